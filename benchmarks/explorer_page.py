@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.community_stability import plant, some_edges
-from graphrag_assets.cli.index import run_index
+from graphrag_assets.cli import main as command
 from graphrag_assets.explorer.page import write_page
 from tests.browsers import DRAWING, chromium
 
@@ -137,7 +137,7 @@ def make_index(folder: Path, entities: int) -> Path:
     write_corpus(folder / "input", entities)
     os.environ |= {"GRAPHRAG_DATA": str(folder), "GRAPHRAG_INPUT": str(folder / "input")}
     os.environ.pop("DAGSTER_HOME", None)
-    run_index(None, (), False, False)
+    command(["index"], standalone_mode=False)
     return folder / "index"
 
 

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from types import ModuleType
 
-from graphrag_assets.cli.index import run_index
+from graphrag_assets.cli import main as command
 from graphrag_assets.indexing import communities, embeddings, index_batch, merge_graph, publish, reports, stage_runner
 
 STAGES = {
@@ -27,7 +27,7 @@ def main() -> None:
     seconds = dict.fromkeys(STAGES, 0.0)
     for stage, (module, name) in STAGES.items():
         measure(seconds, stage, module, name)
-    run_index(None, (), False, False)
+    command(["index"], standalone_mode=False)
     Path(sys.argv[1]).write_text(json.dumps(seconds), encoding="utf-8")
 
 

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from docs.make_pictures import save
-from graphrag_assets.cli.index import run_index
+from graphrag_assets.cli import main as command
 from graphrag_assets.explorer.page import write_page
 from tests.browsers import chromium
 
@@ -36,7 +36,7 @@ def main() -> None:
 
 def sample_index(folder: Path) -> Path:
     os.environ |= {"GRAPHRAG_DATA": str(folder), "GRAPHRAG_INPUT": str(ROOT / "data" / "input"), "DAGSTER_HOME": ""}
-    run_index(None, (), False, False)
+    command(["index"], standalone_mode=False)
     return folder / "index"
 
 

@@ -57,7 +57,9 @@ class AnswerOptions:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The cost of a part of a search. Calls, tokens and cost (USD) are a model's; seconds are wall-clock time."""
+    """The cost of a part of a search. Calls, tokens and cost (USD) are a model's; seconds, which the search takes, are
+    wall-clock time.
+    """
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -288,13 +290,6 @@ class Answerer(Protocol):
 
     async def achoose(self, question: str, kinds: Mapping[str, str], options: AnswerOptions = PLAIN) -> Choice:
         """The kind of the question among `kinds` (name to description); empty if it is unclear."""
-
-
-class Reranker(Protocol):
-    """Puts the passages first that answer a question."""
-
-    async def arerank(self, question: str, passages: Sequence[Passage]) -> Reranked:
-        """The order of the passages. Errors of a model are raised."""
 
 
 def as_note(point: Point) -> str:

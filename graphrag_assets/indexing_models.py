@@ -3,15 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from graphrag_assets.llm import Usage, UsageMeter
 from graphrag_assets.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit, UnitExtraction
-
-if TYPE_CHECKING:
-    from graphrag_assets.llm import Usage, UsageMeter
 
 Extracted = tuple[str, UnitExtraction | Exception]
 """A text unit's id with its extraction, or with the error."""
@@ -52,9 +49,9 @@ class IndexingModels:
     summarizer: str = ""
     context_writer: str = ""
     write_contexts: Callable[[Sequence[PlacedUnit]], Iterator[tuple[str, str | Exception]]] = lambda _: iter(())
-    meters: "tuple[UsageMeter, ...]" = ()
+    meters: tuple[UsageMeter, ...] = ()
 
     @property
-    def usage(self) -> "Mapping[str, Usage]":
+    def usage(self) -> Mapping[str, Usage]:
         """Usage so far, by task."""
         return reduce(lambda all_meters, meter: all_meters + meter, self.meters).by_task if self.meters else {}

@@ -3,10 +3,8 @@
 import logging
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from graphrag_assets.llm import Usage
+from graphrag_assets.llm import Usage
 
 log = logging.getLogger(__name__)
 SECONDS_BETWEEN_LINES = 5.0
@@ -15,7 +13,7 @@ SECONDS_BETWEEN_LINES = 5.0
 class Progress:
     """Counts the completed items of `total`, which are called `what`; `used` gives the usage of models so far."""
 
-    def __init__(self, what: str, total: int, used: "Callable[[], Usage] | None" = None):
+    def __init__(self, what: str, total: int, used: Callable[[], Usage] | None = None):
         self.what, self.total, self.done = what, total, 0
         self._used = used
         self._before = used() if used else None

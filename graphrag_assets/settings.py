@@ -601,20 +601,8 @@ class Settings(BaseSettings):
 
         What performs a task is given as it is chosen, not as it is set.
         """
-        where = {
-            "data",
-            "input",
-            "ledger_url",
-            "automation",
-            "nightly_cron",
-            "settle_seconds",
-            "memory_limit",
-            "spill_folder",
-            "staging",
-            "extract_tags",
-            "shard_size",
-            "publish_to",
-        }
+        where = {"data", "input", "ledger_url", "automation", "nightly_cron", "settle_seconds", "memory_limit"}
+        where |= {"spill_folder", "staging", "extract_tags", "shard_size", "publish_to"}
         where |= {"local_options", "global_options", "drift_options", "basic_options", "lazy_options", "linking"}
         where |= {"planned_options", "rerank_model", "rerank_base_url"}
         settings = self.model_dump(exclude={*where, *Choices._fields}) | {"chunk_size": self.max_unit_tokens}

@@ -3,9 +3,12 @@
 `cluster-check`: what this machine lacks to be one of several that index together.
 """
 
+import sys
+
+import click
 from rich.text import Text
 
-from graphrag_assets.cli.tables import add_numbers, print_table, table_of
+from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.indexing.doctor import UnitYield, check_models, mean_yield, sample_yield
 from graphrag_assets.indexing.index import Index
@@ -18,17 +21,14 @@ _NOTHING = (
 )
 
 
-def run_doctor(n_texts: int) -> bool:
-    """Print a line per model and, with `n_texts`, one per text unit; whether all is well.
-
-    Raises:
-        InputError: the input folder cannot be read.
-        CircuitOpen, BudgetExceeded, LedgerError: no text unit can be extracted.
-    """
+@click.command()
+@click.option("--texts", type=click.IntRange(min=0), default=0, help="Also extract N text units of the input.")
+def doctor(texts: int) -> None:
+    """Ask each configured model one tiny question, and show what extraction finds in a few text units."""
     console, index = Console(), Index.from_environment()
     console.say(f"Method: {index.settings.method_in_words}")
-    well = _print_models(console, index)
-    return well and (not n_texts or _print_yield(console, index, n_texts))
+    if not _print_models(console, index) or (texts and not _print_yield(console, index, texts)):
+        sys.exit(1)
 
 
 def _print_models(console: Console, index: Index) -> bool:
@@ -37,8 +37,7 @@ def _print_models(console: Console, index: Index) -> bool:
     if not checked:
         console.say("No model is set: the embedded default needs none.")
         return True
-    table = table_of("tasks", "model", "reply")
-    add_numbers(table, "tokens", "seconds", "US$")
+    table = table_of("tasks", "model", "reply", numbers=("tokens", "seconds", "US$"))
     for one in checked:
         reply = "failed" if one.error else one.finding
         table.add_row(one.tasks, one.model, reply, f"{one.tokens:,}", f"{one.seconds:.1f}", f"{one.cost_usd:.6f}")
@@ -55,8 +54,8 @@ def _print_yield(console: Console, index: Index, n_texts: int) -> bool:
     if not found:
         console.say(f"The input folder {index.settings.input_folder} has no text.")
         return False
-    table = table_of("text unit")
-    add_numbers(table, "entities", "relationships", "claims", "invalid records", "tokens", "seconds", "US$")
+    counts = ("entities", "relationships", "claims", "invalid records", "tokens", "seconds", "US$")
+    table = table_of("text unit", numbers=counts)
     for one in found:
         table.add_row(one.text_unit[:_SHOWN], *_numbers(one))
     table.add_section()
@@ -80,8 +79,9 @@ def _numbers(one: UnitYield) -> list[str]:
     ]
 
 
-def run_cluster_check() -> bool:
-    """Print a line per check, then what to do about those that failed; whether all is well."""
+@click.command("cluster-check")
+def cluster_check() -> None:
+    """Say what this machine lacks to be one of several that index together; status 1 if it lacks anything."""
     from graphrag_assets.defs.cluster_check import check_machine  # imports Dagster
 
     console = Console()
@@ -94,4 +94,5 @@ def run_cluster_check() -> bool:
     lacking = [one for one in findings if one.remedy]
     for one in lacking:
         console.say(f"{one.what}: {one.remedy}")
-    return not lacking
+    if lacking:
+        sys.exit(1)

@@ -4,16 +4,18 @@ Dagster is imported only when something is due and the index has a Dagster home:
 """
 
 import os
+import sys
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import click
 import polars as pl
 from rich.table import Table
 from rich.text import Text
 
 from graphrag_assets.cli.status import print_rows
-from graphrag_assets.cli.tables import add_numbers, print_table, table_of
+from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import InputError
@@ -46,13 +48,13 @@ _COLUMNS = {
 }
 
 
-def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bool, replace: bool) -> bool:
-    """Index and publish; returns whether all runs succeeded. Prints progress and a summary.
-
-    Raises:
-        InputError: the input folder cannot be read, is not the one of this index, or has no such batch; an import
-            is unfinished.
-    """
+@click.command()
+@click.option("--input", "input_folder", help="Input folder or URL. Default: GRAPHRAG_INPUT, or data/input.")
+@click.option("--batch", "batches", multiple=True, help="Index only this batch; may be given several times.")
+@click.option("--all", "everything", is_flag=True, help="Index unchanged batches again, too.")
+@click.option("--replace", is_flag=True, help="Replace the contents of the index with another input folder.")
+def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, replace: bool) -> None:
+    """Index the changed batches of the input folder, refresh the graph and publish."""
     started, console = time.monotonic(), Console()
     if input_folder:
         os.environ["GRAPHRAG_INPUT"] = input_folder
@@ -76,7 +78,8 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
     _summarize(console, index, runs, todo, n_kept, n_deleted, time.monotonic() - started)
     if published:
         console.say(state_in_words(index.settings.index_folder, *published))
-    return all(run.success for run in runs)
+    if not all(run.success for run in runs):
+        sys.exit(1)
 
 
 def _refuse_unfinished_imports(index: Index) -> None:
@@ -146,8 +149,8 @@ def _print_stages(console: Console, index: Index, run_ids: list[str]) -> None:
         "FROM index_runs WHERE run_id IN (SELECT unnest($runs::VARCHAR[])) GROUP BY stage ORDER BY min(committed_at)",
         {"runs": run_ids},
     )
-    table = table_of("stage", title="what this run did")
-    add_numbers(table, "rows", "written", "removed", "seconds", "rows/s")
+    numbers = ("rows", "written", "removed", "seconds", "rows/s")
+    table = table_of("stage", numbers=numbers, title="what this run did")
     for row in stages.iter_rows():
         table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row))
     console.print(table)
@@ -168,8 +171,7 @@ def _bill(index: Index, run_ids: Sequence[str]) -> Table | None:
     rows = rows.filter(pl.any_horizontal(pl.col("answers", "ledger_hits") > 0)).select("task", *_COLUMNS)
     if rows.is_empty():
         return None
-    table = table_of("task", title="what models did")
-    add_numbers(table, *_COLUMNS.values())
+    table = table_of("task", numbers=_COLUMNS.values(), title="what models did")
     for task, *sums in rows.iter_rows():
         table.add_row(task, *map(_in_digits, sums))
     table.add_section()

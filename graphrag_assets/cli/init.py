@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import click
 import yaml
 from dotenv import dotenv_values
 from rich import box
@@ -75,12 +76,17 @@ class Source:
     templates: Mapping[str, str] = field(default_factory=dict)
 
 
-def run_init(folder: Path, settings_file: Path | None, force: bool) -> None:
-    """Write `.env` and create the input folder; print what to do next.
-
-    Raises:
-        InputError: there is a `.env` already and `force` is not set; or the settings cannot be read.
-    """
+@click.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), default=".")
+@click.option(
+    "--from",
+    "settings_file",
+    type=click.Path(exists=True, path_type=Path),
+    help="A settings.yaml of GraphRAG 2 or 3, or its folder, to be translated.",
+)
+@click.option("--force", is_flag=True, help="Replace an existing .env.")
+def init(folder: Path, settings_file: Path | None, force: bool) -> None:
+    """Write a commented .env and create the input folder in FOLDER, the current one by default."""
     source = read_source(settings_file, folder) if settings_file else None
     templates = {folder / _PROMPTS / name: text for name, text in source.templates.items()} if source else {}
     if taken := [path for path in (folder / ".env", *templates) if path.exists()]:

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
 import polars as pl
 from rich.table import Table
 
-from graphrag_assets.cli.tables import add_numbers, print_table, table_of
+from graphrag_assets.cli.shared_options import INDEX
+from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.interop.exporter import export
+from graphrag_assets.interop import exporter
 from graphrag_assets.interop.imported_batches import hand_over, remove
 from graphrag_assets.interop.importer import import_index
 from graphrag_assets.interop.source import TABLES
@@ -20,13 +22,62 @@ from graphrag_assets.store.publication_files import STABLE_NAME
 _THEN = "Run `graphrag-assets index` to update the dependent rows and publish."
 
 
-def run_import(path: Path, name: str | None, vectors_of: str) -> None:
-    """Import an index; print what was read, written and repaired.
-
-    Raises:
-        InputError: it cannot be read, or the name is taken.
-    """
+@click.command("import")
+@click.argument("source", type=click.Path(exists=True, path_type=Path), required=False)
+@click.option("--name", help="Name of the batch. Default: imported- and the name of the folder.")
+@click.option(
+    "--vectors-of",
+    default="",
+    help="Embedding model of the imported vectors; they are used only if it equals the configured model.",
+)
+@click.option("--remove", "removed", metavar="BATCH", help="Remove an imported batch.")
+@click.option(
+    "--hand-over", "handed_over", metavar="BATCH", help="Move an imported batch's documents into the input folder."
+)
+@click.option(
+    "--document",
+    "documents",
+    multiple=True,
+    help="With --remove or --hand-over: only this document (title, source or id).",
+)
+def import_(
+    source: Path | None,
+    name: str | None,
+    vectors_of: str,
+    removed: str | None,
+    handed_over: str | None,
+    documents: tuple[str, ...],
+) -> None:
+    """Import an index of Microsoft GraphRAG, or a graph, from SOURCE; without SOURCE, show what is imported."""
+    if sum(given is not None for given in (source, removed, handed_over)) > 1:
+        raise click.UsageError("Give one of SOURCE, --remove and --hand-over.")
     console, index = Console(), Index.from_environment()
+    if source is not None:
+        _import(console, index, source, name, vectors_of)
+    elif removed is not None:
+        console.say(f"Removed from {removed}: {_listed(remove(index, removed, documents))}. {_THEN}")
+    elif handed_over is not None:
+        console.say(f"Written to the input folder: {_listed(hand_over(index, handed_over, documents))}. {_THEN}")
+    else:
+        _print_imports(console, index)
+
+
+@click.command()
+@click.argument("kind", metavar="FORMAT", type=click.Choice(tuple(exporter.FORMATS)))
+@click.argument("target", type=click.Path(path_type=Path))
+@INDEX
+@click.option("--batch", "batches", multiple=True, help="Only this batch; may be given several times.")
+@click.option(
+    "--community", "communities", type=int, multiple=True, help="Only this community and its sub-communities."
+)
+def export(kind: str, target: Path, path: Path | None, batches: tuple[str, ...], communities: tuple[int, ...]) -> None:
+    """Export the publication to TARGET: graphrag, csv or ducklake (a folder), graphml, gexf or reports (a file)."""
+    rows = exporter.export(kind, target, path, batches, communities)
+    counted = ", ".join(f"{count:,} {name}" for name, count in rows.items())
+    Console().say(f"{target}: {counted}")
+
+
+def _import(console: Console, index: Index, path: Path, name: str | None, vectors_of: str) -> None:
     with console.status(f"Importing {path}"):
         imported = import_index(index, path, name, vectors_of)
     print_table(console, _counts_table(imported.batch, imported.generation, imported.counts))
@@ -37,9 +88,8 @@ def run_import(path: Path, name: str | None, vectors_of: str) -> None:
     console.say(f"Published: publication {imported.publication.number}, {folder}")
 
 
-def show_imports() -> None:
-    """Print the imported batches with what was read, written and repaired."""
-    console, working = Console(), Index.from_environment().working
+def _print_imports(console: Console, index: Index) -> None:
+    working = index.working
     found = imports(working) if working.path.exists() else pl.DataFrame()
     if found.is_empty():
         console.say("Nothing is imported. Give the folder of an index to import it.")
@@ -54,41 +104,8 @@ def show_imports() -> None:
         console.say(f"From {origin}, {when:%Y-%m-%d %H:%M} UTC")
 
 
-def run_remove(batch: str, documents: Sequence[str]) -> None:
-    """Delete an imported batch, or documents of it.
-
-    Raises:
-        InputError: there is no such batch or document.
-    """
-    titles = remove(Index.from_environment(), batch, documents)
-    Console().say(f"Removed from {batch}: {_listed(titles)}. {_THEN}")
-
-
-def run_hand_over(batch: str, documents: Sequence[str]) -> None:
-    """Move documents of an imported batch into the input folder.
-
-    Raises:
-        InputError: there is no such batch or document, or a file is in the way.
-    """
-    paths = hand_over(Index.from_environment(), batch, documents)
-    Console().say(f"Written to the input folder: {_listed(paths)}. {_THEN}")
-
-
-def run_export(kind: str, target: Path, index: Path | None, batches: Sequence[str], communities: Sequence[int]) -> None:
-    """Export the current publication; print the number of rows.
-
-    Raises:
-        InputError: a batch or community does not exist.
-        StoreError: nothing is published.
-    """
-    rows = export(kind, target, index, batches, communities)
-    counted = ", ".join(f"{count:,} {name}" for name, count in rows.items())
-    Console().say(f"{target}: {counted}")
-
-
 def _counts_table(batch: str, generation: str, counts: pl.DataFrame) -> Table:
-    table = table_of("table", title=f"{batch}: {generation}")
-    add_numbers(table, "rows in", "rows out")
+    table = table_of("table", numbers=("rows in", "rows out"), title=f"{batch}: {generation}")
     rows = {step: _of(counts, step) for step in ("read", "written")}
     for name in TABLES:
         table.add_row(name, f"{rows['read'].get(name, 0):,}", f"{rows['written'].get(name, 0):,}")
@@ -104,8 +121,7 @@ def _print_repairs(console: Console, counts: pl.DataFrame) -> None:
     if repaired.is_empty():
         console.say("Nothing had to be repaired.")
         return
-    table = table_of("table", "repaired or left out")
-    add_numbers(table, "rows")
+    table = table_of("table", "repaired or left out", numbers=["rows"])
     for name, what, n in repaired.iter_rows():
         table.add_row(name, what, f"{n:,}")
     print_table(console, table)

@@ -1,45 +1,43 @@
 """`plan`: what the next `index`, or a question, would cost before anything is paid."""
 
+import click
 import polars as pl
 from rich.table import Table
 
+from graphrag_assets.cli.tables import table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.indexing.cost_preview import plan_index
 from graphrag_assets.indexing.index import Index
+from graphrag_assets.query import GraphRAG
 from graphrag_assets.settings import Settings
 
 
-def show_plan() -> None:
-    """Print calls, tokens and cost of the requests that are not in the ledger, and how they are estimated.
-
-    Raises:
-        InputError: the input folder cannot be read.
-    """
+@click.command()
+@click.option("--question", help="Estimate the cost of this question by each method instead.")
+@click.option("--budget", type=int, help="Lazy search: maximum number of text units that are tested.")
+def plan(question: str | None, budget: int | None) -> None:
+    """Estimate the cost of the next `index`: calls, tokens and dollars of the requests that are not in the ledger."""
+    if question is not None:
+        _print_prices(question, budget)
+        return
     console = Console()
     with console.status("Dry run: reading the changed batches"):
-        plan = plan_index(Index.from_environment())
-    names = f" ({', '.join(plan.batches)})" if plan.batches else ""
-    console.say(f"Batches to index: {len(plan.batches)}{names}")
-    console.print(cost_table(plan.by_task))
-    for note in plan.notes:
+        planned = plan_index(Index.from_environment())
+    names = f" ({', '.join(planned.batches)})" if planned.batches else ""
+    console.say(f"Batches to index: {len(planned.batches)}{names}")
+    console.print(cost_table(planned.by_task))
+    for note in planned.notes:
         console.say(note)
 
 
-def show_question_plan(question: str, budget: int | None) -> None:
-    """Print what the question costs by each method, minimum and maximum.
-
-    Raises:
-        QueryError: the question or the budget is not allowed, or there is no index.
-    """
-    from graphrag_assets.query import GraphRAG
-
+def _print_prices(question: str, budget: int | None) -> None:
     console, settings = Console(), Settings.load()
     if not settings.model_of("query"):
         console.say("No model is set for questions (GRAPHRAG_CHAT_MODEL, GRAPHRAG_QUERY_MODEL), so they cost nothing.")
         return
-    table = Table(title="requests that are not in the ledger: if nothing is relevant – if everything is")
-    for heading in ("method", "text units tested", "requests", "~ prompt tokens", "~ answer tokens", "US$"):
-        table.add_column(heading, justify="left" if heading == "method" else "right")
+    numbers = ("text units tested", "requests", "~ prompt tokens", "~ answer tokens", "US$")
+    title = "requests that are not in the ledger: if nothing is relevant – if everything is"
+    table = table_of("method", numbers=numbers, title=title)
     with GraphRAG() as rag:
         for price in rag.prices(question, lazy={} if budget is None else {"budget": budget}):
             counts = ("tested", "requests", "prompt_tokens", "completion_tokens")
@@ -58,10 +56,8 @@ def _between(minimum: str, maximum: str) -> str:
 
 def cost_table(rows: pl.DataFrame) -> Table:
     """A table of costs by task, with their sums."""
-    table = Table(title="requests to be paid for; ~ marks estimated prompts")
-    table.add_column("task", no_wrap=True)
-    for heading in ("calls", "in ledger", "prompt tokens", "answer tokens", "US$"):
-        table.add_column(heading, justify="right")
+    numbers = ("calls", "in ledger", "prompt tokens", "answer tokens", "US$")
+    table = table_of("task", numbers=numbers, title="requests to be paid for; ~ marks estimated prompts")
     columns = ["calls", "in_ledger", "prompt_tokens", "completion_tokens", "cost_usd"]
     for task, calls, known, prompt, completion, cost, exact in rows.select("task", *columns, "exact").iter_rows():
         counted = f"{prompt:,}" if exact else f"~ {prompt:,}"

@@ -6,7 +6,7 @@ import click
 import polars as pl
 from rich.text import Text
 
-from graphrag_assets.cli.tables import add_numbers, print_table, table_of
+from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.indexing.publish import share_publications
 from graphrag_assets.settings import Settings
@@ -24,15 +24,15 @@ _QUOTED_CHARACTERS = 90
 _SIGNS = {"added": "+", "born": "+", "written": "+", "removed": "−", "died": "−"}
 
 
-def show_publications() -> None:
-    """Print the kept publications; the current one is marked."""
+@click.command()
+def publications() -> None:
+    """List the publications kept for comparison and rollback."""
     console, folder = Console(), Settings.load().index_folder
     found = list_publications(folder)
     if not found:
         console.say(f"Nothing is published in {folder} yet. Run `graphrag-assets index`.")
         return
-    table = table_of("number", "made (UTC)")
-    add_numbers(table, "documents", "entities", "communities", "MB")
+    table = table_of("number", "made (UTC)", numbers=("documents", "entities", "communities", "MB"))
     table.add_column()
     for one in found:
         counts = (f"{count:,}" for count in (one.documents, one.entities, one.communities))
@@ -41,15 +41,13 @@ def show_publications() -> None:
     print_table(console, table)
 
 
-def run_rollback(name: str) -> None:
-    """Make the publication called `name` the current one.
-
-    Raises:
-        StoreError: it is not kept.
-    """
+@click.command()
+@click.argument("publication")
+def rollback(publication: str) -> None:
+    """Make PUBLICATION the current one: a number, or previous, newest, oldest."""
     console, settings = Console(), Settings.load()
     folder = settings.index_folder
-    number = resolve(folder, name)
+    number = resolve(folder, publication)
     if number == current_number(folder):
         console.say(f"Publication {number} is the current one already.")
         return
@@ -61,12 +59,15 @@ def run_rollback(name: str) -> None:
     )
 
 
-def show_diff(before: str | None, after: str | None, sql: bool, examples: int) -> None:
-    """Print what differs between two publications, in words, or as SQL.
+@click.command()
+@click.argument("before", required=False)
+@click.argument("after", required=False)
+@click.option("--sql", is_flag=True, help="Print SQL for the DuckDB shell that creates views with one row per change.")
+@click.option("--examples", default=5, show_default=True, help="Number of changes shown per kind.")
+def diff(before: str | None, after: str | None, sql: bool, examples: int) -> None:
+    """Show what changed from publication BEFORE to AFTER; default: the last two.
 
-    Raises:
-        StoreError: one of them is not kept.
-        UsageError: only one is kept and `before` is not given.
+    Numbers, or: current, previous, newest, oldest.
     """
     console, folder = Console(), Settings.load().index_folder
     newer = resolve(folder, after or "newest")
@@ -89,8 +90,7 @@ def show_diff(before: str | None, after: str | None, sql: bool, examples: int) -
         if len(lines) > examples:
             console.print(Text(f"  … and {len(lines) - examples} more", style="dim"))
     console.print(
-        Text("Every change with its values before and after: `graphrag-assets diff --sql`", style="dim"),
-        soft_wrap=True,
+        Text("Every change with its values before and after: `graphrag-assets diff --sql`", style="dim"), soft_wrap=True
     )
 
 

@@ -1,22 +1,23 @@
 """`purge`: remove the content of deleted documents, and report what was removed."""
 
+import click
 from rich.table import Table
 from rich.text import Text
 
 from graphrag_assets.cli.terminal import Console
-from graphrag_assets.defs.dagster_cleanup import purge_with_history
-from graphrag_assets.defs.dagster_home import dagster_instance
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.purge import Removed, ledger_note
 from graphrag_assets.indexing.purge_proof import places_of, removed_words
 
 
-def run_purge(dry_run: bool, shared_ledger: bool) -> None:
-    """Purge, or with `dry_run` only count; print what was removed from where.
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
+@click.option("--shared-ledger", is_flag=True, help="Purge a ledger set by GRAPHRAG_LEDGER_URL too.")
+def purge(dry_run: bool, shared_ledger: bool) -> None:
+    """Purge deleted documents and versions of documents from the ledger, old publications, logs and free space."""
+    from graphrag_assets.defs.dagster_cleanup import purge_with_history  # imports Dagster
+    from graphrag_assets.defs.dagster_home import dagster_instance
 
-    Raises:
-        StoreError: the index is not up to date, was made with other models, or runs are under way.
-    """
     console, index = Console(), Index.from_environment()
     if note := ledger_note(index.settings, shared_ledger):
         console.say(note)

@@ -1,69 +1,84 @@
 """`query` and `questions`: ask the publication, and what to ask it."""
 
-import enum
-import json
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 from rich.markdown import Markdown
 
+from graphrag_assets.cli.shared_options import HISTORY, INDEX, filtered, search_options
 from graphrag_assets.cli.terminal import Console, write
-from graphrag_assets.errors import InputError, QueryError
-from graphrag_assets.query import AnswerStream, GraphRAG, answer_to_json, answer_to_markdown
+from graphrag_assets.query import METHODS, AnswerStream, GraphRAG, answer_to_json, answer_to_markdown
 from graphrag_assets.query.query_models import default_options
 
 
-class Output(enum.Enum):
-    """The form of the output."""
-
-    CONTEXT = "the context alone"
-    JSON = "the answer as JSON"
-    STREAM = "the answer in pieces as it is written, then its citations"
-    MARKDOWN = "the answer with its citations, formatted"
-
-    @classmethod
-    def of(cls, stream: bool | None) -> "Output":
-        """Streamed if requested, or by default on a terminal."""
-        return cls.STREAM if stream or (stream is None and sys.stdout.isatty()) else cls.MARKDOWN
-
-
-def run_query(method: str, question: str, path: Path | None, options: Mapping[str, Any], output: Output) -> None:
-    """Print the answer, or only its context."""
+@click.command()
+@click.argument("method", type=click.Choice((*METHODS, "ask")))
+@click.argument("question")
+@INDEX
+@click.option(
+    "--level",
+    "--community-level",
+    "community_level",
+    type=int,
+    help="Level of communities, 0 being the coarsest. Global search reads this level (default: 2); local search and "
+    "DRIFT use reports down to it (default: all).",
+)
+@click.option("--dynamic", is_flag=True, help="Global search: select communities by rating their reports.")
+@click.option("--hops", type=int, help="Local search and DRIFT: maximum length of paths between entities, 1 to 4.")
+@click.option("--budget", type=int, help="Lazy search: maximum number of text units that are tested (default: 100).")
+@click.option(
+    "--linking",
+    type=click.Choice(("names", "model")),
+    help="Local, DRIFT, lazy and planned search: how the question is linked to the graph (default: GRAPHRAG_LINKING).",
+)
+@click.option("--max-usd", type=float, help="Maximum cost of the question in US dollars.")
+@click.option("--response-type", help='The form of the answer, such as "a list of 3 to 7 points".')
+@filtered
+@HISTORY
+@click.option("--timeout", type=float, help="Timeout of the search in seconds.")
+@click.option("--stream/--no-stream", default=None, help="Stream the answer. Default: on a terminal.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer, its citations and usage as JSON.")
+@click.option("--context", is_flag=True, help="Show the context for the model instead of an answer.")
+def query(
+    method: str,
+    question: str,
+    path: Path | None,
+    dynamic: bool,
+    hops: int | None,
+    stream: bool | None,
+    as_json: bool,
+    context: bool,
+    **others: Any,
+) -> None:
+    """Ask QUESTION by METHOD: local, global, drift, basic, lazy or planned; ask chooses the method by the question."""
+    options = dynamic_option(method, dynamic) | hops_option(method, hops) | search_options(**others)
     console = Console()
     with GraphRAG(path) as rag:
-        if output is Output.CONTEXT:
-            text = rag.context(method, question, **options).text
-            console.print(text, markup=False, highlight=False, soft_wrap=True)
-        elif output is Output.STREAM:
+        if context:
+            console.print(rag.context(method, question, **options).text, markup=False, highlight=False, soft_wrap=True)
+        elif as_json:
+            write(answer_to_json(rag.stream(method, question, **options).wait()) + "\n")
+        elif stream or (stream is None and sys.stdout.isatty()):
             _print_stream(rag.stream(method, question, **options), console)
         else:
-            answer = rag.stream(method, question, **options).wait()
-            if output is Output.JSON:
-                write(answer_to_json(answer) + "\n")
-            else:
-                console.print(Markdown(answer_to_markdown(answer)))
+            console.print(Markdown(answer_to_markdown(rag.stream(method, question, **options).wait())))
 
 
-def run_questions(asked: Sequence[str], count: int, path: Path | None, options: Mapping[str, Any]) -> None:
-    """Print questions to ask after those of the history and `asked`."""
-    before = [*options.get("history", ()), *(("user", question) for question in asked)]
-    others = {name: value for name, value in options.items() if name != "history"}
+@click.command()
+@click.argument("asked", nargs=-1)
+@click.option("--count", type=int, default=5, show_default=True, help="Maximum number of questions.")
+@INDEX
+@filtered
+@HISTORY
+def questions(asked: tuple[str, ...], count: int, path: Path | None, **filters: Any) -> None:
+    """Suggest questions that the data answers: after the questions ASKED so far, or to begin with."""
+    options = search_options(**filters)
+    before = [*options.pop("history", ()), *(("user", question) for question in asked)]
     with GraphRAG(path) as rag:
-        for question in rag.questions(before, count, **others):
+        for question in rag.questions(before, count, **options):
             Console().print(question, markup=False, highlight=False, soft_wrap=True)
-
-
-def common_options(history: Path | None, metadata: Sequence[str] = (), **filters: Any) -> dict[str, Any]:
-    """The options of every search that were given on the command line.
-
-    Raises:
-        InputError: the history is no JSON list.
-        QueryError: metadata without a key.
-    """
-    given = {**filters, "metadata": _metadata(metadata), "history": _turns(history) if history else None}
-    return {name: value for name, value in given.items() if value}
 
 
 def hops_option(method: str, hops: int | None) -> dict[str, Any]:
@@ -78,26 +93,6 @@ def hops_option(method: str, hops: int | None) -> dict[str, Any]:
 def dynamic_option(method: str, dynamic: bool) -> dict[str, Any]:
     """Dynamic selection with its defaults, which may be more than that it is on."""
     return {"dynamic": True} if dynamic and not default_options().get(method, {}).get("dynamic") else {}
-
-
-def _metadata(pairs: Sequence[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for pair in pairs:
-        key, separator, value = pair.partition("=")
-        if not key or not separator:
-            raise QueryError(f"--filter {pair!r} must be KEY=VALUE, such as topic=standards.")
-        found.setdefault(key, []).append(value)
-    return found
-
-
-def _turns(file: Path) -> list[Any]:
-    try:
-        turns = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"The history {file} cannot be read as JSON: {error}.") from None
-    if not isinstance(turns, list):
-        raise InputError(f'The history {file} must be a list of turns, such as [{{"role": "user", "content": "…"}}].')
-    return turns
 
 
 def _print_stream(stream: AnswerStream[Any], console: Console) -> None:

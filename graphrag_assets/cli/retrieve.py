@@ -4,22 +4,36 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import click
 import polars as pl
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from graphrag_assets.cli.shared_options import INDEX, filtered, search_options
 from graphrag_assets.cli.terminal import Console, write
 from graphrag_assets.query import GraphRAG
+from graphrag_assets.query.passages import RANKING_METHODS
 
 _CHARACTERS = 240  # of a passage, on the screen
 
 
-def run_retrieve(
-    question: str, k: int, method: str, path: Path | None, filters: Mapping[str, Any], as_json: bool
-) -> None:
-    """Print the passages as a table, or as JSON with all columns."""
-    found = GraphRAG(path).retrieve(question, k, method, **filters)  # type: ignore[arg-type]
+@click.command()
+@click.argument("question")
+@click.option("--k", type=int, default=10, show_default=True, help="Number of passages.")
+@click.option(
+    "--method",
+    type=click.Choice(RANKING_METHODS),
+    default="graph",
+    show_default=True,
+    help="How passages are ranked. text: by words and vectors; words: BM25.",
+)
+@INDEX
+@filtered
+@click.option("--json", "as_json", is_flag=True, help="Print the passages with all columns as JSON.")
+def retrieve(question: str, path: Path | None, as_json: bool, **options: Any) -> None:
+    """Show the passages that match QUESTION best, with their ranks by words, by vectors and by the graph."""
+    found = GraphRAG(path).retrieve(question, **search_options(**options))
     if as_json:
         write(found.write_json() + "\n")
     elif found.is_empty():

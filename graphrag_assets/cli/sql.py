@@ -7,33 +7,45 @@ import sys
 from pathlib import Path
 from typing import Literal
 
+import click
 import duckdb
 import polars as pl
 from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
+from graphrag_assets.cli.shared_options import INDEX
 from graphrag_assets.cli.terminal import Console, write
 from graphrag_assets.errors import GraphRAGError, StoreError
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader, check_text
 
-FORMATS = ("table", "csv", "json")
 MAX_ROWS = 200
 """Rows shown of a table; CSV and JSON have all rows, and every value in full."""
 _MIN_WIDTH = 4
 
 
-def run_sql(query: str | None, path: Path | None, form: str | None) -> bool:
-    """Run the query, or the queries from standard input; without any, start DuckDB's shell. False if a query failed.
+@click.command()
+@click.argument("query", required=False)
+@INDEX
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("table", "csv", "json")),
+    help="How results are printed. Default: a table on a terminal, CSV elsewhere.",
+)
+def sql(query: str | None, path: Path | None, form: str | None) -> None:
+    """Run QUERY, or the queries from standard input, on the current publication, read-only.
 
-    Args:
-        form: one of `FORMATS`; default: a table on a terminal, CSV elsewhere.
+    Without a query, the duckdb command opens it where it is installed.
     """
     reader = CurrentPublication(path).reader()
     if query is None and sys.stdin.isatty():
-        return _start_shell(reader.path)
-    form = form or ("table" if sys.stdout.isatty() else "csv")
-    return _run_all(reader, sys.stdin.read() if query is None else query, form)
+        succeeded = _start_shell(reader.path)
+    else:
+        form = form or ("table" if sys.stdout.isatty() else "csv")
+        succeeded = _run_all(reader, sys.stdin.read() if query is None else query, form)
+    if not succeeded:
+        sys.exit(1)
 
 
 def _start_shell(path: Path) -> bool:
@@ -62,7 +74,7 @@ def _run_all(reader: Reader, text: str, form: str) -> bool:
 
 
 def print_frame(frame: pl.DataFrame, form: str) -> None:
-    """Print the frame in one of `FORMATS`; nested values are JSON in CSV."""
+    """Print the frame as a table, CSV or JSON; nested values are JSON in CSV."""
     if form == "csv":
         write(frame.with_columns(pl.col(c).map_elements(_as_json, pl.String) for c in _nested(frame)).write_csv())
     elif form == "json":

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+import click
 from rich.text import Text
 
-from graphrag_assets.cli.tables import add_numbers, print_table, table_of
+from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
@@ -14,8 +15,9 @@ from graphrag_assets.store.working import WorkingDatabase
 _SHOWN_ERRORS = 20
 
 
-def show_status() -> None:
-    """Print rows per table and batch, index errors with hints, and the current publication."""
+@click.command()
+def status() -> None:
+    """Show rows per table and batch, skipped input and the current publication."""
     console = Console()
     settings = Settings.load()
     working = WorkingDatabase(settings.index_folder / "working.duckdb")
@@ -54,8 +56,7 @@ def print_rows(console: Console, working: WorkingDatabase, only: Sequence[str] |
         "AND ($only IS NULL OR list_contains($only::VARCHAR[], b.batch)) ORDER BY b.batch",
         {"only": None if only is None else list(only)},
     )
-    batches = table_of("batch", title="rows per batch")
-    add_numbers(batches, *_SHORT.values(), "skipped")
+    batches = table_of("batch", numbers=(*_SHORT.values(), "skipped"), title="rows per batch")
     for row in rows.iter_rows():
         batches.add_row(Text(str(row[0])), *(f"{value:,}" for value in row[1:]))
     print_table(console, batches)
@@ -63,8 +64,7 @@ def print_rows(console: Console, working: WorkingDatabase, only: Sequence[str] |
         f"SELECT {place} AS place, '{table.name}' AS name, count(*) AS n FROM {table.name}"
         for place, table in enumerate((*schema.BATCH_TABLES, *schema.GLOBAL_TABLES))
     )
-    whole = table_of("table", title="rows per table")
-    add_numbers(whole, "rows")
+    whole = table_of("table", numbers=["rows"], title="rows per table")
     for name, count in working.read(f"SELECT name, n FROM ({totals}) ORDER BY place").iter_rows():
         whole.add_row(name, f"{count:,}")
     print_table(console, whole)

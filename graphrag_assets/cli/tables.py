@@ -1,5 +1,7 @@
 """Tables on the terminal that never wrap names."""
 
+from collections.abc import Iterable
+
 from rich import box
 from rich.measure import Measurement
 from rich.table import Table
@@ -7,18 +9,14 @@ from rich.table import Table
 from graphrag_assets.cli.terminal import Console
 
 
-def table_of(*names: str, title: str | None = None) -> Table:
-    """A table with columns of names."""
+def table_of(*names: str, numbers: Iterable[str] = (), title: str | None = None) -> Table:
+    """A table with columns of names, then of numbers, which are right-aligned."""
     table = Table(title=title)
     for name in names:
         table.add_column(name, no_wrap=True)
+    for number in numbers:
+        table.add_column(number, justify="right", no_wrap=True)
     return table
-
-
-def add_numbers(table: Table, *headings: str) -> None:
-    """Add columns of numbers, right-aligned."""
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
 
 
 def print_table(console: Console, table: Table) -> None:

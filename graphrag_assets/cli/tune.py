@@ -1,15 +1,18 @@
 """`tune`: prompts tuned to the corpus, compared with those in force, adopted and taken back."""
 
 import difflib
+from typing import Any
 
+import click
 from rich.text import Text
 
 from graphrag_assets.cli.plan import cost_table
-from graphrag_assets.cli.tables import add_numbers, print_table, table_of
+from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.errors import StoreError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.prompt_tuning import Tuned, TuningOptions, adopt_profile, plan_tuning, tune_prompts
+from graphrag_assets.llm.prompts import PROFILED, prompts_of
 from graphrag_assets.prompt_profile import BUILT_IN, PromptProfile
 from graphrag_assets.store.prompt_profiles import profile_in_force
 
@@ -17,13 +20,48 @@ _NEXT = "`graphrag-assets plan` prices what the next `graphrag-assets index` ext
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def run_tune(options: TuningOptions, apply: bool, new_batches: bool, diff: bool) -> None:
-    """Make a profile, print it and its proof; with `apply` adopt it.
-
-    Raises:
-        InputError: nothing is indexed.
-    """
+@click.command()
+@click.option("--sample", default=30, show_default=True, type=click.IntRange(min=1), help="Text units to tune on.")
+@click.option("--types", default="", help='Entity types: "PERSON, SHIP: a vessel"; or changes: "+PORT, -EVENT".')
+@click.option("--examples", default=4, show_default=True, type=click.IntRange(min=0), help="Worked examples.")
+@click.option(
+    "--language",
+    default="auto",
+    show_default=True,
+    help="Language to write in, ISO 639-1. auto: that of nearly all documents; none: that of each document.",
+)
+@click.option("--plan", "only_plan", is_flag=True, help="Only estimate the cost of the tuning.")
+@click.option("--diff", "show_diff", is_flag=True, help="Show how the prompts would change.")
+@click.option("--apply", is_flag=True, help="Put the profile in force.")
+@click.option("--new-batches", is_flag=True, help="With --apply or --rollback: indexed batches keep their prompts.")
+@click.option("--list", "only_list", is_flag=True, help="Only list the versions of the profile.")
+@click.option("--rollback", type=click.IntRange(min=0), help="Only put this version in force; 0: the built-in prompts.")
+def tune(
+    only_plan: bool,
+    show_diff: bool,
+    apply: bool,
+    new_batches: bool,
+    only_list: bool,
+    rollback: int | None,
+    **options: Any,
+) -> None:
+    """Tune the prompts to the documents of the index, and compare extraction with and without it."""
     console, index = Console(), _existing_index()
+    if only_list:
+        _print_profiles(console, index)
+    elif rollback is not None:
+        _put_in_force(console, index, rollback, new_batches)
+    elif only_plan:
+        with console.status("Dry run: reading the sample"):
+            costs, notes = plan_tuning(index, TuningOptions(**options))
+        console.print(cost_table(costs))
+        for note in notes:
+            console.say(note)
+    else:
+        _tune(console, index, TuningOptions(**options), apply, new_batches, show_diff)
+
+
+def _tune(console: Console, index: Index, options: TuningOptions, apply: bool, new_batches: bool, diff: bool) -> None:
     before = profile_in_force(index.working.read, index.settings.prompt_profile)
     with console.status("Reading the sample"):
         tuned = tune_prompts(index, options, "tune")
@@ -34,7 +72,7 @@ def run_tune(options: TuningOptions, apply: bool, new_batches: bool, diff: bool)
     if diff:
         _print_diff(console, index, before, tuned.profile)
     if apply:
-        put_in_force(tuned.version, new_batches)
+        _put_in_force(console, index, tuned.version, new_batches)
     else:
         console.say(
             f"Version {tuned.version} is not adopted: the prompts in force stay. "
@@ -42,32 +80,14 @@ def run_tune(options: TuningOptions, apply: bool, new_batches: bool, diff: bool)
         )
 
 
-def plan_tune(options: TuningOptions) -> None:
-    """Print what `tune` would cost; nothing is sent.
-
-    Raises:
-        InputError: nothing is indexed.
-    """
-    console, index = Console(), _existing_index()
-    with console.status("Dry run: reading the sample"):
-        costs, notes = plan_tuning(index, options)
-    console.print(cost_table(costs))
-    for note in notes:
-        console.say(note)
-
-
-def put_in_force(version: int, new_batches: bool) -> None:
-    """Put a version of the profile in force; 0: the built-in prompts."""
-    console, index = Console(), _existing_index()
+def _put_in_force(console: Console, index: Index, version: int, new_batches: bool) -> None:
     adopt_profile(index, version, new_batches)
     what = "The built-in prompts are" if version == BUILT_IN else f"Version {version} of the prompt profile is"
     kept = " for new batches; those that are indexed keep the prompts they were made with" if new_batches else ""
     console.say(f"{what} in force{kept}. {_NEXT}")
 
 
-def show_profiles() -> None:
-    """List the versions of the profile."""
-    console, index = Console(), _existing_index()
+def _print_profiles(console: Console, index: Index) -> None:
     table = table_of("version", "in force", "made", "made by", "entity types")
     versions = index.working.read(
         "SELECT version, adopted, made_at, model, list_transform(entity_types, lambda t: t.type) FROM prompt_profile "
@@ -101,8 +121,7 @@ def _print_profile(console: Console, tuned: Tuned) -> None:
         if line:
             console.say(f"{name}: {line}")
     for name, kinds in (("entity type", profile.entity_types), ("relationship type", profile.relationship_types)):
-        table = table_of(name)
-        add_numbers(table, "mentions")
+        table = table_of(name, numbers=["mentions"])
         for heading in ("such as", "meaning")[: 1 + any(kind.definition for kind in kinds)]:
             table.add_column(heading)
         for kind in kinds:
@@ -115,8 +134,9 @@ def _print_profile(console: Console, tuned: Tuned) -> None:
     if not tuned.proof:
         console.say("No chat model extracts, so there are no prompts to compare.")
         return
-    table = table_of("prompts", title=f"extraction of {len(tuned.sample.held_out)} other text units")
-    add_numbers(table, "entities", "relationships", "names in text", "other types", "agreement", "tokens")
+    numbers = ("entities", "relationships", "names in text", "other types", "agreement", "tokens")
+    title = f"extraction of {len(tuned.sample.held_out)} other text units"
+    table = table_of("prompts", numbers=numbers, title=title)
     for prompts, found in tuned.proof.items():
         shares = (f"{100 * share:.1f} %" for share in (found.literal, found.other, found.agreement))
         table.add_row(prompts, f"{found.entities:.1f}", f"{found.relationships:.1f}", *shares, f"{found.tokens:,.0f}")
@@ -125,8 +145,6 @@ def _print_profile(console: Console, tuned: Tuned) -> None:
 
 def _print_diff(console: Console, index: Index, before: PromptProfile | None, after: PromptProfile) -> None:
     """The prompts of all tasks that the profile concerns, as a unified diff."""
-    from graphrag_assets.llm.prompts import PROFILED, prompts_of
-
     old, new = prompts_of(index.settings, before), prompts_of(index.settings, after)
     for task in PROFILED:
         prompts = (old.preview(task).splitlines(), new.preview(task).splitlines())

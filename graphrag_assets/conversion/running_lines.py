@@ -33,7 +33,6 @@ def running_texts(pages: list[str]) -> Counter[str]:
 
 
 def _running(pages: list[list[str]]) -> list[set[int]]:
-    """The numbers of the running lines of each page."""
     found = defaultdict(list)
     for number, page in enumerate(pages):
         for edge in (0, 1):

@@ -29,60 +29,54 @@ def asset_jobs(names: IndexNames, extract_tags: Mapping[str, Any] | None = None)
 
     With `extract_tags` there is one that only extracts; its runs have these tags, too.
     """
+
+    def job(
+        name: str, selection: dg.AssetSelection, description: str, config: Any = None, tags: Mapping[str, Any] = COMMIT
+    ) -> Any:
+        # A process per step costs three seconds. Parallelism comes from many runs and from calls within a step.
+        executor = dg.in_process_executor
+        return dg.define_asset_job(names.name(name), selection, config, description, tags, executor_def=executor)
+
     batch_assets = dg.AssetSelection.assets(*names.keys(BATCH_ASSETS)).without_checks()
     global_assets = dg.AssetSelection.assets(*names.keys(GLOBAL_ASSETS)).without_checks()
-    from_communities = global_assets - dg.AssetSelection.assets(
-        *names.keys(["entity_aliases", "entities", "relationships"])
-    )
+    graph = dg.AssetSelection.assets(*names.keys(["entity_aliases", "entities", "relationships"]))
+    profile = dg.AssetSelection.assets(names.key(PROMPT_PROFILE)).without_checks()
     checks = dg.AssetSelection.checks(*check_keys(names))
-
     from_scratch = {"ops": {names.name("detect_communities"): {"config": {"from_scratch": True}}}}
-    jobs: dict[str, tuple[dg.AssetSelection, str, dict[str, Any] | None]] = {
-        INDEX_BATCHES: (
+    jobs = {
+        INDEX_BATCHES: job(
+            INDEX_BATCHES,
             batch_assets,
             "Index one batch, or a backfill of many: documents, text units, mentions and claims.",
-            None,
         ),
-        REFRESH_GRAPH: (
+        REFRESH_GRAPH: job(
+            REFRESH_GRAPH,
             global_assets | checks,
             "From the mentions of all batches to the publication: graph, communities, reports, embeddings.",
-            None,
         ),
-        UPDATE_INDEX: (
+        UPDATE_INDEX: job(
+            UPDATE_INDEX,
             batch_assets | global_assets | checks,
             "Index one batch, or a range of batches, and refresh everything up to the publication, in one run.",
-            None,
         ),
-        RECLUSTER: (
-            from_communities | checks,
+        RECLUSTER: job(
+            RECLUSTER,
+            (global_assets - graph) | checks,
             "Communities from scratch instead of from the previous ones; their reports; publish.",
-            from_scratch,
+            config=from_scratch,
         ),
-        TUNE_PROMPTS: (
-            dg.AssetSelection.assets(names.key(PROMPT_PROFILE)).without_checks(),
+        TUNE_PROMPTS: job(
+            TUNE_PROMPTS,
+            profile,
             "Make a prompt profile from a sample of the text units, and try it; adopt it if the run says so.",
-            None,
         ),
-        CHECK_INDEX: (checks, "Run all checks on the present working database; recompute nothing.", None),
-    }
-    made = {
-        name: dg.define_asset_job(
-            names.name(name),
-            selection=selection,
-            description=description,
-            config=config,
-            tags=COMMIT,
-            # A process per step costs three seconds. Parallelism comes from many runs and from calls within a step.
-            executor_def=dg.in_process_executor,
-        )
-        for name, (selection, description, config) in jobs.items()
+        CHECK_INDEX: job(CHECK_INDEX, checks, "Run all checks on the present working database; recompute nothing."),
     }
     if extract_tags is not None:
-        made[EXTRACT_BATCHES] = dg.define_asset_job(
-            names.name(EXTRACT_BATCHES),
-            selection=dg.AssetSelection.assets(names.key(STAGED_BATCHES)).without_checks(),
-            description="Extract one batch on any machine, into the staging area. index_batches commits it.",
+        jobs[EXTRACT_BATCHES] = job(
+            EXTRACT_BATCHES,
+            dg.AssetSelection.assets(names.key(STAGED_BATCHES)).without_checks(),
+            "Extract one batch on any machine, into the staging area. index_batches commits it.",
             tags={**EXTRACT, **extract_tags},
-            executor_def=dg.in_process_executor,
         )
-    return made
+    return jobs

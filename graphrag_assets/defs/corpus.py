@@ -9,14 +9,7 @@ from collections.abc import Iterator
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.defs.index_names import (
-    BATCH_ASSETS,
-    COMMIT,
-    EXTRACT,
-    SOURCE_FILES,
-    STAGED_BATCHES,
-    IndexNames,
-)
+from graphrag_assets.defs.index_names import BATCH_ASSETS, COMMIT, EXTRACT, SOURCE_FILES, STAGED_BATCHES, IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import BatchOptions, StagedOptions, cache_not_before
 from graphrag_assets.defs.reporting import (

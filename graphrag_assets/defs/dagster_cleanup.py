@@ -34,10 +34,7 @@ _FINISHED_BACKFILLS = {"COMPLETED", "FAILED", "CANCELED", "COMPLETED_SUCCESS", "
 
 
 def purge_with_history(
-    index: Index,
-    instance: dg.DagsterInstance | None,
-    dry_run: bool = False,
-    shared_ledger: bool = False,
+    index: Index, instance: dg.DagsterInstance | None, dry_run: bool = False, shared_ledger: bool = False
 ) -> list[Removed]:
     """`purge`, and what Dagster's storage records of deleted documents; None leaves the storage alone.
 

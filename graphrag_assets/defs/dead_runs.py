@@ -92,7 +92,6 @@ def _celery_tasks(instance: dg.DagsterInstance) -> set[str] | None:
 
 
 def _process_of(instance: dg.DagsterInstance, run_id: str) -> int | None:
-    """The process id that the run reported."""
     for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ENGINE_EVENT):
         event = entry.dagster_event
         if event and "pid" in event.engine_event_data.metadata:

@@ -119,10 +119,7 @@ _SOURCES: dict[str, dict[str, str]] = {
         "level": "communities.level",
         "size": "communities.size",
     },
-    "entity_positions": {
-        "id": "community_members.entity_id",
-        "x y": f"community_members.community {_ENDS}",
-    },
+    "entity_positions": {"id": "community_members.entity_id", "x y": f"community_members.community {_ENDS}"},
     "community_reports": {
         "id community": "communities.community",
         "level": "communities.level",

@@ -134,11 +134,7 @@ def operations(names: IndexNames, get_job: Callable[[str], dg.JobDefinition]) ->
         name: launching(name, which, description)
         for name, which, description in (
             (REFRESH_CHANGED, Which.CHANGED, "Index what changed in the input folder, refresh, publish."),
-            (
-                INDEX_EVERYTHING,
-                Which.ALL,
-                "Index every batch again, refresh, publish. Paid calls are in the ledger.",
-            ),
+            (INDEX_EVERYTHING, Which.ALL, "Index every batch again, refresh, publish. Paid calls are in the ledger."),
             (RETRY_FAILED_UNITS, Which.FAILED, "Extract failed text units again, refresh, publish."),
         )
     }

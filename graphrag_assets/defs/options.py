@@ -42,8 +42,7 @@ class RunOptions(dg.Config):
     """Settings for one run: the fields with the names of settings."""
 
     forget_earlier: bool = Field(
-        default=False,
-        description="true: drop the settings given to earlier runs and use the environment's.",
+        default=False, description="true: drop the settings given to earlier runs and use the environment's."
     )
 
     @property

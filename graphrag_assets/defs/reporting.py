@@ -26,17 +26,8 @@ _PRIVATE = {"text", "context", "description", "raw_data", "source_text", "summar
 _PRIVATE |= {"findings", "rating_explanation", "vector"}
 _COSTS = {"graphrag/cost": "model-calls"}
 """The tag of assets that may cost money: the UI filters by it."""
-_MADE_BY_MODELS = {
-    "text_units",
-    "entity_mentions",
-    "relationship_mentions",
-    "covariates",
-    "entities",
-    "relationships",
-    "community_reports",
-    "embeddings",
-    "prompt_profile",
-}
+_MADE_BY_MODELS = {"text_units", "entity_mentions", "relationship_mentions", "covariates", "entities", "relationships"}
+_MADE_BY_MODELS |= {"community_reports", "embeddings", "prompt_profile"}
 _PARTITIONED = {table.name for table in BATCH_TABLES}
 _USAGE = Usage().as_dict()  # 0 without a model, so that the UI's plots have no gaps
 Metadata = dict[str, dict[str, Any]]

@@ -209,11 +209,10 @@ def respond(question: str, evidence: Evidence, by_meaning: bool = False) -> Repl
 
     `by_meaning`: as in `AnswerOptions`.
     """
-    started = time.perf_counter()
     asked = _asked(question, evidence.passages)
     if asked.about_everything:
         text = _listed([point.text for point in _overview(evidence.passages, asked)])
-        return Reply(text or NO_ANSWER, Usage(seconds=time.perf_counter() - started))
+        return Reply(text or NO_ANSWER)
     pool = candidates(evidence.passages, asked.language)
     most = MAX_SENTENCES if asked.has_parts else _SENTENCES_PER_PART
     found = _choose(asked, pool, most, by_meaning=by_meaning) or _closest_lines(asked, evidence.passages)
@@ -223,7 +222,7 @@ def respond(question: str, evidence: Evidence, by_meaning: bool = False) -> Repl
         text = f"{CLOSEST}\n{_listed([in_words(candidate, pool) for candidate, _ in found.chosen])}"
     else:
         text = NO_ANSWER
-    return Reply(text, Usage(seconds=time.perf_counter() - started))
+    return Reply(text)
 
 
 def map_(question: str, evidence: Evidence, follow_ups: int = 0, by_meaning: bool = False) -> Mapped:
@@ -231,7 +230,6 @@ def map_(question: str, evidence: Evidence, follow_ups: int = 0, by_meaning: boo
 
     Where none answers, those that come closest, with scores below 1.
     """
-    started = time.perf_counter()
     asked = _asked(question, evidence.passages)
     if asked.about_everything:
         points = _overview(evidence.passages, asked)
@@ -245,7 +243,7 @@ def map_(question: str, evidence: Evidence, follow_ups: int = 0, by_meaning: boo
         ]
     answering = [point for point in points if point.score >= LEAST_DIRECT]
     asked_next = _follow_ups(asked, answering, follow_ups) if follow_ups else ()
-    return Mapped(tuple(points), asked_next, Usage(seconds=time.perf_counter() - started))
+    return Mapped(tuple(points), asked_next)
 
 
 def relevance_of(question: str, passages: Sequence[Passage], rarity: Mapping[str, float]) -> Relevance:
@@ -254,7 +252,6 @@ def relevance_of(question: str, passages: Sequence[Passage], rarity: Mapping[str
     `rarity`: of terms in the whole index; among passages that were found by a term it says nothing. A term without a
     rarity has the mean one. A sentence helps if it has half of what the best one has.
     """
-    started = time.perf_counter()
     asked = _asked(question, passages)
     texts = [[p.text[s.start : s.end] for s in sentences(p.text)] for p in passages]
     has = asked.occurrences([asked.words(f"{p.title} {p.text}") for p in passages])
@@ -271,12 +268,11 @@ def relevance_of(question: str, passages: Sequence[Passage], rarity: Mapping[str
         own = asked.occurrences([asked.words(text) for text in texts[place]]) @ shares
         helping = np.flatnonzero(own >= max(own.max() / 2, 1e-9))
         relevant[passage.number] = tuple((helping + 1).tolist()) or (1,)
-    return Relevance(relevant, Usage(seconds=time.perf_counter() - started))
+    return Relevance(relevant)
 
 
 def reduce(question: str, points: Sequence[Point]) -> Reply:
     """A list of the best points, none repeating another; of those that come closest, if none answers."""
-    started = time.perf_counter()
     asked = Asked.of(question, language_of_question(question, points[0].text if points else ""))
     answering = [point for point in points if point.score >= LEAST_DIRECT]
     points = _merged(answering or points)
@@ -294,7 +290,7 @@ def reduce(question: str, points: Sequence[Point]) -> Reply:
     text = _listed([points[place].text for place in kept]) or NO_ANSWER
     if points and not answering:
         text = f"{CLOSEST}\n{text}"
-    return Reply(text, Usage(seconds=time.perf_counter() - started))
+    return Reply(text)
 
 
 def _asked(question: str, passages: Sequence[Passage]) -> Asked:

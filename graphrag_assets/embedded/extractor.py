@@ -28,6 +28,9 @@ from graphrag_assets.languages import CASELESS, UNKNOWN
 from graphrag_assets.records import ClaimRecord, EntityRecord, RelationshipRecord, UnitExtraction
 from graphrag_assets.text import title_key
 
+EXTRACTOR = "embedded/nlp-3"
+"""Extractor of facts by the embedded default; `EXTRACTOR+…` where claims are another's, or off, and `…+EXTRACTOR` where
+only claims are the embedded default's."""
 MAX_ENTITIES_PER_SENTENCE = 12
 MAX_DESCRIPTION = 400
 _OPENING = 400  # characters in which a text says what it is about

@@ -16,6 +16,7 @@ import polars as pl
 from graphrag_assets.languages import STOP_WORDS
 from graphrag_assets.text import terms
 
+EMBEDDING_MODEL = "embedded/hashed-ngrams-512-v2"
 DIMENSIONS = 512
 _SCALE = 256  # weights are rounded to 1/256
 _STOP_WEIGHT = 0.05

@@ -6,10 +6,11 @@ from functools import partial
 
 import numpy as np
 
-from graphrag_assets.embedded import EMBEDDING_MODEL, EXTRACTOR, REPORTER
+from graphrag_assets.embedded import extractor, semantic
 from graphrag_assets.embedded.centrality import summarize
-from graphrag_assets.embedded.hashed_embeddings import embed
-from graphrag_assets.embedded.reporter import write_reports
+from graphrag_assets.embedded.extractor import EXTRACTOR
+from graphrag_assets.embedded.hashed_embeddings import EMBEDDING_MODEL, embed
+from graphrag_assets.embedded.reporter import REPORTER, write_reports
 from graphrag_assets.indexing_models import Extracted, IndexingModels
 from graphrag_assets.progress import Progress
 from graphrag_assets.records import TextUnit
@@ -25,13 +26,12 @@ def embedded_models(settings: Settings, dry_run: bool = False) -> IndexingModels
         SettingsError: a file of the ONNX model is missing or damaged.
     """
     claims = settings.choices.claims != "off"
-    extractor = EXTRACTOR if claims else f"{EXTRACTOR}+no-claims"
+    fingerprint = EXTRACTOR if claims else f"{EXTRACTOR}+no-claims"
     models = IndexingModels(
-        extractor, partial(_extract, claims), summarize, REPORTER, write_reports, EMBEDDING_MODEL, embed
+        fingerprint, partial(_extract, claims), summarize, REPORTER, write_reports, EMBEDDING_MODEL, embed
     )
     if not settings.embeds_locally:
         return models
-    from graphrag_assets.embedded import semantic
 
     def embed_locally(texts: Sequence[str]) -> np.ndarray:
         if dry_run or not texts:
@@ -43,13 +43,11 @@ def embedded_models(settings: Settings, dry_run: bool = False) -> IndexingModels
 
 
 def _extract(claims: bool, units: Iterable[TextUnit]) -> Iterator[Extracted]:
-    from graphrag_assets.embedded.extractor import extract_unit  # compiles its patterns on import
-
     listed = list(units)
     progress = Progress("text units", len(listed))
     for unit in listed:
         try:
-            found = extract_unit(unit.text, unit.title, unit.language, unit.document_date)
+            found = extractor.extract_unit(unit.text, unit.title, unit.language, unit.document_date)
             yield unit.id, found if claims else replace(found, claims=[])
         except Exception as error:  # one unit must not stop its batch: it becomes a row of index_errors
             yield unit.id, error

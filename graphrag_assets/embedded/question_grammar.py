@@ -10,23 +10,8 @@ AUXILIARY = frozenset(
     ["is", "are", "was", "were", "be", "do", "does", "did", "has", "have", "had", "can", "could", "will", "would"]
 )
 COPULAS = frozenset(("is", "are", "was", "were"))
-_KIN = frozenset(
-    [
-        "son",
-        "daughter",
-        "brother",
-        "sister",
-        "wife",
-        "widow",
-        "mother",
-        "father",
-        "husband",
-        "head",
-        "bride",
-        "groom",
-        "twin",
-    ]
-)
+_KIN = frozenset(["son", "daughter", "brother", "sister", "wife", "widow", "mother", "father", "husband"])
+_KIN |= {"head", "bride", "groom", "twin"}
 PEOPLE = frozenset(["man", "woman", "person", "people", "one", "men", "women", "boy", "girl"])
 _PHRASE = "nxNAEIHRWmsjJ#c&"  # kinds of words in a noun phrase, after its article
 

@@ -39,14 +39,8 @@ _HAPPENED = re.compile(
 )
 _YEAR = re.compile(r"\b(?:1[0-9]|20)\d\d\b")
 _PRONOUNS = {
-    "its": "{}'s",
-    "his": "{}'s",
-    "her": "{}'s",
-    "their": "{}'s",
-    "he": "{}",
-    "she": "{}",
-    "it": "{}",
-    "they": "{}",
+    **dict.fromkeys(("its", "his", "her", "their"), "{}'s"),
+    **dict.fromkeys(("he", "she", "it", "they"), "{}"),
 }
 _NEXT_QUESTION = re.compile(r",? and (?=(?:who|what|which|when|where|how|in which|to whom)\b)", re.IGNORECASE)
 

@@ -15,6 +15,7 @@ from graphrag_assets.records import Finding, ReportMaterial, ReportRecord, Repor
 from graphrag_assets.references import reference
 from graphrag_assets.text import sentences
 
+REPORTER = "embedded/extractive-2"
 MIN_FINDINGS = 5
 MAX_FINDINGS = 10
 SENTENCES_PER_FINDING = 3

@@ -7,13 +7,12 @@ on the side of the verb where the question has its gap.
 
 import math
 import re
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from graphrag_assets.answering import Evidence, Finding, Found, Named, Passage, Usage
+from graphrag_assets.answering import Evidence, Finding, Found, Named, Passage
 from graphrag_assets.embedded import typing_cues as cues
 from graphrag_assets.embedded.candidate_sentences import Candidate, candidates, in_words
 from graphrag_assets.embedded.questions import Asked, language_of_question, names, names_in, stems
@@ -200,7 +199,6 @@ class _Reader:
         return sorted(outer, key=lambda mention: mention.start)
 
     def _stated(self, text: str) -> list[_Mention]:
-        """The dates or the numbers of a sentence."""
         known = self.asked.text.casefold()
         if self.wanted.kind == "date":
             pattern = _YEAR if self.wanted.noun == "year" else _DATE
@@ -215,7 +213,6 @@ class _Reader:
         ]
 
     def _is_known(self, thing: Named) -> bool:
-        """Whether the question names it."""
         if thing.type == cues.PERSON and names(thing.title, self.known) is not None:
             return True
         known = title_key(self.known)
@@ -304,9 +301,8 @@ def find(
 
     Values that the main question names are none: it asks for something else.
     """
-    started = time.perf_counter()
     if kind == StepKind.BETWEEN:
-        return Found(tuple(_dated(question, evidence)), Usage(seconds=time.perf_counter() - started))
+        return Found(tuple(_dated(question, evidence)))
     passages = [passage for passage in evidence.passages if passage.table == "Sources"] or list(evidence.passages)
     asked = Asked.of(question, language_of_question(question, passages[0].text if passages else ""))
     asked = replace(asked, synonyms={term: SYNONYMS[term] for term in asked.terms if term in SYNONYMS})
@@ -328,7 +324,7 @@ def find(
         Finding("", in_words(candidate, pool), about, reader.wanted.description)
         for about, candidate in scored[:_QUOTED]
     ]
-    return Found(tuple(best), Usage(seconds=time.perf_counter() - started))
+    return Found(tuple(best))
 
 
 def _dated(question: str, evidence: Evidence) -> list[Finding]:

@@ -94,7 +94,6 @@ class Wanted:
 
 
 def _class_of(noun: str) -> str:
-    """The kind of value that a noun stands for."""
     if noun in PEOPLE or (is_office(noun) and noun not in word_list("cue_words:bodies")):
         return "person"
     if noun in cues.GEO_ENDINGS | word_list("cue_words:heads of places") | {"country", "place", "continent", "region"}:

@@ -29,11 +29,7 @@ _AT_ONCE = 10_000
 
 
 def export(
-    kind: str,
-    target: Path,
-    index: Path | None = None,
-    batches: Sequence[str] = (),
-    communities: Sequence[int] = (),
+    kind: str, target: Path, index: Path | None = None, batches: Sequence[str] = (), communities: Sequence[int] = ()
 ) -> dict[str, int]:
     """Write the index, or a part of it, to `target` in a format of `FORMATS`.
 

@@ -47,7 +47,8 @@ class Translation:
     def set(self, name: str, value: object, key: str) -> None:
         """Set a setting to a value, if it is a valid one."""
         text = ("true" if value else "false") if isinstance(value, bool) else str(value)
-        if not REFERENCE.search(text) and (problem := _problem(name, text)):
+        option = Settings.model_fields[name]
+        if not REFERENCE.search(text) and (problem := _problem(Annotated[option.annotation, option], text)):
             self.left_out[key] = f"GRAPHRAG_{name.upper()} cannot have this value: {problem}"
         else:
             self.settings[name] = text
@@ -155,14 +156,12 @@ def _reason(key: Key) -> str:
     return "not known: no setting of GraphRAG 2.7 or 3.3, or one without a counterpart"
 
 
-def _problem(name: str, value: str) -> str:
-    """Why a setting cannot have a value; empty if it can."""
-    option = Settings.model_fields[name]
-    annotation: Any = Annotated[option.annotation, option]
+def _problem(annotation: Any, value: object) -> str:
+    """Why a value is not of a type; empty if it is."""
     try:
         TypeAdapter(annotation).validate_python(value)
     except ValidationError as error:
-        return str(error.errors()[0]["msg"])
+        return str(error.errors()[0]["msg"]).removeprefix("Value error, ")
     return ""
 
 
@@ -216,21 +215,14 @@ def _parameters(model: _Model, result: Translation) -> dict[str, Any]:
     for key, value in given.items():
         if value is None:
             continue
+        name = [part for part in key if part != "call_args"]
         if isinstance(value, str) and REFERENCE.search(value):
             result.left_out[f"{model.key}.{'.'.join(key)}"] = "a reference; add it to GRAPHRAG_CHAT_PARAMETERS by hand"
-        elif problem := _refused(name := [part for part in key if part != "call_args"], value):
+        elif problem := _problem(Parameters, {name[0]: value}):
             result.left_out[f"{model.key}.{'.'.join(key)}"] = problem
         else:
             _put(found, name, value)
     return found
-
-
-def _refused(name: Sequence[str], value: object) -> str:
-    try:
-        TypeAdapter(Parameters).validate_python({name[0]: value})
-    except ValidationError as error:
-        return str(error.errors()[0]["msg"]).removeprefix("Value error, ")
-    return ""
 
 
 def _put(into: dict[str, Any], key: Sequence[str], value: object) -> None:
@@ -283,7 +275,7 @@ def _translate_models(
     if chat := chats.get(of_use["chat"]):
         _translate_chat(result, chat, {use: chats[name] for use, name in of_use.items() if name in chats})
     if model := embeddings.get(embedding):
-        _translate_embedding(result, model)
+        _translate_main(result, model, "embedding")
     for model in models.values():
         if model.name and model not in used:
             result.left_out[model.key] = "no task uses this model"
@@ -295,19 +287,9 @@ def _translate_models(
 
 
 def _translate_chat(result: Translation, chat: _Model, of_use: Mapping[str, _Model]) -> None:
-    json_supported = chat.pop("model_supports_json")
-    if json_supported is False:
+    if chat.pop("model_supports_json") is False:
         result.set("structured_output", "text", f"{chat.key}.model_supports_json")
-    result.set("chat_model", chat.name, chat.key)
-    if chat.parameters:
-        result.set("chat_parameters", json.dumps(chat.parameters), chat.key)
-    base = chat.pop("api_base")
-    if base:
-        result.set("chat_base_url", base, chat.key)
-    key = chat.pop("api_key")
-    if key:
-        result.variables["GRAPHRAG_CHAT_API_KEY"] = str(key)
-    _translate_account(result, chat)
+    base, key = _translate_main(result, chat, "chat")
     for use, model in of_use.items():
         if model is chat:
             continue
@@ -320,6 +302,20 @@ def _translate_chat(result: Translation, chat: _Model, of_use: Mapping[str, _Mod
         if differing:
             result.set(f"{use}_parameters", json.dumps(differing), model.key)
         _translate_access(result, model, chat, base, key)
+
+
+def _translate_main(result: Translation, model: _Model, kind: str) -> tuple[Any, Any]:
+    """The first chat model, or the embedding model; returns its server and its key."""
+    result.set(f"{kind}_model", model.name, model.key)
+    if model.parameters:
+        result.set(f"{kind}_parameters", json.dumps(model.parameters), model.key)
+    if base := model.pop("api_base"):
+        result.set(f"{kind}_base_url", base, model.key)
+    if key := model.pop("api_key"):
+        result.variables[f"GRAPHRAG_{kind.upper()}_API_KEY"] = str(key)
+    model.pop("model_supports_json")
+    _translate_account(result, model)
+    return base, key
 
 
 def _translate_access(result: Translation, model: _Model, chat: _Model, base: object, key: object) -> None:
@@ -338,18 +334,6 @@ def _translate_access(result: Translation, model: _Model, chat: _Model, base: ob
             result.left_out[f"{model.key}.api_base"] = (
                 f"set the variable of litellm for the servers of {model.provider}, such as OLLAMA_API_BASE"
             )
-    _translate_account(result, model)
-
-
-def _translate_embedding(result: Translation, model: _Model) -> None:
-    result.set("embedding_model", model.name, model.key)
-    if base := model.pop("api_base"):
-        result.set("embedding_base_url", base, model.key)
-    if key := model.pop("api_key"):
-        result.variables["GRAPHRAG_EMBEDDING_API_KEY"] = str(key)
-    if model.parameters:
-        result.set("embedding_parameters", json.dumps(model.parameters), model.key)
-    model.pop("model_supports_json")
     _translate_account(result, model)
 
 

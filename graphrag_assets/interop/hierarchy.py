@@ -144,13 +144,7 @@ def _nested_and_connected(levels: list[Ints], edges: Ints) -> tuple[list[Ints], 
 
 def _members_frame(ids: pl.Series, levels: list[Ints]) -> pl.DataFrame:
     frames = [
-        pl.DataFrame(
-            {
-                "level": pl.Series([level], dtype=pl.Int64).new_from_index(0, len(ids)),
-                "community": labels,
-                "entity_id": ids,
-            }
-        )
+        pl.DataFrame({"community": labels, "entity_id": ids}).select(pl.lit(level, pl.Int64).alias("level"), pl.all())
         for level, labels in enumerate(levels)
     ]
     return pl.concat(frames).filter(pl.col("community") != _NONE)

@@ -98,9 +98,7 @@ def _placed(documents: pl.DataFrame, units: pl.DataFrame, counts: Counts) -> pl.
             rows.append((unit_id, found, start, None if start is None else start + len(found)))
             after = after if start is None else start + 1
     spans = pl.DataFrame(
-        rows,
-        schema={"id": pl.String, "found": pl.String, "start_char": pl.Int64, "end_char": pl.Int64},
-        orient="row",
+        rows, schema={"id": pl.String, "found": pl.String, "start_char": pl.Int64, "end_char": pl.Int64}, orient="row"
     )
     placed = units.join(spans, on="id", maintain_order="right")
     counts["text_units", "not found in their document, without a character span"] += placed["start_char"].null_count()

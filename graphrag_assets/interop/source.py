@@ -33,72 +33,27 @@ Columns = dict[str, Any]
 LIST = pl.List(pl.String)
 FINDINGS = REPORT_TYPES["findings"]
 
-DOCUMENTS: Columns = {
-    "id": pl.String,
-    "number": pl.Int64,
-    "title": pl.String,
-    "text": pl.String,
-    "creation_date": pl.String,
-    "document_date": pl.String,
-    "raw_data": pl.String,
-    "text_unit_ids": LIST,
-}
-TEXT_UNITS: Columns = {
-    "id": pl.String,
-    "number": pl.Int64,
-    "document_ids": LIST,
-    "text": pl.String,
-    "n_tokens": pl.Int64,
-}
-ENTITIES: Columns = {
-    "id": pl.String,
-    "number": pl.Int64,
-    "title": pl.String,
-    "type": pl.String,
-    "description": pl.String,
-    "text_unit_ids": LIST,
-}
-RELATIONSHIPS: Columns = {
-    "id": pl.String,
-    "number": pl.Int64,
-    "source": pl.String,
-    "target": pl.String,
-    "description": pl.String,
-    "weight": pl.Float64,
-    "text_unit_ids": LIST,
-}
-COVARIATES: Columns = {
-    "id": pl.String,
-    "number": pl.Int64,
-    **dict.fromkeys(
-        (
-            "type",
-            "description",
-            "subject_id",
-            "object_id",
-            "status",
-            "start_date",
-            "end_date",
-            "source_text",
-            "text_unit_id",
-        ),
-        pl.String,
-    ),
-}
-COMMUNITIES: Columns = {"id": pl.String, "community": pl.Int64, "level": pl.Int64}
-MEMBERS: Columns = {"community": pl.Int64, "level": pl.Int64, "entity": pl.String}
-REPORTS: Columns = {
-    "id": pl.String,
-    "community": pl.Int64,
-    "title": pl.String,
-    "summary": pl.String,
-    "full_content": pl.String,
-    "rank": pl.Float64,
-    "rating_explanation": pl.String,
-    "findings": FINDINGS,
-    "full_content_json": pl.String,
-}
 
+def _columns(texts: str, **others: Any) -> Columns:
+    """Columns of texts, by their names, and others by name and type."""
+    return {**dict.fromkeys(texts.split(), pl.String), **others}
+
+
+DOCUMENTS = _columns("id title text creation_date document_date raw_data", number=pl.Int64, text_unit_ids=LIST)
+TEXT_UNITS = _columns("id text", number=pl.Int64, document_ids=LIST, n_tokens=pl.Int64)
+ENTITIES = _columns("id title type description", number=pl.Int64, text_unit_ids=LIST)
+RELATIONSHIPS = _columns("id source target description", number=pl.Int64, weight=pl.Float64, text_unit_ids=LIST)
+COVARIATES = _columns(
+    "id type description subject_id object_id status start_date end_date source_text text_unit_id", number=pl.Int64
+)
+COMMUNITIES = _columns("id", community=pl.Int64, level=pl.Int64)
+MEMBERS = _columns("entity", community=pl.Int64, level=pl.Int64)
+REPORTS = _columns(
+    "id title summary full_content rating_explanation full_content_json",
+    community=pl.Int64,
+    rank=pl.Float64,
+    findings=FINDINGS,
+)
 
 MAX_NUMBER = 10_000_000
 """Maximum of whole numbers: a publication and its filters take time and memory in proportion to the largest one."""
@@ -194,15 +149,7 @@ def _check_columns(folder: Path, name: str, table: pl.DataFrame, needed: Sequenc
     )
 
 
-TABLES = (
-    "documents",
-    "text_units",
-    "entities",
-    "relationships",
-    "covariates",
-    "communities",
-    "community_reports",
-)
+TABLES = ("documents", "text_units", "entities", "relationships", "covariates", "communities", "community_reports")
 """The tables that every generation has."""
 
 

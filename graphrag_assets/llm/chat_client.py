@@ -30,14 +30,7 @@ from graphrag_assets.llm.model_errors import (
     RetriesExhausted,
     TruncatedAnswer,
 )
-from graphrag_assets.llm.model_options import (
-    SAME_ANSWER,
-    ChatOptions,
-    ChatRequest,
-    Completion,
-    Message,
-    Structured,
-)
+from graphrag_assets.llm.model_options import SAME_ANSWER, ChatOptions, ChatRequest, Completion, Message, Structured
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.question_budget import current_question
 from graphrag_assets.llm.rate_limits import Limits
@@ -147,7 +140,7 @@ class ChatModel(ModelClient[ChatOptions]):
 
     @property
     def _refused(self) -> set[str]:
-        return _refused.setdefault((self.options.model, self.options.base_url), set())
+        return _refused.setdefault(self._place, set())
 
     def _drop_refused(self, sent: Iterable[str], error: RequestRejected) -> bool:
         """Drop the parameters that the server names in its rejection; False if it names none."""
@@ -316,19 +309,17 @@ class ChatModel(ModelClient[ChatOptions]):
     @property
     def structured_mode(self) -> Structured:
         """How JSON is requested from the model, as far as is known."""
-        place = (self.options.model, self.options.base_url)
-        if place not in _modes:
-            _modes[place] = provider.structured_mode(self.options)
-        return _modes[place]
+        if self._place not in _modes:
+            _modes[self._place] = provider.structured_mode(self.options)
+        return _modes[self._place]
 
     def _weaken(self, request: ChatRequest, rejected: Structured, error: RequestRejected) -> bool:
         """Remember that the server rejects this way of requesting JSON; False if that is not what it rejects."""
         about_format = any(word in str(error).lower() for word in ("response_format", "json", "schema", "grammar"))
         if request.response_model is None or rejected not in structured_output.WEAKER or not about_format:
             return False
-        place = (self.options.model, self.options.base_url)
-        if _modes[place] == rejected:  # else another call has done so
-            _modes[place] = structured_output.WEAKER[rejected]
+        if _modes[self._place] == rejected:  # else another call has done so
+            _modes[self._place] = structured_output.WEAKER[rejected]
         return True
 
     def _expected_tokens(self, request: ChatRequest, messages: list[Message]) -> int:

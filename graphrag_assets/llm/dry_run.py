@@ -132,10 +132,10 @@ def cost_frame(settings: Settings, tally: Tally) -> pl.DataFrame:
     )
     paid = known.group_by("task", "batch").agg(pl.len().cast(pl.Int64).alias("in_ledger"))
     joined = counted.join(paid, on=["task", "batch"], how="full", coalesce=True, nulls_equal=True).with_columns(
-        pl.col("calls", "in_ledger", "prompt_tokens", "completion_tokens").fill_null(0),
-        pl.col("exact").fill_null(True),
+        pl.col("calls", "in_ledger", "prompt_tokens", "completion_tokens").fill_null(0), pl.col("exact").fill_null(True)
     )
-    costs = [_cost(settings, *row) for row in joined.select("task", "prompt_tokens", "completion_tokens").iter_rows()]
+    counts = joined.select("task", "prompt_tokens", "completion_tokens")
+    costs = [prices_of(settings, task).cost(*tokens) for task, *tokens in counts.iter_rows()]
     order = pl.Series("order", [_ORDER.index(task) for task in joined["task"]], dtype=pl.Int64)
     frame = joined.with_columns(pl.Series("cost_usd", costs, dtype=pl.Float64), order)
     return frame.sort("order", "batch").select(list(SCHEMA))
@@ -155,10 +155,6 @@ def model_of(settings: Settings, task: str) -> str:
 
 def _use_of(settings: Settings, task: str) -> Use:
     return tuning_use(settings) if task == TUNING else _USES.get(task, "chat")
-
-
-def _cost(settings: Settings, task: str, prompt_tokens: int, completion_tokens: int) -> float:
-    return prices_of(settings, task).cost(prompt_tokens, completion_tokens)
 
 
 def notes(settings: Settings, tally: Tally) -> list[str]:

@@ -159,10 +159,6 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         self.usage.add(entry.task, trace.usage + Usage(ledger_hits=len(group) - sent))
         return vectors
 
-    @property
-    def _place(self) -> tuple[str, str | None]:
-        return self.options.model, self.options.base_url
-
     async def _request(
         self, group: list[_Piece], entry: Entry, prices: Prices, trace: Trace
     ) -> tuple[dict[str, np.ndarray], int]:

@@ -11,7 +11,7 @@ from typing import Literal
 
 import polars as pl
 
-from graphrag_assets.embedded import EXTRACTOR, REPORTER
+from graphrag_assets.embedded import EXTRACTOR, REPORTER, extract_unit
 from graphrag_assets.embedded import summarize as most_central
 from graphrag_assets.embedded import write_reports as embedded_reports
 from graphrag_assets.ids import stable_id
@@ -288,6 +288,4 @@ class IndexingTasks:
 
 async def _embedded(unit: TextUnit) -> UnitExtraction:
     """The embedded default's extraction, in a thread so that replies of models are received meanwhile."""
-    from graphrag_assets.embedded import extract_unit  # compiles its patterns on import
-
     return await asyncio.to_thread(extract_unit, unit.text, unit.title, unit.language, unit.document_date)

@@ -198,7 +198,6 @@ class Ledger:
             yield
 
     def _newest(self) -> object:
-        """When the newest answer was stored."""
         return self.rows(sa.select(sa.func.max(LLM_CALLS.c.created_at)))[0][0]
 
     def spent_today(self) -> float:
@@ -305,7 +304,6 @@ class Ledger:
                 _insert(connection, rows)
 
     def _read(self, keys: Sequence[str]) -> dict[str, Hit]:
-        """The stored answers by key."""
         found: dict[str, Hit] = {}
         columns = [LLM_CALLS.c[name] for name in Hit._fields]
         with self._connection() as connection:
@@ -345,7 +343,6 @@ _REPLACED = (
 
 
 def _file(url: str) -> Path | None:
-    """The file of an SQLite ledger."""
     name = sa.make_url(url).database
     return Path(name) if url.startswith("sqlite") and name and not name.startswith((":memory:", "file:")) else None
 

@@ -36,6 +36,10 @@ class ModelClient(Generic[Options]):
         self.usage = UsageMeter()
         self._known_prices: Prices | None = None
 
+    @property
+    def _place(self) -> tuple[str, str | None]:
+        return self.options.model, self.options.base_url
+
     async def close(self) -> None:
         """Let the in-flight calls finish, and close the connections of this event loop."""
         await self.ledger.single_flight.drain()

@@ -158,10 +158,7 @@ class Prompts:
     """
 
     def __init__(
-        self,
-        folder: Path | None = None,
-        files: Mapping[str, Path] | None = None,
-        profile: PromptProfile | None = None,
+        self, folder: Path | None = None, files: Mapping[str, Path] | None = None, profile: PromptProfile | None = None
     ) -> None:
         self.profile = profile
         self._own, self._parts = prompt_sources(tuple(TASKS), folder, files or {})

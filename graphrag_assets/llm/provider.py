@@ -94,11 +94,7 @@ async def send_chat(options: ChatOptions, messages: list[Any], parameters: dict[
 async def open_stream(options: ChatOptions, messages: list[Any], parameters: dict[str, Any]) -> tuple[Any, Chunks]:
     """Send a streamed chat request; returns its first chunk, which shows that the server replies, and the rest."""
     chunks: Chunks = await litellm().acompletion(
-        messages=messages,
-        stream=True,
-        stream_options={"include_usage": True},
-        **_address(options),
-        **parameters,
+        messages=messages, stream=True, stream_options={"include_usage": True}, **_address(options), **parameters
     )
     return await anext(chunks), chunks
 
@@ -313,10 +309,16 @@ class Failure:
     retry_after: float | None = None
     timed_out: bool = False
 
+    @property
+    def not_installed(self) -> bool:
+        """Whether a package of the provider is not installed here."""
+        return any(words in self.message for words in _NOT_INSTALLED)
+
 
 _FATAL = {401, 402, 403, 404}
 _TRANSIENT = {200, 408, 409, 425}  # 200: a body that could not be read
-_NO_PROVIDER = ("LLM Provider NOT provided", "Unsupported provider")
+_NOT_INSTALLED = ("No module named", "pip install")  # a package of the provider; litellm reports some as HTTP 500
+_NO_PROVIDER = ("LLM Provider NOT provided", "Unsupported provider", *_NOT_INSTALLED)
 _NO_CREDIT = ("insufficient_quota", "exceeded your current quota", "billing_hard_limit")
 
 
@@ -338,7 +340,7 @@ def failure(error: Exception) -> Failure:
     # Google's errors of credentials say whether another attempt may help; litellm reports them as HTTP 500.
     has_no_access = any(getattr(one, "retryable", None) is False for one in chain_of(error))
     has_no_provider = any(words in message for words in _NO_PROVIDER)
-    if status in _FATAL or has_no_access or has_no_provider or no_module(message) or isinstance(error, ImportError):
+    if status in _FATAL or has_no_access or has_no_provider or isinstance(error, ImportError):
         return Failure("fatal", status, message)
     if status is None:
         passing = isinstance(error, TimeoutError | OSError) or name in (
@@ -349,11 +351,6 @@ def failure(error: Exception) -> Failure:
     else:
         passing = status in _TRANSIENT or status >= 500
     return Failure("transient" if passing else "rejected", status, message, retry_after(error), timed_out(error))
-
-
-def no_module(message: str) -> bool:
-    """Whether a package of the provider is not installed here; litellm reports some as HTTP 500."""
-    return "No module named" in message or "pip install" in message
 
 
 def timed_out(error: Exception) -> bool:

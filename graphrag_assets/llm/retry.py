@@ -32,12 +32,7 @@ class _TransientError(Exception):
 
 
 async def call_with_retries(
-    options: ModelOptions,
-    limits: Limits,
-    request: Callable[[], Awaitable[R]],
-    trace: Trace,
-    what: str,
-    tokens: int = 0,
+    options: ModelOptions, limits: Limits, request: Callable[[], Awaitable[R]], trace: Trace, what: str, tokens: int = 0
 ) -> R:
     """The result of `request`, which is started within the limits and repeated after transient failures.
 
@@ -149,7 +144,7 @@ def _in_words(failure: provider.Failure) -> str:
 
 
 def _remedy(failure: provider.Failure) -> str:
-    if provider.no_module(failure.message):
+    if failure.not_installed:
         return "Install the missing package."
     match failure.status:
         case 401 | 403:

@@ -19,25 +19,7 @@ from graphrag_assets.query.results import Action, Answer, Chosen, Failure, answe
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 
 __all__ = [
-    "METHODS",
-    "Action",
-    "Answer",
-    "AnswerStream",
-    "AsyncAnswerStream",
-    "Callbacks",
-    "Chosen",
-    "Citation",
-    "CitedRow",
-    "Context",
-    "ConversationHistory",
-    "DriftOptions",
-    "DynamicOptions",
-    "Failure",
-    "Filter",
-    "GraphRAG",
-    "LocalOptions",
-    "Section",
-    "Turn",
-    "answer_to_json",
-    "answer_to_markdown",
-]
+    "METHODS", "Action", "Answer", "AnswerStream", "AsyncAnswerStream", "Callbacks", "Chosen", "Citation", "CitedRow",
+    "Context", "ConversationHistory", "DriftOptions", "DynamicOptions", "Failure", "Filter", "GraphRAG", "LocalOptions",
+    "Section", "Turn", "answer_to_json", "answer_to_markdown",
+]  # fmt: skip

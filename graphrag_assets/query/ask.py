@@ -8,14 +8,13 @@ from typing import Any
 
 from pydantic.dataclasses import dataclass as options_dataclass
 
-from graphrag_assets.answering import Choice
 from graphrag_assets.embedded import Asked, EmbeddedAnswerer
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.question_budget import current_question, use_all
 from graphrag_assets.query import basic, drift, global_search, lazy, local, planned
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.question_options import CommonOptions
-from graphrag_assets.query.results import Answer, Chosen, Failure, MethodPrice, QuestionPrice
+from graphrag_assets.query.results import Answer, Chosen, MethodPrice, QuestionPrice
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.search import Search, SearchMethod
 
@@ -111,8 +110,7 @@ class Kind:
 
 KINDS: Mapping[str, Kind] = {
     "fact": Kind(
-        "a fact about particular named persons, things, places or events, or what one of them did, was or had",
-        "local",
+        "a fact about particular named persons, things, places or events, or what one of them did, was or had", "local"
     ),
     "overview": Kind("who or what one named person, thing, place or event is, or an overview of it", "local"),
     "relation": Kind(
@@ -241,22 +239,14 @@ def _entities(named: int) -> str:
 async def _choose(search: Search[AskOptions]) -> Chosen:
     """The kind of the question as the answerer names it; by the rules, if it names none."""
     question = search.text
-    by_model = Choice("", "")
-    said = ""
-    try:
-        kinds = {name: kind.description for name, kind in KINDS.items()}
-        by_model = await search.answerer.achoose(question, kinds, search.form)
-    except Exception as error:  # the rules decide instead
-        search.errors.append(Failure("choice", "the model's choice of the method", str(error)))
-        said = "the call to the model failed; "
-    else:
-        if by_model.usage.calls:
-            search.add_usage("choice", by_model.usage)
-        if by_model.kind not in KINDS and by_model.usage.calls:
-            said = "the model named none of the kinds; "
-    if by_model.kind in KINDS:
+    call = search.answerer.achoose(question, {name: kind.description for name, kind in KINDS.items()}, search.form)
+    by_model = await search.optional("choice", "the model's choice of the method", call)
+    if by_model and by_model.kind in KINDS:
         reason = by_model.reason or KINDS[by_model.kind].description
         return _chosen(by_model.kind, reason, search.answerer.model)
+    said = "" if by_model else "the call to the model failed; "
+    if by_model and by_model.usage.calls:
+        said = "the model named none of the kinds; "
     named = await search.in_thread(named_entities, search.reader, Question(question), search.scope)
     in_all = await search.in_thread(named_entities, search.reader, search.question, search.scope)
     kind, reason = await asyncio.to_thread(kind_by_rules, question, len(named), search.earlier, len(in_all))

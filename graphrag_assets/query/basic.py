@@ -1,15 +1,12 @@
 """Basic search: the text units that match the question best, in order of similarity."""
 
-import time
-from dataclasses import replace
-
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.query.context import Context, fill_sections
 from graphrag_assets.query.fetch import claims_in, sources
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.local import CLAIMS, SOURCES
-from graphrag_assets.query.option_types import Count, Options, PositiveCount, Share
+from graphrag_assets.query.option_types import Count, Share
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.reranking import RERANKED, reranked
 from graphrag_assets.query.results import Answer
@@ -19,29 +16,22 @@ from graphrag_assets.store.publication_reader import Reader
 
 
 @dataclass(frozen=True, kw_only=True)
-class BasicOptions(Options):
-    """Options of a basic context.
+class BasicOptions(CommonOptions):
+    """All options of `rag.basic`.
 
     Args:
         k: maximum number of text units.
         claims_prop: share of the tokens for the claims made in these text units; 0: no section of claims. What a
             section does not use goes to the other.
-        max_context_tokens: maximum number of tokens of the context.
     """
 
     k: Count = 10
     claims_prop: Share = 0.0
-    max_context_tokens: PositiveCount = 12_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class BasicSearchOptions(CommonOptions, BasicOptions):
-    """All options of `rag.basic`."""
-
-
-async def build_context(search: Search[BasicSearchOptions]) -> Context:
+async def build_context(search: Search[BasicOptions]) -> Context:
     """The context of a basic search, within the tokens that the history leaves."""
-    options = replace(search.options, max_context_tokens=search.room(search.options.max_context_tokens))
+    options = search.options
     await search.embed(search.question)
     units = None
     if search.rag.reranker:
@@ -49,16 +39,16 @@ async def build_context(search: Search[BasicSearchOptions]) -> Context:
         found = await search.in_thread(search_texts, search.reader, "text_unit", search.question, limit, search.scope)
         units = (await reranked(search, found))[: options.k]
     return search.add_context(
-        await search.in_thread(basic_context, search.reader, search.question, options, search.scope, units)
+        await search.in_thread(basic_context, search.reader, search.question, search.fitting, search.scope, units)
     )
 
 
-async def answer(search: Search[BasicSearchOptions]) -> Answer:
+async def answer(search: Search[BasicOptions]) -> Answer:
     """An answer from the most similar text units alone, without the graph."""
     return await search.respond(await build_context(search))
 
 
-METHOD = SearchMethod("basic", BasicSearchOptions, build_context, answer)
+METHOD = SearchMethod("basic", BasicOptions, build_context, answer)
 
 _DEFAULTS = BasicOptions()
 
@@ -74,7 +64,6 @@ def basic_context(
 
     The sources are `units`, or else found by BM25 and vectors.
     """
-    started = time.perf_counter()
     if units is None:
         units = search_texts(reader, "text_unit", question, options.k, scope)
     claims = [(CLAIMS.with_dates(reader), claims_in(reader, units), 1.0)] if options.claims_prop else []
@@ -83,4 +72,4 @@ def basic_context(
         (1 - options.claims_prop, [(SOURCES.with_dates(reader), sources(reader, units, scope), 1.0)]),
     ]
     sections = fill_sections(groups, options.max_context_tokens, ("Sources", "Claims"))
-    return Context("basic", question.text, sections, time.perf_counter() - started)
+    return Context("basic", question.text, sections)

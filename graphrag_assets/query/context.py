@@ -15,6 +15,16 @@ _MAX_CHARACTERS_PER_TOKEN = 12  # avoids counting lines that are far too long; t
 _MIN_TOKENS = 2  # of any line: a number, and the rest
 
 
+def columns(shown: str) -> dict[str, str]:
+    """Columns by heading.
+
+    >>> columns("id=human_readable_id title")
+    {'id': 'human_readable_id', 'title': 'title'}
+    """
+    words = (word.partition("=") for word in shown.split())
+    return {heading: column or heading for heading, _, column in words}
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The format of a section: its name, and heading to column, the first being the number.
@@ -84,7 +94,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Context:
-    """The basis of an answer: the sections for a question, and the seconds that it took to build them.
+    """The basis of an answer: the sections for a question, and the seconds from the question to them.
 
     `history`: the turns of the conversation that fit; their tokens count, and they cannot be cited.
     """

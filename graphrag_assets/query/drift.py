@@ -7,7 +7,6 @@ score, near-duplicates are asked once, and a budget limits the calls.
 import asyncio
 import dataclasses
 import random
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
@@ -26,7 +25,7 @@ from graphrag_assets.query.linking import LinkingOptions, link
 from graphrag_assets.query.local import LocalOptions, local_context, reports_layout
 from graphrag_assets.query.option_types import Count, Flag, OptionalCount, Options, PositiveCount, Seed, made_of
 from graphrag_assets.query.question_options import CommonOptions
-from graphrag_assets.query.results import Action, Answer, Failure
+from graphrag_assets.query.results import Action, Answer
 from graphrag_assets.query.retrieval import Question, search_texts
 from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
@@ -152,8 +151,8 @@ METHOD = SearchMethod("drift", DriftSearchOptions, build_context, answer)
 
 async def _primer(search: Search[DriftSearchOptions], question: Question) -> Context:
     """The reports nearest to `question`, within the tokens that the history leaves."""
-    options = replace(search.options, max_context_tokens=search.room(search.options.max_context_tokens))
-    return search.add_context(await search.in_thread(primer_context, search.reader, question, options, search.scope))
+    found = await search.in_thread(primer_context, search.reader, question, search.fitting, search.scope)
+    return search.add_context(found)
 
 
 async def _primer_question(search: Search[DriftSearchOptions]) -> Question:
@@ -165,25 +164,17 @@ async def _primer_question(search: Search[DriftSearchOptions]) -> Question:
     if not search.options.makes_hypothesis:
         return question
     example = await search.in_thread(example_report, search.reader, question, search.options, search.scope)
-    hypothesis = await _hypothesis(search, example) if example else None
-    if hypothesis and hypothesis != search.text:
-        question = replace(question.for_reports, vector_text=hypothesis)
+    if not example:
+        return question
+    lost = "the hypothetical answer to search with"
+    reply = await search.optional("hypothesis", lost, search.answerer.ahypothesis(search.text, example))
+    if reply and reply.text and reply.text != search.text:
+        question = replace(question.for_reports, vector_text=reply.text)
         await search.embed(question)
     return question
 
 
-async def _hypothesis(search: Search[DriftSearchOptions], example: str) -> str | None:
-    try:
-        reply = await search.answerer.ahypothesis(search.text, example)
-    except Exception as error:  # the search continues with the question itself
-        search.errors.append(Failure("hypothesis", "the hypothetical answer to search with", str(error)))
-        return None
-    search.add_usage("hypothesis", reply.usage)
-    return reply.text
-
-
 async def _local_contexts(search: Search[DriftSearchOptions], texts: Sequence[str]) -> list[Context]:
-    """The contexts of local searches, in the order of the questions."""
     questions = [search.question if text == search.text else Question(text) for text in texts]
     if new := [question for question in questions if question is not search.question]:
         await search.embed(*new)
@@ -209,14 +200,13 @@ def primer_context(
     reader: Reader, question: Question, options: DriftOptions = _DEFAULTS, scope: Scope = EVERYTHING
 ) -> Context:
     """The reports nearest to the question, in folds: one section Reports per fold."""
-    started = time.perf_counter()
     nearest = _nearest_reports(reader, question, options, scope)
     reports = report_rows(reader, nearest)
     folds = [reports.gather_every(options.folds, offset) for offset in range(options.folds)]
     filled = [fold for fold in folds if fold.height] or folds[:1]  # without any report, a frame without rows
     layout = reports_layout(options.of_steps)
     sections = tuple(fill(layout, fold, options.max_context_tokens) for fold in filled)
-    return Context("drift", question.text, sections, time.perf_counter() - started)
+    return Context("drift", question.text, sections)
 
 
 def _nearest_reports(reader: Reader, question: Question, options: DriftOptions, scope: Scope) -> list[int]:

@@ -6,7 +6,7 @@ contrast to it, communities with relevant units come first, those without can be
 part of the budget is for the neighbors of relevant units.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -183,11 +183,7 @@ def n_levels(reader: Reader) -> int:
 
 
 def communities_of_level(
-    reader: Reader,
-    level: int,
-    ranking: Sequence[int],
-    exploration: Exploration,
-    scope: Scope = EVERYTHING,
+    reader: Reader, level: int, ranking: Sequence[int], exploration: Exploration, scope: Scope = EVERYTHING
 ) -> dict[int, list[int]]:
     """The communities of a level, best first, each with its untested text units, best first.
 
@@ -264,31 +260,18 @@ def neighbors_of(reader: Reader, units: Sequence[int], distance: int, scope: Sco
     return [unit for unit in dict.fromkeys(found.to_series().to_list()) if unit not in known]
 
 
-def tests_frame(reader: Reader, tests: Iterable[Tested]) -> pl.DataFrame:
+def tests_frame(reader: Reader, tests: Collection[Tested]) -> pl.DataFrame:
     """The tests in their order: order, human_readable_id, id, community, level, relevant (null: failed), sentences."""
-    rows = [
-        (
-            order,
-            test.unit,
-            test.community,
-            test.level,
-            test.sentences if test.sentences is None else bool(test.sentences),
-            list(test.sentences or ()),
-        )
-        for order, test in enumerate(tests, 1)
-    ]
+    relevant = [None if one.sentences is None else bool(one.sentences) for one in tests]
     frame = pl.DataFrame(
-        rows,
-        schema={
-            "order": pl.Int32,
-            "human_readable_id": pl.Int32,
-            "community": pl.Int32,
-            "level": pl.Int32,
-            "relevant": pl.Boolean,
-            "sentences": pl.List(pl.Int32),
-        },
-        orient="row",
-    )
+        {
+            "human_readable_id": pl.Series([one.unit for one in tests], dtype=pl.Int32),
+            "community": pl.Series([one.community for one in tests], dtype=pl.Int32),
+            "level": pl.Series([one.level for one in tests], dtype=pl.Int32),
+            "relevant": pl.Series(relevant, dtype=pl.Boolean),
+            "sentences": pl.Series([list(one.sentences or ()) for one in tests], dtype=pl.List(pl.Int32)),
+        }
+    ).with_columns(order=pl.int_range(1, pl.len() + 1, dtype=pl.Int32))
     ids = reader.rows(
         "SELECT human_readable_id, id FROM text_units WHERE human_readable_id IN (SELECT unnest($units::INT[]))",
         {"units": frame["human_readable_id"].to_list()},

@@ -84,11 +84,7 @@ def entity_rows(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) 
 
 
 def relationships_around(
-    reader: Reader,
-    entities: list[int],
-    limit_outside: int,
-    ranking: Ranking = "weight",
-    scope: Scope = EVERYTHING,
+    reader: Reader, entities: list[int], limit_outside: int, ranking: Ranking = "weight", scope: Scope = EVERYTHING
 ) -> pl.DataFrame:
     """Relationships inside the selection, best first, then at most `limit_outside` that lead out of it.
 
@@ -98,15 +94,15 @@ def relationships_around(
     Returns:
         human_readable_id, id, source, target, type, description, weight, title, in_network, links, combined_degree.
     """
-    touching = _touching(reader, entities, limit_outside, ranking, scope)
-    inside: dict[int, int] = {}  # a relationship is found from both of its ends
-    outside: list[int] = []
-    for place, (number, is_inside) in enumerate(touching.select("human_readable_id", "in_network").iter_rows()):
-        if is_inside:
-            inside.setdefault(number, place)
-        else:
-            outside.append(place)
-    return relationship_rows(reader, touching[[*inside.values(), *outside[:limit_outside]]], scope)
+    edges, inside = edges_of(reader, entities, scope), pl.col("neighbor").is_in(entities)
+    links = pl.when(inside).then(0).otherwise(pl.len().over("neighbor").cast(pl.Int64))
+    order = ["in_network", "links", *_ORDER[ranking], "human_readable_id"]
+    touching = edges.with_columns(in_network=inside, links=links).sort(order, descending=[True] * 4 + [False])
+    within = touching.filter("in_network").unique("human_readable_id", keep="first", maintain_order=True)
+    chosen = pl.concat([within, touching.filter(~pl.col("in_network")).head(limit_outside)])
+    return relationship_rows(
+        reader, chosen.select("human_readable_id", "in_network", "links", "combined_degree"), scope
+    )
 
 
 def relationship_rows(reader: Reader, chosen: pl.DataFrame, scope: Scope = EVERYTHING) -> pl.DataFrame:
@@ -127,33 +123,6 @@ def relationship_rows(reader: Reader, chosen: pl.DataFrame, scope: Scope = EVERY
 
 
 _ORDER = {"weight": ("weight", "combined_degree"), "rank": ("combined_degree", "weight")}
-
-
-def _touching(reader: Reader, entities: list[int], limit_outside: int, ranking: Ranking, scope: Scope) -> pl.DataFrame:
-    """human_readable_id, in_network, links, combined_degree of the relationships of the entities, best first."""
-    first, second = _ORDER[ranking]
-    if scope.is_everything:
-        return reader.rows(
-            f"""
-            SELECT relationship AS human_readable_id, in_network, CASE WHEN in_network THEN 0 ELSE linked END AS links,
-                   combined_degree
-            FROM (
-                SELECT relationship, neighbor IN (SELECT unnest($entities::INT[])) AS in_network,
-                       count(*) OVER (PARTITION BY neighbor) AS linked, weight, combined_degree
-                FROM search.edges WHERE entity IN (SELECT unnest($entities::INT[]))
-            )
-            ORDER BY in_network DESC, links DESC, {first} DESC, {second} DESC, relationship LIMIT $limit
-            """,
-            {"entities": entities, "limit": limit_outside + len(entities) ** 2},
-        )
-    edges = edges_of(reader, entities, scope)
-    linked = edges.with_columns(
-        in_network=pl.col("neighbor").is_in(entities), links=pl.len().over("neighbor").cast(pl.Int64)
-    )
-    linked = linked.with_columns(links=pl.when("in_network").then(0).otherwise("links"))
-    order = ["in_network", "links", first, second, "human_readable_id"]
-    linked = linked.sort(order, descending=[True, True, True, True, False])
-    return linked.select("human_readable_id", "in_network", "links", "combined_degree")
 
 
 def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:

@@ -1,6 +1,5 @@
 """The `Answer` of a search: its text with the citations, the rows that were read, the confidence and contradictions."""
 
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +47,7 @@ def finished(
         contradictions=contradictions,
         context=_frames(sections, search.history, text),
         usage=search.usage,
-        seconds=time.perf_counter() - search.started,
+        seconds=search.seconds,
         model=search.answerer.model,
         publication=search.reader.publication,
         actions=list(actions),
@@ -65,11 +64,7 @@ def _flaws(
     """What lowers the confidence in an answer, whatever it says."""
     empty = sum(not action.answer and action.error is None for action in actions)
     empty += 0 if steps is None else steps.height - int(steps["found"].sum())
-    counted = {
-        "calls failed": len(errors),
-        "references are invalid": len(unresolved),
-        "steps found nothing": empty,
-    }
+    counted = {"calls failed": len(errors), "references are invalid": len(unresolved), "steps found nothing": empty}
     return [f"{count} {what}" for what, count in counted.items() if count]
 
 

@@ -1,9 +1,7 @@
 """Global search: all reports of one level of the hierarchy, read in batches; the best points become the answer."""
 
 import random
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from statistics import median
 from typing import Annotated, Literal
 
@@ -15,11 +13,11 @@ from graphrag_assets.answering import Passage
 from graphrag_assets.embedded import rate
 from graphrag_assets.llm.question_budget import BEFORE_READING, spending
 from graphrag_assets.query.basic import BasicOptions, basic_context
-from graphrag_assets.query.context import Context, Layout, Section, fill, lines_of, packed
+from graphrag_assets.query.context import Context, Layout, Section, columns, fill, lines_of, packed
 from graphrag_assets.query.dynamic import Descent, DynamicOptions
 from graphrag_assets.query.fetch import level_reports, report_rows, report_tree
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.option_types import Count, Flag, Number, Options, PositiveCount, Seed, made_of
+from graphrag_assets.query.option_types import Count, Flag, Number, PositiveCount, Seed, made_of
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Answer, Failure
 from graphrag_assets.query.retrieval import Question, search_texts
@@ -29,13 +27,12 @@ from graphrag_assets.text import count_tokens
 
 
 @dataclass(frozen=True, kw_only=True)
-class GlobalOptions(Options):
-    """Options of a global context; those of GraphRAG have its names and defaults unless something else is said.
+class GlobalOptions(CommonOptions):
+    """All options of `rag.global_`; those of GraphRAG have its names and defaults unless something else is said.
 
     Args:
         community_level: 0 is the coarsest.
         min_community_rank: minimum rank of the reports that are read.
-        max_context_tokens: maximum number of tokens of a batch of reports; each batch is one call.
         seed: of the shuffle of reports into batches.
         use_community_summary: read the reports' summaries, not their full content.
         include_community_rank, include_community_weight: show the model these columns.
@@ -52,7 +49,6 @@ class GlobalOptions(Options):
 
     community_level: Count = 2
     min_community_rank: Number = 0.0
-    max_context_tokens: PositiveCount = 12_000
     seed: Seed = 86
     use_community_summary: Flag = False
     include_community_rank: Flag = True
@@ -69,25 +65,19 @@ class GlobalOptions(Options):
     nearest_reports: PositiveCount = 30
 
 
-@dataclass(frozen=True, kw_only=True)
-class GlobalSearchOptions(CommonOptions, GlobalOptions):
-    """All options of `rag.global_`."""
-
-
-async def build_context(search: Search[GlobalSearchOptions]) -> Context:
+async def build_context(search: Search[GlobalOptions]) -> Context:
     """The reports in batches, each within the tokens that the history leaves."""
-    options = replace(search.options, max_context_tokens=search.room(search.options.max_context_tokens))
+    options = search.fitting
     if not options.dynamic:
         found = await search.in_thread(global_context, search.reader, search.question, options, search.scope)
     else:
-        started = time.perf_counter()
         with spending(BEFORE_READING):
             reports = await (_nearest_reports(search) if options.dynamic == "vector" else _selected_reports(search))
-        found = await search.in_thread(batched, search.question, reports, options, started)
+        found = await search.in_thread(batched, search.question, reports, options)
     return search.add_context(found)
 
 
-async def answer(search: Search[GlobalSearchOptions]) -> Answer:
+async def answer(search: Search[GlobalOptions]) -> Answer:
     """An answer about the whole: every report of a level is read, and the best points become the answer."""
     context = await build_context(search)
     batches = [section for section in context.sections if section.passages]
@@ -104,10 +94,10 @@ async def answer(search: Search[GlobalSearchOptions]) -> Answer:
     return await search.reduce(points, search.options.max_reduce_tokens, sections)
 
 
-METHOD = SearchMethod("global", GlobalSearchOptions, build_context, answer)
+METHOD = SearchMethod("global", GlobalOptions, build_context, answer)
 
 
-async def _nearest_passages(search: Search[GlobalSearchOptions]) -> Context:
+async def _nearest_passages(search: Search[GlobalOptions]) -> Context:
     """The passages nearest to the question, within the tokens that the history leaves."""
     await search.embed(search.question)
     options = BasicOptions(max_context_tokens=search.room(search.options.max_context_tokens))
@@ -116,7 +106,7 @@ async def _nearest_passages(search: Search[GlobalSearchOptions]) -> Context:
     )
 
 
-async def _selected_reports(search: Search[GlobalSearchOptions]) -> pl.DataFrame:
+async def _selected_reports(search: Search[GlobalOptions]) -> pl.DataFrame:
     """The reports that dynamic selection finds relevant, with the columns of `level_reports`."""
     dynamic = search.options.dynamic if isinstance(search.options.dynamic, DynamicOptions) else DynamicOptions()
     tree = await search.in_thread(report_tree, search.reader, search.scope)
@@ -136,7 +126,7 @@ async def _selected_reports(search: Search[GlobalSearchOptions]) -> pl.DataFrame
     )
 
 
-async def _nearest_reports(search: Search[GlobalSearchOptions]) -> pl.DataFrame:
+async def _nearest_reports(search: Search[GlobalOptions]) -> pl.DataFrame:
     """The reports most similar to the question, with the columns of `level_reports`."""
     await search.embed(search.question)
     limit = search.options.nearest_reports
@@ -160,7 +150,7 @@ def _with_weights(reports: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
 
 
 async def _ratings(
-    search: Search[GlobalSearchOptions], reports: dict[int, str], options: DynamicOptions, all_may_fail: bool
+    search: Search[GlobalOptions], reports: dict[int, str], options: DynamicOptions, all_may_fail: bool
 ) -> dict[int, float]:
     """The medians of independent ratings by the model, by community; several reports share a request.
 
@@ -185,7 +175,7 @@ async def _ratings(
 
 
 async def _medians(
-    search: Search[GlobalSearchOptions], reports: Sequence[str], options: DynamicOptions
+    search: Search[GlobalOptions], reports: Sequence[str], options: DynamicOptions
 ) -> list[float | None]:
     repeated = []
     for repeat in range(options.num_repeats):
@@ -205,13 +195,7 @@ _CELLS_TOKENS = 24  # of a line: id, weight, rank, the bars between the cells, t
 
 GLOBAL_REPORTS = Layout(
     "Reports",
-    {
-        "id": "human_readable_id",
-        "title": "title",
-        "occurrence weight": "occurrence_weight",
-        "content": "content",
-        "rank": "rank",
-    },
+    columns("id=human_readable_id title") | {"occurrence weight": "occurrence_weight"} | columns("content rank"),
     title="title",
     text="content",
 )
@@ -224,11 +208,10 @@ def global_context(
     reader: Reader, question: Question, options: GlobalOptions = _DEFAULTS, scope: Scope = EVERYTHING
 ) -> Context:
     """The context of a global search over a level: one section Reports per batch."""
-    started = time.perf_counter()
-    return batched(question, level_reports(reader, options.community_level, scope), options, started)
+    return batched(question, level_reports(reader, options.community_level, scope), options)
 
 
-def batched(question: Question, reports: pl.DataFrame, options: GlobalOptions, started: float) -> Context:
+def batched(question: Question, reports: pl.DataFrame, options: GlobalOptions) -> Context:
     """The context of these reports, without those below the minimum rank."""
     reports = reports.filter(pl.col("rank").fill_null(0) >= options.min_community_rank)
     if options.use_community_summary:
@@ -239,7 +222,7 @@ def batched(question: Question, reports: pl.DataFrame, options: GlobalOptions, s
     left_out += [] if options.include_community_rank else ["rank"]
     layout = GLOBAL_REPORTS.without(*left_out)
     sections = report_batches(reports, options.max_context_tokens, options.seed, layout)
-    return Context("global", question.text, tuple(sections), time.perf_counter() - started)
+    return Context("global", question.text, tuple(sections))
 
 
 def report_batches(reports: pl.DataFrame, max_tokens: int, seed: int, layout: Layout = GLOBAL_REPORTS) -> list[Section]:
@@ -292,7 +275,6 @@ def _fitted(reports: pl.DataFrame, layout: Layout, room: int) -> tuple[pl.DataFr
 
 
 def _sections(reports: pl.DataFrame, layout: Layout, batches: list[list[int]], tokens: list[int]) -> Iterator[Section]:
-    """A section for each batch of places in `reports`."""
     heading = f"-----{layout.name}-----\n{'|'.join(layout.shown)}\n"
     places = [place for batch in batches for place in batch]
     ordered = reports[places].with_columns(in_context=pl.lit(True))

@@ -67,11 +67,11 @@ class GraphRAG:
     """
 
     local, alocal = answering("local", local_search.LocalSearchOptions, local_search.answer)
-    global_, aglobal = answering("global", global_search.GlobalSearchOptions, global_search.answer)
+    global_, aglobal = answering("global", global_search.GlobalOptions, global_search.answer)
     drift, adrift = answering("drift", drift_search.DriftSearchOptions, drift_search.answer)
-    basic, abasic = answering("basic", basic_search.BasicSearchOptions, basic_search.answer)
-    lazy, alazy = answering("lazy", lazy_search.LazySearchOptions, lazy_search.answer)
-    planned, aplanned = answering("planned", planned_search.PlannedSearchOptions, planned_search.answer)
+    basic, abasic = answering("basic", basic_search.BasicOptions, basic_search.answer)
+    lazy, alazy = answering("lazy", lazy_search.LazyOptions, lazy_search.answer)
+    planned, aplanned = answering("planned", planned_search.PlannedOptions, planned_search.answer)
     ask, aask = answering("ask", ask_search.AskOptions, ask_search.answer)
     retrieve = Method("retrieve", passages.RetrieveOptions, passages.retrieve)
     aretrieve = AsyncMethod("retrieve", passages.RetrieveOptions, passages.retrieve)

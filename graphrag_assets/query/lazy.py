@@ -5,7 +5,6 @@ Microsoft's intelligence-toolkit (`relevance_assessor.py`). It needs no reports 
 communities of any index do.
 """
 
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -32,10 +31,10 @@ from graphrag_assets.query.exploration import (
 from graphrag_assets.query.fetch import source_passages, sources
 from graphrag_assets.query.linking import LinkingOptions, link
 from graphrag_assets.query.local import SOURCES
-from graphrag_assets.query.option_types import Count, Options, PositiveCount
+from graphrag_assets.query.option_types import Count, PositiveCount
 from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.question_options import CommonOptions
-from graphrag_assets.query.results import Answer, Failure
+from graphrag_assets.query.results import Answer
 from graphrag_assets.query.retrieval import Question, fuse, known_terms, search_texts
 from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
@@ -47,8 +46,8 @@ _CONCEPTS = 30
 
 
 @dataclass(frozen=True, kw_only=True)
-class LazyOptions(Options):
-    """Extent of a lazy search.
+class LazyOptions(CommonOptions, LinkingOptions):
+    """All options of `rag.lazy`.
 
     Args:
         budget: maximum number of text units that are tested for relevance: the dial between price and completeness.
@@ -73,16 +72,8 @@ class LazyOptions(Options):
     max_reduce_words: PositiveCount = 1000
 
 
-@dataclass(frozen=True, kw_only=True)
-class LazySearchOptions(CommonOptions, LinkingOptions, LazyOptions):
-    """All options of `rag.lazy`."""
-
-    max_context_tokens: PositiveCount = 4_000
-
-
-async def build_context(search: Search[LazySearchOptions]) -> Context:
+async def build_context(search: Search[LazyOptions]) -> Context:
     """The relevant text units, in groups of communities, each within the token limit."""
-    started = time.perf_counter()
     rewritten = await _rewritten(search)
     ranking = await _ranking(search, rewritten)
     with spending(BEFORE_READING):
@@ -91,10 +82,10 @@ async def build_context(search: Search[LazySearchOptions]) -> Context:
     found = exploration.hits
     search.progress_notes.append(f"{len(exploration.tests)} text units tested, {len(found)} relevant")
     sections = await search.in_thread(_groups, search, exploration)
-    return search.add_context(Context("lazy", search.text, tuple(sections), time.perf_counter() - started))
+    return search.add_context(Context("lazy", search.text, tuple(sections)))
 
 
-async def answer(search: Search[LazySearchOptions]) -> Answer:
+async def answer(search: Search[LazyOptions]) -> Answer:
     """An answer from the text units that a budget of relevance tests finds; `Answer.tests` has the verdicts."""
     context = await build_context(search)
     groups = [section for section in context.sections if section.passages]
@@ -104,7 +95,7 @@ async def answer(search: Search[LazySearchOptions]) -> Answer:
     return await search.reduce(points, search.options.max_reduce_tokens, context.sections)
 
 
-async def _nothing_found(search: Search[LazySearchOptions], context: Context) -> Answer:
+async def _nothing_found(search: Search[LazyOptions], context: Context) -> Answer:
     """The answer that there is none; by an answerer without a model, the passages that come closest."""
     tests = search.tests
     tested = [] if tests is None else tests.drop_nulls("relevant")["human_readable_id"].to_list()
@@ -117,27 +108,25 @@ async def _nothing_found(search: Search[LazySearchOptions], context: Context) ->
     return await search.respond(replace(context, sections=(closest,)))
 
 
-METHOD = SearchMethod("lazy", LazySearchOptions, build_context, answer)
+METHOD = SearchMethod("lazy", LazyOptions, build_context, answer)
 
 
-async def _rewritten(search: Search[LazySearchOptions]) -> Rewritten:
+async def _rewritten(search: Search[LazyOptions]) -> Rewritten:
     """The question, understood by itself, and the questions that it consists of."""
     await link(search)
     await search.embed(search.question)
     if not search.options.subqueries:
         return Rewritten(search.text)
     concepts = await search.in_thread(_concepts, search)
-    try:
-        rewritten = await search.answerer.arewrite(search.text, concepts, search.options.subqueries, search.form)
-    except Exception as error:  # the search continues with the question itself
-        search.errors.append(Failure("rewrite", "the questions that the question consists of", str(error)))
+    call = search.answerer.arewrite(search.text, concepts, search.options.subqueries, search.form)
+    rewritten = await search.optional("rewrite", "the questions that the question consists of", call)
+    if rewritten is None:
         return Rewritten(search.text)
-    search.add_usage("rewrite", rewritten.usage)
     # Without a conversation the question stays as it is: the verdicts stored for it hold, whatever else is rewritten.
     return rewritten if search.history else replace(rewritten, question=search.text)
 
 
-def _concepts(search: Search[LazySearchOptions]) -> list[str]:
+def _concepts(search: Search[LazyOptions]) -> list[str]:
     """Titles of the entities that match the question best."""
     numbers = search_texts(search.reader, "entity", search.question, _CONCEPTS, search.scope)
     titles = search.reader.rows(
@@ -148,7 +137,7 @@ def _concepts(search: Search[LazySearchOptions]) -> list[str]:
     return [title_of[number] for number in numbers if number in title_of]
 
 
-async def _ranking(search: Search[LazySearchOptions], rewritten: Rewritten) -> list[int]:
+async def _ranking(search: Search[LazyOptions], rewritten: Rewritten) -> list[int]:
     """Text units by the fused rankings of the question and of the questions that it was rewritten into."""
     questions = [search.question, *map(Question, rewritten.questions)]
     if rewritten.questions:
@@ -161,8 +150,7 @@ async def _ranking(search: Search[LazySearchOptions], rewritten: Rewritten) -> l
     return rankings[0] if len(rankings) == 1 else fuse(*rankings)[:RANKED]
 
 
-async def _explore(search: Search[LazySearchOptions], question: str, ranking: Sequence[int]) -> Exploration:
-    """Test text units within the budget."""
+async def _explore(search: Search[LazyOptions], question: str, ranking: Sequence[int]) -> Exploration:
     options, reader, scope = search.options, search.reader, search.scope
     levels = await search.in_thread(n_levels, reader)
     exploration = Exploration(
@@ -185,7 +173,7 @@ Verdicts = dict[int, Sentences | None]
 
 
 async def _play(
-    search: Search[LazySearchOptions],
+    search: Search[LazyOptions],
     exploration: Exploration,
     verdicts_on: Callable[[Sequence[Sequence[int]]], Awaitable[Verdicts]],
     ranking: Sequence[int],
@@ -203,7 +191,7 @@ async def _play(
 
 
 async def _verdicts(
-    search: Search[LazySearchOptions],
+    search: Search[LazyOptions],
     exploration: Exploration,
     question: str,
     rarity: Mapping[str, float],
@@ -218,7 +206,10 @@ async def _verdicts(
     sent = await search.in_thread(source_passages, search.reader, units, search.scope)
     passages = {passage.number: passage for passage in sent}
     calls = [
-        (f"the test of {len(batch)} text units", search.rater.atest(question, [passages[u] for u in batch], rarity))
+        (
+            f"the test of {len(batch)} text units",
+            search.counted("test", search.rater.atest(question, [passages[u] for u in batch], rarity)),
+        )
         for batch in batches
     ]
     answers = await search.gather("test", calls, all_may_fail="test" in search.usage)
@@ -228,9 +219,8 @@ async def _verdicts(
     for batch, found in zip(batches, answers, strict=True):
         if isinstance(found, Exception):
             verdicts |= dict.fromkeys(batch)
-            continue
-        search.add_usage("test", found.usage)
-        verdicts |= {unit: found.sentences.get(unit, ()) for unit in batch}
+        else:
+            verdicts |= {unit: found.sentences.get(unit, ()) for unit in batch}
     return verdicts
 
 
@@ -242,7 +232,7 @@ def _rarity(reader: Reader, question: str) -> dict[str, float]:
     return {term: rarity[number] for term, number in terms.items() if number in rarity}
 
 
-def _groups(search: Search[LazySearchOptions], exploration: Exploration) -> list[Section]:
+def _groups(search: Search[LazyOptions], exploration: Exploration) -> list[Section]:
     """The relevant text units in sections within the token limit: those of a community and a document adjoin."""
     units = exploration.hits
     layout, limit = SOURCES.with_dates(search.reader), search.room(search.options.max_context_tokens)

@@ -7,7 +7,6 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.query.option_types import Options
-from graphrag_assets.query.results import Failure
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.search import Search
 
@@ -37,11 +36,9 @@ async def linked(search: Search[Any], text: str, question: Question) -> Question
     """
     if search.options.linking != "model":
         return question
-    try:
-        found = await search.answerer.alink(text, search.form)
-    except Exception as error:  # the search continues with the names in the question
-        search.errors.append(Failure("link", "the names and keywords of the question", str(error)))
+    lost = "the names and keywords of the question"
+    found = await search.optional("link", lost, search.answerer.alink(text, search.form))
+    if found is None:
         return question
-    search.add_usage("link", found.usage)
     reports = Question("\n".join([question.text, *found.high_level])) if found.high_level else None
     return replace(question, text="\n".join([question.text, *found.names, *found.low_level]), of_reports=reports)

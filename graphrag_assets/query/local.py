@@ -1,6 +1,5 @@
 """Local search: the entities of a question, their neighborhood in the graph, and the text that names them."""
 
-import time
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -9,7 +8,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import QueryError
-from graphrag_assets.query.context import Context, Layout, fill_sections
+from graphrag_assets.query.context import Context, Layout, columns, fill_sections
 from graphrag_assets.query.entities import called_entities, entities_for
 from graphrag_assets.query.excerpts import excerpts
 from graphrag_assets.query.executor import submit
@@ -113,7 +112,6 @@ class LocalSearchOptions(CommonOptions, LinkingOptions, LocalOptions):
 
 async def build_context(search: Search[LocalSearchOptions]) -> Context:
     """The context of a local search, within the tokens that the history leaves."""
-    options = replace(search.options, max_context_tokens=search.room(search.options.max_context_tokens))
     await link(search)
     await search.embed(search.question)
     passages = None
@@ -121,7 +119,7 @@ async def build_context(search: Search[LocalSearchOptions]) -> Context:
         found = await search.in_thread(rank_passages, search.reader, search.question, _MAX_TEXT_UNITS, search.scope)
         passages = found.reordered(await reranked(search, found.numbers))
     return search.add_context(
-        await search.in_thread(local_context, search.reader, search.question, options, search.scope, passages)
+        await search.in_thread(local_context, search.reader, search.question, search.fitting, search.scope, passages)
     )
 
 
@@ -136,63 +134,38 @@ _DEFAULTS = LocalOptions()
 
 REPORTS = Layout(
     "Reports",
-    {"id": "human_readable_id", "title": "title", "content": "full_content"},
+    columns("id=human_readable_id title content=full_content"),
     title="title",
     text="full_content",
     short="summary",
     counted="line_tokens",
     short_counted="short_line_tokens",
 )
-RANKED_REPORTS = REPORTS.showing(
-    {"id": "human_readable_id", "title": "title", "rank": "rank", "content": "full_content"}
-)
+RANKED_REPORTS = REPORTS.showing(columns("id=human_readable_id title rank content=full_content"))
 ENTITIES = Layout(
     "Entities",
-    {
-        "id": "human_readable_id",
-        "entity": "title",
-        "type": "type",
-        "description": "description",
-        "number of relationships": "degree",
-    },
+    columns("id=human_readable_id entity=title type description") | {"number of relationships": "degree"},
     title="title",
     text="description",
     counted="line_tokens",
 )
 RELATIONSHIPS = Layout(
     "Relationships",
-    {
-        "id": "human_readable_id",
-        "source": "source",
-        "target": "target",
-        "type": "type",
-        "description": "description",
-        "weight": "weight",
-        "links": "links",
-    },
+    columns("id=human_readable_id source target type description weight links"),
     title="title",
     text="description",
     counted="line_tokens",
 )
 CLAIMS = Layout(
     "Claims",
-    {
-        "id": "human_readable_id",
-        "entity": "subject_id",
-        "object_id": "object_id",
-        "type": "type",
-        "status": "status",
-        "start_date": "start_date",
-        "end_date": "end_date",
-        "description": "description",
-    },
+    columns("id=human_readable_id entity=subject_id object_id type status start_date end_date description"),
     title="subject_id",
     text="description",
     counted="line_tokens",
 )
 SOURCES = Layout(
     "Sources",
-    {"id": "human_readable_id", "context": "context", "text": "text"},
+    columns("id=human_readable_id context text"),
     title="context",
     text="text",
     short="excerpt",
@@ -223,7 +196,6 @@ def local_context(
     Raises:
         QueryError: an entity to include or to exclude does not exist.
     """
-    started = time.perf_counter()
     passages = passages or rank_passages(reader, question, _MAX_TEXT_UNITS, scope)
     similar = submit(lambda: _similar_reports(reader, question, options, scope))
     entities = entities_for(
@@ -256,7 +228,7 @@ def local_context(
     sections = fill_sections(groups, options.max_context_tokens, _PRECEDENCE)
     if not options.return_candidate_context:
         sections = tuple(replace(section, frame=section.frame.filter("in_context")) for section in sections)
-    return Context("local", question.text, sections, time.perf_counter() - started)
+    return Context("local", question.text, sections)
 
 
 def _text_units(reader: Reader, passages: list[int], options: LocalOptions, scope: Scope) -> list[int]:
@@ -298,7 +270,6 @@ def _relationships(
 
 
 def _similar_reports(reader: Reader, question: Question, options: LocalOptions, scope: Scope) -> list[int]:
-    """Candidates for the reports that are similar to the question, best first."""
     if not options.similar_reports:
         return []
     return search_in_thread(reader, "community_report", question.for_reports, 4 * options.similar_reports, scope)

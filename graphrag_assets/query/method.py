@@ -99,7 +99,6 @@ def answering(
 
 @functools.cache
 def _signature(options: Callable[..., Any]) -> inspect.Signature:
-    """The signature of a search with these options."""
     hints = get_type_hints(options)  # without pydantic's constraints
     question = inspect.Parameter("question", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=str)
     own = inspect.signature(options).parameters.values()

@@ -117,11 +117,7 @@ class RankedPassages:
 
 
 def rank_passages(
-    reader: Reader,
-    question: Question,
-    limit: int,
-    scope: Scope = EVERYTHING,
-    method: RankingMethod = "graph",
+    reader: Reader, question: Question, limit: int, scope: Scope = EVERYTHING, method: RankingMethod = "graph"
 ) -> RankedPassages:
     """The `limit` best text units by a method.
 

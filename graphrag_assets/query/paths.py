@@ -23,12 +23,7 @@ _BY_WEIGHT = 0.5  # the other half of a step's score is the similarity of the en
 
 
 def paths(
-    reader: Reader,
-    question: Question,
-    entities: Sequence[int],
-    hops: int,
-    scope: Scope = EVERYTHING,
-    limit: int = 100,
+    reader: Reader, question: Question, entities: Sequence[int], hops: int, scope: Scope = EVERYTHING, limit: int = 100
 ) -> tuple[pl.DataFrame, list[int]]:
     """The relationships on the best paths of up to `hops` steps from `entities`, and the entities these reach.
 
@@ -80,12 +75,8 @@ def paths(
 
 _NO_STEPS = pl.DataFrame(
     schema={
-        "entity": pl.Int32,
-        "neighbor": pl.Int32,
-        "human_readable_id": pl.Int32,
-        "combined_degree": pl.Int64,
-        "score": pl.Float64,
-        "hop": pl.Int64,
+        **dict.fromkeys(("entity", "neighbor", "human_readable_id"), pl.Int32),
+        **{"combined_degree": pl.Int64, "score": pl.Float64, "hop": pl.Int64},
     }
 )
 

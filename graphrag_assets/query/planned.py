@@ -6,7 +6,6 @@ steps that need it are skipped.
 """
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
@@ -26,7 +25,7 @@ from graphrag_assets.query.exploration import neighbors_of
 from graphrag_assets.query.fetch import sources
 from graphrag_assets.query.linking import LinkingOptions, linked
 from graphrag_assets.query.local import CLAIMS, RELATIONSHIPS, SOURCES, LocalOptions, local_context
-from graphrag_assets.query.option_types import Options, PositiveCount
+from graphrag_assets.query.option_types import PositiveCount
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Answer, Failure
 from graphrag_assets.query.retrieval import Question
@@ -39,8 +38,8 @@ _ALL = (StepKind.LIST, StepKind.COUNT, StepKind.BETWEEN)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedOptions(Options):
-    """Extent of a planned search.
+class PlannedOptions(CommonOptions, LinkingOptions):
+    """All options of `rag.planned`.
 
     Args:
         max_values: maximum number of values of a variable that later steps follow, the best first.
@@ -53,13 +52,6 @@ class PlannedOptions(Options):
     max_context_tokens: PositiveCount = 6_000
     max_reduce_tokens: PositiveCount = 12_000
     max_reduce_words: PositiveCount = 300
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlannedSearchOptions(CommonOptions, LinkingOptions, PlannedOptions):
-    """All options of `rag.planned`."""
-
-    max_context_tokens: PositiveCount = 6_000
 
 
 @plain_dataclass(frozen=True)
@@ -114,24 +106,21 @@ async def plan(search: Search[Any]) -> Plan:
         steps, each with variable, kind, question (of a comparison also things and order), and a note if the question
         has one step because it could not be split.
     """
-    planned = await search.answerer.aplan(search.text, search.form)
-    search.add_usage("plan", planned.usage)
+    planned = await search.counted("plan", search.answerer.aplan(search.text, search.form))
     search.progress_notes.append(f"a plan of {len(planned.plan.steps)} steps")
     return planned.plan
 
 
-async def build_context(search: Search[PlannedSearchOptions]) -> Context:
+async def build_context(search: Search[PlannedOptions]) -> Context:
     """The contexts of all steps."""
-    started, planned = time.perf_counter(), await _affordable_plan(search)
+    planned = await _affordable_plan(search)
     if planned.note:
         return await _context_of_one_step(search, planned)
     _, sections = await _take_all(search, planned)
-    return replace(
-        Context("planned", search.text, tuple(sections), time.perf_counter() - started), history=search.history
-    )
+    return Context("planned", search.text, tuple(sections), search.seconds, search.history)
 
 
-async def answer(search: Search[PlannedSearchOptions]) -> Answer:
+async def answer(search: Search[PlannedOptions]) -> Answer:
     """An answer in steps: what the question describes is found first; `Answer.steps` says what each step found."""
     planned = await _affordable_plan(search)
     if planned.note:
@@ -149,16 +138,15 @@ async def answer(search: Search[PlannedSearchOptions]) -> Answer:
     return await search.reduce(points, search.options.max_reduce_tokens, sections, category="response", ending=missing)
 
 
-async def _context_of_one_step(search: Search[PlannedSearchOptions], planned: Plan) -> Context:
+async def _context_of_one_step(search: Search[PlannedOptions], planned: Plan) -> Context:
     """The context of a local search for a question that could not be split."""
-    started = time.perf_counter()
     await search.embed(search.question)
     limit = search.room(search.options.max_context_tokens)
     sections = await _local(search, planned.steps[0], search.question, limit)
-    return search.add_context(Context("planned", search.text, sections, time.perf_counter() - started))
+    return search.add_context(Context("planned", search.text, sections))
 
 
-async def _answer_in_one_step(search: Search[PlannedSearchOptions], planned: Plan) -> Answer:
+async def _answer_in_one_step(search: Search[PlannedOptions], planned: Plan) -> Answer:
     """The answer of a local search to a question that could not be split, with the plan's note."""
     answered = await search.respond(await _context_of_one_step(search, planned), planned.note)
     found = not answered.answer.startswith((NO_ANSWER, CLOSEST))
@@ -167,10 +155,10 @@ async def _answer_in_one_step(search: Search[PlannedSearchOptions], planned: Pla
     return replace(answered, steps=_frame([Taken(step, said, planned.note)]))
 
 
-METHOD = SearchMethod("planned", PlannedSearchOptions, build_context, answer)
+METHOD = SearchMethod("planned", PlannedOptions, build_context, answer)
 
 
-async def _affordable_plan(search: Search[PlannedSearchOptions]) -> Plan:
+async def _affordable_plan(search: Search[PlannedOptions]) -> Plan:
     """The plan; by the rules of the embedded default if `max_usd` does not cover that of the model."""
     try:
         return await plan(search)
@@ -179,7 +167,7 @@ async def _affordable_plan(search: Search[PlannedSearchOptions]) -> Plan:
         return (await EmbeddedAnswerer().aplan(search.text, search.form)).plan
 
 
-async def _take_all(search: Search[PlannedSearchOptions], planned: Plan) -> tuple[list[Taken], list[Section]]:
+async def _take_all(search: Search[PlannedOptions], planned: Plan) -> tuple[list[Taken], list[Section]]:
     """The steps in the order of the plan, and what they read. Those that wait for none run concurrently.
 
     Raises:
@@ -221,7 +209,7 @@ def _questions(step: Step, done: Results, limit: int) -> list[tuple[Step, Questi
 
 
 async def _take(
-    search: Search[PlannedSearchOptions], step: Step, question: Question, follows: Mapping[str, Value]
+    search: Search[PlannedOptions], step: Step, question: Question, follows: Mapping[str, Value]
 ) -> tuple[list[Value], tuple[Section, ...]]:
     """What a step finds for one set of values, with valid references only, and what it reads."""
     reader, scope, limit = search.reader, search.scope, search.room(search.options.max_context_tokens)
@@ -240,8 +228,8 @@ async def _take(
         return [], sections
     units = [passage.number for passage in context.evidence.passages if passage.table == "Sources"]
     named = await search.in_thread(named_in, reader, units, scope)
-    found = await search.answerer.afind(step.kind, question.text, context.evidence, named, search.text, search.form)
-    search.add_usage("step", found.usage)
+    call = search.answerer.afind(step.kind, question.text, context.evidence, named, search.text, search.form)
+    found = await search.counted("step", call)
     given, values = given_by(context.evidence.passages), []
     before = math.prod(each.score for each in follows.values())
     for finding in found.findings:
@@ -252,9 +240,7 @@ async def _take(
     return values, sections
 
 
-async def _local(
-    search: Search[PlannedSearchOptions], step: Step, question: Question, limit: int
-) -> tuple[Section, ...]:
+async def _local(search: Search[PlannedOptions], step: Step, question: Question, limit: int) -> tuple[Section, ...]:
     """The context of a local search; for a list or a count, after the relationships of the type that is asked for."""
     wanted = await linked(search, question.text, question)
     if wanted is not question:
@@ -294,7 +280,6 @@ def _taken(step: Step, asked: str, values: Sequence[Value], failed: bool, limit:
 
 
 def _compared(step: Step, done: Results) -> Taken:
-    """The comparison of the best values, by arithmetic."""
     best = {name: done[name].usable[0] for name in step.needs}
     asked = step.filled({name: each.named for name, each in best.items()})
     assert step.order is not None
@@ -349,7 +334,6 @@ def _listed(taken: Sequence[Taken]) -> str:
 
 
 def _missing(taken: Sequence[Taken]) -> str:
-    """What was not found, step by step."""
     lines = [
         f"Step {number} ({each.question}) {'was skipped' if each.skipped else 'found nothing'}: {each.problem}."
         for number, each in enumerate(taken, 1)
@@ -377,18 +361,6 @@ def _frame(taken: Sequence[Taken]) -> pl.DataFrame:
         )
         for number, each in enumerate(taken, 1)
     ]
-    return pl.DataFrame(
-        rows,
-        schema={
-            "step": pl.Int32,
-            "variable": pl.String,
-            "kind": pl.String,
-            "question": pl.String,
-            "values": pl.List(pl.String),
-            "found": pl.Boolean,
-            "method": pl.String,
-            "citations": pl.Int32,
-            "problem": pl.String,
-        },
-        orient="row",
-    )
+    names = ("step", "variable", "kind", "question", "values", "found", "method", "citations", "problem")
+    types: dict[str, Any] = {"step": pl.Int32, "values": pl.List(pl.String), "found": pl.Boolean, "citations": pl.Int32}
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String) | types, orient="row")

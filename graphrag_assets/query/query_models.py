@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphrag_assets import embedded
-from graphrag_assets.answering import Answerer, Reranker, Usage
+from graphrag_assets.answering import Answerer, Usage
 from graphrag_assets.errors import QueryError
+from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.prompt_profile import PromptProfile
+from graphrag_assets.settings import ONNX, Settings
 from graphrag_assets.store.prompt_profiles import profile_in_force
 from graphrag_assets.store.publication_reader import Reader
 
 if TYPE_CHECKING:
-    from graphrag_assets.settings import Settings
+    from graphrag_assets.llm.reranker import ModelReranker
 
 
 def answerer(reader: Reader, chat_model: str | None = None) -> Answerer:
@@ -26,8 +28,6 @@ def answerer(reader: Reader, chat_model: str | None = None) -> Answerer:
 
     Its prompts are tuned by the prompt profile that was in force at publication, or the one that the settings name.
     """
-    from graphrag_assets.settings import Settings
-
     settings = Settings.load()
     if chat_model:
         settings = settings.model_copy(update={"query_model": chat_model})
@@ -38,17 +38,15 @@ def answerer(reader: Reader, chat_model: str | None = None) -> Answerer:
     return chat_answerer(settings, published_profile(reader, settings))
 
 
-def published_profile(reader: Reader, settings: "Settings") -> PromptProfile | None:
+def published_profile(reader: Reader, settings: Settings) -> PromptProfile | None:
     """The prompt profile of a publication that is in force; None: the built-in prompts, or an older publication."""
     if not reader.query("SELECT 1 FROM duckdb_tables() WHERE table_name = 'prompt_profile'").height:
         return None
     return profile_in_force(reader.query, settings.prompt_profile, "operations.prompt_profile")
 
 
-def reranker() -> Reranker | None:
+def reranker() -> "ModelReranker | None":
     """The reranker of the settings, if they name a model."""
-    from graphrag_assets.settings import Settings
-
     settings = Settings.load()
     if not settings.rerank_model:
         return None
@@ -59,8 +57,6 @@ def reranker() -> Reranker | None:
 
 def default_options() -> dict[str, dict[str, Any]]:
     """The options of the settings GRAPHRAG_LOCAL_OPTIONS, … and GRAPHRAG_LINKING, by method."""
-    from graphrag_assets.settings import Settings
-
     settings = Settings.load()
     given = {
         method: json.loads(getattr(settings, f"{method}_options") or "{}")
@@ -80,8 +76,6 @@ def embedder(index_model: str) -> Callable[[Sequence[str]], np.ndarray]:
     if here := _in_process(index_model):
         return here
     _check_comparable(index_model)
-    from graphrag_assets.llm.event_loop import wait_for
-
     return lambda texts: wait_for(embed(index_model, texts))[0]
 
 
@@ -91,7 +85,6 @@ async def embed(index_model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usa
         return await asyncio.to_thread(here, list(texts)), Usage()
     _check_comparable(index_model)
     from graphrag_assets.llm.backend import embedding_model
-    from graphrag_assets.settings import Settings
 
     model = embedding_model(Settings.load())
     vectors = await model.embed(texts, task="embed_question")
@@ -101,8 +94,6 @@ async def embed(index_model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usa
 
 def _in_process(index_model: str) -> Callable[[Sequence[str]], np.ndarray] | None:
     """The function that embeds without a provider; None for a provider's model."""
-    from graphrag_assets.settings import ONNX, Settings
-
     if index_model == embedded.EMBEDDING_MODEL:
         return embedded.embed
     if not index_model.startswith(ONNX):
@@ -111,8 +102,6 @@ def _in_process(index_model: str) -> Callable[[Sequence[str]], np.ndarray] | Non
 
 
 def _check_comparable(index_model: str) -> None:
-    from graphrag_assets.settings import Settings
-
     settings = Settings.load()
     if settings.embedding_name != index_model:
         name, other_parameters, _ = index_model.partition("#")

@@ -16,15 +16,18 @@ from graphrag_assets.answering import Answerer
 from graphrag_assets.embedded import EmbeddedAnswerer
 from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.llm.prices import Prices
-from graphrag_assets.llm.tasks.answer_questions import (
-    ChatAnswerer,
+from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
+from graphrag_assets.llm.tasks.chat_protocol import Chat, prompt_tokens
+from graphrag_assets.llm.tasks.question_forms import (
     DriftAnswer,
     MapAnswer,
+    PlannedStep,
+    PlannedSteps,
     ScoredPoint,
     ScoredQuestion,
+    StepValue,
+    StepValues,
 )
-from graphrag_assets.llm.tasks.chat_protocol import Chat, prompt_tokens
-from graphrag_assets.llm.tasks.plan_question import PlannedStep, PlannedSteps, StepValue, StepValues
 from graphrag_assets.llm.tasks.rate_reports import CommunityRatings, ReportRating
 from graphrag_assets.llm.tasks.relevance import RelevantUnit, RelevantUnits
 from graphrag_assets.plans import MAX_STEPS, StepKind

@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar
 
 import polars as pl
 
@@ -52,7 +52,16 @@ Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 
 
+class Used(Protocol):
+    """A result of a model with what it used."""
+
+    @property
+    def usage(self) -> Usage:
+        """What it used."""
+
+
 OptionsOf = TypeVar("OptionsOf", bound=QuestionOptions)
+Made = TypeVar("Made", bound=Used)
 
 
 @dataclass
@@ -140,6 +149,11 @@ class Search(Generic[OptionsOf]):
                 raise
 
     @property
+    def seconds(self) -> float:
+        """Seconds since the search began."""
+        return time.perf_counter() - self.started
+
+    @property
     def min_direct_score(self) -> float | None:
         """See `Answerer.min_direct_score`, which custom answerers may leave out."""
         return getattr(self.answerer, "min_direct_score", None)
@@ -183,6 +197,28 @@ class Search(Generic[OptionsOf]):
         """The token limit minus the tokens of the history."""
         return max(max_context_tokens - (self.history.tokens if self.history else 0), 1)
 
+    @property
+    def fitting(self) -> OptionsOf:
+        """The options with the tokens that the history leaves."""
+        options: Any = self.options
+        fitting: OptionsOf = replace(options, max_context_tokens=self.room(options.max_context_tokens))
+        return fitting
+
+    async def optional(self, part: str, lost: str, call: Awaitable[Made]) -> Made | None:
+        """The result of a call; the search continues without one that fails, and without what is `lost` then."""
+        try:
+            return await self.counted(part, call)
+        except Exception as error:
+            self.errors.append(Failure(part, lost, str(error)))
+            return None
+
+    async def counted(self, category: str, call: Awaitable[Made]) -> Made:
+        """The result of a call; what it used, and its seconds, are added to the category."""
+        started = time.perf_counter()
+        found = await call
+        self.add_usage(category, replace(found.usage, seconds=time.perf_counter() - started))
+        return found
+
     def add_usage(self, category: str, usage: Usage) -> None:
         """Add what a part of the search used."""
         self.usage[category] = self.usage.get(category, Usage()) + usage
@@ -214,6 +250,7 @@ class Search(Generic[OptionsOf]):
 
     def add_step_context(self, context: Context) -> Context:
         """Report the context of a step to `on_context`."""
+        context = replace(context, seconds=self.seconds)
         self.notify("on_context", context)
         read = sum(1 for section in context.sections if section.passages)
         self.progress_notes.append(f"a context of {read} sections")
@@ -233,8 +270,8 @@ class Search(Generic[OptionsOf]):
         `ranked`: the passages are in the order of their similarity to the question.
         """
         form = self.form if ranked else replace(self.form, by_meaning=False)
-        mapped = await self.answerer.amap(question, evidence, follow_ups, main_question, form)
-        self.add_usage(category, mapped.usage)
+        call = self.answerer.amap(question, evidence, follow_ups, main_question, form)
+        mapped = await self.counted(category, call)
         given, points = given_by(evidence.passages), []
         for point in mapped.points:
             text, lost = Checked.text(point.text, given, remove=True)
@@ -335,11 +372,7 @@ class Search(Generic[OptionsOf]):
             self.notify("on_token", text)
 
     async def _generate(
-        self,
-        category: str,
-        given: Given,
-        reply: Callable[[], Awaitable[Reply]],
-        pieces: Callable[[], Pieces],
+        self, category: str, given: Given, reply: Callable[[], Awaitable[Reply]], pieces: Callable[[], Pieces]
     ) -> str:
         """The text of an answer; by the embedded default if `max_usd` does not cover that of the model."""
         try:
@@ -351,24 +384,19 @@ class Search(Generic[OptionsOf]):
             return await self._written(category, given, reply, pieces)
 
     async def _written(
-        self,
-        category: str,
-        given: Given,
-        reply: Callable[[], Awaitable[Reply]],
-        pieces: Callable[[], Pieces],
+        self, category: str, given: Given, reply: Callable[[], Awaitable[Reply]], pieces: Callable[[], Pieces]
     ) -> str:
         """The text of an answer with its references checked; in streaming mode, `on_token` gets it in pieces."""
         if not self.streaming:
-            whole = await reply()
-            self.add_usage(category, whole.usage)
+            whole = await self.counted(category, reply())
             text, lost = Checked.text(whole.text, given)
             self.unresolved |= dict.fromkeys(lost)
             return text
-        checked, shown = Checked(given), []
+        checked, shown, started = Checked(given), [], time.perf_counter()
         async with aclosing(pieces()) as stream:
             async for piece in stream:
                 if isinstance(piece, Reply):
-                    self.add_usage(category, piece.usage)
+                    self.add_usage(category, replace(piece.usage, seconds=time.perf_counter() - started))
                 elif text := checked.feed(piece):
                     shown.append(text)
                     self.notify("on_token", text)

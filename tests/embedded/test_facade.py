@@ -1,8 +1,6 @@
 """`graphrag_assets.embedded` is the one way into the embedded default."""
 
 import ast
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,12 +27,4 @@ def test_no_other_folder_imports_an_inner_part():
     parts = [row for row in found if row[1].startswith("graphrag_assets.embedded")]
     assert len(parts) > 10
     assert {module for _, module, _ in parts} == {"graphrag_assets.embedded"}
-    assert {name for _, _, name in parts} <= {*embedded._MODULES, "EXTRACTOR", "REPORTER", "EMBEDDING_MODEL"}
-
-
-def test_importing_the_facade_loads_no_part_and_each_part_is_there():
-    assert [name for name in embedded._MODULES if getattr(embedded, name) is None] == []
-    code = (
-        "import sys, graphrag_assets.embedded as e; print([m for m in sys.modules if m.startswith(e.__name__ + '.')])"
-    )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+    assert {name for _, _, name in parts} <= set(embedded.__all__)

@@ -464,12 +464,12 @@ def test_after_an_edit_only_changed_text_units_are_tested(server, project, monke
 
 
 def test_options_are_checked():
-    from graphrag_assets.query.lazy import LazySearchOptions
+    from graphrag_assets.query.lazy import LazyOptions
 
     with pytest.raises(QueryError, match="The search option budget is 0; it must be a whole number from 1"):
-        LazySearchOptions(budget=0)
+        LazyOptions(budget=0)
     with pytest.raises(QueryError, match="did you mean budget"):
-        LazySearchOptions(bugdet=5)
+        LazyOptions(bugdet=5)
 
 
 def explore(exploration: Exploration, communities: dict[int, dict[int, list[int]]], relevant: Sequence[int]) -> int:

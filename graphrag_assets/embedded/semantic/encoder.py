@@ -258,7 +258,6 @@ def _unit(vector: np.ndarray) -> np.ndarray:
 
 
 def _processors() -> int:
-    """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

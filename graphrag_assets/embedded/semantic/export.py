@@ -142,7 +142,6 @@ def _packaged_weights() -> Path:
 
 
 def _files(model: str) -> tuple[Path, Path]:
-    """Folder and `.onnx` file of a model given by path."""
     path = Path(model.removeprefix(ONNX)).expanduser().resolve()
     given = f"GRAPHRAG_EMBEDDING_MODEL={model}"
     if path.is_file():

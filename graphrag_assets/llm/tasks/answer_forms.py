@@ -64,9 +64,7 @@ Strength = Annotated[float | None, BeforeValidator(functools.partial(on_scale, l
 Score = Annotated[float | None, BeforeValidator(functools.partial(on_scale, lowest=0, highest=100)), _WHOLE]
 Stars = Annotated[float | None, BeforeValidator(functools.partial(on_scale, lowest=0, highest=5)), _WHOLE]
 Rating = Annotated[
-    float | None,
-    BeforeValidator(functools.partial(on_scale, lowest=0, highest=10)),
-    WithJsonSchema({"type": "number"}),
+    float | None, BeforeValidator(functools.partial(on_scale, lowest=0, highest=10)), WithJsonSchema({"type": "number"})
 ]
 
 

@@ -4,9 +4,9 @@ import copy
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel
 
 from graphrag_assets.answering import (
     NO_ANSWER,
@@ -30,62 +30,28 @@ from graphrag_assets.answering import (
     as_note,
 )
 from graphrag_assets.llm.chat_client import ChatModel
-from graphrag_assets.llm.model_options import ChatRequest, Completion
+from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts, fence, prompt_text
-from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Score, Text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Origin, usage_of
-from graphrag_assets.llm.tasks.link_question import links_of
-from graphrag_assets.llm.tasks.plan_question import PlannedSteps, StepValues
+from graphrag_assets.llm.tasks.question_forms import (
+    DriftAnswer,
+    MapAnswer,
+    PlannedSteps,
+    QuestionKind,
+    QuestionLinks,
+    Questions,
+    ScoredPoint,
+    ScoredQuestion,
+    StepValues,
+    SubQuestions,
+)
 from graphrag_assets.llm.tasks.rate_reports import ratings_of
 from graphrag_assets.llm.tasks.relevance import relevance_of
 from graphrag_assets.llm.usage import UsageMeter
 from graphrag_assets.plans import MAX_STEPS, StepKind
 
 MIDDLE_SCORE = 50.0  # of a point or question that was not scored
-
-
-class ScoredPoint(Form):
-    other_names: ClassVar = {"text": "description", "point": "description", "answer": "description"}
-    description: Text
-    score: Score = None
-
-
-class MapAnswer(RecordsForm):
-    points: Salvaged[ScoredPoint] = Field(default_factory=list)
-
-
-class ScoredQuestion(Form):
-    other_names: ClassVar = {"query": "question", "text": "question"}
-    question: Text
-    score: Score = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _plain_text(cls, data: object) -> object:
-        return {"question": data} if isinstance(data, str) else data
-
-
-class DriftAnswer(RecordsForm):
-    other_names: ClassVar = {"follow_up_queries": "follow_ups", "follow_up_questions": "follow_ups"}
-    points: Salvaged[ScoredPoint] = Field(default_factory=list)
-    follow_ups: Salvaged[ScoredQuestion] = Field(default_factory=list)
-
-
-class Questions(RecordsForm):
-    questions: Salvaged[Text] = Field(default_factory=list)
-
-
-class SubQuestions(RecordsForm):
-    other_names: ClassVar = {"sub_questions": "questions", "rewritten": "question"}
-    question: Text = ""
-    questions: Salvaged[Text] = Field(default_factory=list)
-
-
-class QuestionKind(AnswerForm):
-    other_names: ClassVar = {"type": "kind", "why": "reason"}
-    kind: Text = ""
-    reason: Text = ""
+_MAX_LINKS = 10  # of each list
 
 
 @dataclass(frozen=True)
@@ -124,11 +90,10 @@ class ChatAnswerer:
         """The points of this part of the data, scored, and up to `follow_ups` further questions."""
         if not evidence.text.strip():
             return Mapped()
-        request = self._map_request(question, evidence, follow_ups, main_question, options)
-        completion, usage = await self._complete(request)
+        completion = await self.chat.complete(self._map_request(question, evidence, follow_ups, main_question, options))
         answer = completion.parsed
         raised = _follow_ups(answer.follow_ups, follow_ups) if isinstance(answer, DriftAnswer) else ()
-        return Mapped(_points(answer.points), raised, usage)
+        return Mapped(_points(answer.points), raised, usage_of(completion))
 
     async def areduce(
         self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
@@ -144,9 +109,8 @@ class ChatAnswerer:
 
     async def ahypothesis(self, question: str, example: str) -> Reply:
         """A paragraph like `example`, a report, that might answer `question`."""
-        messages = self.prompts.render("hypothetical_answer", example=example, question=question)
-        completion, usage = await self._complete(self.origin.request("hypothetical_answer", messages))
-        return Reply(completion.text.strip() or question, usage)
+        completion = await self.chat.complete(self._request("hypothetical_answer", example=example, question=question))
+        return Reply(completion.text.strip() or question, usage_of(completion))
 
     async def aquestions(
         self, history: Sequence[str], evidence: Evidence, count: int = 5, options: AnswerOptions = PLAIN
@@ -154,16 +118,16 @@ class ChatAnswerer:
         """Up to `count` questions that `evidence` answers and that are not in `history`."""
         if not evidence.text.strip():
             return (), Usage()
-        messages = self.prompts.render(
+        found, usage = await self._ask(
             "question_generation",
+            Questions,
             context=evidence.text,
             count=count,
             history="\n".join(f"- {question}" for question in history) or None,
             language=options.language,
         )
-        completion, usage = await self._complete(self.origin.request("question_generation", messages, Questions))
         asked = {question.casefold().strip() for question in history}
-        new = {q.casefold().strip(): q for q in reversed(completion.parsed.questions) if q}
+        new = {q.casefold().strip(): q for q in reversed(found.questions) if q}
         return tuple(q for key, q in reversed(new.items()) if key not in asked)[:count], usage
 
     async def arate(self, question: str, reports: Sequence[str], repeat: int = 0) -> tuple[list[float | None], Usage]:
@@ -173,41 +137,39 @@ class ChatAnswerer:
         return ratings, replace(usage, seconds=time.perf_counter() - started)
 
     async def alink(self, question: str, options: AnswerOptions = PLAIN) -> Linked:
-        """The names that the question means, and keywords for particulars and for themes."""
-        started = time.perf_counter()
-        found = await links_of(self.chat, self.prompts, question, _said_before(options), self.origin)
-        return replace(found, usage=replace(found.usage, seconds=time.perf_counter() - started))
+        """The names that the question means, and keywords for particulars and for themes.
+
+        After the keyword extraction of LightRAG (Guo et al. 2024, arXiv 2410.05779).
+        """
+        links, usage = await self._ask("link_question", QuestionLinks, question=question, history=_said_before(options))
+        return Linked(_distinct(links.names), _distinct(links.low_level), _distinct(links.high_level), usage)
 
     async def arewrite(
         self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN
     ) -> Rewritten:
         """The question without the conversation, and up to `count` questions that together cover it."""
-        messages = self.prompts.render(
+        said, usage = await self._ask(
             "sub_questions",
+            SubQuestions,
             concepts="\n".join(f"- {concept}" for concept in concepts),
             question=question,
             count=count,
             history=_said_before(options),
         )
-        completion, usage = await self._complete(self.origin.request("sub_questions", messages, SubQuestions))
-        said = completion.parsed
         return Rewritten(said.question or question, tuple(dict.fromkeys(filter(None, said.questions)))[:count], usage)
 
     async def atest(
         self, question: str, passages: Sequence[Passage], rarity: Mapping[str, float] | None = None
     ) -> Relevance:
         """The passages that help to answer `question`, with their sentences that do."""
-        started = time.perf_counter()
-        found = await relevance_of(self.chat, self.prompts, question, passages, self.origin)
-        return replace(found, usage=replace(found.usage, seconds=time.perf_counter() - started))
+        return await relevance_of(self.chat, self.prompts, question, passages, self.origin)
 
     async def aplan(self, question: str, options: AnswerOptions = PLAIN) -> Planned:
         """The steps of the question, understood in the conversation."""
-        messages = self.prompts.render(
-            "plan_question", question=question, max_steps=MAX_STEPS, history=_said_before(options)
+        steps, usage = await self._ask(
+            "plan_question", PlannedSteps, question=question, max_steps=MAX_STEPS, history=_said_before(options)
         )
-        completion, usage = await self._complete(self.origin.request("plan_question", messages, PlannedSteps))
-        return Planned(completion.parsed.plan(question, self.model), usage)
+        return Planned(steps.plan(question, self.model), usage)
 
     async def afind(
         self,
@@ -221,18 +183,15 @@ class ChatAnswerer:
         """The values that answer a step, each with a statement that cites the evidence."""
         if not evidence.text.strip():
             return Found()
-        messages = self.prompts.render(
-            "answer_step", context=evidence.text, kind=kind.value, question=question, main_question=main_question
-        )
-        completion, usage = await self._complete(self.origin.request("answer_step", messages, StepValues))
-        return Found(tuple(completion.parsed.findings), usage)
+        given = {"context": evidence.text, "kind": kind.value, "question": question, "main_question": main_question}
+        found, usage = await self._ask("answer_step", StepValues, **given)
+        return Found(tuple(found.findings), usage)
 
     async def achoose(self, question: str, kinds: Mapping[str, str], options: AnswerOptions = PLAIN) -> Choice:
         """The kind of the question, one of `kinds`."""
         listed = "\n".join(f"- {kind}: {description}" for kind, description in kinds.items())
-        messages = self.prompts.render("question_kind", question=question, kinds=listed, history=_said_before(options))
-        completion, usage = await self._complete(self.origin.request("question_kind", messages, QuestionKind))
-        said = completion.parsed
+        given = {"question": question, "kinds": listed, "history": _said_before(options)}
+        said, usage = await self._ask("question_kind", QuestionKind, **given)
         kind = said.kind.strip().casefold().strip("\"'.")
         return Choice(kind if kind in kinds else "", said.reason, usage)
 
@@ -242,8 +201,7 @@ class ChatAnswerer:
             return None
         basic = all(passage.table == "Sources" for passage in evidence.passages)
         task = "basic_search" if basic and evidence.passages else "local_search"
-        messages = self.prompts.render(task, context=evidence.text, question=question, **_form(options))
-        return self.origin.request(task, messages)
+        return self._request(task, context=evidence.text, question=question, **_form(options))
 
     def _map_request(
         self, question: str, evidence: Evidence, follow_ups: int, main_question: str | None, options: AnswerOptions
@@ -254,13 +212,10 @@ class ChatAnswerer:
         history = _said_before(options)
         if not follow_ups:
             task = "lazy_map" if any(passage.sentences for passage in evidence.passages) else "global_map"
-            messages = self.prompts.render(task, max_words=options.max_map_words, history=history, **given)
-            return self.origin.request(task, messages, MapAnswer)
+            return self._request(task, MapAnswer, max_words=options.max_map_words, history=history, **given)
         if main_question is None:
-            messages = self.prompts.render("drift_primer", follow_ups=follow_ups, history=history, **given)
-            return self.origin.request("drift_primer", messages, DriftAnswer)
-        messages = self.prompts.render("drift_local", follow_ups=follow_ups, main_question=main_question, **given)
-        return self.origin.request("drift_local", messages, DriftAnswer)
+            return self._request("drift_primer", DriftAnswer, follow_ups=follow_ups, history=history, **given)
+        return self._request("drift_local", DriftAnswer, follow_ups=follow_ups, main_question=main_question, **given)
 
     def _reduce_request(
         self, question: str, points: Sequence[Point], options: AnswerOptions, drift: bool
@@ -275,22 +230,24 @@ class ChatAnswerer:
             **_form(options),
         }
         if drift:
-            return self.origin.request("drift_reduce", self.prompts.render("drift_reduce", **given))
+            return self._request("drift_reduce", **given)
         knowledge = prompt_text(self.prompts.render("global_knowledge")) if options.general_knowledge else None
-        messages = self.prompts.render("global_reduce", general_knowledge=knowledge, **given)
-        return self.origin.request("global_reduce", messages)
+        return self._request("global_reduce", general_knowledge=knowledge, **given)
 
-    async def _complete(self, request: ChatRequest) -> tuple[Completion, Usage]:
-        started = time.perf_counter()
-        completion = await self.chat.complete(request)
-        return completion, replace(usage_of(completion), seconds=time.perf_counter() - started)
+    def _request(self, task: str, form: type[BaseModel] | None = None, **values: object) -> ChatRequest:
+        return self.origin.request(task, self.prompts.render(task, **values), form)
+
+    async def _ask(self, task: str, form: type[BaseModel], **values: object) -> tuple[Any, Usage]:
+        """The answer to a task, an instance of `form`, and what it cost."""
+        completion = await self.chat.complete(self._request(task, form, **values))
+        return completion.parsed, usage_of(completion)
 
     async def _reply(self, request: ChatRequest | None) -> Reply:
         """The answer in one piece; without a request the fixed answer."""
         if request is None:
             return Reply(NO_ANSWER)
-        completion, usage = await self._complete(request)
-        return Reply(completion.text.strip() or NO_ANSWER, usage)
+        completion = await self.chat.complete(request)
+        return Reply(completion.text.strip() or NO_ANSWER, usage_of(completion))
 
     async def _stream(self, request: ChatRequest | None) -> Pieces:
         """`_reply` in pieces."""
@@ -298,7 +255,6 @@ class ChatAnswerer:
             yield NO_ANSWER
             yield Reply(NO_ANSWER)
             return
-        started = time.perf_counter()
         metered = copy.copy(self.chat)  # the same connections, limits and ledger
         metered.usage = UsageMeter()  # separates the cost of this answer from that of concurrent ones
         text: list[str] = []
@@ -309,8 +265,7 @@ class ChatAnswerer:
         finally:
             used = metered.usage.total
             self.chat.usage.add(request.task, used)
-        seconds = time.perf_counter() - started
-        usage = Usage(used.calls, used.prompt_tokens, used.completion_tokens, used.cost_usd, seconds)
+        usage = Usage(used.calls, used.prompt_tokens, used.completion_tokens, used.cost_usd)
         yield Reply("".join(text).strip() or NO_ANSWER, usage)
 
 
@@ -341,3 +296,7 @@ def _follow_ups(found: Sequence[ScoredQuestion], limit: int) -> tuple[FollowUp, 
             score = MIDDLE_SCORE if one.score is None else one.score
             raised.setdefault(one.question, FollowUp(one.question, score))
     return tuple(sorted(raised.values(), key=lambda f: (-f.score, f.question))[:limit])
+
+
+def _distinct(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, (" ".join(text.split()) for text in texts))))[:_MAX_LINKS]

@@ -65,18 +65,7 @@ def _billed(contents: list[int]) -> int:
 
 async def ask(chat: Chat, request: ChatRequest, form: type[Form]) -> Form:
     """The answer to `request`, whose response model is `form`."""
-    return parsed_as(form, await chat.complete(request))
-
-
-def parsed_as(form: type[Form], completion: Completion) -> Form:
-    """The answer of `completion`, whose request had `form` as its response model."""
-    return checked_as(form, completion.parsed)
-
-
-def checked_as(form: type[Form], answer: object) -> Form:
-    """The parsed answer to a request whose response model is `form`."""
-    if not isinstance(answer, form):
-        raise TypeError(f"The chat model gave {type(answer).__name__} where {form.__name__} was requested.")
+    answer: Form = (await chat.complete(request)).parsed
     return answer
 
 

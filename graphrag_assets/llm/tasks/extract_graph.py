@@ -1,6 +1,6 @@
 """Entities, relationships and claims of a text unit, in one conversation."""
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import ClassVar, NamedTuple
@@ -8,13 +8,12 @@ from typing import ClassVar, NamedTuple
 from pydantic import Field
 
 from graphrag_assets.listed_types import by_words, words
-from graphrag_assets.llm.model_options import Message
+from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.prompts import Prompts, with_rules
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm, Strength, Text
-from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin
+from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, stops_the_run
 from graphrag_assets.llm.tasks.claims import ExtractedClaim, claim_records
-from graphrag_assets.llm.tasks.gleaning import request_rounds
 from graphrag_assets.records import EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from graphrag_assets.text import title_key
 
@@ -137,7 +136,7 @@ async def extract_text_unit(
 
     task, form = (PROMPT, ExtractGraph) if claims is None else (WITH_CLAIMS, ExtractGraphWithClaims)
     first = origin.request(task, messages, form)
-    answers, losses = await request_rounds(chat, first, form, options.max_gleanings, asking_for_more)
+    answers, losses = await request_rounds(chat, first, options.max_gleanings, asking_for_more)
     found, unwanted = _graph(answers, options)
     wanted = (claim for claim in _claims(answers) if title_key(_name(claim.subject)) not in unwanted)
     stated, n_invented = claim_records(wanted, text)
@@ -148,6 +147,40 @@ async def extract_text_unit(
         unlisted_relationships=found.losses.unlisted_relationships,
     )
     return replace(found, claims=stated, losses=losses)
+
+
+async def request_rounds(
+    chat: Chat, first: ChatRequest, max_gleanings: int, asking_for_more: Callable[[Sequence[ExtractGraph]], str]
+) -> tuple[list[ExtractGraph], Losses]:
+    """The answer to `first`, then up to `max_gleanings` answers with missed records, and what they lack.
+
+    A gleaning repeats `first` and appends what `asking_for_more` says to the answers so far. So a provider has the
+    prompt in its cache up to there, and the answers are not paid for again as part of it.
+
+    Ends with the first round that finds nothing more. A failed gleaning keeps the answers before it, and its error is
+    in the losses; only errors that stop the whole run, such as an exhausted budget, are raised.
+    """
+    completions = [await chat.complete(first)]
+    answers: list[ExtractGraph] = [completions[0].parsed]
+    *before, last = first.messages
+    error_of_gleaning = ""
+    for _ in range(max_gleanings):
+        more = Message(role=last["role"], content=f"{last['content']}\n\n{asking_for_more(answers)}")
+        request = replace(first, task=f"{first.task}_continue", messages=(*before, more))
+        try:
+            completions.append(await chat.complete(request))
+        except Exception as error:
+            if stops_the_run(error):
+                raise
+            error_of_gleaning = f"{type(error).__name__}: {error}"
+            break
+        answer = completions[-1].parsed
+        if answer.empty:
+            break
+        answers.append(answer)
+    dropped = sum(completion.dropped_records for completion in completions)
+    guessed = sum(completion.guessed for completion in completions)
+    return answers, Losses(error_of_gleaning, dropped, guessed)
 
 
 def _with_types(messages: Sequence[Message], prompts: Prompts, options: ExtractionOptions) -> tuple[Message, ...]:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from graphrag_assets.answering import Usage
 from graphrag_assets.llm.model_options import ChatRequest
-from graphrag_assets.llm.tasks.chat_protocol import Chat, Form, checked_as, parsed_as, usage_of
+from graphrag_assets.llm.tasks.chat_protocol import Chat, Form, usage_of
 
 Item = TypeVar("Item")
 
@@ -29,7 +29,7 @@ async def answers_on(
     """
     alone = [request([item]) for item in items]
     known = [await chat.known(one) for one in alone]
-    found = [None if stored is None else parsed_as(form, stored) for stored in known]
+    found = [None if stored is None else stored.parsed for stored in known]
     places = [place for place, stored in enumerate(known) if stored is None]
     if not places:
         return found, Usage()
@@ -37,8 +37,8 @@ async def answers_on(
     whole = request(asked)
     if len(asked) > 1:
         parts = tuple(alone[place] for place in places)
-        whole = replace(whole, parts=parts, split=lambda answer: split(asked, checked_as(form, answer)))
+        whole = replace(whole, parts=parts, split=lambda answer: split(asked, answer))
     completion = await chat.complete(whole)
-    for number, answer in split(asked, parsed_as(form, completion)).items():
+    for number, answer in split(asked, completion.parsed).items():
         found[places[number]] = form.model_validate_json(answer)
     return found, usage_of(completion)

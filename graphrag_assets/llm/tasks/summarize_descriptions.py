@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from pydantic import model_validator
 
@@ -17,15 +17,7 @@ from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.prompts import Prompts, prompt_text
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
-from graphrag_assets.llm.tasks.chat_protocol import (
-    NOWHERE,
-    Chat,
-    Origin,
-    ask,
-    checked_as,
-    max_prompt_tokens,
-    prompt_tokens,
-)
+from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, ask, max_prompt_tokens, prompt_tokens
 from graphrag_assets.text import count_tokens, encode
 
 TASK = "summarize_descriptions"
@@ -155,10 +147,7 @@ def _request_together(
     rules = [message["content"] for message in parts[0].messages if message["role"] == "system"]
     rules.append(prompt_text(prompts.render(TOGETHER, count=len(parts))))
     tasks = (f"### Task {number} of {len(parts)}\n{_data(part)}" for number, part in enumerate(parts, 1))
-    messages = (
-        Message(role="system", content="\n\n".join(rules)),
-        Message(role="user", content="\n\n".join(tasks)),
-    )
+    messages = (Message(role="system", content="\n\n".join(rules)), Message(role="user", content="\n\n".join(tasks)))
     request = origin.request(TASK, messages, Summaries)
     yield list(keys), replace(request, parts=parts, split=partial(_split, titles))
 
@@ -167,12 +156,12 @@ def _data(request: ChatRequest) -> str:
     return "\n\n".join(message["content"] for message in request.messages if message["role"] == "user")
 
 
-def _split(titles: Sequence[str], found: Any) -> dict[int, str]:
+def _split(titles: Sequence[str], found: Summaries) -> dict[int, str]:
     """The answers, by place, as those of the things' own requests.
 
     A number that occurs twice, is unknown, or has the title of another thing answers nothing.
     """
-    summaries = checked_as(Summaries, found).summaries
+    summaries = found.summaries
     numbers = [one.number for one in summaries]
     return {
         one.number - 1: json.dumps({"description": one.description}, ensure_ascii=False)
@@ -251,12 +240,7 @@ _MARGIN = 16  # tokens that the fence's marks and a line's dash may take more or
 
 
 def _fullest(
-    prompts: Prompts,
-    title: str,
-    carried: list[str],
-    pending: list[str],
-    options: SummaryOptions,
-    origin: Origin,
+    prompts: Prompts, title: str, carried: list[str], pending: list[str], options: SummaryOptions, origin: Origin
 ) -> tuple[ChatRequest, int]:
     """The request with as many of the pending descriptions as fit, and how many these are."""
     taken, tokens = 0, 0

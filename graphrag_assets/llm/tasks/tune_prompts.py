@@ -11,7 +11,7 @@ from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, Text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, ask, prompt_tokens
 from graphrag_assets.prompt_profile import ProfileType
-from graphrag_assets.text import count_tokens, encode
+from graphrag_assets.text import count_tokens, cut_text
 
 TASK = "tune_prompts"
 _SAMPLE_TOKENS = 6000
@@ -53,18 +53,13 @@ async def describe_corpus(
         Exception: what `chat` raises.
     """
     room = _SAMPLE_TOKENS // max(len(texts), 1)
-    beginnings = [text if len(encode(text, encoding)) <= room else _beginning(text, room) for text in texts]
     messages = prompts.render(
         TASK,
-        sample="\n\n".join(fence(text, "passage") for text in beginnings),
+        sample="\n\n".join(fence(cut_text(text, room, encoding), "passage") for text in texts),
         types="\n".join(f"{kind.type}: {', '.join(kind.examples)}" for kind in types),
         language=language,
     )
     return await ask(chat, origin.request(TASK, messages, CorpusDescription), CorpusDescription)
-
-
-def _beginning(text: str, tokens: int) -> str:
-    return text[: tokens * 3].rpartition(" ")[0] or text[: tokens * 3]
 
 
 @dataclass

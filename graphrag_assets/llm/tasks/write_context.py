@@ -14,7 +14,7 @@ from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, ask
 from graphrag_assets.records import PlacedUnit
-from graphrag_assets.text import encode, sentences
+from graphrag_assets.text import cut_text
 
 TASK = "text_unit_context"
 
@@ -51,7 +51,7 @@ async def write_context(
         Exception: what `chat` raises.
     """
     answer = await ask(chat, context_request(prompts, unit, options, origin), UnitContext)
-    return _within(" ".join(answer.context.split()), options)
+    return cut_text(" ".join(answer.context.split()), options.max_tokens, options.encoding)
 
 
 def context_request(
@@ -61,19 +61,3 @@ def context_request(
     passage = f"{unit.headings}\n\n{unit.text}".strip()
     messages = prompts.render(TASK, document=unit.document, passage=passage, language=options.language)
     return origin.request(TASK, messages, UnitContext)
-
-
-def _within(text: str, options: ContextOptions) -> str:
-    """`text`, or the whole sentences at its start that fit; part of a first sentence that is too long."""
-    if len(encode(text, options.encoding)) <= options.max_tokens:
-        return text
-    kept = 0
-    for sentence in sentences(text):
-        if len(encode(text[: sentence.end].rstrip(), options.encoding)) > options.max_tokens:
-            break
-        kept = sentence.end
-    if kept:
-        return text[:kept].rstrip()
-    while len(encode(text, options.encoding)) > options.max_tokens:
-        text = text[: len(text) * 9 // 10]
-    return text

@@ -56,11 +56,7 @@ class CommunityReport(AnswerForm):
 
 
 async def write_report(
-    chat: Chat,
-    prompts: Prompts,
-    material: ReportMaterial,
-    options: ReportOptions = _DEFAULTS,
-    origin: Origin = NOWHERE,
+    chat: Chat, prompts: Prompts, material: ReportMaterial, options: ReportOptions = _DEFAULTS, origin: Origin = NOWHERE
 ) -> ReportRecord:
     """The report on a community.
 

@@ -138,42 +138,26 @@ class Scope:
         """The rows of `kind` without any text unit outside the scope."""
         if self.units is None:
             return None
-        outside = self._found(
-            f"SELECT DISTINCT {kind} FROM {table} WHERE NOT {self.allows('text_unit', 'text_unit')}", "text_unit"
-        )
-        whole = np.ones(self._size(kind), bool)
-        whole[outside] = False
-        return whole
+        outside = f"SELECT DISTINCT {kind} FROM {table} WHERE NOT {self.allows('text_unit', 'text_unit')}"
+        return ~self._found(kind, outside, "text_unit")
 
     @cached_property
     def _entities(self) -> np.ndarray | None:
-        if self.units is None and not self.types:
-            return None
-        allowed = np.zeros(self._size("entity"), bool)
         if self.units is None:
-            return self._of_type
-        named = self._found(
-            f"SELECT DISTINCT entity FROM search.entity_text_units WHERE {self.allows('text_unit', 'text_unit')}",
-            "text_unit",
-        )
-        allowed[named] = True
-        if self.types:
-            allowed &= self._of_type
-        return allowed
+            return self._of_type if self.types else None
+        query = f"SELECT DISTINCT entity FROM search.entity_text_units WHERE {self.allows('text_unit', 'text_unit')}"
+        named = self._found("entity", query, "text_unit")
+        return named & self._of_type if self.types else named
 
     @cached_property
     def _of_type(self) -> np.ndarray:
         """The entities that have one of the types according to the text units in the scope."""
-        of_type = np.zeros(self._size("entity"), bool)
-        published = self._found(
-            "SELECT human_readable_id FROM entities WHERE type IN (SELECT unnest($types::VARCHAR[]))", types=self.types
-        )
-        of_type[published] = True
-        whole = self._whole_entities
+        query = "SELECT human_readable_id FROM entities WHERE type IN (SELECT unnest($types::VARCHAR[]))"
+        published, whole = self._found("entity", query, types=self.types), self._whole_entities
         if whole is None:
-            return of_type
-        of_type &= whole
+            return published
         mentioned = self._found(
+            "entity",
             f"""
             SELECT entity_number FROM (
                 SELECT entity_number, type, count(*) AS n FROM entity_mentions
@@ -186,32 +170,27 @@ class Scope:
             "text_unit",
             types=self.types,
         )
-        of_type[mentioned[~whole[mentioned]]] = True
-        return of_type
+        return np.where(whole, published, mentioned)
 
     @cached_property
     def _relationships(self) -> np.ndarray | None:
         """The relationships of an allowed type with both ends in the scope, and stated in a text unit of it."""
         if self.is_everything:
             return None
-        allowed = np.zeros(self._size("relationship"), bool)
         both = f"{self.allows('entity', 'source_number')} AND {self.allows('entity', 'target_number')}"
-        allowed[self._found(f"SELECT human_readable_id FROM relationships WHERE {both}", "entity")] = True
+        query = f"SELECT human_readable_id FROM relationships WHERE {both}"
+        allowed = self._found("relationship", query, "entity")
         if self.units is not None:
-            stated = np.zeros_like(allowed)
             in_scope = self.allows("text_unit", "text_unit")
             query = f"SELECT DISTINCT relationship FROM search.relationship_text_units WHERE {in_scope}"
-            stated[self._found(query, "text_unit")] = True
-            allowed &= stated
+            allowed &= self._found("relationship", query, "text_unit")
         if self.relationship_types:
             query = f"""
                 SELECT DISTINCT relationship_number FROM relationship_mentions
                 WHERE type IN (SELECT unnest($types::VARCHAR[])) AND relationship_number IS NOT NULL
                   AND {self.allows("text_unit", "text_unit_number")}
             """
-            typed = np.zeros_like(allowed)
-            typed[self._found(query, "text_unit", types=self.relationship_types)] = True
-            allowed &= typed
+            allowed &= self._found("relationship", query, "text_unit", types=self.relationship_types)
         return allowed
 
     @cached_property
@@ -219,12 +198,8 @@ class Scope:
         """The reports of communities whose members, inner relationships and claims have allowed sources only."""
         if self.units is None:
             return None
-        allowed = np.zeros(self._size("community_report"), bool)
-        whole = {
-            "whole_entities": _pack(self._whole_entities),
-            "whole_relationships": _pack(self._whole_relationships),
-        }
-        found = self._found(
+        return self._found(
+            "community_report",
             f"""
             WITH touched AS (
                 SELECT community FROM search.entity_communities WHERE get_bit($whole_entities::BLOB::BIT, entity) = 0
@@ -244,10 +219,9 @@ class Scope:
             WHERE community IN (SELECT community FROM search.entity_communities) AND community NOT IN (FROM touched)
             """,
             "text_unit",
-            **whole,
+            whole_entities=_pack(self._whole_entities),
+            whole_relationships=_pack(self._whole_relationships),
         )
-        allowed[found] = True
-        return allowed
 
     def _size(self, kind: str) -> int:
         table = {"entity": "entities", "relationship": "relationships", "community_report": "community_reports"}[kind]
@@ -258,9 +232,12 @@ class Scope:
         assert self.reader is not None  # only EVERYTHING has none, and it runs no query
         return self.reader
 
-    def _found(self, query: str, *kinds: str, **given: Any) -> np.ndarray:
-        """The numbers that a query returns."""
-        return next(iter(self._reader.arrays(query, {**self.parameters(*kinds), **given}).values()))
+    def _found(self, kind: str, query: str, *kinds: str, **given: Any) -> np.ndarray:
+        """The rows of `kind` whose numbers a query returns, booleans by number; `kinds`: those of its scopes."""
+        (numbers,) = self._reader.arrays(query, {**self.parameters(*kinds), **given}).values()
+        found = np.zeros(self._size(kind), bool)
+        found[numbers] = True
+        return found
 
     def _by_number(self, kind: str, query: str, dtype: Any, *kinds: str) -> np.ndarray:
         found = self._reader.arrays(query, self.parameters(*kinds))

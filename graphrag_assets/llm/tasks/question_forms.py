@@ -1,0 +1,107 @@
+"""Forms of models' answers about questions: points, further questions, kinds, links, plans and their values."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pydantic import Field, model_validator
+
+from graphrag_assets.answering import Finding
+from graphrag_assets.llm.structured_output import Salvaged
+from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Score, Text
+from graphrag_assets.plans import Order, Plan, Step, StepKind
+
+
+class ScoredPoint(Form):
+    other_names: ClassVar = {"text": "description", "point": "description", "answer": "description"}
+    description: Text
+    score: Score = None
+
+
+class MapAnswer(RecordsForm):
+    points: Salvaged[ScoredPoint] = Field(default_factory=list)
+
+
+class ScoredQuestion(Form):
+    other_names: ClassVar = {"query": "question", "text": "question"}
+    question: Text
+    score: Score = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_text(cls, data: object) -> object:
+        return {"question": data} if isinstance(data, str) else data
+
+
+class DriftAnswer(RecordsForm):
+    other_names: ClassVar = {"follow_up_queries": "follow_ups", "follow_up_questions": "follow_ups"}
+    points: Salvaged[ScoredPoint] = Field(default_factory=list)
+    follow_ups: Salvaged[ScoredQuestion] = Field(default_factory=list)
+
+
+class Questions(RecordsForm):
+    questions: Salvaged[Text] = Field(default_factory=list)
+
+
+class SubQuestions(RecordsForm):
+    other_names: ClassVar = {"sub_questions": "questions", "rewritten": "question"}
+    question: Text = ""
+    questions: Salvaged[Text] = Field(default_factory=list)
+
+
+class QuestionKind(AnswerForm):
+    other_names: ClassVar = {"type": "kind", "why": "reason"}
+    kind: Text = ""
+    reason: Text = ""
+
+
+class QuestionLinks(RecordsForm):
+    other_names: ClassVar = {
+        "entities": "names",
+        "low_level_keywords": "low_level",
+        "high_level_keywords": "high_level",
+    }
+    names: Salvaged[Text] = Field(default_factory=list)
+    low_level: Salvaged[Text] = Field(default_factory=list)
+    high_level: Salvaged[Text] = Field(default_factory=list)
+
+
+class PlannedStep(Form):
+    other_names: ClassVar = {"name": "variable", "type": "kind", "query": "question"}
+    variable: Text
+    kind: StepKind
+    question: Text
+    things: list[Text] = Field(default_factory=list)
+    order: Order | None = None
+
+
+class PlannedSteps(AnswerForm):
+    """The steps of a plan; an answer whose steps form no valid plan is invalid."""
+
+    other_names: ClassVar = {"plan": "steps"}
+    steps: list[PlannedStep]
+
+    @model_validator(mode="after")
+    def _valid(self) -> "PlannedSteps":
+        self.plan("?", "")
+        return self
+
+    def plan(self, question: str, model: str) -> Plan:
+        """The plan of the question."""
+        steps = tuple(Step(**step.model_dump()) for step in self.steps)
+        return Plan(question=question, steps=steps, planned_by=model)
+
+
+class StepValue(Form):
+    other_names: ClassVar = {"answer": "value", "text": "statement"}
+    value: Text = ""
+    statement: Text
+
+
+class StepValues(RecordsForm):
+    other_names: ClassVar = {"answers": "values", "findings": "values"}
+    values: Salvaged[StepValue] = Field(default_factory=list)
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """The values in the order of the answer, with scores that fall."""
+        return [Finding(each.value, each.statement, 1 / (1 + place)) for place, each in enumerate(self.values)]

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import gc
 import hashlib
 import os
 import shutil
@@ -54,6 +55,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         own = set(modules[place::n])
         items += [item for item in slow if item.path in own]
         items += quick[place * len(quick) // n : (place + 1) * len(quick) // n]
+
+
+def pytest_collection_finish() -> None:
+    """Modules and collected tests stay: garbage collection need not look at them again."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -346,6 +346,14 @@ def _replace(
 ) -> Changes:
     name, columns = f'"{table.name}"', ", ".join(f'"{c}"' for c in table.column_names)
     typed = ", ".join(f'"{c.name}"::{c.type} AS "{c.name}"' for c in table.columns)
+    if not connection.execute(f"SELECT 1 FROM {name} {scope} LIMIT 1", parameters).fetchall():
+        inserted = 0  # there is nothing to compare with, which takes most of the time
+        if not frame.is_empty():
+            create = f"CREATE OR REPLACE TEMP TABLE arrived AS SELECT DISTINCT {typed} FROM given"
+            execute_with(connection, create, given=frame.select(table.column_names))
+            inserted = _count(connection.execute(f"INSERT INTO {name} BY NAME FROM arrived"))
+            log_changes(connection, table, "arrived")
+        return Changes(frame.height, inserted, 0)
     same_key = " AND ".join(f'old."{c}" IS NOT DISTINCT FROM gone."{c}"' for c in table.key)
     create = f"CREATE OR REPLACE TEMP TABLE incoming AS SELECT {typed} FROM given"
     execute_with(connection, create, given=frame.select(table.column_names))

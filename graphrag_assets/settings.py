@@ -401,12 +401,12 @@ class Settings(BaseSettings):
             keep_secret(value if isinstance(value, str) and "://" in value else None)
         given = {**dotenv_values(".env"), **os.environ}.items()
         variables = sorted((name, value) for name, value in given if name.upper().startswith("GRAPHRAG_"))
-        return cls._loaded(tuple(variables), Path.cwd(), json.dumps(overrides, default=str))
+        return cls._loaded(tuple(variables), json.dumps(overrides, default=str))
 
     @classmethod
     @lru_cache(maxsize=64)  # pydantic takes milliseconds, and a question loads the settings several times
-    def _loaded(cls, variables: tuple[tuple[str, str | None], ...], folder: Path, overrides: str) -> "Settings":
-        """The settings in this folder with these variables, and overrides as JSON."""
+    def _loaded(cls, variables: tuple[tuple[str, str | None], ...], overrides: str) -> "Settings":
+        """The settings with these variables, and overrides as JSON."""
         known = dict(variables)
         if known.get("GRAPHRAG_ENCODING"):
             raise SettingsError("GRAPHRAG_ENCODING is now called GRAPHRAG_TOKENIZER. Rename it.")
@@ -510,7 +510,7 @@ class Settings(BaseSettings):
             return url2pathname(path)
         return self.input or str(self.data / "input")
 
-    @cached_property
+    @property
     def input_as_given(self) -> str:
         """The input folder as a name that does not change when the project is moved."""
         if not self.input:

@@ -8,7 +8,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 from urllib.request import url2pathname
@@ -397,16 +397,25 @@ class Settings(BaseSettings):
         Raises:
             SettingsError: a value does not fit; the message names the variable, the value and the remedy.
         """
-        if variable("GRAPHRAG_ENCODING"):
+        for value in overrides.values():
+            keep_secret(value if isinstance(value, str) and "://" in value else None)
+        given = {**dotenv_values(".env"), **os.environ}.items()
+        variables = sorted((name, value) for name, value in given if name.upper().startswith("GRAPHRAG_"))
+        return cls._loaded(tuple(variables), json.dumps(overrides, default=str))
+
+    @classmethod
+    @lru_cache(maxsize=64)  # pydantic takes milliseconds, and a question loads the settings several times
+    def _loaded(cls, variables: tuple[tuple[str, str | None], ...], overrides: str) -> "Settings":
+        """The settings with these variables, and overrides as JSON."""
+        known = dict(variables)
+        if known.get("GRAPHRAG_ENCODING"):
             raise SettingsError("GRAPHRAG_ENCODING is now called GRAPHRAG_TOKENIZER. Rename it.")
-        if variable("GRAPHRAG_EXTRACT_CLAIMS"):
+        if known.get("GRAPHRAG_EXTRACT_CLAIMS"):
             raise SettingsError(
                 "GRAPHRAG_EXTRACT_CLAIMS is now GRAPHRAG_CLAIMS=off. Remove it, or set GRAPHRAG_CLAIMS."
             )
-        for value in overrides.values():
-            keep_secret(value if isinstance(value, str) and "://" in value else None)
         try:
-            settings = cls(**overrides)  # type: ignore[arg-type]
+            settings = cls(**json.loads(overrides))
         except ValidationError as error:
             lines = [_problem("_".join(map(str, one["loc"])), one["input"], one["msg"]) for one in error.errors()]
             raise SettingsError("Bad setting. " + "; ".join(lines)) from None
@@ -501,7 +510,7 @@ class Settings(BaseSettings):
             return url2pathname(path)
         return self.input or str(self.data / "input")
 
-    @cached_property
+    @property
     def input_as_given(self) -> str:
         """The input folder as a name that does not change when the project is moved."""
         if not self.input:

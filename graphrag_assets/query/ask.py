@@ -66,18 +66,20 @@ async def prices(search: Search[Any], given: Mapping[str, CommonOptions]) -> lis
 
 
 async def _affordable(search: Search[AskOptions], chosen: Chosen) -> Chosen:
-    """The choice with the prices of all methods; with `max_usd`, the best method for the kind whose maximum fits.
+    """With `max_usd`, the choice with the prices of all methods: the best for the kind whose maximum fits.
 
-    If there is none, the best whose minimum fits: what `max_usd` does not cover is left out.
+    If there is none, the best whose minimum fits: what `max_usd` does not cover is left out. Without `max_usd` nothing
+    is priced: counting the requests of all methods takes many times as long as most answers.
 
     Raises:
         QueryError: `max_usd` is too low for each of them.
     """
-    options = {name: chosen.options if name == chosen.method else {} for name in METHODS}
-    found = await prices(search, {name: _options_of(search, name, options[name]) for name in METHODS})
-    chosen, question = replace(chosen, prices=tuple(found)), current_question()
+    question = current_question()
     if question is None:
         return chosen
+    options = {name: chosen.options if name == chosen.method else {} for name in METHODS}
+    found = await prices(search, {name: _options_of(search, name, options[name]) for name in METHODS})
+    chosen = replace(chosen, prices=tuple(found))
     limit = question.max_usd - question.spent  # on the choice
     by_method = {price.method: price for price in found}
     ranked = [by_method[name] for name in (chosen.method, *KINDS[chosen.kind].instead)]

@@ -31,8 +31,10 @@ from graphrag_assets.llm.tasks.question_forms import (
 from graphrag_assets.llm.tasks.rate_reports import CommunityRatings, ReportRating
 from graphrag_assets.llm.tasks.relevance import RelevantUnit, RelevantUnits
 from graphrag_assets.plans import MAX_STEPS, StepKind
+from graphrag_assets.query.local import local_context
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import MethodPrice, QuestionPrice
+from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.search import DONE, FAILED, Search, SearchMethod
 
 _RECORD_TOKENS, _TEXT_TOKENS, _TEST_TOKENS = 400, 600, 15  # of answers, until there is one; of a test, per text unit
@@ -106,11 +108,22 @@ def _values(request: ChatRequest, count: int) -> list[StepValue]:
     return [StepValue(value=f"value {n}", statement=cited) for n in range(count)]
 
 
+@dataclass
 class _Uncited(Search[Any]):
-    """A search of which only the requests count."""
+    """A search of which only the requests count. All steps of a chain ask the same: their contexts are built once."""
+
+    local_contexts: dict[tuple[Question, str], Any] = field(default_factory=dict)
 
     async def answer(self, *_: object, **__: object) -> Any:
         return None
+
+    async def in_thread(self, work: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if work is not local_context:
+            return await super().in_thread(work, *args, **kwargs)
+        key = args[1], repr(args[2])  # the question and the options; an option may be a list
+        if key not in self.local_contexts:
+            self.local_contexts[key] = await super().in_thread(work, *args)
+        return self.local_contexts[key]
 
 
 async def prices_of(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.errors import StoreError
+from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.publication_files import current_number, kept_publications, point_to
 from graphrag_assets.store.publications import list_publications, roll_back
@@ -114,7 +115,7 @@ def test_readers_go_on_and_the_next_index_mends_it(published, damage):
     damage(index)
     with GraphRAG(index) as rag:
         assert rag.sql("SELECT count(*) FROM documents").item() in (1, 2)
-    published.index_all()  # nothing has changed
+    update_publication(published.index, "again")  # the stage of `index` that is left where nothing has changed
     with GraphRAG(index) as rag:
         assert rag.sql("SELECT count(*) FROM documents").item() == 2
     assert current_number(index) == max(kept_publications(index))
@@ -131,7 +132,7 @@ def test_publications_that_are_none_are_not_listed(published):
 def test_a_publication_by_hand_stays_until_something_changes(published):
     index = published.root / "index"
     roll_back(index, 1)
-    published.index_all()
+    update_publication(published.index, "again")
     assert current_number(index) == 1
 
 
@@ -139,7 +140,7 @@ def test_a_damaged_publication_by_hand_is_left_for_the_newest(published):
     index = published.root / "index"
     roll_back(index, 1)
     (index / "publications" / "graphrag-1.duckdb").write_bytes(b"damaged")
-    published.index_all()
+    update_publication(published.index, "again")
     assert current_number(index) == 2
     with pytest.raises(StoreError, match="graphrag-1"):
         roll_back(index, 1)

@@ -19,7 +19,7 @@ from graphrag_assets.conversion.process import ConversionProcess
 from graphrag_assets.indexing.scan import scan
 from graphrag_assets.pipeline.formats import LoadOptions, Problem, Record, _csv_records, read_records
 
-MEGABYTE = 1_000_000
+SIZE = 250_000  # bytes
 REPEATED = [
     ("csv", b'x","y\n'),  # each line, read on its own, opens a quote that never ends
     ("csv", b'"a\n'),
@@ -38,12 +38,12 @@ REPEATED = [
 
 
 @pytest.mark.parametrize(("file_format", "unit"), REPEATED)
-def test_a_megabyte_of_a_pattern_is_read_in_seconds(file_format: str, unit: bytes) -> None:
-    data = (b"text\n" if file_format in ("csv", "tsv") else b"") + unit * (MEGABYTE // len(unit))
+def test_a_long_repeated_pattern_is_read_in_linear_time(file_format: str, unit: bytes) -> None:
+    data = (b"text\n" if file_format in ("csv", "tsv") else b"") + unit * (SIZE // len(unit))
     started = time.process_time()
     with ConversionProcess(ConversionLimits()) as convert:
         found = list(read_records(f"a.{file_format}", data, LoadOptions(), convert))
-    assert time.process_time() - started < 10  # some took an hour
+    assert time.process_time() - started < 2.5  # some took minutes
     assert isinstance(found[0], Problem)
 
 

@@ -8,32 +8,28 @@ import pytest
 from graphrag_assets.indexing import community_part
 from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.communities import update_communities
-from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
 from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.scan import scan
 from graphrag_assets.pipeline import incremental_leiden
 from graphrag_assets.store.change_log import remove_mark
-from tests.comparison import index_all, index_at, modularity, no_settings
+from tests.comparison import index_all, modularity
 from tests.store.test_publication_by_difference import edit, first_documents
 
 ASSETS = ("communities", "community_members", "community_history", "entity_positions")
 
 
-@pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
-    no_settings(monkeypatch)
+@pytest.fixture(autouse=True)
+def any_change_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (incremental_leiden, community_part):
         monkeypatch.setattr(module, "FRESH_SHARE", 10.0)
-    monkeypatch.setenv("GRAPHRAG_CHUNK_SIZE", "60")
-    return index_at(tmp_path, monkeypatch)
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2, 3))])
-def test_after_any_edits_reading_everything_changes_nothing(index: Index, seed: int) -> None:
+def test_after_any_edits_reading_everything_changes_nothing(start_with, seed: int) -> None:
     draw = random.Random(seed)
-    first_documents(index, draw)
+    index = first_documents(start_with, draw)
     n_parts = 0
     for _ in range(8):
         edit(index, draw)
@@ -52,8 +48,8 @@ def test_after_any_edits_reading_everything_changes_nothing(index: Index, seed: 
     assert n_parts >= 4
 
 
-def test_an_edit_reads_the_communities_that_it_reaches(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    first_documents(index, random.Random(1))
+def test_an_edit_reads_the_communities_that_it_reaches(start_with, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = first_documents(start_with, random.Random(0))
     seen: list[int] = []
     recluster_part = community_part.recluster_part
 

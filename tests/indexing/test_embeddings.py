@@ -13,7 +13,7 @@ from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.store import schema
 from graphrag_assets.store.working import replace_rows
-from tests.comparison import SENTENCES, index_all, index_at, no_settings
+from tests.comparison import SENTENCES, index_all
 
 ROWS = "SELECT kind, id, fingerprint, model, vector FROM embeddings ORDER BY ALL"
 # Its title, and the beginning of its description.
@@ -21,14 +21,9 @@ ENTITY_TEXTS = "SELECT 2 * count(*) FROM entities WHERE degree > 0"
 
 
 @pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
-    no_settings(monkeypatch)
-    monkeypatch.setenv("GRAPHRAG_CHUNK_SIZE", "60")
-    made = index_at(tmp_path, monkeypatch)
-    for name, text in (("a/a.md", SENTENCES[:12]), ("a/b.md", SENTENCES[12:24]), ("b/c.md", SENTENCES[24:36])):
-        write(made, name, " ".join(text))
-    index_all(made)
-    return made
+def index(start_with) -> Index:
+    parts = {"a/a.md": SENTENCES[:12], "a/b.md": SENTENCES[12:24], "b/c.md": SENTENCES[24:36]}
+    return start_with({name: " ".join(part) for name, part in parts.items()}, chunk_size="60").index
 
 
 def write(index: Index, name: str, text: str) -> None:

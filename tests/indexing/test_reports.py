@@ -1,24 +1,15 @@
 """Reports of what changed alone are those of everything."""
 
 import random
-from pathlib import Path
 
 import pytest
 from polars.testing import assert_frame_equal
 
 from graphrag_assets.indexing import report_inputs, reports
 from graphrag_assets.indexing.checks import failed_blocking_checks
-from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.reports import update_reports
-from tests.comparison import assert_reports, index_all, index_at, no_settings
+from tests.comparison import assert_reports, index_all
 from tests.store.test_publication_by_difference import edit, first_documents
-
-
-@pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
-    no_settings(monkeypatch)
-    monkeypatch.setenv("GRAPHRAG_CHUNK_SIZE", "60")
-    return index_at(tmp_path, monkeypatch)
 
 
 def communities_looked_at(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -35,9 +26,9 @@ def communities_looked_at(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2, 3))])
-def test_after_any_edits_reports_and_citations_are_those_of_everything(index, monkeypatch, seed) -> None:
+def test_after_any_edits_reports_and_citations_are_those_of_everything(start_with, monkeypatch, seed) -> None:
     draw = random.Random(seed)
-    first_documents(index, draw)
+    index = first_documents(start_with, draw)
     seen = communities_looked_at(monkeypatch)
     present = []
     for _ in range(5):
@@ -48,16 +39,16 @@ def test_after_any_edits_reports_and_citations_are_those_of_everything(index, mo
     assert any(0 < looked < all_of_them for looked, all_of_them in zip(seen, present, strict=True))
 
 
-def test_nothing_is_looked_at_without_a_change(index, monkeypatch) -> None:
-    first_documents(index, random.Random(0))
+def test_nothing_is_looked_at_without_a_change(start_with, monkeypatch) -> None:
+    index = first_documents(start_with, random.Random(0))
     seen = communities_looked_at(monkeypatch)
     kept = update_reports(index, index.models(), "again")
     assert seen == [0]
     assert kept.n_kept == index.working.read("SELECT count(*) FROM community_reports").item() > 0
 
 
-def test_reports_changed_past_the_stages_fail_the_check_and_are_written_again(index) -> None:
-    first_documents(index, random.Random(0))
+def test_reports_changed_past_the_stages_fail_the_check_and_are_written_again(start_with) -> None:
+    index = first_documents(start_with, random.Random(0))
     with index.working.transaction() as connection:
         connection.execute("UPDATE entities SET description = 'Something else.'")
     assert "reports_are_current" in [check.name for check in failed_blocking_checks(index)]
@@ -66,8 +57,8 @@ def test_reports_changed_past_the_stages_fail_the_check_and_are_written_again(in
     assert_reports(index)
 
 
-def test_reports_written_in_parts_are_those_written_at_once(index, monkeypatch) -> None:
-    first_documents(index, random.Random(0))
+def test_reports_written_in_parts_are_those_written_at_once(start_with, monkeypatch) -> None:
+    index = first_documents(start_with, random.Random(0))
     tables = "community_reports", "citations"
     at_once = index.working.read_tables(*tables)
     with index.working.transaction() as connection:  # one is gone, and one is of a community that is

@@ -1,5 +1,6 @@
 """Text units: limits, spans, GraphRAG's windows, and how little an edit changes."""
 
+import time
 from itertools import pairwise
 
 import polars as pl
@@ -266,15 +267,17 @@ def test_text_without_white_space_is_cut_between_characters(character: str) -> N
 @pytest.mark.parametrize(
     "text",
     [
-        "word " * 400_000,
-        "x" * 2_000_000,
-        "a" + " " * 2_000_000 + "b",
-        "It broke. It was mended. " * 80_000,
+        "word " * 100_000,
+        "x" * 500_000,
+        "a" + " " * 500_000 + "b",
+        "It broke. It was mended. " * 20_000,
     ],
     ids=["one sentence", "one word", "white space", "one paragraph"],
 )
-def test_two_megabytes_on_one_line_are_cut_within_the_limit(method: str, text: str) -> None:
-    """Quadratic work in the length of a line would not end."""
+def test_half_a_megabyte_on_one_line_is_cut_within_the_limit(method: str, text: str) -> None:
+    """Quadratic work in the length of a line takes minutes."""
+    started = time.process_time()
     units = chunk(text, method=method)
+    assert time.process_time() - started < 10
     assert max(units["n_tokens"]) <= ChunkOptions().size
     assert len("".join(units["text"]).replace(" ", "")) >= len(text.replace(" ", ""))

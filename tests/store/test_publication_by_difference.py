@@ -1,6 +1,7 @@
 """A publication that began as a copy of the last one has the rows of one made from nothing."""
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.purge import purge
 from graphrag_assets.store import publication_content, publication_writer
 from graphrag_assets.store.publication_files import kept_publications, publication_file
-from tests.comparison import SENTENCES, assert_published, index_all, index_at, no_settings
+from tests.comparison import SENTENCES, assert_published, index_all
+from tests.conftest import Project
 
 GERMAN = (
     "Das Kabel wurde von Werner Siemens in Berlin geprüft. ",
@@ -19,13 +21,10 @@ GERMAN = (
 )
 
 
-@pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
-    no_settings(monkeypatch)
+@pytest.fixture(autouse=True)
+def any_change_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(publication_content, "MOST_CHANGED", 2.0)
     monkeypatch.setattr(publication_writer, "MOST_GROWTH", 100.0)
-    monkeypatch.setenv("GRAPHRAG_CHUNK_SIZE", "60")
-    return index_at(tmp_path, monkeypatch)
 
 
 def write(index: Index, name: str, text: str) -> None:
@@ -42,11 +41,10 @@ def some(draw: random.Random, sentences: list[str] | tuple[str, ...], n: int) ->
     return " ".join(draw.choice(sentences) for _ in range(n))
 
 
-def first_documents(index: Index, draw: random.Random) -> None:
-    for place in range(12):
-        write(index, f"{place % 3}/{place}.md", f"# Part {place}\n\n{some(draw, SENTENCES, 12)}")
-    write(index, "0/german.md", some(draw, GERMAN, 6))
-    index_all(index)
+def first_documents(start_with: Callable[..., Project], draw: random.Random) -> Index:
+    """Documents of sentences drawn at random, and their index: a copy."""
+    documents = {f"{n % 3}/{n}.md": f"# Part {n}\n\n{some(draw, SENTENCES, 12)}" for n in range(12)}
+    return start_with({**documents, "0/german.md": some(draw, GERMAN, 6)}, chunk_size="60").index
 
 
 def edit(index: Index, draw: random.Random) -> None:
@@ -70,9 +68,9 @@ def edit(index: Index, draw: random.Random) -> None:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
-def test_any_edits_are_published_as_from_nothing(index: Index, seed: int) -> None:
+def test_any_edits_are_published_as_from_nothing(start_with, seed: int) -> None:
     draw = random.Random(seed)
-    first_documents(index, draw)
+    index = first_documents(start_with, draw)
     for _ in range(4):
         for _ in range(draw.randint(1, 3)):
             edit(index, draw)
@@ -82,8 +80,8 @@ def test_any_edits_are_published_as_from_nothing(index: Index, seed: int) -> Non
 
 
 @pytest.mark.long
-def test_a_decision_about_an_alias_is_published_as_from_nothing(index: Index) -> None:
-    first_documents(index, random.Random(1))
+def test_a_decision_about_an_alias_is_published_as_from_nothing(start_with) -> None:
+    index = first_documents(start_with, random.Random(1))
     with index.working.transaction() as connection:
         connection.execute(
             "INSERT INTO entity_aliases SELECT NULL, min(title_key), max(title_key), 'user', true "
@@ -99,9 +97,9 @@ def test_a_decision_about_an_alias_is_published_as_from_nothing(index: Index) ->
 
 
 @pytest.mark.long
-def test_a_language_that_comes_to_lead_and_a_first_date_are_published_as_from_nothing(index: Index) -> None:
+def test_a_language_that_comes_to_lead_and_a_first_date_are_published_as_from_nothing(start_with) -> None:
     draw = random.Random(2)
-    first_documents(index, draw)
+    index = first_documents(start_with, draw)
     for place in range(14):
         write(index, f"3/{place}.md", some(draw, GERMAN, 6))
     index_all(index)
@@ -114,9 +112,9 @@ def test_a_language_that_comes_to_lead_and_a_first_date_are_published_as_from_no
 
 
 @pytest.mark.long
-def test_a_document_published_before_its_text_units_had_numbers_is_completed(index: Index) -> None:
+def test_a_document_published_before_its_text_units_had_numbers_is_completed(start_with) -> None:
     draw = random.Random(3)
-    first_documents(index, draw)
+    index = first_documents(start_with, draw)
     write(index, "4/late.md", some(draw, SENTENCES, 6))
     merged = merge_graph
     index_all(index, only=[])
@@ -126,9 +124,9 @@ def test_a_document_published_before_its_text_units_had_numbers_is_completed(ind
 
 
 @pytest.mark.long
-def test_a_file_that_has_grown_by_half_is_made_from_nothing(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_has_grown_by_half_is_made_from_nothing(start_with, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(4)
-    first_documents(index, draw)
+    index = first_documents(start_with, draw)
     write(index, "0/0.md", some(draw, SENTENCES, 4))
     index_all(index)
     assert bases(index)[-1] == (2, 1)
@@ -139,8 +137,8 @@ def test_a_file_that_has_grown_by_half_is_made_from_nothing(index: Index, monkey
 
 
 @pytest.mark.long
-def test_a_purge_leaves_no_file_that_began_as_a_copy_with_what_was_deleted(index: Index) -> None:
-    first_documents(index, random.Random(8))
+def test_a_purge_leaves_no_file_that_began_as_a_copy_with_what_was_deleted(start_with) -> None:
+    index = first_documents(start_with, random.Random(8))
     write(index, "0/0.md", "Zyxquorv was a secret cable.")
     index_all(index)
     write(index, "0/0.md", "Cyrus Field was there.")
@@ -153,9 +151,9 @@ def test_a_purge_leaves_no_file_that_began_as_a_copy_with_what_was_deleted(index
 
 
 @pytest.mark.long
-def test_a_large_change_is_made_from_nothing(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_change_is_made_from_nothing(start_with, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(5)
-    first_documents(index, draw)
+    index = first_documents(start_with, draw)
     monkeypatch.setattr(publication_content, "MOST_CHANGED", 0.2)
     for place in range(12):
         write(index, f"{place % 3}/{place}.md", some(draw, SENTENCES, 12))
@@ -165,9 +163,9 @@ def test_a_large_change_is_made_from_nothing(index: Index, monkeypatch: pytest.M
 
 
 @pytest.mark.long
-def test_what_follows_a_damaged_or_missing_publication_is_made_from_nothing(index: Index) -> None:
+def test_what_follows_a_damaged_or_missing_publication_is_made_from_nothing(start_with) -> None:
     draw = random.Random(6)
-    first_documents(index, draw)
+    index = first_documents(start_with, draw)
     newest = publication_file(index.database.parent, 1)
     newest.write_bytes(newest.read_bytes()[:20_000])
     write(index, "0/0.md", some(draw, SENTENCES, 4))
@@ -181,8 +179,8 @@ def test_what_follows_a_damaged_or_missing_publication_is_made_from_nothing(inde
 
 
 @pytest.mark.long
-def test_rows_that_something_else_deleted_are_not_published(index: Index) -> None:
-    first_documents(index, random.Random(7))
+def test_rows_that_something_else_deleted_are_not_published(start_with) -> None:
+    index = first_documents(start_with, random.Random(7))
     with index.working.transaction() as connection:
         connection.execute("DELETE FROM citations")
     publication = publication_writer.publish(index.working, index.database.parent)

@@ -66,20 +66,18 @@ async def prices(search: Search[Any], given: Mapping[str, CommonOptions]) -> lis
 
 
 async def _affordable(search: Search[AskOptions], chosen: Chosen) -> Chosen:
-    """With `max_usd`, the choice with the prices of all methods: the best for the kind whose maximum fits.
+    """The choice with the prices of all methods; with `max_usd`, the best method for the kind whose maximum fits.
 
-    If there is none, the best whose minimum fits: what `max_usd` does not cover is left out. Without `max_usd` nothing
-    is priced: counting the requests of all methods takes many times as long as most answers.
+    If there is none, the best whose minimum fits: what `max_usd` does not cover is left out.
 
     Raises:
         QueryError: `max_usd` is too low for each of them.
     """
-    question = current_question()
-    if question is None:
-        return chosen
     options = {name: chosen.options if name == chosen.method else {} for name in METHODS}
     found = await prices(search, {name: _options_of(search, name, options[name]) for name in METHODS})
-    chosen = replace(chosen, prices=tuple(found))
+    chosen, question = replace(chosen, prices=tuple(found)), current_question()
+    if question is None:
+        return chosen
     limit = question.max_usd - question.spent  # on the choice
     by_method = {price.method: price for price in found}
     ranked = [by_method[name] for name in (chosen.method, *KINDS[chosen.kind].instead)]

@@ -34,7 +34,6 @@ from graphrag_assets.plans import MAX_STEPS, StepKind
 from graphrag_assets.query.local import local_context
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import MethodPrice, QuestionPrice
-from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.search import DONE, FAILED, Search, SearchMethod
 
 _RECORD_TOKENS, _TEXT_TOKENS, _TEST_TOKENS = 400, 600, 15  # of answers, until there is one; of a test, per text unit
@@ -110,9 +109,10 @@ def _values(request: ChatRequest, count: int) -> list[StepValue]:
 
 @dataclass
 class _Uncited(Search[Any]):
-    """A search of which only the requests count. All steps of a chain ask the same: their contexts are built once."""
+    """A search of which only the requests count. Follow-up questions and steps, which nobody knows yet, get the context
+    of the question itself, which is built once."""
 
-    local_contexts: dict[tuple[Question, str], Any] = field(default_factory=dict)
+    local_contexts: dict[str, Any] = field(default_factory=dict)
 
     async def answer(self, *_: object, **__: object) -> Any:
         return None
@@ -120,9 +120,10 @@ class _Uncited(Search[Any]):
     async def in_thread(self, work: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if work is not local_context:
             return await super().in_thread(work, *args, **kwargs)
-        key = args[1], repr(args[2])  # the question and the options; an option may be a list
+        reader, _, options, *more = args
+        key = repr(options)  # which may have a list
         if key not in self.local_contexts:
-            self.local_contexts[key] = await super().in_thread(work, *args)
+            self.local_contexts[key] = await super().in_thread(work, reader, self.question, options, *more)
         return self.local_contexts[key]
 
 

@@ -70,7 +70,7 @@ class MethodPrice:
 class Chosen:
     """The choice of `ask`: the kind of question, the method and its options, the reason, and who chose.
 
-    `prices`: with `max_usd`, what the question was estimated to cost by each method.
+    `prices`: what the question was estimated to cost by each method.
     """
 
     kind: str
@@ -87,7 +87,7 @@ class Chosen:
 
     @property
     def estimates(self) -> str:
-        """What it was estimated to cost, and what the alternatives would have; empty if all are free or not priced."""
+        """What it was estimated to cost, and what the alternatives would have; empty if all cost nothing."""
         if not any(price.maximum.cost_usd for price in self.prices):
             return ""
         own = [str(price) for price in self.prices if price.method == self.method]

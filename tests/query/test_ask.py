@@ -63,7 +63,7 @@ def test_a_question_that_continues_the_conversation_is_of_the_kind_of_the_one_be
 
 def test_ask_sees_the_history(rag: GraphRAG) -> None:
     history = [("user", "Compare the Niagara with the Agamemnon."), ("assistant", "Both carried half of the cable.")]
-    answer = rag.ask("And in 1866?", history=history, max_context_tokens=2000, max_usd=1)
+    answer = rag.ask("And in 1866?", history=history, max_context_tokens=2000)
     assert answer.method == "drift"
     assert str(answer.choice) == (
         "drift search: it follows on from 'Compare the Niagara with the Agamemnon.': it compares ('compare') (by rules)"

@@ -118,7 +118,7 @@ def test_a_ceiling_must_be_positive(rag):
 
 @pytest.mark.extended
 def test_ask_chooses_the_best_method_that_is_estimated_to_fit(rag, server):
-    free = rag.ask(QUESTION, max_context_tokens=300, max_usd=10**6)
+    free = rag.ask(QUESTION, max_context_tokens=300)
     assert free.method == "global"
     prices = {price.method: price for price in free.choice.prices}
     assert prices.keys() >= set(METHODS)

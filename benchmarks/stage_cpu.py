@@ -1,4 +1,4 @@
-"""`graphrag-assets index`, and the CPU seconds of each of its stages, which go to a file as JSON.
+"""`graphrag-assets index`, and the CPU seconds and peak memory of each of its stages, which go to a file as JSON.
 
 python -m benchmarks.stage_cpu stages.json
 """
@@ -11,6 +11,7 @@ from types import ModuleType
 
 from graphrag_assets.cli import main as command
 from graphrag_assets.indexing import communities, embeddings, index_batch, merge_graph, publish, reports, stage_runner
+from graphrag_assets.peak_memory import peak_megabytes, restart_peak
 
 STAGES = {
     "batch": (index_batch, "index_batch"),
@@ -24,23 +25,24 @@ STAGES = {
 
 
 def main() -> None:
-    seconds = dict.fromkeys(STAGES, 0.0)
+    costs = {stage: [0.0, 0.0] for stage in STAGES}
     for stage, (module, name) in STAGES.items():
-        measure(seconds, stage, module, name)
+        measure(costs[stage], module, name)
     command(["index"], standalone_mode=False)
-    Path(sys.argv[1]).write_text(json.dumps(seconds), encoding="utf-8")
+    Path(sys.argv[1]).write_text(json.dumps(costs), encoding="utf-8")
 
 
-def measure(seconds: dict[str, float], stage: str, module: ModuleType, name: str) -> None:
-    """Add the CPU seconds of all threads during a call of the function `name` to those of `stage`."""
+def measure(cost: list[float], module: ModuleType, name: str) -> None:
+    """Add to `cost` the CPU seconds of all threads during each call of the function `name`, and keep the highest MB."""
     work = getattr(module, name)
 
     def measured(*args: object, **kwargs: object) -> object:
         began = time.process_time()
+        restart_peak()
         try:
             return work(*args, **kwargs)
         finally:
-            seconds[stage] += time.process_time() - began
+            cost[:] = cost[0] + time.process_time() - began, max(cost[1], peak_megabytes() or 0)
 
     setattr(module, name, measured)
 

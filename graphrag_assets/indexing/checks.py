@@ -21,7 +21,6 @@ from graphrag_assets.pipeline.clustering import disconnected_communities
 from graphrag_assets.pipeline.report_updates import stale_reports
 from graphrag_assets.store.batches import inputs_of, recorded_inputs
 from graphrag_assets.store.change_log import Changed, changes_since_mark, has_mark, remove_mark, remove_marks
-from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.invariants import INVARIANTS, find_touched, over_all, over_touched
 
 VERIFIER = "checks"
@@ -80,24 +79,33 @@ def forget_verified(index: Index) -> None:
         remove_mark(connection, VERIFIER)
 
 
-_MEMBERS = (
-    "SELECT community, entity_id FROM community_members WHERE community IN (SELECT community FROM communities "
-    "WHERE $ids IS NULL OR id IN (SELECT unnest($ids::VARCHAR[])))"
-)
+_LEVELS = "SELECT DISTINCT level FROM communities WHERE $ids IS NULL OR id IN (SELECT unnest($ids::VARCHAR[]))"
+_MEMBERS = """
+CREATE OR REPLACE TEMP TABLE members AS
+SELECT community, entity_id AS id, row_number() OVER () AS entity_id
+FROM community_members JOIN communities c USING (community, level)
+WHERE level = $level AND ($ids IS NULL OR c.id IN (SELECT unnest($ids::VARCHAR[])))
+"""
 _INSIDE = (
-    "SELECT source_id, target_id FROM relationships WHERE source_id IN (FROM inside) AND target_id IN (FROM inside)"
+    "SELECT a.entity_id AS source_id, b.entity_id AS target_id FROM relationships r "
+    "JOIN members a ON a.id = r.source_id JOIN members b ON b.id = r.target_id AND b.community = a.community"
 )
 
 
 def _disconnected(index: Index, changed: Changed | None) -> pl.DataFrame:
-    """The communities that are not connected; a row lists the relationships inside, so it changes if one is lost."""
+    """The communities that are not connected; a row lists the relationships inside, so it changes if one is lost.
+
+    A community is looked at where it first appears: an entity is in one community of a level, so that memory does not
+    grow with the number of levels.
+    """
     ids = None if changed is None else changed.ids("communities").to_list()
+    found = [pl.Series("community", [], pl.Int64)]
     with index.working.connect() as connection:
-        members = connection.sql(_MEMBERS, params={"ids": ids}).pl()
-        create = "CREATE OR REPLACE TEMP TABLE inside AS SELECT DISTINCT entity_id FROM members"
-        execute_with(connection, create, members=members)
-        relationships = connection.sql(_INSIDE).pl()
-    return disconnected_communities(members, relationships).to_frame()
+        for (level,) in connection.execute(_LEVELS, {"ids": ids}).fetchall():
+            connection.execute(_MEMBERS, {"level": level, "ids": ids})
+            members = connection.sql("SELECT community, entity_id FROM members").pl()
+            found.append(disconnected_communities(members, connection.sql(_INSIDE).pl()))
+    return pl.concat(found).sort().to_frame()
 
 
 def _stale(index: Index, changed: Changed | None) -> pl.DataFrame:

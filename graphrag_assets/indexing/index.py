@@ -10,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from graphrag_assets.errors import full_disk_in
 from graphrag_assets.indexing.models import models_for
 from graphrag_assets.indexing_models import NO_KEYS, IndexingModels, Keys
+from graphrag_assets.peak_memory import restart_peak
 from graphrag_assets.prompt_profile import BUILT_IN, PromptProfile
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import stored_options
@@ -115,6 +116,7 @@ def exclusive(stage: str) -> Callable[[Callable[Concatenate[Index, P], R]], Call
         @functools.wraps(work)
         def locked(index: Index, *args: P.args, **kwargs: P.kwargs) -> R:
             with full_disk_in(stage), index.working.exclusive(stage):
+                restart_peak()
                 return work(index, *args, **kwargs)
 
         return locked

@@ -21,6 +21,7 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.stage import Rerun, usage_sums
 from graphrag_assets.indexing_models import IndexingModels
+from graphrag_assets.peak_memory import restart_peak
 from graphrag_assets.pipeline import unit_contexts
 from graphrag_assets.pipeline.batch import (
     NO_FACTS,
@@ -261,6 +262,7 @@ def extract_batch(
 
     Neither reads nor writes the working database.
     """
+    restart_peak()
     started = time.monotonic()
     settings = index.settings
     files = list(index.input_folder.files(batch))

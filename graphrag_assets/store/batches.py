@@ -1,7 +1,5 @@
 """Commit of a batch: all its tables in one transaction, so that a crash leaves its old or its new state."""
 
-import resource
-import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -10,6 +8,7 @@ import polars as pl
 
 from graphrag_assets.ids import stable_id
 from graphrag_assets.masking import masker
+from graphrag_assets.peak_memory import peak_megabytes
 from graphrag_assets.store import schema
 from graphrag_assets.store.change_log import log_changes
 from graphrag_assets.store.connections import execute_with
@@ -234,12 +233,6 @@ def record_stage(
     values |= {name: sum(sums[name] for sums in used.values()) for name in others}
     typed = ", ".join(f'${c.name}::{c.type} AS "{c.name}"' for c in schema.INDEX_RUNS.columns)
     connection.execute(f"INSERT INTO index_runs BY NAME SELECT {typed}", values)
-
-
-def peak_megabytes() -> int:
-    """Most memory that this process has had so far."""
-    unit = 1_000_000 if sys.platform == "darwin" else 1_000  # bytes or kB
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit)
 
 
 def stored_options(working: WorkingDatabase) -> dict[str | None, dict[str, str]]:

@@ -423,7 +423,11 @@ INDEX_RUNS = table(
     ("rows", "BIGINT", "Rows in the stage's main table."),
     ("inserted", "BIGINT", "Rows added or changed, over all tables of the stage."),
     ("deleted", "BIGINT", "Rows removed or changed, over all tables of the stage."),
-    ("peak_mb", "BIGINT", "Most memory that the process has had by the end of the stage, MB."),
+    (
+        "peak_mb",
+        "BIGINT",
+        "Most memory that the process has had during the stage, MB; null where the system does not measure it.",
+    ),
     ("calls", "BIGINT", "Model calls paid for."),
     ("ledger_hits", "BIGINT", "Answers that were in the ledger already."),
     ("prompt_tokens", "BIGINT", "Tokens sent in the calls paid for."),

@@ -1,7 +1,7 @@
-"""CPU seconds and peak memory of merge, communities and publication for as many mentions as a huge corpus has.
+"""CPU seconds and peak memory of merge, communities, checks and publication for as many mentions as a huge corpus has.
 
     python -m benchmarks.synthetic_mentions --tokens 10000000
-    GRAPHRAG_MEMORY_LIMIT=2GB python -m benchmarks.synthetic_mentions --tokens 100000000 --folder /big/disk
+    GRAPHRAG_MEMORY_LIMIT=8GB python -m benchmarks.synthetic_mentions --tokens 100000000 --folder /big/disk
 
 Mentions are written straight into the working tables, in the proportions of the sample corpus: 100 million tokens are
 250,000 text units with 5,000,000 mentions of 1,500,000 names and 4,750,000 of relationships. A fifth of the
@@ -26,7 +26,7 @@ MENTIONS_PER_UNIT = 20
 TOKENS_PER_UNIT = 400
 UNITS_PER_DOCUMENT = 10
 NAMES_PER_MENTION = 0.3
-STAGES = ("write", "merge", "communities", "publication")
+STAGES = ("write", "merge", "communities", "checks", "publication")
 _MACROS = (
     "uniform(i, salt) AS hash(i, salt) / 18446744073709551616.0",
     # A common name, or one of those around the place of the mention in the corpus.
@@ -101,6 +101,7 @@ def measure(stage: str, tokens: int, folder: Path) -> Cost:
 
 
 def run_stage(stage: str, tokens: int) -> None:
+    from graphrag_assets.indexing.checks import CHECKS, failed_blocking_checks
     from graphrag_assets.indexing.communities import update_communities
     from graphrag_assets.indexing.merge_graph import merge_graph
     from graphrag_assets.indexing.publish import update_publication
@@ -112,6 +113,10 @@ def run_stage(stage: str, tokens: int) -> None:
         merge_graph(index, index.models(), stage)
     elif stage == "communities":
         update_communities(index, stage)
+    elif stage == "checks":
+        made = {check.asset for check in CHECKS} - {"community_reports", "citations", "embeddings"}
+        if failed := failed_blocking_checks(index, made):
+            sys.exit(f"Failed checks: {[check.name for check in failed]}")
     else:
         update_publication(index, stage, checked=True)
 

@@ -50,6 +50,8 @@ _UNDESCRIBED = "SELECT * REPLACE ('' AS description) FROM entity_mentions"
 _ENDS = ("source_id", "target_id")
 MENTIONS_AT_ONCE = 100_000
 """More mentions are merged range by range of their names."""
+MOST_RANGES = 20
+"""Each range reads the neighbors of its names, too."""
 _NAMES = """
 WITH named AS (
     SELECT title_key AS key, count(*) AS n FROM entity_mentions GROUP BY title_key
@@ -193,7 +195,7 @@ def _ranges(index: Index, aliases: pl.DataFrame, inputs: _Inputs) -> list[_Range
         if mentions <= MENTIONS_AT_ONCE:
             return [None]
         connection.register("new_aliases", aliases)
-        named = connection.sql(_NAMES, params={"at_once": MENTIONS_AT_ONCE}).pl()
+        named = connection.sql(_NAMES, params={"at_once": max(MENTIONS_AT_ONCE, mentions // MOST_RANGES)}).pl()
         connection.unregister("new_aliases")
     parts = [part["key"].to_list() for part in named.partition_by("place", maintain_order=True)]
     ends = [keys[0] for keys in parts[1:]]

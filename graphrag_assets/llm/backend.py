@@ -218,7 +218,7 @@ def embedding_prices(settings: Settings) -> PriceOptions:
 @functools.lru_cache(maxsize=8)
 def _budget(settings: Settings, run_id: str | None) -> Budget:
     """The budget that all models of a run share."""
-    return Budget(settings.budget_usd, ledger_of(settings).spent_today)
+    return Budget(settings.budget_usd)
 
 
 def _limits(settings: Settings, model: ModelOptions) -> Limits:

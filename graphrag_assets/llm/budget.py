@@ -1,11 +1,14 @@
-"""A cap on cost: the estimated cost of a call is reserved before it is sent, and settled when it is answered."""
+"""A cap on cost: the highest price of a call is reserved before it is sent, and settled when it is answered."""
 
 import asyncio
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
+from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.model_errors import BudgetExceeded
 from graphrag_assets.llm.question_budget import QuestionBudget
 
@@ -18,108 +21,101 @@ class Budget:
     """US dollars that may be spent by a run, and by all runs in a day; shared by all models of a run.
 
     Attributes:
-        limit_usd: the cap, None for none.
-        spent_today: reads from the ledger what all processes have spent today; read again every few seconds, in a
-            thread, so that a ledger that does not reply stops no other call and no deadline.
+        limit_usd: the cap, None for none. All processes that share a ledger keep it together.
+        spent: by this run.
     """
 
     limit_usd: float | None = None
-    spent_today: Callable[[], float] = lambda: 0.0
     spent: float = field(default=0.0, init=False)
-    reserved: float = field(default=0.0, init=False)
-    _recorded: float = field(default=0.0, init=False)  # today's cost in the ledger when last read
-    _since: float = field(default=0.0, init=False)  # settled by this run since then
-    _read_at: float = field(default=float("-inf"), init=False)
-    _reading: "asyncio.Task[None] | None" = field(default=None, init=False, repr=False)
+    _n_settled: int = field(default=0, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
-    @property
-    def today(self) -> float:
-        """US dollars that all processes have spent today, as far as is known since the last reservation."""
-        return self._recorded + self._since
+    async def reserve(
+        self, ledger: Ledger, price: Callable[[], tuple[float, float]], what: str, seconds: float
+    ) -> "Reservation":
+        """Reserve the highest price of a call that takes so many seconds at most.
 
-    @property
-    def left(self) -> float | None:
-        """US dollars that may still be spent; None without a cap. A run past midnight still counts all it has spent."""
-        return None if self.limit_usd is None else self.limit_usd - max(self.today, self.spent) - self.reserved
-
-    async def reserve(self, estimate: Callable[[], float], what: str) -> "Reservation":
-        """Reserve the estimated cost of a call (estimated only if there is a cap).
-
-        A call that would fit if the calls in flight cost nothing waits for them: they usually cost less than is
-        reserved for them. Each of them has a timeout, so the wait ends.
+        `price` returns the expected and the highest price; it is called only if there is a cap. A call that would fit
+        if the calls in flight, of all processes, cost nothing waits for them: they usually cost less than is reserved
+        for them, and each has a timeout. Without calls in flight, what is left is reserved if it covers the expected
+        price.
 
         Raises:
             BudgetExceeded: less than that is left, so nothing may be sent.
+            LedgerError: the ledger cannot be used.
         """
         if self.limit_usd is None:
-            return Reservation(self, 0.0)
-        amount = estimate()
-        await self._refresh()
-        while not self._try(amount, what):
-            await asyncio.sleep(_WAIT_SECONDS)
-            await self._refresh()
-        return Reservation(self, amount)
+            return Reservation(self, ledger)
+        minimum, maximum = price()
+        key, choose = uuid.uuid4().hex, partial(self._choose, self.limit_usd, minimum, maximum, what)
+        while True:
+            n_settled, began = self._n_settled, time.monotonic()
+            if (amount := await ledger.reserve(key, choose, seconds)) is not None:
+                return Reservation(self, ledger, key, amount if amount < maximum else None)
+            while self._n_settled == n_settled and time.monotonic() - began < REFRESH_SECONDS:
+                await asyncio.sleep(_WAIT_SECONDS)
 
-    async def _refresh(self) -> None:
-        """Read the ledger if the last reading is old; callers of one event loop share a reading."""
-        if time.monotonic() - self._read_at <= REFRESH_SECONDS:
-            return
-        task = self._reading
-        if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
-            task = self._reading = asyncio.ensure_future(self._read())
-        await asyncio.shield(task)  # a canceled caller does not cancel it for the others
+    def _choose(
+        self, limit: float, minimum: float, maximum: float, what: str, spent_today: float, reserved: float
+    ) -> float | None:
+        """The US dollars to reserve, given those of all processes; None if they may fit once calls are settled.
 
-    async def _read(self) -> None:
-        before = self._since
-        recorded = await asyncio.to_thread(self.spent_today)
-        with self._lock:  # what was settled meanwhile may not be in the ledger yet
-            self._recorded, self._since, self._read_at = recorded, self._since - before, time.monotonic()
+        A run past midnight still counts all it has spent.
+        """
+        free = limit - max(spent_today, self.spent)
+        left = free - reserved
+        if maximum <= left and left > 0:
+            return maximum
+        if reserved and minimum <= free and free > 0:
+            return None
+        if minimum <= left and left > 0:
+            return left
+        raise BudgetExceeded(
+            f"{what}: the budget of ${limit:.2f} is used up: ${spent_today:.4f} spent today (${self.spent:.4f} by this "
+            f"run), ${reserved:.4f} reserved for calls in flight, and the next call may cost ${minimum:.4f}. All paid "
+            "answers are kept. Raise GRAPHRAG_BUDGET_USD and run again: only the remaining calls are paid for."
+        )
 
-    def _try(self, amount: float, what: str) -> bool:
-        """Reserve `amount`; False if it may fit once calls in flight are settled."""
-        assert self.limit_usd is not None
+    def settle(self, cost: float) -> None:
         with self._lock:
-            left = self.left or 0.0
-            if self.reserved and 0 < amount <= left + self.reserved and amount > left:
-                return False
-            if amount > left or left <= 0:
-                raise BudgetExceeded(
-                    f"{what}: the budget of ${self.limit_usd:.2f} is used up: ${self.today:.4f} spent today "
-                    f"(${self.spent:.4f} by this run), ${self.reserved:.4f} reserved for calls in flight, and the "
-                    f"next call may cost ${amount:.4f}. All paid answers are kept. Raise GRAPHRAG_BUDGET_USD and "
-                    "run again: only the remaining calls are paid for."
-                )
-            self.reserved += amount
-        return True
+            self.spent += cost
+            self._n_settled += 1
 
 
 class Reservation:
-    """The reserved cost of one call. As a context manager it releases what was not settled.
+    """The reserved price of one call. As a context manager it releases what was not settled.
 
-    `question`: the budget of the question that the call belongs to, of which `held` is reserved as well.
+    Attributes:
+        ceiling: what the call may cost, if that is less than its highest price.
+        question: the budget of the question that the call belongs to, of which `held` is reserved as well.
     """
 
     def __init__(
-        self, budget: Budget, amount: float, question: QuestionBudget | None = None, held: float = 0.0
+        self,
+        budget: Budget,
+        ledger: Ledger,
+        key: str | None = None,
+        ceiling: float | None = None,
+        question: QuestionBudget | None = None,
+        held: float = 0.0,
     ) -> None:
-        self._budget, self._amount, self.question, self.held = budget, amount, question, held
+        self._budget, self._ledger, self._key = budget, ledger, key
+        self.ceiling, self.question, self.held = ceiling, question, held
 
     def settle(self, cost: float) -> None:
         """Charge the cost of the call. Further calls of `settle` add to it."""
-        with self._budget._lock:
-            self._budget.spent += cost
-            self._budget._since += cost
-            self._budget.reserved -= self._amount
-            self._amount = 0.0
+        if cost or self._key:
+            self._ledger.settle(cost, self._key)
+            self._budget.settle(cost)
+        self._key = None
         if self.question:
             self.question.settle(self.held, cost)
             self.held = 0.0
 
     def transfer(self) -> "Reservation":
         """The same reservation for another owner to settle; this one then releases nothing."""
-        other = Reservation(self._budget, self._amount, self.question, self.held)
-        self._amount = self.held = 0.0
+        other = Reservation(self._budget, self._ledger, self._key, self.ceiling, self.question, self.held)
+        self._key, self.held = None, 0.0
         return other
 
     def __enter__(self) -> "Reservation":

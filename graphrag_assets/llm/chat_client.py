@@ -41,7 +41,7 @@ from graphrag_assets.text import count_tokens
 
 _NOTHING = Usage()
 _UNKNOWN_OUTPUT_TOKENS = 1000  # of a task without a limit that has not been answered yet
-_LONGEST_ANSWER, _LONGEST_RECORDS = 8_000, 2_000  # tokens of an answer to a question with a ceiling: text, JSON
+_LONGEST_ANSWER, _LONGEST_RECORDS = 8_000, 2_000  # tokens of an answer that a budget pays for: text, JSON
 _USUAL_ANSWER, _USUAL_RECORDS = 600, 300  # until the first one is there
 _LIMITS = frozenset(["max_tokens", "max_completion_tokens"])
 _log = logging.getLogger(__name__)
@@ -230,9 +230,10 @@ class ChatModel(ModelClient[ChatOptions]):
             yield stored.text
             return
         key, messages, trace, began = self.key(request), list(request.messages), Trace(), time.monotonic()
+        deadline = self.limits.options.deadline_seconds
 
         async def attempt() -> tuple[Any, provider.Chunks, Reservation]:
-            with await self._reserved(request, messages, prices, parameters) as reservation:
+            with await self._reserved(request, messages, prices, parameters, deadline) as reservation:
                 affordable = self._affordable(request, messages, parameters, prices, reservation)
                 async with trace.request(self.options.timeout):
                     first, chunks = await provider.open_stream(self.options, messages, affordable)
@@ -255,7 +256,7 @@ class ChatModel(ModelClient[ChatOptions]):
             text, reply = list[str](), provider.Reply()
             try:
                 async for piece, reply in provider.pieces(first, chunks, self.options.timeout):  # noqa: B007
-                    if time.monotonic() - began > self.limits.options.deadline_seconds:
+                    if time.monotonic() - began > deadline:
                         raise TimeoutError("The answer does not end.")
                     text.append(piece)
                     if piece:
@@ -339,10 +340,17 @@ class ChatModel(ModelClient[ChatOptions]):
         return sum(counted) + schema + 4 * len(messages), round(min(output, limit) if limit else output)
 
     async def _reserved(
-        self, request: ChatRequest, messages: list[Message], prices: Prices, parameters: dict[str, Any]
+        self,
+        request: ChatRequest,
+        messages: list[Message],
+        prices: Prices,
+        parameters: dict[str, Any],
+        seconds: float | None = None,
     ) -> Reservation:
-        longest = next((parameters[name] for name in _LIMITS & parameters.keys()), 0)
-        return await self._reserve(prices, lambda: self._estimate(request, messages), request.name, longest)
+        longest = next((parameters[name] for name in _LIMITS & parameters.keys()), _LONGEST_ANSWER)
+        return await self._reserve(
+            prices, lambda: self._estimate(request, messages), request.name, longest, seconds=seconds
+        )
 
     def _affordable(
         self,
@@ -352,12 +360,15 @@ class ChatModel(ModelClient[ChatOptions]):
         prices: Prices,
         reservation: Reservation,
     ) -> dict[str, Any]:
-        """The parameters with the length of the answer that the question's budget pays for."""
-        if reservation.question is None or not prices.output_usd:
+        """The parameters with the length of the answer that the budgets of question and run pay for."""
+        ceilings = [reservation.held] if reservation.question else []
+        ceilings += [reservation.ceiling] if reservation.ceiling else []
+        if not ceilings or not prices.output_usd:
             return parameters
-        left = reservation.held - prices.cost(round(self._estimate(request, messages)[0] * TOKENIZER_MARGIN))
-        limits = {name: min(parameters[name], int(left / prices.output_usd)) for name in _LIMITS & parameters.keys()}
-        return parameters | limits
+        left = min(ceilings) - prices.cost(round(self._estimate(request, messages)[0] * TOKENIZER_MARGIN))
+        unlimited = {} if self._refused & _LIMITS else {"max_tokens": _LONGEST_ANSWER}
+        limits = {name: parameters[name] for name in _LIMITS & parameters.keys()} or unlimited
+        return parameters | {name: min(limit, int(left / prices.output_usd)) for name, limit in limits.items()}
 
     def _settle(
         self, request: ChatRequest, trace: Trace, reservation: Reservation, reply: provider.Reply, prices: Prices

@@ -1,8 +1,8 @@
 """The ledger: every valid answer is stored before it is used, so that nothing is paid for twice.
 
-One table, `llm_calls`, in SQLite (WAL) or any other database of SQLAlchemy. Writes are batched: one thread commits
-everything that is waiting; an awaited write is on disk. Any number of processes may share a ledger, and may be
-killed at any moment.
+The table `llm_calls`, in SQLite (WAL) or any other database of SQLAlchemy; budgets have `llm_spending`. Writes are
+batched: one thread commits everything that is waiting; an awaited write is on disk. Any number of processes may share a
+ledger, and may be killed at any moment.
 """
 
 import asyncio
@@ -24,6 +24,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
+from graphrag_assets.llm import spending
 from graphrag_assets.llm.ledger_claims import Claims
 from graphrag_assets.llm.model_errors import LedgerError
 from graphrag_assets.llm.single_flight import SingleFlight
@@ -124,8 +125,9 @@ def key_of(*parts: Any) -> str:
 
 
 class _Write(NamedTuple):
-    entries: Sequence[Entry]
-    replace: bool
+    entries: Sequence[Entry] = ()
+    replace: bool = False
+    settled: spending.Settled | None = None
 
 
 class Ledger:
@@ -162,13 +164,38 @@ class Ledger:
 
         The cost of a replaced answer stays in the ledger, as an entry of kind "replaced".
         """
+        written = self._queue(_Write(entries, replace))
+        async with self._reply():
+            await asyncio.shield(asyncio.wrap_future(written))  # a canceled caller does not cancel others' writes
+
+    async def reserve(self, key: str, choose: Callable[[float, float], float | None], seconds: float) -> float | None:
+        """Reserve money for a call, see `spending.reserve`; settlements before it count."""
+        with self._queueing:
+            written = self._written
+
+        def work() -> float | None:
+            wait([written] if written else [], REPLY_SECONDS)
+            with self._transaction() as connection:
+                return spending.reserve(connection, _now(connection), key, choose, seconds)
+
+        reserved = _in_background(work)
+        try:
+            async with self._reply():
+                return await asyncio.wrap_future(reserved)
+        except (asyncio.CancelledError, LedgerError):  # there may be a reservation yet
+            reserved.add_done_callback(lambda _: self.settle(0.0, key))
+            raise
+
+    def settle(self, usd: float, reservation: str | None) -> None:
+        """End a reservation, if there is one, and count what was spent; the next `put` or `reserve` is after it."""
+        self._queue(_Write(settled=spending.Settled(usd, reservation)))
+
+    def _queue(self, write: _Write) -> Future[None]:
         with self._queueing:
             if not self._waiting or self._written is None:
                 self._written = _in_background(self._write)  # begins when this lock is free
-            self._waiting.append(_Write(entries, replace))
-            written = self._written
-        async with self._reply():
-            await asyncio.shield(asyncio.wrap_future(written))  # a canceled caller does not cancel others' writes
+            self._waiting.append(write)
+            return self._written
 
     @asynccontextmanager
     async def _reply(self) -> AsyncIterator[None]:
@@ -202,10 +229,8 @@ class Ledger:
 
     def spent_today(self) -> float:
         """US dollars of all calls of this day in UTC."""
-        total = sa.func.coalesce(sa.func.sum(LLM_CALLS.c.cost_usd), 0.0)
         with self._connection() as connection:
-            midnight = _now(connection).replace(hour=0, minute=0, second=0, microsecond=0)
-            return float(connection.scalar(sa.select(total).where(LLM_CALLS.c.created_at >= _iso(midnight))) or 0.0)
+            return spending.spent_today(connection, _now(connection))
 
     def paid_by(self, run_ids: Sequence[str]) -> pl.DataFrame:
         """What runs have paid for, by task: `task, answers, prompt_tokens, cached_tokens, completion_tokens, cost_usd`.
@@ -297,11 +322,13 @@ class Ledger:
     def _perform(self, writes: Sequence[_Write]) -> None:
         stale = [{"stale": entry.key, "to": uuid.uuid4().hex} for w in writes if w.replace for entry in w.entries]
         with self._transaction() as connection:
-            now = _iso(_now(connection))
+            now = _now(connection)
             if stale:
                 connection.execute(_REPLACED, stale)
-            if rows := [_row(entry, now) for write in writes for entry in write.entries]:
+            if rows := [_row(entry, spending.iso(now)) for write in writes for entry in write.entries]:
                 _insert(connection, rows)
+            if settled := [write.settled for write in writes if write.settled]:
+                spending.settle(connection, now, settled)
 
     def _read(self, keys: Sequence[str]) -> dict[str, Hit]:
         found: dict[str, Hit] = {}
@@ -373,9 +400,11 @@ def _create(engine: sa.Engine) -> None:
             with engine.begin() as connection:
                 if engine.dialect.name == "sqlite":
                     connection.exec_driver_sql("PRAGMA journal_mode=WAL")
-                if not sa.inspect(connection).has_table(LLM_CALLS.name):
-                    connection.execute(CreateTable(LLM_CALLS, if_not_exists=True))
-                    connection.execute(CreateIndex(_BY_TIME, if_not_exists=True))
+                for table in (LLM_CALLS, spending.LLM_SPENDING):
+                    if not sa.inspect(connection).has_table(table.name):
+                        connection.execute(CreateTable(table, if_not_exists=True))
+                        for index in table.indexes:
+                            connection.execute(CreateIndex(index, if_not_exists=True))
                 found = {column["name"] for column in sa.inspect(connection).get_columns(LLM_CALLS.name)}
                 for column in (column for column in LLM_CALLS.c if column.name not in found):
                     declared = CreateColumn(column).compile(dialect=engine.dialect)
@@ -423,7 +452,3 @@ def _now(connection: sa.Connection) -> datetime:
         return datetime.now(UTC)
     now: datetime = connection.execute(sa.select(sa.func.current_timestamp())).scalar_one()
     return now.astimezone(UTC)
-
-
-def _iso(when: datetime) -> str:
-    return when.astimezone(UTC).isoformat(timespec="microseconds")

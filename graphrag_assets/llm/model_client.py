@@ -71,25 +71,37 @@ class ModelClient(Generic[Options]):
         return self._known_prices
 
     async def _reserve(
-        self, prices: Prices, tokens: Callable[[], tuple[int, int]], what: str, longest: int = 0, queries: int = 0
+        self,
+        prices: Prices,
+        tokens: Callable[[], tuple[int, int]],
+        what: str,
+        longest: int = 0,
+        queries: int = 0,
+        seconds: float | None = None,
     ) -> Reservation:
         """Reserve the cost of a request with so many prompt and answer tokens, in the budgets of run and question.
 
-        The question's holds the cost of an answer of `longest` tokens, or what is left for it.
+        They hold the cost of an answer of `longest` tokens, or what is left for it, for so many seconds at most
+        (default: the timeout of a request).
 
         Raises:
-            BudgetExceeded: less than the estimated cost is left.
+            BudgetExceeded: less than the expected cost is left.
             PriceUnknown: the question has a budget, and the model no price.
         """
-        question, held = current_question(), 0.0
-        if question is not None:
+
+        def price() -> tuple[float, float]:
             prompt, answer = tokens()
             prompt = round(prompt * TOKENIZER_MARGIN)
+            return prices.cost(prompt, answer, queries=queries), prices.cost(
+                prompt, max(answer, longest), queries=queries
+            )
+
+        question, held = current_question(), 0.0
+        if question is not None:
             prices.checked(self.options.model)
-            minimum, maximum = (prices.cost(prompt, n, queries=queries) for n in (answer, max(answer, longest)))
-            held = await question.reserve(minimum, maximum, what)
+            held = await question.reserve(*price(), what)
         try:
-            reservation = await self.budget.reserve(lambda: prices.cost(*tokens(), queries=queries), what)
+            reservation = await self.budget.reserve(self.ledger, price, what, seconds or self.options.timeout)
         except BaseException:
             if question is not None:
                 question.settle(held, 0.0)

@@ -14,7 +14,7 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
 from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.publish import update_publication
-from graphrag_assets.indexing.reports import update_reports
+from graphrag_assets.indexing.reports import record_state, update_reports
 from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.schema import WORKING, Table, identifier
 from tests.conftest import default_settings
@@ -57,6 +57,7 @@ def index_in_one_process(database: Path, documents: Path, root: Path, settings: 
                     update_communities(index, "one")
                 case "write_community_reports":
                     update_reports(index, models, "one")
+                    record_state(index, models)  # as in a run of Dagster, which checks all rows after it
                 case "embed_texts":
                     update_embeddings(index, models, "one")
                     update_publication(index, "one")

@@ -440,7 +440,7 @@ def test_nothing_is_published_when_the_budget_ends_in_a_batch(modelled, monkeypa
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("task", "summary_min_tokens", "budget"),
-    [("Summaries", "0", "3"), ("CommunityReport", "500", "2")],
+    [("Summaries", "0", "3"), ("CommunityReport", "500", "3")],
 )
 def test_nothing_is_published_when_the_budget_ends_in_a_global_stage(
     modelled, server, shared_folder, monkeypatch, task, summary_min_tokens, budget

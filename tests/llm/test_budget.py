@@ -2,48 +2,77 @@
 
 import asyncio
 import logging
-import threading
+import signal
+import sqlite3
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from graphrag_assets.llm.budget import Budget
+from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.model_errors import BudgetExceeded
 from graphrag_assets.llm.model_options import Completion, PriceOptions
 from graphrag_assets.llm.prices import Prices
 from tests.llm.conftest import ONE_DOLLAR_PER_TOKEN, Lab, ask, gather, run
+from tests.llm.test_ledger import entry
 
 
-def reserve(budget: Budget, amount: float):
-    return run(budget.reserve(lambda: amount, "a call"))
+def reserve(lab: Lab, budget: Budget, amount: float, expected: float | None = None, seconds: float = 60.0):
+    return run(
+        budget.reserve(lab.ledger, lambda: (amount if expected is None else expected, amount), "a call", seconds)
+    )
 
 
-def test_a_reservation_counts_until_it_is_settled() -> None:
-    budget = Budget(1.0, lambda: 0.25)
-    with reserve(budget, 0.5) as reservation:
-        assert budget.left == 0.25
-        with pytest.raises(BudgetExceeded, match=r"budget of \$1.00 is used up.*Raise GRAPHRAG_BUDGET_USD"):
-            reserve(budget, 0.8)  # which does not fit even if the first costs nothing
+def test_a_reservation_counts_for_all_processes_until_it_is_settled(lab: Lab) -> None:
+    run(lab.ledger.put(entry("paid", cost_usd=0.25)))
+    mine, other = Budget(1.0), Budget(1.0)
+    with reserve(lab, mine, 0.5) as reservation:
+        with pytest.raises(
+            BudgetExceeded, match=r"\$0.2500 spent today \(\$0.0000 by this run\), \$0.5000 reserved for"
+        ):
+            reserve(lab, other, 0.8)  # which does not fit even if the first costs nothing
         reservation.settle(0.125)
-    assert (budget.spent, budget.reserved, budget.left) == (0.125, 0.0, 0.625)
+    with pytest.raises(BudgetExceeded, match=r"\$1.00 is used up: \$0.3750 spent today .*Raise GRAPHRAG_BUDGET_USD"):
+        reserve(lab, other, 0.63)
+    assert reserve(lab, other, 0.625)
+    assert (mine.spent, other.spent) == (0.125, 0.0)
 
 
-def test_a_call_that_may_fit_waits_for_those_in_flight() -> None:
+def test_a_call_that_may_fit_waits_for_those_in_flight_in_any_process(lab: Lab) -> None:
     async def work() -> list[str]:
-        budget, order = Budget(1.0), []
+        budgets, order = (Budget(1.0), Budget(1.0)), []
 
-        async def call(name: str, seconds: float, cost: float) -> None:
-            with await budget.reserve(lambda: 0.8, name) as reservation:
+        async def call(name: str, budget: Budget, seconds: float) -> None:
+            with await budget.reserve(lab.ledger, lambda: (0.1, 0.8), name, 60.0) as reservation:
                 order.append(name)
                 await asyncio.sleep(seconds)
-                reservation.settle(cost)
+                reservation.settle(0.1)
 
-        await asyncio.gather(call("first", 0.2, 0.1), call("second", 0.0, 0.1))
-        with pytest.raises(BudgetExceeded, match=r"\$0.2000 by this run"):
-            await budget.reserve(lambda: 0.9, "third")
+        first = asyncio.create_task(call("first", budgets[0], 0.5))
+        while not order:
+            await asyncio.sleep(0.01)
+        await asyncio.gather(call("second", budgets[0], 0.0), call("third", budgets[1], 0.0), first)
+        with pytest.raises(BudgetExceeded, match=r"\$0.3000 spent today \(\$0.2000 by this run"):
+            await budgets[0].reserve(lab.ledger, lambda: (0.9, 0.9), "fourth", 60.0)
         return order
 
-    assert run(work()) == ["first", "second"]
+    assert run(work())[0] == "first"
+
+
+def test_without_calls_in_flight_what_is_left_pays_for_a_call_that_is_expected_to_fit(lab: Lab) -> None:
+    with reserve(lab, Budget(1.0), 5.0, expected=0.5) as reservation:
+        assert reservation.ceiling == 1.0
+
+
+def test_the_reservation_of_a_killed_process_ends_with_the_timeout_of_its_call(lab: Lab) -> None:
+    reserve(lab, Budget(1.0), 0.9, seconds=1.0)
+    began = time.monotonic()
+    with reserve(lab, Budget(1.0), 0.9):
+        assert time.monotonic() - began < 20
+    assert run(lab.ledger.get("a")) is None
 
 
 @pytest.mark.extended
@@ -57,70 +86,57 @@ def test_all_calls_that_fit_are_made_at_the_default_concurrency(lab: Lab) -> Non
     assert model.budget.spent < 2.0
 
 
-def test_spending_of_other_processes_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphrag_assets.llm.budget.REFRESH_SECONDS", 0.0)
-    recorded = [0.0]
-    budget = Budget(1.0, lambda: recorded[0])
-    with reserve(budget, 0.25) as reservation:
-        reservation.settle(0.25)
-    recorded[0] = 0.25  # the ledger has it now
-    with reserve(budget, 0.1):
-        assert budget.left == pytest.approx(0.65)
-    recorded[0] = 0.9
-    with pytest.raises(BudgetExceeded, match=r"\$0.9000 spent today \(\$0.2500 by this run\)"):
-        reserve(budget, 0.2)
-
-
-def test_a_ledger_that_does_not_reply_stops_no_deadline() -> None:
-    replies = threading.Event()
-
-    def spent_today() -> float:
-        replies.wait(20)
-        return 0.25
+def test_a_ledger_that_does_not_reply_stops_no_deadline(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    reserve(lab, Budget(1.0), 0.0).settle(0.25)  # creates the ledger
+    writer = sqlite3.connect(lab.folder / "ledger.db", isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
 
     async def work() -> None:
-        budget = Budget(1.0, spent_today)
+        budget = Budget(1.0)
         try:
             with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.1):
-                    await budget.reserve(lambda: 0.5, "a call")
-            assert not replies.is_set()
+                async with asyncio.timeout(0.5):
+                    await budget.reserve(lab.ledger, lambda: (0.5, 0.5), "a call", 60.0)
         finally:
-            threading.Timer(0.1, replies.set).start()
-        waiting = [budget.reserve(lambda: 0.25, f"call {number}") for number in range(3)]
-        reservations = await asyncio.gather(*waiting)  # they share the reading that has begun
-        assert (len(reservations), budget.left) == (3, 0.0)
+            writer.execute("ROLLBACK")
+        waiting = [budget.reserve(lab.ledger, lambda: (0.25, 0.25), f"call {number}", 60.0) for number in range(3)]
+        assert len(await asyncio.gather(*waiting)) == 3  # the reservation that nobody waited for has ended
 
-    began = time.monotonic()
     run(work())
-    assert time.monotonic() - began < 10
 
 
-def test_a_run_that_lasts_past_midnight_keeps_what_it_has_spent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphrag_assets.llm.budget.REFRESH_SECONDS", 0.0)
-    budget = Budget(1.0, lambda: 0.0)  # a new day has begun
-    with reserve(budget, 0.9) as reservation:
-        reservation.settle(0.9)
-    assert budget.left == pytest.approx(0.1)
-
-
-def test_a_failed_call_releases_its_reservation() -> None:
+def test_a_run_that_lasts_past_midnight_keeps_what_it_has_spent(lab: Lab) -> None:
     budget = Budget(1.0)
-    with pytest.raises(ZeroDivisionError), reserve(budget, 0.5):
+    reserve(lab, budget, 0.9).settle(0.9)
+    run(lab.ledger.put())
+    with sqlite3.connect(lab.folder / "ledger.db") as ledger:  # a new day has begun
+        ledger.execute("UPDATE llm_spending SET key = '2020-01-01', until = '2020-01-02'")
+    with pytest.raises(BudgetExceeded, match=r"\$0.0000 spent today \(\$0.9000 by this run"):
+        reserve(lab, budget, 0.2)
+    assert reserve(lab, Budget(1.0), 0.2)
+
+
+def test_a_failed_call_releases_its_reservation(lab: Lab) -> None:
+    budget = Budget(1.0)
+    with pytest.raises(ZeroDivisionError), reserve(lab, budget, 1.0):
         raise ZeroDivisionError
-    assert (budget.spent, budget.reserved) == (0.0, 0.0)
+    assert budget.spent == 0.0
+    assert reserve(lab, budget, 1.0)
 
 
-def test_without_a_cap_nothing_is_estimated_but_spend_is_counted() -> None:
+def test_without_a_cap_nothing_is_estimated_but_spend_is_counted(lab: Lab) -> None:
     budget = Budget(None)
-    with run(budget.reserve(lambda: 1 / 0, "a call")) as reservation:
+    with run(budget.reserve(lab.ledger, lambda: 1 / 0, "a call", 60.0)) as reservation:
         reservation.settle(0.5)
-    assert (budget.spent, budget.left) == (0.5, None)
+    assert budget.spent == 0.5
+    with pytest.raises(BudgetExceeded, match=r"\$0.5000 spent today"):
+        reserve(lab, Budget(1.0), 0.6)
 
 
 @pytest.mark.extended
 def test_at_the_cap_nothing_is_sent(lab: Lab) -> None:
-    model = lab.chat(Budget(100.0, lambda: 99.0), prices=ONE_DOLLAR_PER_TOKEN)
+    run(lab.ledger.put(entry("paid", cost_usd=99.0)))
+    model = lab.chat(Budget(100.0), prices=ONE_DOLLAR_PER_TOKEN)
     with pytest.raises(BudgetExceeded, match=r"extract of u1 in batch letters: .*\$99.0000 spent today"):
         run(model.complete(ask(unit="u1", batch="letters")))
     assert lab.server.requests == []
@@ -128,7 +144,7 @@ def test_at_the_cap_nothing_is_sent(lab: Lab) -> None:
 
 
 @pytest.mark.extended
-def test_the_cap_holds_within_one_call_per_worker_and_raising_it_pays_only_for_the_rest(lab: Lab) -> None:
+def test_the_cap_holds_and_raising_it_pays_only_for_the_rest(lab: Lab) -> None:
     requests = [ask(f"Text number {n}. It is about Ada.", max_tokens=60) for n in range(40)]
     workers, cap = 5, 300.0
 
@@ -140,16 +156,32 @@ def test_the_cap_holds_within_one_call_per_worker_and_raising_it_pays_only_for_t
 
     first = Budget(cap)
     answered = run(spend(first))
-    costliest = lab.ledger.frame()["cost_usd"].max()
     assert 0 < answered < 40
-    assert first.spent <= cap + workers * costliest
+    assert first.spent <= cap
     assert first.spent == pytest.approx(lab.ledger.spent_today())
     assert len(lab.server.requests) == answered
 
-    second = Budget(cap * 100, lab.ledger.spent_today)
+    second = Budget(cap * 100)
     assert run(spend(second)) == 40
     assert len(lab.server.requests) == 40
     assert second.spent + first.spent == pytest.approx(lab.ledger.spent_today())
+
+
+@pytest.mark.extended
+def test_processes_together_keep_the_cap_and_spend_what_a_killed_one_reserved(tmp_path: Path) -> None:
+    spend_together(str(tmp_path / "ledger.db"))
+
+
+def spend_together(where: str, cap: float = 300.0) -> None:
+    """Three processes with ten calls at once spend the cap; a fourth is killed with its calls in flight."""
+    command = [sys.executable, "-m", "tests.llm.spender", where, str(cap)]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    assert [processes[3].stdout.readline() for _ in range(3)] == ["calls\n"] * 3
+    processes[3].kill()
+    for process in processes:
+        process.communicate(timeout=120)
+    assert [process.returncode for process in processes] == [0, 0, 0, -signal.SIGKILL]
+    assert cap - 1.0 < Ledger(where).spent_today() <= cap  # no call costs less than $1
 
 
 def test_an_invalid_answer_is_paid_for_and_recorded(lab: Lab) -> None:

@@ -145,6 +145,7 @@ class Ledger:
         self._creating = threading.Lock()
         self._waiting: list[_Write] = []
         self._written: Future[None] | None = None  # of the writes that are waiting, or were last
+        self._is_due = False  # whether the writes that are waiting are about to be performed
         self._queueing = threading.Lock()
         self._writing = threading.Lock()
         self.single_flight = SingleFlight()
@@ -165,13 +166,13 @@ class Ledger:
         The cost of a replaced answer stays in the ledger, as an entry of kind "replaced".
         """
         written = self._queue(_Write(entries, replace))
+        assert written
         async with self._reply():
             await asyncio.shield(asyncio.wrap_future(written))  # a canceled caller does not cancel others' writes
 
     async def reserve(self, key: str, choose: Callable[[float, float], float | None], seconds: float) -> float | None:
         """Reserve money for a call, see `spending.reserve`; settlements before it count."""
-        with self._queueing:
-            written = self._written
+        written = self._queue(_Write()) if self._waiting else self._written
 
         def work() -> float | None:
             wait([written] if written else [], REPLY_SECONDS)
@@ -187,13 +188,14 @@ class Ledger:
             raise
 
     def settle(self, usd: float, reservation: str | None) -> None:
-        """End a reservation, if there is one, and count what was spent; the next `put` or `reserve` is after it."""
-        self._queue(_Write(settled=spending.Settled(usd, reservation)))
+        """End a reservation, if there is one, and count what was spent, with the next `put` or `reserve` at the latest."""
+        self._queue(_Write(settled=spending.Settled(usd, reservation)), at_once=not usd)  # a paid answer is put
 
-    def _queue(self, write: _Write) -> Future[None]:
+    def _queue(self, write: _Write, at_once: bool = True) -> Future[None] | None:
+        """Have something written, with what is waiting; what is not written at once is written with what follows."""
         with self._queueing:
-            if not self._waiting or self._written is None:
-                self._written = _in_background(self._write)  # begins when this lock is free
+            if at_once and not self._is_due:
+                self._is_due, self._written = True, _in_background(self._write)  # begins when this lock is free
             self._waiting.append(write)
             return self._written
 
@@ -256,8 +258,7 @@ class Ledger:
 
     def close(self) -> None:
         """Finish the waiting writes and close the database. The next use opens it again."""
-        with self._queueing:
-            written = self._written
+        written = self._queue(_Write()) if self._waiting else self._written
         wait([written] if written else [], REPLY_SECONDS)
         self._claims.close()
         self._engine.dispose()
@@ -316,7 +317,7 @@ class Ledger:
         """Perform the waiting writes in one transaction, after those before them."""
         with self._writing:
             with self._queueing:
-                writes, self._waiting = self._waiting, []
+                writes, self._waiting, self._is_due = self._waiting, [], False
             self._perform(writes)
 
     def _perform(self, writes: Sequence[_Write]) -> None:

@@ -188,8 +188,11 @@ class Ledger:
             raise
 
     def settle(self, usd: float, reservation: str | None) -> None:
-        """End a reservation, if there is one, and count what was spent, with the next `put` or `reserve` at the latest."""
-        self._queue(_Write(settled=spending.Settled(usd, reservation)), at_once=not usd)  # a paid answer is put
+        """End a reservation, if there is one, and count what was spent.
+
+        It is written with the next `put` or `reserve`; at once if nothing was spent, since no answer is put then.
+        """
+        self._queue(_Write(settled=spending.Settled(usd, reservation)), at_once=not usd)
 
     def _queue(self, write: _Write, at_once: bool = True) -> Future[None] | None:
         """Have something written, with what is waiting; what is not written at once is written with what follows."""

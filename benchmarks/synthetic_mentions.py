@@ -154,7 +154,7 @@ def table(tokens: int, folder: Path, costs: dict[str, Cost]) -> Table:
     shown = Table("stage", "CPU s", "seconds", "peak MB", title=f"{tokens:,} tokens: {rows}; DuckDB's memory: {limit}")
     for stage, cost in costs.items():
         shown.add_row(stage, f"{cost.cpu_seconds:.0f}", f"{cost.seconds:.0f}", f"{cost.peak_mb:,.0f}")
-    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file() and not file.is_symlink())
     shown.add_row("disk", "", "", f"{size / 1e6:,.0f}")
     return shown
 

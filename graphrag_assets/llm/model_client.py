@@ -92,9 +92,8 @@ class ModelClient(Generic[Options]):
         def price() -> tuple[float, float]:
             prompt, answer = tokens()
             prompt = round(prompt * TOKENIZER_MARGIN)
-            return prices.cost(prompt, answer, queries=queries), prices.cost(
-                prompt, max(answer, longest), queries=queries
-            )
+            expected, highest = (prices.cost(prompt, n, queries=queries) for n in (answer, max(answer, longest)))
+            return expected, highest
 
         question, held = current_question(), 0.0
         if question is not None:

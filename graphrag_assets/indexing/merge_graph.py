@@ -49,9 +49,9 @@ _ALIASES = "FROM entity_aliases ORDER BY ALL"
 _UNDESCRIBED = "SELECT * REPLACE ('' AS description) FROM entity_mentions"
 _ENDS = ("source_id", "target_id")
 MENTIONS_AT_ONCE = 100_000
-"""More mentions are merged range by range of their names."""
+"""More mentions are merged range by range of their names, in ranges of so many or more."""
 MOST_RANGES = 20
-"""Each range reads the neighbors of its names, too."""
+"""Of a larger graph the ranges are larger, because each range reads the neighbors of its names, too."""
 _NAMES = """
 WITH named AS (
     SELECT title_key AS key, count(*) AS n FROM entity_mentions GROUP BY title_key

@@ -17,6 +17,7 @@ from graphrag_assets.indexing.index_batch import (
     refuse_imported,
 )
 from graphrag_assets.indexing_models import IndexingModels
+from graphrag_assets.peak_memory import restart_peak
 from graphrag_assets.store.locks import batch_lock
 from graphrag_assets.store.staging import Manifest, Staged, Staging
 
@@ -75,6 +76,7 @@ def commit_staged(index: Index, batch: str, run_id: str) -> IndexedBatch | None:
         return None
     refuse_imported(index, batch)
     with full_disk_in(f"index_batch of {batch!r}"), index.working.exclusive(batch_lock(batch)):
+        restart_peak()
         indexed = None
         for staged in sorted(revisions, key=lambda staged: staged.manifest.n_errors):
             own = index.with_options({**index.run_options, **staged.manifest.options})

@@ -34,6 +34,7 @@ from graphrag_assets.interop.repair_texts import Counts
 from graphrag_assets.interop.source import Source, read_source
 from graphrag_assets.interop.structure import write_structure
 from graphrag_assets.interop.vectors import of_one_length
+from graphrag_assets.peak_memory import restart_peak
 from graphrag_assets.pipeline.embedding_texts import embedding_texts
 from graphrag_assets.records import ReportMaterial, ReportRecord
 from graphrag_assets.store import schema
@@ -83,6 +84,7 @@ def import_index(index: Index, path: Path, name: str | None = None, vectors_of: 
         InputError: `path` cannot be read, or the name is taken.
         GraphRAGError: it is imported, but a blocking check prevents publication.
     """
+    restart_peak()
     started = time.monotonic()
     batch = name or PREFIX + path.resolve().stem
     with index.working.exclusive("refresh"):

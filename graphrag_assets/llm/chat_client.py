@@ -349,7 +349,7 @@ class ChatModel(ModelClient[ChatOptions]):
     ) -> Reservation:
         longest = next((parameters[name] for name in _LIMITS & parameters.keys()), _LONGEST_ANSWER)
         return await self._reserve(
-            prices, lambda: self._estimate(request, messages), request.name, longest, seconds=seconds
+            prices, lambda: self._estimate(request, messages), request.name, longest, seconds=seconds or 0.0
         )
 
     def _affordable(

@@ -190,9 +190,14 @@ class Ledger:
     def settle(self, usd: float, reservation: str | None) -> None:
         """End a reservation, if there is one, and count what was spent.
 
-        It is written with the next `put` or `reserve`; at once if nothing was spent, since no answer is put then.
+        It is written with the next `put`, `reserve` or `flush`; at once if nothing was spent: no answer is put then.
         """
         self._queue(_Write(settled=spending.Settled(usd, reservation)), at_once=not usd)
+
+    def flush(self) -> None:
+        """Have waiting settlements written: their call ended without an answer to put."""
+        if self._waiting:
+            self._queue(_Write())
 
     def _queue(self, write: _Write, at_once: bool = True) -> Future[None] | None:
         """Have something written, with what is waiting; what is not written at once is written with what follows."""
@@ -327,12 +332,12 @@ class Ledger:
         stale = [{"stale": entry.key, "to": uuid.uuid4().hex} for w in writes if w.replace for entry in w.entries]
         with self._transaction() as connection:
             now = _now(connection)
+            if settled := [write.settled for write in writes if write.settled]:
+                spending.settle(connection, now, settled)  # first: a new day begins with the entries before it
             if stale:
                 connection.execute(_REPLACED, stale)
             if rows := [_row(entry, spending.iso(now)) for write in writes for entry in write.entries]:
                 _insert(connection, rows)
-            if settled := [write.settled for write in writes if write.settled]:
-                spending.settle(connection, now, settled)
 
     def _read(self, keys: Sequence[str]) -> dict[str, Hit]:
         found: dict[str, Hit] = {}

@@ -19,6 +19,7 @@ from graphrag_assets.llm.usage import UsageMeter
 
 Answer = TypeVar("Answer")
 Options = TypeVar("Options", bound=ModelOptions)
+_MARGIN_SECONDS = 2.0  # a request is given up a second after its timeout
 TOKENIZER_MARGIN = 1.25  # a provider may count more prompt tokens than o200k_base
 
 
@@ -77,12 +78,12 @@ class ModelClient(Generic[Options]):
         what: str,
         longest: int = 0,
         queries: int = 0,
-        seconds: float | None = None,
+        seconds: float = 0.0,
     ) -> Reservation:
         """Reserve the cost of a request with so many prompt and answer tokens, in the budgets of run and question.
 
-        They hold the cost of an answer of `longest` tokens, or what is left for it, for so many seconds at most
-        (default: the timeout of a request).
+        They hold the cost of an answer of `longest` tokens, or what is left for it, for the timeout of a request and so
+        many `seconds` more.
 
         Raises:
             BudgetExceeded: less than the expected cost is left.
@@ -100,7 +101,8 @@ class ModelClient(Generic[Options]):
             prices.checked(self.options.model)
             held = await question.reserve(*price(), what)
         try:
-            reservation = await self.budget.reserve(self.ledger, price, what, seconds or self.options.timeout)
+            held_for = seconds + self.options.timeout + _MARGIN_SECONDS
+            reservation = await self.budget.reserve(self.ledger, price, what, held_for)
         except BaseException:
             if question is not None:
                 question.settle(held, 0.0)
@@ -110,7 +112,7 @@ class ModelClient(Generic[Options]):
 
     @contextmanager
     def _counting_failure(self, task: str, trace: Trace) -> Iterator[None]:
-        """Record an exception of a call in the usage and the circuit breaker."""
+        """Record an exception of a call in the usage and the circuit breaker; whatever ends it, its cost is written."""
         try:
             yield
         except Exception as error:
@@ -118,3 +120,5 @@ class ModelClient(Generic[Options]):
             if isinstance(error, InvalidAnswer | RetriesExhausted | RequestRejected):
                 self.limits.breaker.failed(str(error))
             raise
+        finally:
+            self.ledger.flush()

@@ -112,7 +112,7 @@ class _Uncited(Search[Any]):
     """A search of which only the requests count. Follow-up questions and steps, which nobody knows yet, get the context
     of the question itself, which is built once."""
 
-    local_contexts: dict[str, Any] = field(default_factory=dict)
+    local_contexts: dict[str, asyncio.Future[Any]] = field(default_factory=dict)
 
     async def answer(self, *_: object, **__: object) -> Any:
         return None
@@ -123,8 +123,9 @@ class _Uncited(Search[Any]):
         reader, _, options, *more = args
         key = repr(options)  # which may have a list
         if key not in self.local_contexts:
-            self.local_contexts[key] = await super().in_thread(work, reader, self.question, options, *more)
-        return self.local_contexts[key]
+            built = super().in_thread(work, reader, self.question, options, *more)
+            self.local_contexts[key] = asyncio.ensure_future(built)
+        return await self.local_contexts[key]
 
 
 async def prices_of(

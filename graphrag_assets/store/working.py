@@ -265,7 +265,10 @@ def _refuse_newer(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
 def _create(path: Path) -> None:
     """Make a database beside `path` and move it there: one that was interrupted halfway looks like damage."""
     with draft_folder(path.parent) as drafts:
-        (drafts / path.name).write_bytes(_without_rows())
+        with (drafts / path.name).open("wb") as draft:
+            draft.write(_without_rows())
+            draft.flush()
+            os.fsync(draft.fileno())
         move_into_place(drafts / path.name, path)
     _completed.add(path)
 

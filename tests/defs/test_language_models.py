@@ -381,7 +381,7 @@ def test_runs_that_change_nothing_are_seen_without_a_new_publication(indexed):
 
 def billed(printed: str, task: str) -> tuple[int, int]:
     """Answers of a task that were paid for, and those from the ledger, as `index` prints them."""
-    (line,) = [line for line in printed.splitlines() if f" {task} " in line]
+    (line,) = [line for line in printed.splitlines() if line.startswith(f"│ {task} ")]
     paid, known = (int(cell.replace(",", "")) for cell in line.split("│")[2:4])
     return paid, known
 

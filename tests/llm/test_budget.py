@@ -61,6 +61,23 @@ def test_a_call_that_may_fit_waits_for_those_in_flight_in_any_process(lab: Lab) 
     assert run(work())[0] == "first"
 
 
+def test_what_a_run_without_a_cap_pays_first_in_a_day_counts_once(lab: Lab) -> None:
+    model = lab.chat(Budget(), prices=ONE_DOLLAR_PER_TOKEN)
+    run(model.complete(ask()))
+    lab.ledger.close()
+    paid = lab.ledger.spent_today()
+    with pytest.raises(BudgetExceeded, match=rf"\${paid:.4f} spent today"):
+        reserve(lab, Budget(paid), 1.0)
+    assert reserve(lab, Budget(paid + 1.0), 1.0)
+
+
+def test_the_cost_of_a_call_without_an_answer_is_written_when_it_ends(lab: Lab) -> None:
+    reservation = reserve(lab, Budget(1.0), 0.9)
+    reservation.settle(0.1)  # such as a stream that is broken off
+    lab.ledger.flush()
+    assert reserve(lab, Budget(1.0), 0.9)
+
+
 def test_without_calls_in_flight_what_is_left_pays_for_a_call_that_is_expected_to_fit(lab: Lab) -> None:
     with reserve(lab, Budget(1.0), 5.0, expected=0.5) as reservation:
         assert reservation.ceiling == 1.0

@@ -37,7 +37,8 @@ _TEXT_UNITS = (
     "SELECT t.id, n.human_readable_id, t.text, d.document_date FROM text_units t "
     "LEFT JOIN documents d ON d.id = t.document_id JOIN numbers n ON n.table_name = 'text_units' AND n.id = t.id"
 )
-_DECISIONS = f"FROM entity_aliases WHERE rule = '{USER_RULE}' OR NOT accepted ORDER BY ALL"
+DECISIONS = f"FROM entity_aliases WHERE rule = '{USER_RULE}' OR NOT accepted ORDER BY ALL"
+"""Query for the aliases that people have decided on."""
 _IN_DOCUMENTS = "FROM covariates WHERE document_id IN (SELECT unnest($documents::VARCHAR[]))"
 _TOUCHED = f"""
 CREATE OR REPLACE TEMP TABLE touched_communities AS
@@ -166,7 +167,7 @@ def read_part(index: Index, communities: pl.Series) -> ReportsPart:
 def made_with(connection: duckdb.DuckDBPyConnection, index: Index, models: IndexingModels) -> str:
     """Hash of what reports depend on besides logged tables. People change decisions on aliases past the change log."""
     settings = index.settings
-    decided = connection.sql(_DECISIONS).pl().iter_rows()
+    decided = connection.sql(DECISIONS).pl().iter_rows()
     written_by = (models.reporter, settings.report_input_tokens, settings.tokenizer, settings.reports_from_text)
     return stable_id("reports", CODE_VERSION, *written_by, *decided)
 

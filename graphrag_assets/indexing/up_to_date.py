@@ -24,11 +24,7 @@ _CODE = (
     embeddings.CODE_VERSION,
     publish.CODE_VERSION,
 )
-# People edit alias decisions and adopt prompt profiles, and a scan records names that cannot be batches: no stage does.
-_DECISIONS = (
-    "SELECT document_id, alias_key, title_key, accepted FROM entity_aliases "
-    "WHERE rule = 'user' OR NOT accepted ORDER BY ALL"
-)
+# As `report_inputs.DECISIONS`, no stage writes these: people adopt prompt profiles, a scan records names of no batches.
 _PROFILES = "SELECT version, id, adopted FROM prompt_profile ORDER BY ALL"
 _ERRORS = "SELECT * EXCLUDE (first_seen) FROM index_errors ORDER BY ALL"
 _TROUBLED = """
@@ -41,7 +37,7 @@ FROM index_runs, refresh
 
 def refresh_digest(index: Index) -> str:
     """Hash of what a refresh is made from: batches, decisions, prompt profiles, errors, settings, models, code."""
-    decisions, profiles, errors = index.working.read_all(_DECISIONS, _PROFILES, _ERRORS)
+    decisions, profiles, errors = index.working.read_all(report_inputs.DECISIONS, _PROFILES, _ERRORS)
     made_with = publish.made_with(index.with_run_options(None))
     rows = (*decisions.iter_rows(), *profiles.iter_rows(), *errors.iter_rows(), *sorted(made_with.items()))
     return stable_id("refresh", present_inputs(index), _CODE, publication_shape(), *rows)

@@ -304,9 +304,9 @@ def _finished(connection: duckdb.DuckDBPyConnection, made: Made) -> dict[str, in
     return rows
 
 
-def _connected(draft: Path, limits: Limits, small: bool) -> duckdb.DuckDBPyConnection:
-    """A connection to a database in memory that writes `draft` within these limits."""
-    config = {**NO_EXTENSIONS, **limits.config(draft.with_suffix(".spill")), **({"threads": 1} if small else {})}
+def _connected(file: Path, limits: Limits, small: bool) -> duckdb.DuckDBPyConnection:
+    """A connection to a database in memory, within these limits, that spills beside `file`."""
+    config = {**NO_EXTENSIONS, **limits.config(file.with_suffix(".spill")), **({"threads": 1} if small else {})}
     return duckdb.connect(config=config)
 
 

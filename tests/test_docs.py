@@ -43,7 +43,7 @@ def test_the_queries_on_spend_run(sample_index, query):
     assert sample_index.sql(query) == []  # no model was called
 
 
-@pytest.mark.long
+@pytest.mark.extended
 def test_cost_preview_prints_the_output_in_its_guide(tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
         monkeypatch.delenv(name)

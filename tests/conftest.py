@@ -29,6 +29,7 @@ from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import scan_input
 from graphrag_assets.interop.importer import import_index
+from graphrag_assets.llm.model_checks import Preflight
 
 TEST_DATA = Path(__file__).parent / "data"
 SHARED_DATA = Path(__file__).resolve().parents[1] / "../shared/data"  # what may not be copied; optional
@@ -66,6 +67,12 @@ def pytest_collection_finish() -> None:
 def secrets_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """Secrets given in code are masked from then on: in this test, not in those after it."""
     monkeypatch.setattr(masking, "_given", set())
+
+
+@pytest.fixture(autouse=True)
+def models_checked_by_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test server may get the port of an earlier one, whose models have been checked in this process."""
+    monkeypatch.setattr(Preflight, "_passed", set())
 
 
 @dataclass

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import hashlib
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from graphrag_assets import __version__, text
 from graphrag_assets.ids import stable_id
 from graphrag_assets.store.change_log import LOGGED, Changed, changes_since_mark
 from graphrag_assets.store.connections import DEFAULT_LIMITS, NO_EXTENSIONS, Limits, execute_with, memory_errors
+from graphrag_assets.store.drafts import copy_file
 from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.publication_schema import LLM_CALLS, MAIN, OPERATIONS, PUBLISHED
 from graphrag_assets.store.records_file import CALLS_AS_PUBLISHED
@@ -102,7 +102,7 @@ def start_empty(index_folder: Path, source: Source, dimensions: int, draft: Path
             outdated.unlink()
         draft.write_bytes(_empty(dimensions, options))
         draft.replace(kept)
-    shutil.copyfile(kept, draft)
+    copy_file(kept, draft)
 
 
 def _is_whole(database: Path) -> bool:
@@ -146,7 +146,8 @@ def fill(source: Source, draft: Path, made: Made, llm_calls: pl.DataFrame | None
             connection.execute(f"INSERT INTO touched_{name} SELECT DISTINCT {column} FROM working.{table}")
         connection.execute(_PUBLISH)
         _write_vectors(connection)
-        _copy_whole(connection, llm_calls)
+        _copy_whole(connection)
+        _write_calls(connection, llm_calls)
         write_search_tables(connection)
         return _finished(connection, made)
 
@@ -178,9 +179,10 @@ def update(
         with working.closed() as path, _attached(connection, path):
             state = state_since(connection, last, made_with)
             connection.execute("USE published")
-            before = _replace_touched(connection, state.changed, llm_calls) if state and not state.is_much else None
+            before = _replace_touched(connection, state.changed) if state and not state.is_much else None
         if not state or not before or not update_search_tables(connection, before):
             return None
+        _write_calls(connection, llm_calls)
         connection.execute("DELETE FROM publication")
         made = last._replace(number=number, digest=state.digest)
         return Update(made, _finished(connection, made), state.revision)
@@ -198,9 +200,7 @@ def _attached(connection: duckdb.DuckDBPyConnection, path: Path) -> Iterator[Non
         raise
 
 
-def _replace_touched(
-    connection: duckdb.DuckDBPyConnection, changed: Changed, llm_calls: pl.DataFrame | None
-) -> SearchedBefore | None:
+def _replace_touched(connection: duckdb.DuckDBPyConnection, changed: Changed) -> SearchedBefore | None:
     """Replace the touched rows of all tables but those of searches; None, and nothing done, if they are too many.
 
     Returns:
@@ -215,7 +215,7 @@ def _replace_touched(
     before = searched_before(connection)
     connection.execute(_PUBLISH)
     _write_vectors(connection)
-    _copy_whole(connection, llm_calls)
+    _copy_whole(connection)
     return before
 
 
@@ -277,11 +277,14 @@ def _write_vectors(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("CHECKPOINT; RESET force_compression")
 
 
-def _copy_whole(connection: duckdb.DuckDBPyConnection, llm_calls: pl.DataFrame | None) -> None:
+def _copy_whole(connection: duckdb.DuckDBPyConnection) -> None:
     """Bring the tables up to date that are compared row by row: they are small, or people may edit them."""
     for table in (*MAIN, *OPERATIONS):
         if table.name in _COPIED_WHOLE:
             _replace_differing(connection, table, f"working.{identifier(table.name)}")
+
+
+def _write_calls(connection: duckdb.DuckDBPyConnection, llm_calls: pl.DataFrame | None) -> None:
     if llm_calls is not None:
         execute_with(connection, f"CREATE TEMP TABLE calls AS {CALLS_AS_PUBLISHED}", incoming_calls=llm_calls)
         _replace_differing(connection, LLM_CALLS, "calls")

@@ -9,7 +9,6 @@ replaced rows have made the file half as large again as it began.
 """
 
 import os
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from filelock import FileLock
 from graphrag_assets import __version__
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.change_log import LOGGED, last_revision, set_mark
-from graphrag_assets.store.drafts import draft_folder, make_folder, move_into_place
+from graphrag_assets.store.drafts import copy_file, draft_folder, make_folder, move_into_place
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file
 from graphrag_assets.store.publication_content import (
@@ -97,7 +96,7 @@ def _publish(
             if state and state.digest == last.digest and (found := _whole(index_folder, kept)):
                 return found
             if state and not state.is_much and _may_grow(publication_file(index_folder, newest), last):
-                shutil.copyfile(publication_file(index_folder, newest), draft)
+                copy_file(publication_file(index_folder, newest), draft)
                 updated = update(working, draft, number, last, _made_with(newest), llm_calls)
         if not updated:
             copy = Source(drafts / "working.duckdb", working.limits)

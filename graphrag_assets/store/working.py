@@ -10,7 +10,6 @@ import functools
 import logging
 import os
 import queue
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +25,7 @@ from graphrag_assets.errors import StoreError, full_disk
 from graphrag_assets.store.change_log import log_changes
 from graphrag_assets.store.claims import RESOLVED_CLAIMS
 from graphrag_assets.store.connections import DEFAULT_LIMITS, NO_EXTENSIONS, Limits, execute_with, memory_errors
-from graphrag_assets.store.drafts import draft_folder, move_into_place, refuse_folder
+from graphrag_assets.store.drafts import copy_file, draft_folder, move_into_place, refuse_folder
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file
 from graphrag_assets.store.schema import WORKING, Table, identifier, literal
@@ -120,7 +119,7 @@ class WorkingDatabase:
     def copy_to(self, target: Path) -> None:
         """Copy the database file, for work that takes longer than the lock may be held."""
         with self.closed() as path:  # copying an open file drops its lock and misses the log
-            shutil.copyfile(path, target)
+            copy_file(path, target)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:

@@ -21,7 +21,7 @@ from graphrag_assets.pipeline.report_updates import ReportInputs
 from graphrag_assets.store import schema
 from graphrag_assets.store.change_log import Changed, changes_since_mark, last_revision
 from graphrag_assets.store.claims import claims_of_entities
-from graphrag_assets.store.connections import execute_with
+from graphrag_assets.store.connections import execute_with, one_value
 
 CODE_VERSION = f"4/{REPORTER}"
 """Differs when the same inputs give other reports."""
@@ -183,9 +183,7 @@ def state_of_reports(connection: duckdb.DuckDBPyConnection, index: Index, models
         f"SELECT {place} AS place, coalesce(sum(hash(t)::HUGEINT), 0) AS total FROM {relation} AS t"
         for place, relation in enumerate(relations)
     )
-    ((rows,),) = connection.execute(
-        f"SELECT string_agg(place || ':' || total, ',' ORDER BY place) FROM ({parts})"
-    ).fetchall()
+    rows = one_value(connection, f"SELECT string_agg(place || ':' || total, ',' ORDER BY place) FROM ({parts})")
     return stable_id("state of reports", made_with(connection, index, models), rows)
 
 

@@ -11,7 +11,7 @@ from graphrag_assets.masking import masker
 from graphrag_assets.peak_memory import peak_megabytes
 from graphrag_assets.store import schema
 from graphrag_assets.store.change_log import log_changes
-from graphrag_assets.store.connections import execute_with
+from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.store.working import Changes, WorkingDatabase, replace_batch
 
 FACTS = tuple(table.name for table in schema.FACTS)
@@ -162,12 +162,13 @@ def _unchanged(
     changes: Mapping[str, Changes],
 ) -> bool:
     """Whether the batch is unchanged since its last commit: then it keeps its revision."""
-    same_state = connection.execute(
-        "SELECT count(*) FROM batch_state WHERE batch = $batch AND digest = $digest AND extracted = $extracted",
+    same_state = one_value(
+        connection,
+        "SELECT count(*) > 0 FROM batch_state WHERE batch = $batch AND digest = $digest AND extracted = $extracted",
         {"batch": batch, "digest": digest, "extracted": extracted},
-    ).fetchone()
+    )
     touched = any(change.inserted or change.deleted for change in changes.values())
-    return bool(same_state and same_state[0]) and not touched
+    return same_state and not touched
 
 
 def replace_errors(

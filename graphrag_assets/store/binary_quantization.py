@@ -14,7 +14,7 @@ import duckdb
 import numpy as np
 import polars as pl
 
-from graphrag_assets.store.connections import execute_with
+from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.store.schema import Table, table
 
 EXACT_UP_TO = 50_000
@@ -107,15 +107,11 @@ def update_binary_codes(connection: duckdb.DuckDBPyConnection) -> bool:
     for kind in KINDS:
         name = f"{kind}_binary_codes"
         has_codes = (name,) in tables
-        ((count,),) = connection.execute(
-            "SELECT count(*) FROM embeddings WHERE kind = $kind", {"kind": kind}
-        ).fetchall()
+        count = one_value(connection, "SELECT count(*) FROM embeddings WHERE kind = $kind", {"kind": kind})
         if has_codes != (count > EXACT_UP_TO):
             return False
         if has_codes:
-            ((mean,),) = connection.execute(
-                "SELECT mean FROM search.embedding_means WHERE kind = $kind", {"kind": kind}
-            ).fetchall()
+            mean = one_value(connection, "SELECT mean FROM search.embedding_means WHERE kind = $kind", {"kind": kind})
             connection.execute(
                 f"DELETE FROM search.{name} WHERE number NOT IN (SELECT number FROM embeddings WHERE kind = $kind "
                 "AND id NOT IN (FROM touched_embeddings))",

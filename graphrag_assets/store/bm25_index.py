@@ -15,7 +15,7 @@ import polars as pl
 from graphrag_assets.ids import number_of
 from graphrag_assets.languages import ENDINGS, UNKNOWN, language_of, stems, stop_words
 from graphrag_assets.references import BLOCK_PATTERN
-from graphrag_assets.store.connections import execute_with
+from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.store.schema import literal
 from graphrag_assets.text import UNSPACED, fold, search_words, spell_out
 
@@ -235,7 +235,7 @@ def _add_texts(
         if texts:
             connection.execute("INSERT INTO search.posting_statistics VALUES (?, ?, ?)", [kind, texts, length / texts])
     _write_postings(connection)
-    is_new = not _count(connection, "SELECT count(*) FROM search.posting_terms")
+    is_new = not one_value(connection, "SELECT count(*) FROM search.posting_terms")
     connection.execute(_TERMS)
     connection.execute(_FORM_CHANGES + ("" if is_new else _KNOWN_FORMS) + _NEW_FORMS)
     for table in ("counted", "forms", "term_changes", "form_changes"):
@@ -244,13 +244,13 @@ def _add_texts(
 
 def _write_postings(connection: duckdb.DuckDBPyConnection) -> None:
     """Delete postings and insert others, as `counted` says."""
-    if _count(connection, "SELECT count(*) FROM temp.counted WHERE sign < 0"):
+    if one_value(connection, "SELECT count(*) FROM temp.counted WHERE sign < 0"):
         connection.execute(
             "DELETE FROM search.postings p USING temp.counted c "
             "WHERE c.sign < 0 AND c.term = p.term AND c.number = p.number"
         )
     # Sorted in slices that fit in memory: sorting everything at once spills to disk, three times slower.
-    slices = _count(connection, "SELECT count(*) FROM temp.counted") // _POSTINGS_AT_ONCE + 1
+    slices = one_value(connection, "SELECT count(*) FROM temp.counted") // _POSTINGS_AT_ONCE + 1
     for place in range(slices):
         bounds = {"first": 2**64 * place // slices, "last": 2**64 * (place + 1) // slices - 1}
         connection.execute(
@@ -258,11 +258,6 @@ def _write_postings(connection: duckdb.DuckDBPyConnection) -> None:
             "WHERE sign > 0 AND term BETWEEN $first::UBIGINT AND $last::UBIGINT ORDER BY term, number",
             bounds,
         )
-
-
-def _count(connection: duckdb.DuckDBPyConnection, query: str) -> int:
-    ((count,),) = connection.execute(query).fetchall()
-    return int(count)
 
 
 def _languages(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, int]]:

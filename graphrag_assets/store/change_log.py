@@ -14,6 +14,7 @@ from typing import NamedTuple
 import duckdb
 import polars as pl
 
+from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.schema import Table, identifier
 
 # By table: what identifies a changed row, and the keys of other rows that it concerns.
@@ -68,10 +69,10 @@ def log_changes(connection: duckdb.DuckDBPyConnection, table: Table, relation: s
     if table.name not in _LOGGED or not _has_marks(connection):
         return
     row_id, concerns = _LOGGED[table.name]
-    ((changed,),) = connection.execute(f"SELECT count(DISTINCT {row_id}) FROM {relation}").fetchall()
+    changed = one_value(connection, f"SELECT count(DISTINCT {row_id}) FROM {relation}")
     if not changed:
         return
-    ((rows,),) = connection.execute(f"SELECT count(*) FROM {identifier(table.name)}").fetchall()
+    rows = one_value(connection, f"SELECT count(*) FROM {identifier(table.name)}")
     connection.execute("UPDATE logged_counts SET rows = $n WHERE table_name = $t", {"n": rows, "t": table.name})
     is_large = changed > _SMALL and changed > LARGE_SHARE * rows
     logged = "SELECT NULL, NULL" if is_large else f"SELECT DISTINCT {row_id}, {concerns} FROM {relation}"
@@ -87,14 +88,12 @@ _LAST = (
 
 
 def _has_marks(connection: duckdb.DuckDBPyConnection) -> bool:
-    ((marks,),) = connection.execute("SELECT count(*) FROM change_marks").fetchall()
-    return bool(marks)
+    return bool(one_value(connection, "SELECT count(*) FROM change_marks"))
 
 
 def last_revision(connection: duckdb.DuckDBPyConnection) -> int:
     """The revision of the last logged change: what to set a mark to after deriving everything."""
-    ((revision,),) = connection.execute(f"SELECT {_LAST}").fetchall()
-    return int(revision)
+    return int(one_value(connection, f"SELECT {_LAST}"))
 
 
 def changes_since_mark(
@@ -155,8 +154,7 @@ def set_mark(
 def _written_past(connection: duckdb.DuckDBPyConnection) -> bool:
     """Whether a logged table has another number of rows than after its last logged write."""
     differing = f"SELECT count(*) FROM ({_COUNTS}) c JOIN logged_counts l USING (table_name) WHERE c.rows <> l.rows"
-    ((tables,),) = connection.execute(differing).fetchall()
-    return bool(tables)
+    return bool(one_value(connection, differing))
 
 
 def remove_mark(connection: duckdb.DuckDBPyConnection, reader: str) -> None:

@@ -63,6 +63,12 @@ def attached(**paths: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
+def one_value(connection: duckdb.DuckDBPyConnection, query: str, parameters: Mapping[str, object] | None = None) -> Any:
+    """The only value of a query's result."""
+    ((value,),) = connection.execute(query, dict(parameters or {})).fetchall()
+    return value
+
+
 def execute_with(
     connection: duckdb.DuckDBPyConnection,
     statement: str,

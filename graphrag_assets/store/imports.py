@@ -8,7 +8,7 @@ import polars as pl
 
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import utc_now, write_batch
-from graphrag_assets.store.connections import execute_with
+from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.store.working import WorkingDatabase, assign_numbers, numbered
 
 _NO_ERRORS = pl.DataFrame(
@@ -166,9 +166,7 @@ def replace_documents(working: WorkingDatabase, batch: str, deleted: pl.Series, 
     A batch without documents is no longer an import.
     """
     with working.transaction() as connection:
-        ((origin,),) = connection.execute(
-            "SELECT origin FROM batch_state WHERE batch = $batch", {"batch": batch}
-        ).fetchall()
+        origin = one_value(connection, "SELECT origin FROM batch_state WHERE batch = $batch", {"batch": batch})
         frames = {}
         for table in schema.BATCH_TABLES:
             rows = connection.sql(f"FROM {table.name} WHERE batch = $batch", params={"batch": batch}).pl()

@@ -13,7 +13,7 @@ import polars as pl
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.batches import inputs_of
 from graphrag_assets.store.change_log import remove_marks
-from graphrag_assets.store.connections import attached, execute_with
+from graphrag_assets.store.connections import attached, execute_with, one_value
 from graphrag_assets.store.publication_files import kept_publications, publication_file
 from graphrag_assets.store.working import WorkingDatabase
 
@@ -76,12 +76,12 @@ def purge_rows(working: WorkingDatabase, batches: Iterable[str], dry_run: bool =
         connection.execute(_IDS)
         if dry_run:
             return {
-                name: _first(connection, f"SELECT count(*) FROM {name} WHERE {stale}")
+                name: one_value(connection, f"SELECT count(*) FROM {name} WHERE {stale}")
                 for name, stale in _STALE_ROWS.items()
             }
         before = inputs_of(connection.sql("FROM batch_state").pl())
         remove_marks(connection)  # registers are written past the change log
-        removed = {name: _first(connection, f"{_verb(name)} WHERE {stale}") for name, stale in _STALE_ROWS.items()}
+        removed = {name: one_value(connection, f"{_verb(name)} WHERE {stale}") for name, stale in _STALE_ROWS.items()}
         connection.execute(f"CREATE OR REPLACE TEMP TABLE live_examples AS {_EXAMPLES}")
         connection.execute(_PURGE_PROFILES)
         connection.execute(f"UPDATE numbers SET id = '{_PURGED}' WHERE (table_name, id) NOT IN (FROM live_ids)")
@@ -96,11 +96,6 @@ def purge_rows(working: WorkingDatabase, batches: Iterable[str], dry_run: bool =
 def _verb(table: str) -> str:
     """Rows of runs are kept without the batch's name: they record costs, and which records of Dagster are needed."""
     return "UPDATE index_runs SET batch = NULL" if table == "index_runs" else f"DELETE FROM {table}"
-
-
-def _first(connection: duckdb.DuckDBPyConnection, statement: str) -> int:
-    row = connection.execute(statement).fetchone()
-    return int(row[0]) if row else 0
 
 
 class Live(NamedTuple):
@@ -156,6 +151,6 @@ def _is_stale(path: Path, live: Live) -> bool:
         with attached(file=path) as connection:
             for name, frame in live._asdict().items():
                 connection.register(f"live_{name}", frame)
-            return _first(connection, _STALE) > 0
+            return bool(one_value(connection, _STALE))
     except (duckdb.Error, StoreError):
         return True  # another version, or broken: its content is unknown

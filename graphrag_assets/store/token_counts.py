@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from graphrag_assets.store.connections import execute_with
+from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.text import count_tokens, lines
 
 _ROWS_AT_ONCE = 20_000
@@ -54,8 +54,7 @@ def write_token_counts(connection: duckdb.DuckDBPyConnection) -> None:
 
 def has_dates(connection: duckdb.DuckDBPyConnection) -> bool:
     """Whether a document of the publication open in `connection` has a date: then contexts show them."""
-    ((dates,),) = connection.execute("SELECT count(document_date) FROM documents").fetchall()
-    return bool(dates)
+    return bool(one_value(connection, "SELECT count(document_date) FROM documents"))
 
 
 def _uncounted(

@@ -1,4 +1,4 @@
-"""Communities after a change: the part of the graph that it reaches is read, clustered and written, and nothing else.
+"""Communities after a change: the part of the graph that it reaches is read and clustered, and nothing else.
 
 A part has whole communities of level 0: those of changed entities and relationships, and those into which the change
 spreads.
@@ -11,7 +11,6 @@ import polars as pl
 
 from graphrag_assets.pipeline.clustering import ClusterOptions, community_table
 from graphrag_assets.pipeline.community_identity import Matched, match_communities
-from graphrag_assets.pipeline.community_tables import finish_communities, finish_members, periods
 from graphrag_assets.pipeline.incremental_leiden import (
     FRESH_SHARE,
     FreshRun,
@@ -21,10 +20,8 @@ from graphrag_assets.pipeline.incremental_leiden import (
     recluster_part,
 )
 from graphrag_assets.pipeline.layout_updates import Positions, place_new
-from graphrag_assets.store import schema
 from graphrag_assets.store.change_log import Changed
-from graphrag_assets.store.connections import execute_with
-from graphrag_assets.store.working import Changes, assign_numbers, numbered, replace_rows
+from graphrag_assets.store.connections import one_value
 
 LOGGED_INPUTS = ("documents", "entities", "relationships")
 
@@ -87,7 +84,31 @@ WHERE level = 0 AND entity_id NOT IN (FROM nodes)
 
 
 class Part(NamedTuple):
-    """A part of the graph as it is now, and its `previous` communities (id, level, entity_ids).
+    """What the rows of a part replace: those of its entities, and of its communities before (both ids)."""
+
+    entity_ids: pl.Series
+    communities: pl.Series
+
+
+class Clustered(NamedTuple):
+    """Communities to be written: of the whole graph, or of a `part` of it.
+
+    previous_edges: the edges of the last clustering. table: as of `community_table`. dated_units: id, creation_date.
+    placed: their positions, and None stands for those that they had. revision: of the change log, to set the mark to.
+    """
+
+    clustering: Reclustered
+    previous_edges: pl.DataFrame
+    table: pl.DataFrame
+    matched: Matched
+    dated_units: pl.DataFrame
+    placed: Positions | None
+    revision: int
+    part: Part | None = None
+
+
+class _Read(NamedTuple):
+    """A part of the graph as it is now, and its previous communities (id, level, entity_ids).
 
     clustering: its new communities, down to the deepest level of the whole. n_edges: of the whole.
     """
@@ -101,49 +122,40 @@ class Part(NamedTuple):
     n_edges: int
 
 
-class UpdatedPart(NamedTuple):
-    """What is written of a part: `placed` has its positions, and None stands for those that it had."""
-
-    part: Part
-    table: pl.DataFrame
-    matched: Matched
-    period_of: pl.DataFrame
-    placed: Positions | None
-
-
-def update_part(
+def cluster_part(
     connection: duckdb.DuckDBPyConnection,
     changed: Changed,
     options: ClusterOptions,
     last_fresh: FreshRun,
     n_placed: int,
-) -> tuple[UpdatedPart, Reclustered] | None:
+) -> Clustered | None:
     """Read the part that `changed` concerns, and cluster it.
 
     None if the whole is to be clustered: to compare with a fresh run, or because a level comes or goes, or the map is
     to be laid out from scratch.
     """
-    part = _read(connection, changed, options)
-    if part is None:
+    read = _read(connection, changed, options)
+    if read is None:
         return None
-    clustering = part.clustering
+    clustering = read.clustering
     compared = last_fresh._replace(n_changed=last_fresh.n_changed + clustering.n_changed)
-    if compared.n_changed > FRESH_SHARE * part.n_edges or not compared.is_reached(clustering.modularity):
+    if compared.n_changed > FRESH_SHARE * read.n_edges or not compared.is_reached(clustering.modularity):
         return None
-    table = community_table(clustering.members, part.entities, part.relationships)
+    table = community_table(clustering.members, read.entities, read.relationships)
     used = connection.sql("SELECT id FROM communities").pl()["id"]
-    matched = match_communities(part.previous, table, used=used)
+    matched = match_communities(read.previous, table, used=used)
     is_moved = matched.history.filter(pl.col("level") == 0).height > 0
-    placed = _place(connection, part, options.seed, n_placed) if is_moved else None
+    placed = _place(connection, read, n_placed) if is_moved else None
     if is_moved and placed is None:
         return None
     units = table["text_unit_ids"].explode().drop_nulls().unique().to_list()
     dated = connection.sql(_DATED, params={"units": units}).pl()
     done = Reclustered(*clustering[:4], compared, fresh=False)
-    return UpdatedPart(part, table, matched, periods(dated, table), placed), done
+    part = Part(read.ids, read.previous["id"])
+    return Clustered(done, read.previous_edges, table, matched, dated, placed, changed.revision, part)
 
 
-def _read(connection: duckdb.DuckDBPyConnection, changed: Changed, options: ClusterOptions) -> Part | None:
+def _read(connection: duckdb.DuckDBPyConnection, changed: Changed, options: ClusterOptions) -> _Read | None:
     """The part, clustered; None if the deepest level is not the one that it was."""
     ends = changed.concerns("relationships")["key"].drop_nulls()
     entities = pl.concat([changed.ids("entities"), ends]).unique().to_list()
@@ -173,68 +185,26 @@ def _read(connection: duckdb.DuckDBPyConnection, changed: Changed, options: Clus
         return None
     last = found.members.filter(pl.col("level") == depth)
     below = [last.with_columns(level=pl.lit(level, pl.Int64)) for level in range(depth + 1, deepest + 1)]
-    return Part(
+    return _Read(
         found._replace(members=pl.concat([found.members, *below])),
         connection.sql("FROM nodes").pl()["id"],
         connection.sql("SELECT id, text_unit_ids FROM entities WHERE id IN (FROM nodes)").pl(),
         relationships,
         connection.sql(_PREVIOUS).pl(),
         edges,
-        _count(connection, "clustered_edges"),
+        one_value(connection, "SELECT count(*) FROM clustered_edges"),
     )
 
 
-def _place(connection: duckdb.DuckDBPyConnection, part: Part, seed: int, n_placed: int) -> Positions | None:
-    """Positions of the whole map; None if it has to be laid out from scratch."""
+def _place(connection: duckdb.DuckDBPyConnection, read: _Read, n_placed: int) -> Positions | None:
+    """Positions of the part; None if the map has to be laid out from scratch."""
     entities = connection.sql("SELECT id, degree FROM entities").pl()
     members = pl.concat(
-        [connection.sql(_OTHER_MEMBERS).pl(), part.clustering.members.select("level", "cluster", "entity_id")]
+        [connection.sql(_OTHER_MEMBERS).pl(), read.clustering.members.select("level", "cluster", "entity_id")]
     )
     relationships = connection.sql(
         "SELECT source_id, target_id, weight FROM relationships "
         "WHERE source_id IN (FROM nodes) OR target_id IN (FROM nodes)"
     ).pl()
-    return place_new(entities, members, relationships, connection.sql("FROM entity_positions").pl(), n_placed)
-
-
-def write_part(connection: duckdb.DuckDBPyConnection, updated: UpdatedPart) -> dict[str, Changes]:
-    """Write the tables of a part, within a transaction."""
-    part, table, matched, period_of, placed = updated
-    ids, members = matched.ids, part.clustering.members
-    order = table.join(ids, on="key").select("id", "level", -pl.col("size").cast(pl.Int64))
-    assign_numbers(connection, "communities", order, present="communities")
-    numbers = numbered(connection, "communities", ids.select("id"))
-    ((last,),) = connection.execute("SELECT coalesce(max(revision), 0) FROM community_history").fetchall()
-    revision = pl.Series([last + 1], dtype=pl.Int64)
-    events = matched.history.with_columns(revision=pl.lit(last + 1, pl.Int64))
-    new_and_old = pl.concat([part.previous["id"], ids["id"]]).unique()
-    positions = Changes(_count(connection, "entity_positions"), 0, 0)
-    if placed:
-        points = placed.frame.filter(pl.col("id").is_in(part.ids.implode()))
-        positions = replace_rows(connection, schema.ENTITY_POSITIONS, points, "id", part.ids)
-    return {
-        "communities": replace_rows(
-            connection, schema.COMMUNITIES, finish_communities(table, ids, numbers, period_of), "id", new_and_old
-        ),
-        "community_members": replace_rows(
-            connection, schema.COMMUNITY_MEMBERS, finish_members(members, ids, numbers), "entity_id", part.ids
-        ),
-        "community_history": replace_rows(connection, schema.COMMUNITY_HISTORY, events, "revision", revision),
-        "entity_positions": positions,
-        "clustered_edges": _replace_edges(connection, part.previous_edges, part.clustering.edges),
-    }
-
-
-def _replace_edges(connection: duckdb.DuckDBPyConnection, before: pl.DataFrame, now: pl.DataFrame) -> Changes:
-    gone, arrived = (one.join(other, on=one.columns, how="anti") for one, other in ((before, now), (now, before)))
-    delete = (
-        "DELETE FROM clustered_edges e USING edges_gone g WHERE e.source_id = g.source_id AND e.target_id = g.target_id"
-    )
-    execute_with(connection, delete, edges_gone=gone)
-    execute_with(connection, "INSERT INTO clustered_edges BY NAME FROM new_edges", new_edges=arrived)
-    return Changes(_count(connection, "clustered_edges"), arrived.height, gone.height)
-
-
-def _count(connection: duckdb.DuckDBPyConnection, table: str) -> int:
-    ((rows,),) = connection.execute(f"SELECT count(*) FROM {table}").fetchall()
-    return int(rows)
+    placed = place_new(entities, members, relationships, connection.sql("FROM entity_positions").pl(), n_placed)
+    return placed and placed._replace(frame=placed.frame.filter(pl.col("id").is_in(read.ids.implode())))

@@ -21,7 +21,8 @@ from graphrag_assets.pipeline.touched import Stored, part_of, replacement, repla
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import inputs_of, record_inputs, record_stage
 from graphrag_assets.store.change_log import Changed, changes_since_mark, last_revision, remove_mark, set_mark
-from graphrag_assets.store.working import Changes, assign_numbers, numbered, replace_rows, replace_table
+from graphrag_assets.store.connections import one_value
+from graphrag_assets.store.working import Changes, assign_numbers, numbered, replace_rows
 
 log = logging.getLogger(__name__)
 
@@ -113,10 +114,8 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch:
         _assign_numbers(connection, inputs.changed)
         frames = {schema.ENTITY_ALIASES: aliases, **_numbered(connection, graph)}
         changes = sums_of_changes([*earlier, _write(connection, frames, merged)])
-        if names is not None and families is not None:
+        if names is not None:
             replace_rows(connection, schema.RESOLVED_NAMES, names, "family", families)
-        elif names is not None:
-            replace_table(connection, schema.RESOLVED_NAMES, names)
         record_inputs(connection, "graph", inputs_of(inputs.batches), run_id)
         record_stage(connection, run_id, "knowledge_graph", None, time.monotonic() - started, changes, "entities", used)
         if not any(sums["failures"] for sums in used.values()):  # a failed summary is tried again
@@ -191,7 +190,7 @@ def _ranges(index: Index, aliases: pl.DataFrame, inputs: _Inputs) -> list[_Range
     if inputs.changed is not None or _pruning(index) != PruningOptions():
         return [None]
     with index.working.connect() as connection:
-        ((mentions,),) = connection.execute("SELECT count(*) FROM entity_mentions").fetchall()
+        mentions = one_value(connection, "SELECT count(*) FROM entity_mentions")
         if mentions <= MENTIONS_AT_ONCE:
             return [None]
         connection.register("new_aliases", aliases)
@@ -293,9 +292,4 @@ def _write(
     connection: duckdb.DuckDBPyConnection, frames: Mapping[schema.Table, pl.DataFrame], merged: _Merged
 ) -> dict[str, Changes]:
     ids = {schema.ENTITIES: merged.entity_ids, schema.RELATIONSHIPS: merged.relationship_ids}
-    return {
-        table.name: replace_table(connection, table, frame)
-        if (given := ids.get(table)) is None
-        else replace_rows(connection, table, frame, "id", given)
-        for table, frame in frames.items()
-    }
+    return {table.name: replace_rows(connection, table, frame, "id", ids.get(table)) for table, frame in frames.items()}

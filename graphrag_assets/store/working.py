@@ -327,18 +327,15 @@ def replace_table(connection: duckdb.DuckDBPyConnection, table: Table, frame: pl
     return _replace(connection, table, frame, "", {})
 
 
-def replace_tables(connection: duckdb.DuckDBPyConnection, frames: Mapping[Table, pl.DataFrame]) -> dict[str, Changes]:
-    """`replace_table` for each table of `frames`; the changes by table name."""
-    return {table.name: replace_table(connection, table, frame) for table, frame in frames.items()}
-
-
 def replace_rows(
-    connection: duckdb.DuckDBPyConnection, table: Table, frame: pl.DataFrame, column: str, values: pl.Series
+    connection: duckdb.DuckDBPyConnection, table: Table, frame: pl.DataFrame, column: str, values: pl.Series | None
 ) -> Changes:
     """Replace the rows of `table` whose `column` is one of `values` by `frame`; equal rows are not touched.
 
-    The result counts all rows of the table.
+    None stands for all values. The result counts all rows of the table.
     """
+    if values is None:
+        return replace_table(connection, table, frame)
     create = "CREATE OR REPLACE TEMP TABLE replaced_values AS SELECT DISTINCT value FROM given"
     execute_with(connection, create, given=pl.DataFrame({"value": values}))
     scope = f"WHERE {identifier(column)} IN (SELECT value FROM replaced_values)"

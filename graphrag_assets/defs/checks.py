@@ -10,7 +10,8 @@ from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import markdown_table
 from graphrag_assets.defs.resources import needs, open_index
-from graphrag_assets.indexing.checks import CHECKS, Check, offending_rows
+from graphrag_assets.indexing.checks import CHECKS, offending_rows
+from graphrag_assets.store.invariants import Check
 
 SAMPLE_ROWS = 20
 

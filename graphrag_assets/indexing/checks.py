@@ -1,7 +1,6 @@
 """Checks of the working database: the invariants of the index. Failed blocking checks stop publication."""
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 
 import polars as pl
 
@@ -21,28 +20,10 @@ from graphrag_assets.pipeline.clustering import disconnected_communities
 from graphrag_assets.pipeline.report_updates import stale_reports
 from graphrag_assets.store.batches import inputs_of, recorded_inputs
 from graphrag_assets.store.change_log import Changed, changes_since_mark, has_mark, remove_mark, remove_marks
-from graphrag_assets.store.invariants import INVARIANTS, find_touched, over_all, over_touched
+from graphrag_assets.store.invariants import INVARIANTS, Check, find_touched, over_all, over_touched
 
 VERIFIER = "checks"
 """The reader of the change log that verifies the rows that changes touch; its mark is where all rows were verified."""
-
-
-@dataclass(frozen=True)
-class Check:
-    """A check of one asset.
-
-    Attributes:
-        statement: what must hold.
-        remedy: what to do when it does not.
-        find: the offending rows, as a query or as a function.
-    """
-
-    name: str
-    asset: str
-    blocking: bool
-    statement: str
-    remedy: str
-    find: Callable[[Index, Changed | None], pl.DataFrame] | str
 
 
 def offending_rows(checks: Sequence[Check], index: Index, changed: Changed | None = None) -> list[pl.DataFrame]:
@@ -147,37 +128,37 @@ def _out_of_date(index: Index, _: Changed | None) -> pl.DataFrame:
 
 
 CHECKS = (
-    *(Check(i.name, i.asset, i.blocking, i.statement, i.remedy, i.query) for i in INVARIANTS),
+    *INVARIANTS,
     Check(
         "few_text_units_failed",
         "entities",
         True,
         "The share of text units whose extraction failed is at most GRAPHRAG_MAX_FAILED_UNITS.",
-        "Run `graphrag-assets index`, or materialize the batches: only failed text units are extracted again.",
         _too_many_failed,
+        "Run `graphrag-assets index`, or materialize the batches: only failed text units are extracted again.",
     ),
     Check(
         "communities_are_connected",
         "communities",
         True,
         "Every community is connected.",
-        "Launch the job refresh_graph.",
         _disconnected,
+        "Launch the job refresh_graph.",
     ),
     Check(
         "reports_are_current",
         "community_reports",
         True,
         "Every report was written from the present state of its community.",
-        "Launch the job refresh_graph.",
         _stale,
+        "Launch the job refresh_graph.",
     ),
     Check(
         "publication_is_up_to_date",
         "publication",
         False,
         "The publication was made from the present input folder.",
-        "Launch the job refresh_changed, or switch on document_batches_sensor.",
         _out_of_date,
+        "Launch the job refresh_changed, or switch on document_batches_sensor.",
     ),
 )

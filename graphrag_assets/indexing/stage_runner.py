@@ -12,13 +12,14 @@ from typing import NamedTuple
 from graphrag_assets import __version__
 from graphrag_assets.errors import CheckError, GraphRAGError, chain_of, masked_errors
 from graphrag_assets.indexing import communities, embeddings, index_batch, merge_graph, publish, reports
-from graphrag_assets.indexing.checks import VERIFIER, Check, failed_blocking_checks
+from graphrag_assets.indexing.checks import VERIFIER, failed_blocking_checks
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.staged_batches import commit_staged
 from graphrag_assets.indexing.up_to_date import refreshed
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen
 from graphrag_assets.received_signals import raise_if_interrupted
 from graphrag_assets.store.change_log import LOGGED, changes_since_mark, last_revision, set_mark
+from graphrag_assets.store.invariants import Check
 from graphrag_assets.store.schema import BATCH_TABLES
 
 log = logging.getLogger(__name__)

@@ -1,13 +1,11 @@
 """Invariants of the working database, as queries for violating rows.
 
-Each invariant names the asset it belongs to, whether it blocks publication, and what to do when it fails.
-
 A check looks at all rows, or only at those that logged changes touch: rows that were written, and rows that refer to
 one that was written or deleted. In a query `{entities}` stands for the rows of `entities` to look at.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import duckdb
@@ -64,17 +62,21 @@ def find_touched(connection: duckdb.DuckDBPyConnection, changed: Changed, querie
 
 
 @dataclass(frozen=True, slots=True)
-class Invariant:
-    """`query` returns the violating rows, see `over_all`; no rows: the check passes.
+class Check:
+    """A check of one asset, right after it is written, so it must not look at tables that come later.
 
-    It is checked right after `asset` is written, so it must not look at tables that come later.
+    Attributes:
+        blocking: whether it blocks publication.
+        statement: what must hold.
+        find: the offending rows: a query, see `over_all`, or a function of the index and its `Changed`, None for all.
+        remedy: what to do when there are any.
     """
 
     name: str
     asset: str
     blocking: bool
     statement: str
-    query: str
+    find: str | Callable[..., pl.DataFrame]
     remedy: str
 
 
@@ -97,7 +99,7 @@ ANTI JOIN {target} t ON t.id = u.ref
 """
 
 INVARIANTS = (
-    Invariant(
+    Check(
         "keys_are_unique",
         "embeddings",
         True,
@@ -105,7 +107,7 @@ INVARIANTS = (
         " UNION ALL ".join(_duplicates(t.name, t.key) for t in WORKING if t.name != "index_runs"),
         _REINDEX,
     ),
-    Invariant(
+    Check(
         "relationship_ends_are_entities",
         "relationships",
         True,
@@ -115,7 +117,7 @@ INVARIANTS = (
         "OR NOT EXISTS (FROM entities e WHERE e.id = r.target_id AND e.title = r.target)",
         _REFRESH,
     ),
-    Invariant(
+    Check(
         "references_exist",
         "communities",
         True,
@@ -132,7 +134,7 @@ INVARIANTS = (
         ),
         _REFRESH,
     ),
-    Invariant(
+    Check(
         "entities_and_relationships_stand_in_text_units",
         "relationships",
         True,
@@ -142,7 +144,7 @@ INVARIANTS = (
         "WHERE len(coalesce(text_unit_ids, [])) = 0",
         _REFRESH,
     ),
-    Invariant(
+    Check(
         "one_community_per_entity_and_level",
         "community_members",
         True,
@@ -155,7 +157,7 @@ INVARIANTS = (
         "UNION ALL SELECT id, 0, 0 FROM entities WHERE NOT EXISTS (FROM community_members)",
         _REFRESH,
     ),
-    Invariant(
+    Check(
         "children_lie_within_parents",
         "communities",
         True,
@@ -170,7 +172,7 @@ INVARIANTS = (
         "LEFT JOIN communities c ON c.community = k.child WHERE c.parent IS DISTINCT FROM k.community",
         _REFRESH,
     ),
-    Invariant(
+    Check(
         "communities_have_the_members_listed",
         "community_members",
         True,
@@ -183,7 +185,7 @@ INVARIANTS = (
         "FROM communities WHERE community IN (SELECT community FROM {community_members})))",
         _REFRESH,
     ),
-    Invariant(
+    Check(
         "nothing_stems_from_a_gone_document",
         "embeddings",
         True,
@@ -204,7 +206,7 @@ INVARIANTS = (
         "ANTI JOIN entities USING (id) ANTI JOIN community_reports USING (id)",
         _REINDEX,
     ),
-    Invariant(
+    Check(
         "at_most_one_profile_is_adopted",
         "prompt_profile",
         True,
@@ -212,7 +214,7 @@ INVARIANTS = (
         "SELECT version FROM prompt_profile WHERE adopted AND (SELECT count(*) FROM prompt_profile WHERE adopted) > 1",
         "Run `graphrag-assets tune --rollback N` with the version that is to be in force.",
     ),
-    Invariant(
+    Check(
         "everything_searchable_has_an_embedding",
         "embeddings",
         True,
@@ -222,7 +224,7 @@ INVARIANTS = (
         "UNION ALL SELECT 'community_report', id FROM {community_reports}) ANTI JOIN embeddings USING (kind, id)",
         _REFRESH,
     ),
-    Invariant(
+    Check(
         "vectors_are_comparable",
         "embeddings",
         True,
@@ -234,7 +236,7 @@ INVARIANTS = (
         "Launch the job refresh_graph. If the check still fails, delete these rows from embeddings in working.duckdb "
         "first: the next refresh makes them again.",
     ),
-    Invariant(
+    Check(
         "text_units_are_extracted",
         "entities",
         False,
@@ -242,7 +244,7 @@ INVARIANTS = (
         "SELECT id, batch, document_id, ordinal FROM text_units WHERE extractor IS NULL",
         "Materialize entity_mentions of the batches named: only their open text units are extracted.",
     ),
-    Invariant(
+    Check(
         "every_community_has_a_report",
         "community_reports",
         True,
@@ -252,7 +254,7 @@ INVARIANTS = (
         "WHERE c.size > 1 OR r.id IS NOT NULL GROUP BY ALL HAVING reports <> 1",
         "Launch the job refresh_graph.",
     ),
-    Invariant(
+    Check(
         "text_units_have_mentions",
         "entity_mentions",
         False,
@@ -261,7 +263,7 @@ INVARIANTS = (
         "WHERE t.id NOT IN (SELECT text_unit_id FROM entity_mentions)",
         "Check these text units: tables of numbers and boilerplate contain no names; other text may need a model.",
     ),
-    Invariant(
+    Check(
         "entities_have_descriptions",
         "entities",
         False,
@@ -269,7 +271,7 @@ INVARIANTS = (
         "SELECT id, title FROM entities WHERE coalesce(description, '') = ''",
         "Usually these names occur only in tables or lists; they can be ignored.",
     ),
-    Invariant(
+    Check(
         "no_hub_dominates",
         "entities",
         False,
@@ -278,7 +280,7 @@ INVARIANTS = (
         "WHERE n >= 100 AND frequency > 0.3 * n",
         "This is expected for the subject of the whole corpus; if it is boilerplate, remove it from the input.",
     ),
-    Invariant(
+    Check(
         "titles_are_distinct",
         "entities",
         False,
@@ -288,7 +290,7 @@ INVARIANTS = (
         "FROM entities GROUP BY 1 HAVING count(*) > 1 AND letters <> ''",
         "Add an alias to entity_aliases (rule 'user', accepted) and launch the job refresh_graph.",
     ),
-    Invariant(
+    Check(
         "claims_are_about_entities",
         "covariates",
         False,
@@ -297,7 +299,7 @@ INVARIANTS = (
         "WHERE r.subject_entity_id IS NULL AND EXISTS (FROM entities)",
         "Such claims are searchable by text, but not through their subject. An alias may connect them.",
     ),
-    Invariant(
+    Check(
         "citations_resolve",
         "citations",
         False,
@@ -308,7 +310,7 @@ INVARIANTS = (
         "UNION ALL SELECT id FROM text_units)",
         "Launch the job refresh_graph.",
     ),
-    Invariant(
+    Check(
         "documents_have_a_yield",
         "entities",
         False,

@@ -5,12 +5,13 @@ from click.testing import CliRunner
 
 from graphrag_assets.cli.main import main
 from graphrag_assets.errors import GraphRAGError
-from graphrag_assets.indexing.checks import Check, failed_blocking_checks
+from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.interop import importer as importing
 from graphrag_assets.interop.imported_batches import remove
 from graphrag_assets.interop.importer import import_index
 from graphrag_assets.store import schema
 from graphrag_assets.store.imports import counts_of, unfinished
+from graphrag_assets.store.invariants import Check
 from tests.interop.small_index import write_small_index
 
 BATCH = "imported-small"
@@ -101,7 +102,7 @@ def test_commands_report_an_unfinished_import(project, monkeypatch):
 
 
 def test_failed_check_after_an_import_is_reported_with_its_reason(project, import_small, monkeypatch):
-    broken = Check("odd", "entities", True, "A row is odd.", "Fix it.", "")
+    broken = Check("odd", "entities", True, "A row is odd.", "", "Fix it.")
     monkeypatch.setattr("graphrag_assets.indexing.publish.failed_blocking_checks", lambda index: [broken])
     with pytest.raises(
         GraphRAGError, match=r"'imported-small' is imported. Not published. Check failed: A row is odd. Fix it."

@@ -47,7 +47,7 @@ BREAKS = [
 
 
 def offending(working: WorkingDatabase, name: str) -> int:
-    (query,) = (invariant.query for invariant in INVARIANTS if invariant.name == name)
+    (query,) = (invariant.find for invariant in INVARIANTS if invariant.name == name)
     return working.read(over_all(query)).height
 
 
@@ -65,7 +65,7 @@ def test_invariant_finds_violating_rows(copy, name, corruption):
 
 @pytest.mark.parametrize(("name", "corruption"), [b for b in BREAKS if b[0] in BLOCKING])
 def test_the_rows_that_a_change_touches_are_enough_to_find_what_it_breaks(copy, name, corruption):
-    (query,) = (invariant.query for invariant in INVARIANTS if invariant.name == name)
+    (query,) = (invariant.find for invariant in INVARIANTS if invariant.name == name)
     with copy.transaction() as connection:
         set_mark(connection, "checks", LOGGED, last_revision(connection))
         logged = [table for table in WORKING if table.name in LOGGED]

@@ -36,9 +36,9 @@ from graphrag_assets.defs.runs import is_unpaid, source_versions, version_of
 from graphrag_assets.defs.shards import shard_requests
 from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.scan import scan, scan_input
+from graphrag_assets.indexing.scan import present_inputs, scan, scan_input
 from graphrag_assets.indexing.staged_batches import staged_batches
-from graphrag_assets.store.batches import inputs_of, recorded_inputs, stored_options
+from graphrag_assets.store.batches import recorded_inputs, stored_options
 
 _PARTITION, _RANGE_START = "dagster/partition", "dagster/asset_partition_range_start"
 UNFINISHED = [
@@ -166,19 +166,18 @@ def observe(names: IndexNames, index: Index, instance: dg.DagsterInstance) -> Ob
     """
     found = scan_input(index)
     indexing, refreshing = _under_way(names, instance, found.digests)
-    inputs = inputs_of(index.working.read("SELECT batch, revision FROM batch_state"))
     observed = Observed(
         scan=found,
         keys=frozenset(instance.get_dynamic_partitions(names.partitions_name)),
         indexing=indexing,
         refreshing=refreshing,
-        inputs=inputs,
+        inputs=present_inputs(index),
         published=recorded_inputs(index.working, "published"),
         now=time.time(),
         staged=staged_batches(index),
         extracts_elsewhere=bool(index.settings.staging),
     )
-    requests = [*(batch_request(found, batch) for batch in wanted(observed)), refresh_request(inputs)]
+    requests = [*(batch_request(found, batch) for batch in wanted(observed)), refresh_request(observed.inputs)]
     failures = {name: failed for name in requests if (failed := _failures(instance, names.request_tag, name)).n}
     return replace(observed, failures=failures)
 

@@ -15,10 +15,10 @@ from graphrag_assets.indexing.report_inputs import (
     state_of_reports,
 )
 from graphrag_assets.indexing.reports import CHECKED
-from graphrag_assets.indexing.scan import scan
+from graphrag_assets.indexing.scan import present_inputs, scan
 from graphrag_assets.pipeline.clustering import disconnected_communities
 from graphrag_assets.pipeline.report_updates import stale_reports
-from graphrag_assets.store.batches import inputs_of, recorded_inputs
+from graphrag_assets.store.batches import recorded_inputs
 from graphrag_assets.store.change_log import Changed, changes_since_mark, has_mark, remove_mark, remove_marks
 from graphrag_assets.store.invariants import INVARIANTS, Check, find_touched, over_all, over_touched
 
@@ -121,8 +121,7 @@ def _out_of_date(index: Index, _: Changed | None) -> pl.DataFrame:
         return pl.DataFrame({"batch": ["?"], "problem": [str(error)]})
     rows = [(batch, "differs from the input folder, or has failed text units") for batch in found.changed]
     rows += [(batch, "was deleted from the input folder") for batch in found.deleted]
-    inputs = inputs_of(index.working.read("SELECT batch, revision FROM batch_state"))
-    if recorded_inputs(index.working, "published") != inputs:
+    if recorded_inputs(index.working, "published") != present_inputs(index):
         rows.append(("", "batches were indexed after the last publication"))
     return pl.DataFrame(rows, schema={"batch": pl.String, "problem": pl.String}, orient="row")
 

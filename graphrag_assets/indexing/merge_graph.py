@@ -63,20 +63,19 @@ WITH named AS (
 )
 SELECT key, (sum(sum(n)) OVER (ORDER BY key) // $at_once)::BIGINT AS place FROM named GROUP BY key ORDER BY key
 """
-_BATCHES = "SELECT batch, revision FROM batch_state"
 
 
 class _Inputs(NamedTuple):
     """What the graph is merged from; `changed` is None if everything is to be merged, with `revision` as its mark.
 
     `own`: the mentions that aliases are proposed from, if they all are; else `updated` aliases, or None if no mention
-    has changed.
+    has changed. `batches`: the hash of their revisions.
     """
 
     own: pl.DataFrame | None
     updated: UpdatedAliases | None
     stored_aliases: pl.DataFrame
-    batches: pl.DataFrame
+    batches: str
     changed: Changed | None
     revision: int
 
@@ -116,7 +115,7 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch:
         changes = sums_of_changes([*earlier, _write(connection, frames, merged)])
         if names is not None:
             replace_rows(connection, schema.RESOLVED_NAMES, names, "family", families)
-        record_inputs(connection, "graph", inputs_of(inputs.batches), run_id)
+        record_inputs(connection, "graph", inputs.batches, run_id)
         record_stage(connection, run_id, "knowledge_graph", None, time.monotonic() - started, changes, "entities", used)
         if not any(sums["failures"] for sums in used.values()):  # a failed summary is tried again
             made_with = _made_with(index, models, aliases)
@@ -137,9 +136,8 @@ def _read(index: Index, models: IndexingModels, from_scratch: bool) -> _Inputs:
         own, updated = connection.sql(_OWN).pl() if all_names else None, None
         if mentioned is not None and mentioned.len() and not all_names:
             updated = _update_aliases(connection, aliases, *(set(mentioned.list.get(place)) for place in (0, 1)))
-        batches = connection.sql(_BATCHES).pl()
         revision = changed.revision if changed else last_revision(connection)
-        return _Inputs(own, updated, aliases, batches, changed, revision)
+        return _Inputs(own, updated, aliases, inputs_of(connection), changed, revision)
 
 
 def _update_aliases(

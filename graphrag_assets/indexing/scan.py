@@ -160,7 +160,8 @@ def _deciding_options_by_batch(index: Index) -> Callable[[str, frozenset[str]], 
 
 def present_inputs(index: Index) -> str:
     """Hash of the revisions of all batches, which are what the graph is made from."""
-    return inputs_of(index.working.read("SELECT batch, revision FROM batch_state"))
+    with index.working.connect() as connection:
+        return inputs_of(connection)
 
 
 def overtaken(index: Index) -> bool:

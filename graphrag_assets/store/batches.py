@@ -254,9 +254,10 @@ def record_options(connection: duckdb.DuckDBPyConnection, batch: str | None, opt
         )
 
 
-def inputs_of(batch_state: pl.DataFrame) -> str:
+def inputs_of(connection: duckdb.DuckDBPyConnection) -> str:
     """Hash of the revisions of all batches: a different one means that derived tables are out of date."""
-    return stable_id("inputs", *batch_state.select("batch", "revision").sort("batch").iter_rows())
+    revisions = connection.execute("SELECT batch, revision FROM batch_state ORDER BY batch").fetchall()
+    return stable_id("inputs", *revisions)
 
 
 def record_inputs(connection: duckdb.DuckDBPyConnection, stage: str, inputs: str, run_id: str) -> None:

@@ -79,7 +79,7 @@ def purge_rows(working: WorkingDatabase, batches: Iterable[str], dry_run: bool =
                 name: one_value(connection, f"SELECT count(*) FROM {name} WHERE {stale}")
                 for name, stale in _STALE_ROWS.items()
             }
-        before = inputs_of(connection.sql("FROM batch_state").pl())
+        before = inputs_of(connection)
         remove_marks(connection)  # registers are written past the change log
         removed = {name: one_value(connection, f"{_verb(name)} WHERE {stale}") for name, stale in _STALE_ROWS.items()}
         connection.execute(f"CREATE OR REPLACE TEMP TABLE live_examples AS {_EXAMPLES}")
@@ -88,7 +88,7 @@ def purge_rows(working: WorkingDatabase, batches: Iterable[str], dry_run: bool =
         # The graph and the publication are still up to date: only batches without rows have left the list.
         connection.execute(
             "UPDATE refresh_state SET inputs = $after WHERE inputs = $before",
-            {"before": before, "after": inputs_of(connection.sql("FROM batch_state").pl())},
+            {"before": before, "after": inputs_of(connection)},
         )
     return removed
 

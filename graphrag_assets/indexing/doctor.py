@@ -2,15 +2,13 @@
 
 import time
 from collections.abc import Iterator
-from itertools import starmap
 from typing import NamedTuple
 
-from graphrag_assets.conversion.process import ConversionProcess
 from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.index_batch import chunk_options, conversion_limits, load_options
+from graphrag_assets.indexing.index_batch import read_batch
 from graphrag_assets.indexing_models import IndexingModels
-from graphrag_assets.pipeline.batch import in_documents, read_corpus
+from graphrag_assets.pipeline.batch import units_to_extract
 from graphrag_assets.records import TextUnit
 from graphrag_assets.settings import Settings
 
@@ -115,13 +113,8 @@ def sample_units(index: Index, n: int) -> list[TextUnit]:
     folder, units = index.input_folder, list[TextUnit]()
     for batch in folder.batches():
         settings = index.with_run_options(batch).settings
-        with ConversionProcess(conversion_limits(settings)) as convert:
-            files = folder.files(batch)
-            documents, text_units, _ = read_corpus(
-                batch, files, load_options(settings), chunk_options(settings), convert
-            )
-        read = in_documents(text_units, documents, settings.metadata_column_list).select(TextUnit._fields)
-        units += starmap(TextUnit, read.iter_rows())
+        documents, text_units, _ = read_batch(settings, batch, folder.files(batch))
+        units += units_to_extract(text_units, documents, settings.metadata_column_list)
         if len(units) >= n:
             break
     return [units[place * len(units) // n] for place in range(n)] if len(units) > n else units

@@ -265,19 +265,8 @@ def extract_batch(
     restart_peak()
     started = time.monotonic()
     settings = index.settings
-    files = list(index.input_folder.files(batch))
-    with_contexts, columns = settings.text_unit_context != "none", settings.metadata_column_list
-    with ConversionProcess(conversion_limits(settings)) as convert:
-        documents, text_units, errors = read_corpus(
-            batch,
-            files,
-            load_options(settings),
-            chunk_options(settings),
-            convert,
-            with_contexts,
-            columns,
-            known.corpus,
-        )
+    files, columns = list(index.input_folder.files(batch)), settings.metadata_column_list
+    documents, text_units, errors = read_batch(settings, batch, files, known.corpus)
     if settings.text_unit_context == "model":
         text_units, failures = unit_contexts.write_contexts(
             documents, text_units, known.contexts, models.write_contexts, models.context_writer, known.without_context
@@ -298,6 +287,15 @@ def extract_batch(
         frames = {"documents": documents, "text_units": text_units}
     digest = batch_digest(index, batch, files)
     return ExtractedBatch(frames, errors, digest, time.monotonic() - started, usage_sums(models.usage))
+
+
+def read_batch(
+    settings: Settings, batch: str, files: Iterable[SourceFile], known: KnownCorpus | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """The documents of a batch, its text units and its errors, see `read_corpus`."""
+    load, chunk, with_contexts = load_options(settings), chunk_options(settings), settings.text_unit_context != "none"
+    with ConversionProcess(conversion_limits(settings)) as convert:
+        return read_corpus(batch, files, load, chunk, convert, with_contexts, settings.metadata_column_list, known)
 
 
 def _known(index: Index, batch: str, models: IndexingModels, rerun: Rerun) -> Known:

@@ -4,7 +4,6 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -15,7 +14,7 @@ from graphrag_assets.indexing.index import STAGED_PROFILE, Index, exclusive
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.staged_batches import staging_of
 from graphrag_assets.languages import NAMES
-from graphrag_assets.pipeline.batch import in_documents
+from graphrag_assets.pipeline.batch import units_to_extract
 from graphrag_assets.pipeline.prompt_examples import Measures, examples_from, passages
 from graphrag_assets.pipeline.prompt_sample import Sample, varied_sample
 from graphrag_assets.pipeline.prompt_types import found_types, given_types, listed_type
@@ -175,8 +174,8 @@ def _sampled(index: Index, options: TuningOptions) -> tuple[Sample, dict[str, Te
     ids = [*sample.ids, *sample.held_out]
     rows = index.working.read(_UNITS, {"ids": ids})
     documents = index.working.read(_DOCUMENTS, {"ids": rows["document_id"].to_list()})
-    read = in_documents(rows, documents, index.settings.metadata_column_list).select(TextUnit._fields)
-    return sample, {unit.id: unit for unit in starmap(TextUnit, read.iter_rows())}
+    units = units_to_extract(rows, documents, index.settings.metadata_column_list)
+    return sample, {unit.id: unit for unit in units}
 
 
 def _language(index: Index, given: str) -> str:

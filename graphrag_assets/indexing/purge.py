@@ -3,7 +3,6 @@
 import contextlib
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from itertools import starmap
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,13 +17,13 @@ from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.models import existing_ledger, ledger_entries
 from graphrag_assets.indexing.publish import share_publications
 from graphrag_assets.indexing.reports import update_reports
-from graphrag_assets.indexing.scan import Scan, scan
+from graphrag_assets.indexing.scan import Scan, present_inputs, scan
 from graphrag_assets.indexing.staged_batches import staging_of
-from graphrag_assets.pipeline.batch import described, in_documents
+from graphrag_assets.pipeline.batch import described, units_to_extract
 from graphrag_assets.pipeline.unit_contexts import heading_contexts, outlines_of, placed_units
-from graphrag_assets.records import PlacedUnit, TextUnit
+from graphrag_assets.records import PlacedUnit
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.batches import inputs_of, recorded_inputs
+from graphrag_assets.store.batches import recorded_inputs
 from graphrag_assets.store.compaction import KEPT_RUNS, compact
 from graphrag_assets.store.drafts import draft_folder, leftovers, remove_leftovers
 from graphrag_assets.store.index_purge import live_rows, purge_rows, stale_publications
@@ -162,8 +161,7 @@ def needed_answers(index: Index) -> set[str]:
             if own.settings.text_unit_context == "model":
                 for _ in models.write_contexts(_placed_units(documents.filter(batch=batch), of_batch, columns)):
                     pass
-            read = in_documents(of_batch, documents, columns).select(TextUnit._fields)
-            for _ in models.extract(starmap(TextUnit, read.iter_rows())):
+            for _ in models.extract(units_to_extract(of_batch, documents, columns)):
                 pass  # the mentions are in the database; looking their answers up is the point
         own = copy.with_run_options(None)
         models = ledger_only_models(own.settings, keys, own.profile)
@@ -209,8 +207,7 @@ def _exclusive(index: Index) -> Iterator[None]:
 
 def _check_up_to_date(index: Index, found: Scan) -> None:
     differing = [*found.revised, *found.deleted]
-    inputs = inputs_of(index.working.read("SELECT batch, revision FROM batch_state"))
-    stale = {recorded_inputs(index.working, stage) for stage in ("graph", "published")} != {inputs}
+    stale = {recorded_inputs(index.working, stage) for stage in ("graph", "published")} != {present_inputs(index)}
     if differing or stale:
         names = ", ".join(differing[:5]) + (" …" if len(differing) > 5 else "")
         why = f"Batches differ from the input folder: {names}." if differing else "The publication is out of date."

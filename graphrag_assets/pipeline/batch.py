@@ -1,6 +1,7 @@
 """One batch from its files to its facts: documents, text units, mentions and claims."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import starmap
 from typing import NamedTuple
 
 import polars as pl
@@ -21,7 +22,7 @@ from graphrag_assets.pipeline.loading import (
 from graphrag_assets.pipeline.metadata_texts import metadata_texts
 from graphrag_assets.pipeline.polars_schema import polars_schema
 from graphrag_assets.pipeline.unit_contexts import heading_contexts, outlines_of, unit_headings
-from graphrag_assets.records import GLEAN
+from graphrag_assets.records import GLEAN, TextUnit
 from graphrag_assets.store import schema
 
 _OF_EMBEDDED = ("title", "language", "document_date")
@@ -133,6 +134,14 @@ def in_documents(text_units: pl.DataFrame, documents: pl.DataFrame, metadata_col
         *dict.fromkeys(_OF_EMBEDDED + _OF_MODEL), document_id="id"
     )
     return text_units.join(context, on="document_id", maintain_order="left")
+
+
+def units_to_extract(
+    text_units: pl.DataFrame, documents: pl.DataFrame, metadata_columns: Sequence[str]
+) -> Iterator[TextUnit]:
+    """The text units as an extraction takes them."""
+    rows = in_documents(text_units, documents, metadata_columns).select(TextUnit._fields)
+    return starmap(TextUnit, rows.iter_rows())
 
 
 def _metadata(documents: pl.DataFrame, columns: Sequence[str]) -> pl.Series:

@@ -20,8 +20,8 @@ from graphrag_assets.pipeline.alias_decisions import USER_RULE
 from graphrag_assets.pipeline.report_updates import ReportInputs
 from graphrag_assets.store import schema
 from graphrag_assets.store.change_log import Changed, changes_since_mark, last_revision
-from graphrag_assets.store.claims import claims_of_entities
 from graphrag_assets.store.connections import execute_with, one_value
+from graphrag_assets.store.resolved_claims import claims_of_entities
 
 CODE_VERSION = f"4/{REPORTER}"
 """Differs when the same inputs give other reports."""

@@ -23,11 +23,11 @@ from filelock import FileLock, Timeout
 from graphrag_assets import __version__
 from graphrag_assets.errors import StoreError, full_disk
 from graphrag_assets.store.change_log import log_changes
-from graphrag_assets.store.claims import RESOLVED_CLAIMS
 from graphrag_assets.store.connections import DEFAULT_LIMITS, NO_EXTENSIONS, Limits, execute_with, memory_errors
 from graphrag_assets.store.drafts import copy_file, draft_folder, move_into_place, refuse_folder
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file
+from graphrag_assets.store.resolved_claims import RESOLVED_CLAIMS
 from graphrag_assets.store.schema import WORKING, Table, identifier, literal
 
 log = logging.getLogger(__name__)

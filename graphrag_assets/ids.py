@@ -17,10 +17,10 @@ def stable_id(*parts: object) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def with_id(frame: pl.DataFrame, *columns: str, name: str = "id") -> pl.DataFrame:
-    """`frame` with column `name`, the `stable_id` of `columns` in each row."""
+def with_id(frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
+    """`frame` with the column id, the `stable_id` of `columns` in each row."""
     ids = [stable_id(*row) for row in frame.select(columns).iter_rows()]
-    return frame.with_columns(pl.Series(name, ids, dtype=pl.String))
+    return frame.with_columns(pl.Series("id", ids, dtype=pl.String))
 
 
 def number_of(text: str) -> int:

@@ -18,10 +18,6 @@ _WITH_STEMMER = (
     "ar", "ca", "da", "de", "el", "en", "es", "et", "eu", "fi", "fr", "ga", "hi", "hu", "hy", "id", "it", "lt", "ne",
     "nl", "no", "pl", "pt", "ro", "ru", "sr", "sv", "ta", "tr",
 )  # fmt: skip
-_WITHOUT_STEMMER = ("bg", "cs", "fa", "he", "ja", "ko", "sk", "th", "uk", "vi", "zh")
-LANGUAGES = tuple(sorted((*_WITH_STEMMER, *_WITHOUT_STEMMER)))
-"""The languages that are identified. With all 140 of the model, short English passages are taken for dialects."""
-
 NAMES = {
     "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek",
     "en": "English", "es": "Spanish", "et": "Estonian", "eu": "Basque", "fa": "Persian", "fi": "Finnish",
@@ -32,6 +28,8 @@ NAMES = {
     "vi": "Vietnamese", "zh": "Chinese",
 }  # fmt: skip
 """Their names in English."""
+LANGUAGES = tuple(NAMES)
+"""The languages that are identified. With all 140 of the model, short English passages are taken for dialects."""
 
 _CHARACTERS = 1_000
 _CONFIDENCE = 0.5

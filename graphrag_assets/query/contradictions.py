@@ -67,8 +67,6 @@ def contradictions_of(
         read: the numbers of the rows in the context by table. A claim is read with its text unit, too.
         scope: claims of text units outside it are left out.
     """
-    if "contradicting_pairs" not in reader.macros:  # an older version published the file
-        return []
     claims = reader.numbers(
         """
         SELECT human_readable_id FROM covariates

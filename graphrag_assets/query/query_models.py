@@ -39,9 +39,7 @@ def answerer(reader: Reader, chat_model: str | None = None) -> Answerer:
 
 
 def published_profile(reader: Reader, settings: Settings) -> PromptProfile | None:
-    """The prompt profile of a publication that is in force; None: the built-in prompts, or an older publication."""
-    if not reader.query("SELECT 1 FROM duckdb_tables() WHERE table_name = 'prompt_profile'").height:
-        return None
+    """The prompt profile of a publication that is in force; None: the built-in prompts."""
     return profile_in_force(reader.query, settings.prompt_profile, "operations.prompt_profile")
 
 

@@ -17,7 +17,7 @@ import polars as pl
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.connections import NO_EXTENSIONS
 from graphrag_assets.store.interrupts import interruptible
-from graphrag_assets.store.publication_files import POINTER, STABLE_NAME, kept_publications, publication_file
+from graphrag_assets.store.publication_files import STABLE_NAME, current_number, kept_publications, publication_file
 from graphrag_assets.store.records_file import RECORDS_FILE
 from graphrag_assets.store.schema import literal
 
@@ -349,9 +349,8 @@ class CurrentPublication:
         if self.path.is_file():
             return self.path.resolve()
         stable = self.path / STABLE_NAME
-        with contextlib.suppress(OSError, ValueError):
-            if named := (self.path / POINTER).read_text(encoding="utf-8").strip():
-                return (self.path / named).resolve()
+        if (number := current_number(self.path)) is not None:
+            return publication_file(self.path, number).resolve()
         if stable.is_file():
             return stable.resolve()
         if kept := kept_publications(self.path):  # pointer and link are lost

@@ -17,7 +17,14 @@ from graphrag_assets.pipeline.alias_updates import UpdatedAliases, update_aliase
 from graphrag_assets.pipeline.merging import PAIR_SEPARATOR, Graph, merge
 from graphrag_assets.pipeline.pruning import PruningOptions
 from graphrag_assets.pipeline.resolution import propose_aliases, resolve_names
-from graphrag_assets.pipeline.touched import Stored, part_of, replacement, replacement_in_range, touched_keys
+from graphrag_assets.pipeline.touched import (
+    Replacement,
+    Stored,
+    part_of,
+    replacement,
+    replacement_in_range,
+    touched_keys,
+)
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import inputs_of, record_inputs, record_stage
 from graphrag_assets.store.change_log import Changed, changes_since_mark, last_revision, remove_mark, set_mark
@@ -78,14 +85,6 @@ class _Inputs(NamedTuple):
     batches: str
     changed: Changed | None
     revision: int
-
-
-class _Merged(NamedTuple):
-    """The graph, or the part of it that replaces the rows of some ids (None: all rows)."""
-
-    graph: Graph
-    entity_ids: pl.Series | None = None
-    relationship_ids: pl.Series | None = None
 
 
 @exclusive("knowledge_graph")
@@ -210,20 +209,20 @@ def _write_range(index: Index, models: IndexingModels, aliases: pl.DataFrame, na
 
 def _merge(
     index: Index, models: IndexingModels, aliases: pl.DataFrame, inputs: _Inputs, names: _Range | None
-) -> _Merged:
+) -> Replacement:
     if names is not None:
         return _merge_keys(index, models, aliases, names.keys, names)
     if inputs.changed is None:
         mentions, pairs = index.working.read_tables(*_MENTIONS)
         minimum = index.settings.min_concept_mentions
-        return _Merged(merge(mentions, pairs, aliases, minimum, models.summarize, _pruning(index)))
+        return Replacement(merge(mentions, pairs, aliases, minimum, models.summarize, _pruning(index)))
     changed = pl.concat([inputs.changed.concerns(table)["key"] for table in _MENTIONS]).drop_nulls().to_list()
     return _merge_keys(index, models, aliases, touched_keys(changed, inputs.stored_aliases, aliases))
 
 
 def _merge_keys(
     index: Index, models: IndexingModels, aliases: pl.DataFrame, keys: set[str], within: _Range | None = None
-) -> _Merged:
+) -> Replacement:
     """The rows of the names `keys`; in a range, without relationships to names of later ranges."""
     with index.working.connect() as connection:
         part = part_of(
@@ -249,14 +248,8 @@ def _merge_keys(
             lambda given: _rows(connection, "SELECT id, source_id, target_id FROM relationships", given, *_ENDS),
         )
         if within is None:
-            replaced = replacement(part, graph, stored)
-        else:
-            replaced = replacement_in_range(part, graph, within.end, stored)
-    return _Merged(
-        Graph(replaced.entities.sort("id"), replaced.relationships.sort("id")),
-        replaced.entity_ids,
-        replaced.relationship_ids,
-    )
+            return replacement(part, graph, stored)
+        return replacement_in_range(part, graph, within.end, stored)
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, query: str, given: Collection[str], *columns: str) -> pl.DataFrame:
@@ -287,7 +280,7 @@ def _numbered(connection: duckdb.DuckDBPyConnection, graph: Graph) -> dict[schem
 
 
 def _write(
-    connection: duckdb.DuckDBPyConnection, frames: Mapping[schema.Table, pl.DataFrame], merged: _Merged
+    connection: duckdb.DuckDBPyConnection, frames: Mapping[schema.Table, pl.DataFrame], merged: Replacement
 ) -> dict[str, Changes]:
     ids = {schema.ENTITIES: merged.entity_ids, schema.RELATIONSHIPS: merged.relationship_ids}
     return {table.name: replace_rows(connection, table, frame, "id", ids.get(table)) for table, frame in frames.items()}

@@ -99,12 +99,11 @@ def _names(rows: pl.DataFrame, aliases: pl.DataFrame, columns: list[str]) -> set
 
 
 class Replacement(NamedTuple):
-    """Rows of entities and relationships without numbers, and the ids of the rows that they replace."""
+    """The graph, or the part of it that replaces the rows of some ids (None: all rows)."""
 
-    entities: pl.DataFrame
-    relationships: pl.DataFrame
-    entity_ids: pl.Series
-    relationship_ids: pl.Series
+    graph: Graph
+    entity_ids: pl.Series | None = None
+    relationship_ids: pl.Series | None = None
 
 
 class Stored(NamedTuple):
@@ -144,9 +143,10 @@ def replacement(part: Part, merged: Graph, stored: Stored) -> Replacement:
         beyond = beyond.join(moved.select(pl.col("id").alias(end), by="difference"), on=end, how="left")
         beyond = beyond.with_columns(pl.col("combined_degree") + pl.col("by").fill_null(0)).drop("by")
     changed_neighbors = _moved(stored.entities(moved["id"]), moved)
+    entities = pl.concat([entities, changed_neighbors.select(entities.columns)])
+    relationships = pl.concat([now, beyond.select(now.columns)])
     return Replacement(
-        pl.concat([entities, changed_neighbors.select(entities.columns)]),
-        pl.concat([now, beyond.select(now.columns)]),
+        Graph(entities.sort("id"), relationships.sort("id")),
         pl.concat([ids, moved["id"]]),
         pl.concat([now["id"], before["id"], beyond["id"]]).unique(),
     )
@@ -177,7 +177,8 @@ def replacement_in_range(part: Part, merged: Graph, end: str | None, stored: Sto
     others = others.filter(~others.is_in(ids.implode()))
     degree = pl.concat([entities.select("id", "degree"), stored.degrees(others)])
     now = _with_combined_degree(now, degree)
-    return Replacement(entities, now, ids, pl.concat([now["id"], before["id"]]).unique())
+    graph = Graph(entities.sort("id"), now.sort("id"))
+    return Replacement(graph, ids, pl.concat([now["id"], before["id"]]).unique())
 
 
 def _with_combined_degree(relationships: pl.DataFrame, degree: pl.DataFrame) -> pl.DataFrame:

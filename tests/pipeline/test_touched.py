@@ -78,11 +78,13 @@ def test_merging_what_changed_is_merging_everything(
         ),
     )
     made = Graph(
-        pl.concat([stored.entities.filter(~pl.col("id").is_in(rows.entity_ids.implode())), rows.entities]).sort("id"),
+        pl.concat([stored.entities.filter(~pl.col("id").is_in(rows.entity_ids.implode())), rows.graph.entities]).sort(
+            "id"
+        ),
         pl.concat(
             [
                 stored.relationships.filter(~pl.col("id").is_in(rows.relationship_ids.implode())),
-                rows.relationships,
+                rows.graph.relationships,
             ]
         ).sort("id"),
     )

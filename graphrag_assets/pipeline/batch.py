@@ -20,10 +20,10 @@ from graphrag_assets.pipeline.loading import (
     load_documents,
 )
 from graphrag_assets.pipeline.metadata_texts import metadata_texts
-from graphrag_assets.pipeline.polars_schema import polars_schema
 from graphrag_assets.pipeline.unit_contexts import heading_contexts, outlines_of, unit_headings
 from graphrag_assets.records import GLEAN, TextUnit
 from graphrag_assets.store import schema
+from graphrag_assets.store.polars_schema import polars_schema
 
 _OF_EMBEDDED = ("title", "language", "document_date")
 """The properties of a document that the embedded default uses."""

@@ -19,8 +19,8 @@ import polars as pl
 
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.pipeline.polars_schema import polars_schema
 from graphrag_assets.store import schema
+from graphrag_assets.store.polars_schema import polars_schema
 from graphrag_assets.text import encode, sentences, tokenizer
 
 METHODS = ("anchored", "tokens", "sentences")

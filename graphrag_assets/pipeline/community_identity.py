@@ -10,8 +10,8 @@ from typing import NamedTuple
 import polars as pl
 
 from graphrag_assets.ids import stable_id
-from graphrag_assets.pipeline.polars_schema import polars_schema
 from graphrag_assets.store import schema
+from graphrag_assets.store.polars_schema import polars_schema
 
 HISTORY_SCHEMA = polars_schema(schema.COMMUNITY_HISTORY, "revision")
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import polars as pl
 
 from graphrag_assets.ids import with_id
-from graphrag_assets.pipeline.polars_schema import polars_schema
 from graphrag_assets.records import (
     GLEAN,
     NO_LOSSES,
@@ -22,6 +21,7 @@ from graphrag_assets.records import (
     UnitExtraction,
 )
 from graphrag_assets.store import schema
+from graphrag_assets.store.polars_schema import polars_schema
 from graphrag_assets.text import title_key
 
 _key = functools.lru_cache(maxsize=1 << 16)(title_key)  # names repeat often

@@ -52,8 +52,8 @@ from graphrag_assets.pipeline.clustering import (
     smaller_parts,
     split_from_scratch,
 )
-from graphrag_assets.pipeline.polars_schema import polars_schema
 from graphrag_assets.store import schema
+from graphrag_assets.store.polars_schema import polars_schema
 
 Flags = NDArray[np.bool_]
 

@@ -24,8 +24,8 @@ from graphrag_assets.pipeline.formats import (
     supported_formats,
     too_long,
 )
-from graphrag_assets.pipeline.polars_schema import polars_schema
 from graphrag_assets.store import schema
+from graphrag_assets.store.polars_schema import polars_schema
 from graphrag_assets.text import encode
 
 __all__ = ["DOCUMENTS", "INDEX_ERRORS", "LoadOptions", "Loaded", "SourceFile", "given_titles", "load_documents"]

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from graphrag_assets.pipeline.document_aliases import NEVER_SURNAMES, TITLED, document_aliases
-from graphrag_assets.pipeline.polars_schema import polars_schema
 from graphrag_assets.store import schema
+from graphrag_assets.store.polars_schema import polars_schema
 from graphrag_assets.text import without_qualifier
 
 ALIAS_SCHEMA = polars_schema(schema.ENTITY_ALIASES)

@@ -17,6 +17,7 @@ import polars as pl
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.connections import NO_EXTENSIONS
 from graphrag_assets.store.interrupts import interruptible
+from graphrag_assets.store.polars_schema import POLARS_TYPES
 from graphrag_assets.store.publication_files import STABLE_NAME, current_number, kept_publications, publication_file
 from graphrag_assets.store.records_file import RECORDS_FILE
 from graphrag_assets.store.schema import literal
@@ -49,17 +50,6 @@ _CONFIG: dict[str, Any] = {
 }
 
 _KEPT_BYTES = 128 * 2**20  # of a kind: 65,000 vectors of 512 numbers, 21,000 of 1,536
-
-_TYPES = {
-    "BOOLEAN": pl.Boolean,
-    "DATE": pl.Date,
-    "INTEGER": pl.Int32,
-    "BIGINT": pl.Int64,
-    "UBIGINT": pl.UInt64,
-    "FLOAT": pl.Float32,
-    "DOUBLE": pl.Float64,
-    "VARCHAR": pl.String,
-}
 
 
 @dataclass(frozen=True)
@@ -115,11 +105,11 @@ class Reader:
     def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
         """As `query`, for small results: a third faster, because it is planned once, not twice.
 
-        Types of nested columns are inferred from their values.
+        Types that `POLARS_TYPES` lacks, such as most nested ones, are inferred from the values.
         """
 
         def fetch(found: duckdb.DuckDBPyConnection) -> pl.DataFrame:
-            schema = {name: _TYPES.get(str(kind)) for name, kind, *_ in found.description or ()}
+            schema = {name: POLARS_TYPES.get(str(kind)) for name, kind, *_ in found.description or ()}
             return pl.DataFrame(found.fetchall(), schema, orient="row", infer_schema_length=None)
 
         return self._fetch(query, parameters, fetch)

@@ -1,13 +1,16 @@
-"""The tables of `store/schema` as polars schemas."""
+"""DuckDB's types as those of polars, and the tables of `schema` as polars schemas."""
 
 import polars as pl
 
 from graphrag_assets.store.schema import Table
 
-_TYPES: dict[str, pl.DataType | type[pl.DataType]] = {
+POLARS_TYPES: dict[str, pl.DataType | type[pl.DataType]] = {
     "VARCHAR": pl.String,
     "JSON": pl.String,
+    "INTEGER": pl.Int32,
     "BIGINT": pl.Int64,
+    "UBIGINT": pl.UInt64,
+    "FLOAT": pl.Float32,
     "DOUBLE": pl.Float64,
     "BOOLEAN": pl.Boolean,
     "DATE": pl.Date,
@@ -21,4 +24,6 @@ _TYPES: dict[str, pl.DataType | type[pl.DataType]] = {
 
 def polars_schema(table: Table, *left_out: str) -> pl.Schema:
     """The columns of a table, but for those that are left out, with their polars types."""
-    return pl.Schema({column.name: _TYPES[column.type] for column in table.columns if column.name not in left_out})
+    return pl.Schema(
+        {column.name: POLARS_TYPES[column.type] for column in table.columns if column.name not in left_out}
+    )

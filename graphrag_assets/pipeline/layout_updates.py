@@ -63,8 +63,11 @@ def place_new(
     if not np.isfinite(points[:, 0]).any():
         return None
     labels, keys = community_labels(nodes, members)
-    scale = _scale(points, labels)
-    points[_is_elsewhere(points, labels, scale)] = np.nan
+    centers, sizes = _centers(points, labels)
+    distance = np.nan_to_num(np.hypot(*(points - centers[labels]).T))
+    scale = _scale(distance, labels, sizes)
+    # What is further from its community's center than the community's disc is wide belongs elsewhere.
+    points[distance > 2 * scale * np.sqrt(sizes[labels])] = np.nan
     missing = np.flatnonzero(np.isnan(points[:, 0]))
     n_placed = n_placed_before + len(missing)
     if len(missing) > _MOST_PLACED or n_placed > PLACED_SHARE * nodes.height:
@@ -86,23 +89,14 @@ def _centers(points: Floats, labels: Ints) -> tuple[Floats, Ints]:
     return centers, sizes
 
 
-def _scale(points: Floats, labels: Ints) -> float:
-    """The radius of the disc of a single entity, by the discs of the communities on the map."""
-    centers, sizes = _centers(points, labels)
-    distance = np.nan_to_num(np.hypot(*(points - centers[labels]).T))
+def _scale(distance: Floats, labels: Ints, sizes: Ints) -> float:
+    """The radius of the disc of a single entity, by the distances from the centers of the communities on the map."""
     reach = np.zeros(len(sizes))
     np.maximum.at(reach, labels, distance)
     several = reach > 0
     if not several.any():
-        return float(1 / np.sqrt(len(points) + 1))
+        return float(1 / np.sqrt(len(labels) + 1))
     return float(np.median(reach[several] / (DISC_FILL * np.sqrt(sizes[several]))))
-
-
-def _is_elsewhere(points: Floats, labels: Ints, scale: float) -> np.ndarray:
-    """Whether a point is further from its community's center than the community's disc is wide."""
-    centers, sizes = _centers(points, labels)
-    distance = np.nan_to_num(np.hypot(*(points - centers[labels]).T))
-    return distance > 2 * scale * np.sqrt(sizes[labels])
 
 
 def _place(

@@ -1,7 +1,7 @@
 """Types and protocol of answering, which the embedded default and chat models share."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Protocol
 
 from graphrag_assets.plans import Plan, StepKind
@@ -68,13 +68,7 @@ class Usage:
     seconds: float = 0.0
 
     def __add__(self, other: "Usage") -> "Usage":
-        return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cost + other.cost,
-            self.seconds + other.seconds,
-        )
+        return Usage(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(Usage)})
 
 
 @dataclass(frozen=True, slots=True)

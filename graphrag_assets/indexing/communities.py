@@ -18,7 +18,7 @@ from graphrag_assets.pipeline.community_tables import finish_communities, finish
 from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, FreshRun, Reclustered, recluster
 from graphrag_assets.pipeline.layout_updates import update_layout
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import record_inputs, record_options, record_stage, recorded, recorded_inputs
+from graphrag_assets.store.batches import record_inputs, record_options, record_stage, recorded
 from graphrag_assets.store.change_log import changes_since_mark, last_revision, set_mark
 from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.store.working import Changes, assign_numbers, numbered, replace_rows
@@ -93,13 +93,13 @@ def _cluster_part(index: Index, options: ClusterOptions, made_with: str) -> Clus
 def _cluster_all(index: Index, options: ClusterOptions, from_scratch: bool) -> Clustered:
     with index.working.connect() as connection:
         revision = last_revision(connection)
+        last_fresh, n_placed, resolution = (
+            recorded(connection, stage) for stage in (_FRESH_RUN, "layout", "resolution")
+        )
     entities, relationships, previous, previous_members, clustered_edges, positions, dated_units, imported = (
         index.working.read_all(*_READ)
     )
     is_imported = imported.item(0, "n") > 0
-    last_fresh, n_placed, resolution = (
-        recorded_inputs(index.working, stage) for stage in (_FRESH_RUN, "layout", "resolution")
-    )
     clustering = recluster(
         entities["id"],
         relationships,

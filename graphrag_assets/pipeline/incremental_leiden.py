@@ -142,10 +142,7 @@ def recluster(
 
     compared = None
     if not fresh and previous_members.height and previous_edges.height:
-        known = pl.concat([ids, _gone(ids, previous_members, previous_edges)])
-        change = _compare(known, edges, weights, previous_edges)
-        before = _levels(known, previous_members)
-        free = _free_at_first(before[0], len(ids), edges, change)
+        change, before, free = _since_last(ids, edges, weights, previous_members, previous_edges)
         labels, n_free = _settle(before[0][: len(ids)], free, edges, change.settled, options)
         levels, parents = _divided(ids, labels, before, edges, change, options, keep_divisions)
         reached = modularity(levels[0], edges, weights, options.resolution)
@@ -206,9 +203,7 @@ def recluster_part(
     """
     ids = entity_ids.unique().sort().rename("entity_id")
     edges, weights = edge_arrays(ids, relationships)
-    known = pl.concat([ids, _gone(ids, previous_members, previous_edges)])
-    change = _compare(known, edges, weights, previous_edges)
-    before = _levels(known, previous_members) or [np.full(len(known), -1)]
+    change, before, free = _since_last(ids, edges, weights, previous_members, previous_edges)
     size, near = len(ids), outside.edges["community"].unique().sort()
     places = pl.DataFrame({"entity_id": ids, "a": np.arange(size)})
     places_of_near = pl.DataFrame({"community": near, "b": size + np.arange(len(near))})
@@ -224,7 +219,7 @@ def recluster_part(
     if size:
         start = before[0][:size]
         start = np.append(start, start.max() + 1 + np.arange(len(elsewhere)))
-        free = np.append(_free_at_first(before[0], size, edges, change), np.zeros(len(elsewhere), np.bool_))
+        free = np.append(free, np.zeros(len(elsewhere), np.bool_))
         try:
             labels, n_free = _settle(start, free, all_edges, all_weights, options, elsewhere)
         except BeyondPartError as beyond:
@@ -255,11 +250,18 @@ class _Change(NamedTuple):
         return int(self.is_changed.sum()) + len(self.deleted)
 
 
-def _gone(ids: pl.Series, previous_members: pl.DataFrame, previous_edges: pl.DataFrame) -> pl.Series:
-    """The deleted entities, sorted."""
+def _since_last(
+    ids: pl.Series, edges: Ints, weights: Floats, previous_members: pl.DataFrame, previous_edges: pl.DataFrame
+) -> tuple[_Change, list[Ints], Flags]:
+    """What has changed, the `_levels` before, and which nodes may move at level 0: new ones, and the frontier."""
     then = [previous_members["entity_id"], previous_edges["source_id"], previous_edges["target_id"]]
     names = pl.concat([column.rename("entity_id") for column in then]).unique()
-    return names.filter(~names.is_in(ids.implode())).sort()
+    known = pl.concat([ids, names.filter(~names.is_in(ids.implode())).sort()])  # the deleted ones come last
+    change = _compare(known, edges, weights, previous_edges)
+    before = _levels(known, previous_members) or [np.full(len(known), -1)]
+    everywhere = np.zeros(len(known), np.int64)
+    frontier = _frontier(everywhere[: len(ids)], everywhere, edges, change)
+    return change, before, (before[0][: len(ids)] < 0) | frontier
 
 
 def _compare(known: pl.Series, edges: Ints, weights: Floats, previous_edges: pl.DataFrame) -> _Change:
@@ -286,12 +288,6 @@ def _levels(known: pl.Series, previous_members: pl.DataFrame) -> list[Ints]:
         found = entities.join(then, on="entity_id", how="left", maintain_order="left")["cluster"]
         numbers.append(np.where(found.is_null(), -1, by_first(found.rank("dense").fill_null(0).to_numpy())))
     return numbers
-
-
-def _free_at_first(previous: Ints, size: int, edges: Ints, change: _Change) -> Flags:
-    """The nodes that are free to move at level 0: new ones, and the frontier. `previous` is level 0."""
-    everywhere = np.zeros(len(previous), np.int64)
-    return (previous[:size] < 0) | _frontier(everywhere[:size], everywhere, edges, change)
 
 
 def _divided(

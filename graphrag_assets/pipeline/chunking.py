@@ -35,16 +35,11 @@ _SAMPLE = 16
 
 @dataclass(frozen=True)
 class ChunkOptions:
-    """How documents are cut. `size` is a maximum in tokens; `overlap` is of the method `tokens` only.
-
-    `anchor_window`: two anchors are more tokens apart than this, twice as many in the mean; unset, a sixth of
-    `size`, at which almost no stretch between two anchors is longer than `size`.
-    """
+    """How documents are cut. `size` is a maximum in tokens; `overlap` is of the method `tokens` only."""
 
     method: str = "anchored"
     size: int = 1200
     overlap: int = 100
-    anchor_window: int | None = None
     encoding: str = "o200k_base"
 
     def __post_init__(self) -> None:
@@ -54,12 +49,14 @@ class ChunkOptions:
             raise SettingsError(f"A chunk size of {self.size} tokens is too small: use 16 or more.")
         if self.method == "tokens" and not 0 <= self.overlap < self.size:
             raise SettingsError(f"A chunk overlap of {self.overlap} must be at least 0 and below {self.size}.")
-        if self.anchor_window is not None and not 1 <= self.anchor_window <= self.size // 2:
-            raise SettingsError(f"An anchor window of {self.anchor_window} must be 1 to {self.size // 2} tokens.")
 
     @property
     def window(self) -> int:
-        return self.anchor_window or self.size // 6
+        """Two anchors are more tokens apart than this, twice as many in the mean.
+
+        At a sixth of `size`, almost no stretch between two anchors is longer than `size`.
+        """
+        return self.size // 6
 
 
 def chunk_documents(documents: pl.DataFrame, options: ChunkOptions) -> pl.DataFrame:

@@ -119,7 +119,6 @@ def test_sentences_without_a_letter_or_digit_are_not_counted() -> None:
         {"size": 4},
         {"method": "tokens", "overlap": 1200},
         {"method": "tokens", "overlap": -1},
-        {"anchor_window": 601},
     ],
 )
 def test_options_that_cannot_work_are_refused(wrong: dict[str, object]) -> None:
@@ -229,7 +228,7 @@ def test_a_short_document_is_one_unit() -> None:
 
 
 def test_units_are_longer_than_the_window_but_at_the_ends() -> None:
-    units = chunk("".join(story(5, 500)), size=1200, anchor_window=150)
+    units = chunk("".join(story(5, 500)), size=900)
     assert units["n_tokens"][1:-1].min() > 140  # type: ignore[operator]
     assert min(units["n_tokens"]) >= 70
 

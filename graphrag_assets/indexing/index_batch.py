@@ -39,7 +39,6 @@ from graphrag_assets.pipeline.loading import LoadOptions
 from graphrag_assets.records import LOSS_STAGES
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import (
-    FACTS,
     UsageByTask,
     known_contexts,
     known_corpus,
@@ -302,9 +301,8 @@ def _known(index: Index, batch: str, models: IndexingModels, rerun: Rerun) -> Kn
     """What is known of a batch, but for what `rerun` does again."""
     stored = known_facts(index.working, batch, models.extractor)
     if rerun in (Rerun.EXTRACTION, Rerun.EVERYTHING):
-        stored = {name: frame.clear() for name, frame in stored.items()}
-    losses = recorded_errors(index.working, batch, *LOSS_STAGES)
-    facts = KnownFacts(*(*(stored[name] for name in ("text_units", *FACTS)), losses))
+        stored = [frame.clear() for frame in stored]
+    facts = KnownFacts._make([*stored, recorded_errors(index.working, batch, *LOSS_STAGES)])
     contexts = known_contexts(index.working, batch)
     left_alone = rerun is Rerun.NOTHING
     by_model = index.settings.text_unit_context == "model"  # the stored context is not the one to start from

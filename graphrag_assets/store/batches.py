@@ -20,7 +20,7 @@ UsageByTask = Mapping[str, Mapping[str, float]]
 """Usage of model calls by task: calls, ledger_hits, prompt_tokens, … as in index_runs."""
 
 
-def known_facts(working: WorkingDatabase, batch: str, extractor: str) -> dict[str, pl.DataFrame]:
+def known_facts(working: WorkingDatabase, batch: str, extractor: str) -> list[pl.DataFrame]:
     """The stored facts of the batch's text units that `extractor` has extracted.
 
     Returns:
@@ -38,8 +38,8 @@ def known_facts(working: WorkingDatabase, batch: str, extractor: str) -> dict[st
             """,
             params=parameters,
         ).pl()
-        facts = {name: connection.sql(f"FROM {name} {scope} ORDER BY id", params=parameters).pl() for name in FACTS}
-    return {"text_units": units, **facts}
+        facts = [connection.sql(f"FROM {name} {scope} ORDER BY id", params=parameters).pl() for name in FACTS]
+    return [units, *facts]
 
 
 def languages_extracted_by(working: WorkingDatabase, extractor: str) -> pl.Series:

@@ -19,7 +19,7 @@ _SECTIONS = {
     "Relationships": "id,source,target,type,description,combined_degree",
     "Sources": "id,text",
 }
-_ORDER = {"Reports": 0, "Entities": 1, "Claims": 2, "Relationships": 3, "Sources": 4}
+_ORDER = {section: place for place, section in enumerate(_SECTIONS)}
 # Of the rows that are selected when they do not all fit; relative to those of the kinds that have rows.
 _SHARES = {"Reports": 0.3, "Entities": 0.25, "Claims": 0.15, "Relationships": 0.3, "Sources": 0.7}
 _MAX_SECTIONS = 4  # Sources have only Reports beside them

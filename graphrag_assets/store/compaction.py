@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import duckdb
 
+from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.drafts import draft_folder, move_into_place
 from graphrag_assets.store.schema import literal
 from graphrag_assets.store.working import WorkingDatabase
@@ -18,6 +19,9 @@ log = logging.getLogger(__name__)
 
 MIN_BYTES = 64 * 2**20
 """Smaller files are not worth rewriting."""
+_IS_MOSTLY_FREE = (
+    "SELECT free_blocks > used_blocks FROM pragma_database_size() WHERE database_name = current_database()"
+)
 KEPT_RUNS = 10_000
 KEPT_REVISIONS = 200
 KEPT_PUBLICATION_ROWS = 1_000
@@ -43,9 +47,9 @@ def compact(working: WorkingDatabase, always: bool = False, min_bytes: int = MIN
     with draft_folder(working.path.parent) as drafts, working.connect() as connection:
         draft, before = drafts / working.path.name, working.path.stat().st_size
         connection.execute("CHECKPOINT")
-        if not always and not _worth_it(connection, before, min_bytes):
+        if not always and (before < min_bytes or not one_value(connection, _IS_MOSTLY_FREE)):
             return Compacted(before, before)
-        ((name,),) = connection.execute("SELECT current_database()").fetchall()
+        name = one_value(connection, "SELECT current_database()")
         connection.execute(f"ATTACH {literal(draft)} AS compacted (STORAGE_VERSION 'v1.5.0')")
         connection.execute(f'COPY FROM DATABASE "{name}" TO compacted')
         connection.execute("DETACH compacted")  # a checkpoint: everything is in the file, nothing in a log
@@ -55,16 +59,6 @@ def compact(working: WorkingDatabase, always: bool = False, min_bytes: int = MIN
     after = working.path.stat().st_size
     log.info("compacted the working database: %.1f MB, was %.1f MB", after / 1e6, before / 1e6)
     return Compacted(before, after)
-
-
-def _worth_it(connection: duckdb.DuckDBPyConnection, size: int, min_bytes: int) -> bool:
-    if size < min_bytes:
-        return False
-    blocks = connection.execute(
-        "SELECT used_blocks, free_blocks FROM pragma_database_size() WHERE database_name = current_database()"
-    ).fetchall()
-    ((used, free),) = blocks
-    return bool(free > used)
 
 
 _LATEST_OF_STAGE = "QUALIFY row_number() OVER (PARTITION BY stage, batch ORDER BY committed_at DESC, run_id DESC) = 1"

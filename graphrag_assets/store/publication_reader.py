@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_assets.errors import StoreError
-from graphrag_assets.store.connections import NO_EXTENSIONS
+from graphrag_assets.store.connections import NO_EXTENSIONS, one_value
 from graphrag_assets.store.interrupts import interruptible
 from graphrag_assets.store.polars_schema import POLARS_TYPES
 from graphrag_assets.store.publication_files import STABLE_NAME, current_number, kept_publications, publication_file
@@ -95,7 +95,7 @@ class Reader:
             version = (state.st_ino, state.st_mtime_ns)
             if version not in self._with_records:
                 opened = _open(self.path, file)
-                (schemas,) = opened.execute(_SCHEMAS).fetchall()[0]  # tables of the first one hide those of the others
+                schemas = one_value(opened, _SCHEMAS)  # tables of the first one hide those of the others
                 self._with_records.clear()  # closed when the last query on it ends
                 self._with_records[version] = opened, f"SET search_path = {literal(schemas)}"
             return self._with_records[version]
@@ -383,13 +383,8 @@ def _open(path: Path, records: Path | None = None) -> duckdb.DuckDBPyConnection:
                 f"connection, or open it with duckdb.connect({str(path)!r}, read_only=True). DuckDB says: {error}"
             ) from error
         raise StoreError(f"Cannot open the publication {path}: {error}") from error
-    tables = {
-        row[0]
-        for row in connection.execute(
-            "SELECT table_name FROM duckdb_tables() WHERE database_name = 'published'"
-        ).fetchall()
-    }
-    if "publication" not in tables:
+    known = "SELECT count(*) FROM duckdb_tables() WHERE database_name = 'published' AND table_name = 'publication'"
+    if not one_value(connection, known):
         raise StoreError(
             f"{path} is not a publication. Give the index folder, or its {STABLE_NAME}; the working database "
             "is not for reading."

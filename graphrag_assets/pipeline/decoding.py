@@ -1,6 +1,7 @@
 """The text of a file's bytes: its encoding by byte order mark, as UTF-8, as a setting names it, or detected."""
 
 import codecs
+import contextlib
 from typing import NamedTuple
 
 from charset_normalizer import CharsetMatch, from_bytes
@@ -59,13 +60,16 @@ def decode(data: bytes, otherwise: str = "") -> Decoded:
         UnreadableError: it is binary data, or not in the encoding.
     """
     mark, encoding = next(((m, e) for m, e in _BOMS if data.startswith(m)), (b"", "utf-8"))
-    wide = bool(otherwise) and b"\0" in "a".encode(otherwise)
-    if not mark and not wide and b"\0" in data[:_BINARY_PROBE]:
-        raise UnreadableError(
-            "looks like binary data, not text (it has NUL bytes)",
-            "Give it the extension of its actual format, or save it as UTF-8 text.",
-        )
-    if not mark and (wide or not _is_utf8(data)):
+    if not mark:
+        wide = bool(otherwise) and b"\0" in "a".encode(otherwise)
+        if not wide:
+            if b"\0" in data[:_BINARY_PROBE]:
+                raise UnreadableError(
+                    "looks like binary data, not text (it has NUL bytes)",
+                    "Give it the extension of its actual format, or save it as UTF-8 text.",
+                )
+            with contextlib.suppress(UnicodeDecodeError):
+                return Decoded(data.decode(), encoding)
         encoding = codecs.lookup(otherwise).name if otherwise else _detected(data)
     try:
         return Decoded(data[len(mark) :].decode(encoding), encoding)
@@ -76,14 +80,6 @@ def decode(data: bytes, otherwise: str = "") -> Decoded:
             f"not valid {encoding.upper()}: byte {data[offset]:#04x} at offset {offset} (line {line})",
             "Save it as UTF-8, or set GRAPHRAG_TEXT_ENCODING to its encoding.",
         ) from None
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _detected(data: bytes) -> str:

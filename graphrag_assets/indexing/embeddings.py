@@ -140,7 +140,7 @@ def _made(index: Index, models: IndexingModels, ids: pl.Series, size: int | None
     texts = _texts(index, ids, models.embedding_model)
     stored = _stored(index, texts.rows, size)
     new = _new(texts, stored)
-    vectors = _vectors_of(new, models)
+    vectors = pl.Series("vector", models.embed(new["text"].to_list())).cast(pl.List(pl.Float32))
     made_size = vectors.list.len()[0] if new.height else size
     known = pl.concat([stored, new.select("fingerprint").with_columns(vectors)])
     if size in (None, made_size):  # else all are made again
@@ -193,7 +193,3 @@ def _means(rows: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     return several.select("fingerprint").with_columns(
         pl.Series("vector", np.concatenate(means)).cast(known["vector"].dtype)
     )
-
-
-def _vectors_of(texts: pl.DataFrame, models: IndexingModels) -> pl.Series:
-    return pl.Series("vector", models.embed(texts["text"].to_list())).cast(pl.List(pl.Float32))

@@ -21,7 +21,7 @@ from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, record_options, record_stage, recorded
 from graphrag_assets.store.change_log import changes_since_mark, last_revision, set_mark
 from graphrag_assets.store.connections import execute_with, one_value
-from graphrag_assets.store.working import Changes, assign_numbers, numbered, replace_rows
+from graphrag_assets.store.working import Changes, assign_numbers, numbered, replace_rows, replace_table
 
 # No texts, and in any order: nothing made of them depends on it.
 _READ = (
@@ -114,17 +114,9 @@ def _cluster_all(index: Index, options: ClusterOptions, from_scratch: bool) -> C
         last_fresh=FreshRun(*json.loads(last_fresh)) if last_fresh and not is_imported else None,
     )
     table = community_table(clustering.members, entities, relationships)
-    known_places = positions.clear() if from_scratch else positions
-    members, n_placed_before = clustering.members, int(n_placed or 0)
-    return Clustered(
-        clustering,
-        clustered_edges,
-        table,
-        match_communities(previous, table),
-        dated_units,
-        update_layout(entities, members, relationships, options.seed, known_places, n_placed_before),
-        revision,
-    )
+    known = positions.clear() if from_scratch else positions
+    placed = update_layout(entities, clustering.members, relationships, options.seed, known, int(n_placed or 0))
+    return Clustered(clustering, table, match_communities(previous, table), dated_units, placed, revision)
 
 
 def _write(connection: duckdb.DuckDBPyConnection, found: Clustered) -> dict[str, Changes]:
@@ -147,11 +139,14 @@ def _write(connection: duckdb.DuckDBPyConnection, found: Clustered) -> dict[str,
             connection, schema.COMMUNITY_HISTORY, events, "revision", pl.Series([revision])
         ),
         "entity_positions": positions,
-        "clustered_edges": _replace_edges(connection, found.previous_edges, found.clustering.edges),
+        "clustered_edges": _replace_edges(connection, part and part.edges, found.clustering.edges),
     }
 
 
-def _replace_edges(connection: duckdb.DuckDBPyConnection, before: pl.DataFrame, now: pl.DataFrame) -> Changes:
+def _replace_edges(connection: duckdb.DuckDBPyConnection, before: pl.DataFrame | None, now: pl.DataFrame) -> Changes:
+    """Replace the edges `before`, None being all, by those of `now`."""
+    if before is None:
+        return replace_table(connection, schema.CLUSTERED_EDGES, now)
     gone, arrived = (one.join(other, on=one.columns, how="anti") for one, other in ((before, now), (now, before)))
     delete = (
         "DELETE FROM clustered_edges e USING edges_gone g WHERE e.source_id = g.source_id AND e.target_id = g.target_id"

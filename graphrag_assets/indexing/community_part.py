@@ -84,21 +84,21 @@ WHERE level = 0 AND entity_id NOT IN (FROM nodes)
 
 
 class Part(NamedTuple):
-    """What the rows of a part replace: those of its entities, and of its communities before (both ids)."""
+    """What the rows of a part replace: those of its entities and its previous communities (both ids), and its edges."""
 
     entity_ids: pl.Series
     communities: pl.Series
+    edges: pl.DataFrame
 
 
 class Clustered(NamedTuple):
     """Communities to be written: of the whole graph, or of a `part` of it.
 
-    previous_edges: the edges of the last clustering. table: as of `community_table`. dated_units: id, creation_date.
-    placed: their positions, and None stands for those that they had. revision: of the change log, to set the mark to.
+    table: as of `community_table`. dated_units: id, creation_date. placed: their positions, and None stands for those
+    that they had. revision: of the change log, to set the mark to.
     """
 
     clustering: Reclustered
-    previous_edges: pl.DataFrame
     table: pl.DataFrame
     matched: Matched
     dated_units: pl.DataFrame
@@ -151,8 +151,8 @@ def cluster_part(
     units = table["text_unit_ids"].explode().drop_nulls().unique().to_list()
     dated = connection.sql(_DATED, params={"units": units}).pl()
     done = Reclustered(*clustering[:4], compared, fresh=False)
-    part = Part(read.ids, read.previous["id"])
-    return Clustered(done, read.previous_edges, table, matched, dated, placed, changed.revision, part)
+    part = Part(read.ids, read.previous["id"], read.previous_edges)
+    return Clustered(done, table, matched, dated, placed, changed.revision, part)
 
 
 def _read(connection: duckdb.DuckDBPyConnection, changed: Changed, options: ClusterOptions) -> _Read | None:

@@ -66,16 +66,14 @@ class WorkingDatabase:
         """
         lock = FileLock(lock_file(self.path.parent, self.path.stem), timeout=LOCK_TIMEOUT_SECONDS)
         try:
-            lock.acquire()
+            held = lock.acquire()
         except Timeout:
             raise StoreError(
                 f"{self.path} stayed locked for {LOCK_TIMEOUT_SECONDS:.0f} s. Another process is writing to it; "
                 "if none is, end the process that hangs and try again."
             ) from None
-        try:
+        with held:
             yield
-        finally:
-            lock.release()
 
     @contextlib.contextmanager
     def connect(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -96,14 +94,12 @@ class WorkingDatabase:
         """
         lock = FileLock(lock_file(self.path.parent, stage))
         try:
-            lock.acquire(blocking=False)
+            held = lock.acquire(blocking=False)
         except Timeout:
             log.info("%s is running in another process; waiting for it to finish", stage)
-            lock.acquire()
-        try:
+            held = lock.acquire()
+        with held:
             yield
-        finally:
-            lock.release()
 
     @contextlib.contextmanager
     def closed(self) -> Iterator[Path]:
@@ -218,20 +214,16 @@ def _attached(path: Path, limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]
             _completed.add(path)
         yield connection
         connection.execute(f"USE memory; DETACH {name}")
-    except duckdb.Error as error:
+    except BaseException as error:  # closes everything left open
         connection.close()
         instance.close()
-        if not _is_damaged(error):
+        if not (isinstance(error, duckdb.Error) and _is_damaged(error)):
             raise
         raise StoreError(
             f"The working database {path} is damaged. Restore it from a backup. Or delete it and run `graphrag-assets "
             "index`: paid answers come from the ledger. Imported indexes must be imported again. "
             f"DuckDB says: {str(error).partition(chr(10))[0]}"
         ) from error
-    except BaseException:  # closes everything left open
-        connection.close()
-        instance.close()
-        raise
     connection.close()
     _instances.put((config, instance))
 

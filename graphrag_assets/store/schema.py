@@ -411,6 +411,21 @@ BATCH_STATE = table(
     ("read_with", "VARCHAR", "Hash of settings and code that its documents were read with; null: unknown."),
 )
 
+_USAGE = (  # of models
+    ("calls", "BIGINT", "Model calls paid for."),
+    ("ledger_hits", "BIGINT", "Answers that were in the ledger already."),
+    ("prompt_tokens", "BIGINT", "Tokens sent in the calls paid for."),
+    ("cached_tokens", "BIGINT", "Of them, those that the provider had in its prompt cache."),
+    ("completion_tokens", "BIGINT", "Tokens answered in the calls paid for."),
+    ("cost_usd", "DOUBLE", "US dollars of the calls paid for."),
+    ("retries", "BIGINT", "Requests sent again."),
+    ("failures", "BIGINT", "Calls without a usable answer."),
+    ("dropped_records", "BIGINT", "Records of the wrong form that were left out of answers."),
+    ("guessed_repairs", "BIGINT", "Answers in broken JSON whose repair may have lost something."),
+    ("invented_claims", "BIGINT", "Claims left out because the text does not have the passage that they quote."),
+    ("failed_gleanings", "BIGINT", "Gleanings without a usable answer; the next run tries them again."),
+    ("seconds_waiting", "DOUBLE", "Seconds that calls waited for limits and retries, summed over calls."),
+)
 INDEX_RUNS = table(
     "index_runs",
     "One row per stage that ran: how long it took and what it changed.",
@@ -428,24 +443,10 @@ INDEX_RUNS = table(
         "BIGINT",
         "Most memory that the process has had during the stage, MB; null where the system does not measure it.",
     ),
-    ("calls", "BIGINT", "Model calls paid for."),
-    ("ledger_hits", "BIGINT", "Answers that were in the ledger already."),
-    ("prompt_tokens", "BIGINT", "Tokens sent in the calls paid for."),
-    ("cached_tokens", "BIGINT", "Of them, those that the provider had in its prompt cache."),
-    ("completion_tokens", "BIGINT", "Tokens answered in the calls paid for."),
-    ("cost_usd", "DOUBLE", "US dollars of the calls paid for."),
-    ("retries", "BIGINT", "Requests sent again."),
-    ("failures", "BIGINT", "Calls without a usable answer."),
-    ("dropped_records", "BIGINT", "Records of the wrong form that were left out of answers."),
-    ("guessed_repairs", "BIGINT", "Answers in broken JSON whose repair may have lost something."),
-    ("invented_claims", "BIGINT", "Claims left out because the text does not have the passage that they quote."),
-    ("failed_gleanings", "BIGINT", "Gleanings without a usable answer; the next run tries them again."),
-    ("seconds_waiting", "DOUBLE", "Seconds that calls waited for limits and retries, summed over calls."),
+    *_USAGE,
     (
         "usage",
-        "STRUCT(task VARCHAR, calls BIGINT, ledger_hits BIGINT, prompt_tokens BIGINT, cached_tokens BIGINT, "
-        "completion_tokens BIGINT, cost_usd DOUBLE, retries BIGINT, failures BIGINT, dropped_records BIGINT, "
-        "guessed_repairs BIGINT, invented_claims BIGINT, failed_gleanings BIGINT, seconds_waiting DOUBLE)[]",
+        f"STRUCT(task VARCHAR, {', '.join(f'{name} {kind}' for name, kind, _ in _USAGE)})[]",
         "The same by task.",
     ),
 )

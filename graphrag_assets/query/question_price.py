@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel
 
-from graphrag_assets.answering import Answerer
+from graphrag_assets.answering import Answerer, Usage
 from graphrag_assets.embedded import EmbeddedAnswerer
 from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.llm.prices import Prices
@@ -109,8 +110,8 @@ def _values(request: ChatRequest, count: int) -> list[StepValue]:
 
 @dataclass
 class _Uncited(Search[Any]):
-    """A search of which only the requests count. Follow-up questions and steps, which nobody knows yet, get the context
-    of the question itself, which is built once."""
+    """A search of which only the requests count. Follow-up questions and steps, which nobody knows yet, get the vector
+    and the context of the question itself, which is built once."""
 
     local_contexts: dict[str, asyncio.Future[Any]] = field(default_factory=dict)
 
@@ -126,6 +127,10 @@ class _Uncited(Search[Any]):
             built = super().in_thread(work, reader, self.question, options, *more)
             self.local_contexts[key] = asyncio.ensure_future(built)
         return await self.local_contexts[key]
+
+    async def vectors_of(self, model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usage]:
+        vectors, usage = await super().vectors_of(model, [self.question.embedded_text])
+        return np.repeat(vectors, len(texts), axis=0), usage
 
 
 async def prices_of(

@@ -12,6 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar
 
+import numpy as np
 import polars as pl
 
 from graphrag_assets.answering import (
@@ -239,10 +240,14 @@ class Search(Generic[OptionsOf]):
             return
         questions = (*questions, *(question.of_reports for question in questions if question.of_reports))
         model, _ = self.reader.embedding
-        vectors, usage = await query_models.embed(model, [question.embedded_text for question in questions])
+        vectors, usage = await self.vectors_of(model, [question.embedded_text for question in questions])
         self.add_usage("build_context", usage)
         for question, vector in zip(questions, vectors, strict=True):
             question.remember(model, vector)
+
+    async def vectors_of(self, model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usage]:
+        """The vectors of the texts by the model of the index, and their cost."""
+        return await query_models.embed(model, texts)
 
     def add_context(self, found: Context) -> Context:
         """The context with the question and the history of this search; reported to `on_context`."""

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from graphrag_assets.embedded import DIMENSIONS
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.model_errors import PriceUnknown
 from graphrag_assets.llm.model_options import PriceOptions
 from graphrag_assets.query import GraphRAG
 from tests.openai_server import OpenAIServer, running
+from tests.query.conftest import write_index
 from tests.query.modelled import chat_answerer, says, user_message
 from tests.query.test_by_model import follow_ups_of, points_of
 from tests.query.test_by_model import notes_of as repeated
@@ -144,6 +146,16 @@ def test_the_price_of_each_method_bounds_what_it_costs(rag, server):
         assert price.minimum.prompt_tokens * 0.7 <= used.prompt_tokens <= price.maximum.prompt_tokens * 1.3
     again = {price.method: price for price in rag.prices(QUESTION)}
     assert again["basic"].maximum.requests == 0  # the answer is in the ledger
+
+
+def test_pricing_embeds_the_question_alone(server, tmp_path, monkeypatch):
+    settings = {"DATA": str(tmp_path), "EMBEDDING_MODEL": "openai/test-embedding", "EMBEDDING_BASE_URL": server.url}
+    for name, value in settings.items():
+        monkeypatch.setenv(f"GRAPHRAG_{name}", value)
+    server.dimensions = DIMENSIONS
+    path = write_index(tmp_path / "graphrag-1.duckdb", model="openai/test-embedding")
+    GraphRAG(path, answerer=chat_answerer(server, tmp_path)).prices(QUESTION)
+    assert {text for request in server.embeddings for text in request.body["input"]} == {QUESTION}
 
 
 @pytest.mark.extended

@@ -360,7 +360,7 @@ class Settings(BaseSettings):
         0.05, ge=0, le=1, description="Maximum share of failed text units; above it nothing is published."
     )
     memory_limit: str = Field(
-        "1.5GB",
+        "1.2GB",
         pattern=r"^\d+(\.\d+)?\s*(KB|MB|GB|TB|KiB|MiB|GiB|TiB)$",
         description="Memory that one query of DuckDB may use, such as 500MB; what is more goes to the spill folder.",
     )

@@ -18,7 +18,7 @@ NO_EXTENSIONS: dict[str, Any] = {"autoinstall_known_extensions": False, "autoloa
 class Limits(NamedTuple):
     """What DuckDB may use: `memory`, such as 4GB, beyond which it writes into `spill_folder`."""
 
-    memory: str = "1.5GB"
+    memory: str = "1.2GB"
     spill_folder: Path | None = None
 
     def config(self, spill_folder: Path) -> dict[str, Any]:

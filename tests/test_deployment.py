@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -180,6 +181,23 @@ def test_services_of_a_cluster_can_write_where_dagster_does(service):
     assert "DAGSTER_HOME" not in found["environment"]
     assert f"./dagster.yaml:{home}/dagster.yaml:ro" in found["volumes"]
     assert f" {home} " in dockerfile.partition("install --directory --owner=graphrag")[2].partition("WORKDIR")[0]
+
+
+def test_the_image_has_every_file_that_the_package_is_built_from():
+    """The build of the image fails without them."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    build = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    files = {
+        *build["packages"],
+        *build["force-include"],
+        project["project"]["readme"],
+        *project["project"]["license-files"],
+    }
+    (installed, _) = (DEPLOY / "Dockerfile").read_text().split("\nRUN pip install")
+    copied = {Path(word).name for line in installed.splitlines() if line.startswith("COPY ") for word in line.split()}
+    context = {line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text().splitlines()}
+    assert files - copied == set()
+    assert files - context == set()
 
 
 def test_containers_run_the_commands_of_the_units():

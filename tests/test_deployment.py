@@ -149,12 +149,18 @@ def test_on_kubernetes_runs_that_extract_have_the_settings_and_no_working_databa
     settings = {one["name"]: one["value"] for one in deployment["env"]}
     tags = Settings.load(extract_tags=settings["GRAPHRAG_EXTRACT_TAGS"]).extract_tag_values if extracts else {}
     own = get_user_defined_k8s_config({name: json.dumps(value) for name, value in tags.items()})
-    context = K8sContainerContext.create_from_config({"k8s": launched}).merge(K8sContainerContext(run_k8s_config=own))
+    launcher = values["runLauncher"]["config"]["k8sRunLauncher"]["runK8sConfig"]
+    context = (
+        K8sContainerContext.create_from_config({"k8s": {"run_k8s_config": {_snake(k): v for k, v in launcher.items()}}})
+        .merge(K8sContainerContext.create_from_config({"k8s": launched}))
+        .merge(K8sContainerContext(run_k8s_config=own))
+    )
     config = k8s.DagsterK8sJobConfig("image", "/opt/dagster/dagster_home")
     job = k8s.construct_dagster_k8s_job(config, ["run"], "job", user_defined_k8s_config=context.run_k8s_config)
     (container,) = job.spec.template.spec.containers
     assert sorted(volume.name for volume in job.spec.template.spec.volumes) == volumes
     assert sorted(mount.name for mount in container.volume_mounts) == volumes
+    assert job.spec.template.spec.security_context.fs_group == deployment["podSecurityContext"]["fsGroup"] == 1000
     assert {one.name: one.value for one in container.env}.items() >= settings.items()
     assert [one.secret_ref.name for one in container.env_from if one.secret_ref] == ["graphrag-secrets"]
 

@@ -172,7 +172,11 @@ def test_the_docker_launcher_accepts_its_configuration_and_its_volume_is_that_of
     with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
         assert type(instance.run_launcher).__name__ == "DockerRunLauncher"
     config, compose = launcher["run_launcher"]["config"], yaml.safe_load((DEPLOY / "cluster/compose.yaml").read_text())
-    assert config["image"] == compose["services"]["worker"]["image"]
+    worker = compose["services"]["worker"]
+    assert config["image"] == worker["image"]
+    for limit in ("cap_drop", "security_opt", "init"):
+        assert config["container_kwargs"][limit] == worker[limit]
+    assert worker["mem_limit"] == f"${{GRAPHRAG_MEMORY:-{config['container_kwargs']['mem_limit']}}}"
     assert config["network"] == f"{compose['name']}_default"
     assert config["container_kwargs"]["volumes"] == [
         f"{compose['name']}_{compose['services']['committer']['volumes'][0]}"

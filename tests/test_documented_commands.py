@@ -154,6 +154,10 @@ ELSEWHERE = {
         "it needs Docker",
         "tests/test_deployment.py::test_containers_run_the_commands_of_the_units",
     ),
+    ("docs/operations.md", "export COMPOSE_FILE=deploy/compose.yaml COMPOSE_ENV_FILES=.env"): (
+        "it needs Docker",
+        "tests/test_backup.py::test_backup_of_an_index_in_use_is_consistent_and_usable",
+    ),
     (
         "docs/operations.md",
         "docker buildx imagetools inspect python:3.13.7-slim-bookworm --format '{{.Manifest.Digest}}'",

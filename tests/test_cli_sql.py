@@ -31,6 +31,15 @@ def test_query_prints_csv_without_a_terminal(index):
     assert run(index, COUNT).stdout == "n\n20\n"
 
 
+@pytest.mark.parametrize("comment", ["-- how many", "--how many"])
+def test_query_may_begin_with_a_comment(index, comment):
+    assert run(index, f"{comment}\n{COUNT}", "--format", "csv").stdout == "n\n20\n"
+
+
+def test_a_data_folder_stands_for_its_index(index):
+    assert run(index.parent, COUNT).stdout == "n\n20\n"
+
+
 def test_query_prints_a_table_with_the_option(index):
     printed = run(index, "--format", "table", "SELECT title, 0.5 AS half FROM entities WHERE title = 'Cyrus Field'")
     lines = printed.stdout.splitlines()

@@ -281,14 +281,14 @@ class CurrentPublication:
     """The publications in an index folder, or a single publication.
 
     Args:
-        path: an index folder (with CURRENT, publications/ and graphrag.duckdb) or a .duckdb file; or the URL of
-            publications in object storage, which are downloaded once each, see `RemotePublications`.
+        path: a data folder, its index folder (with CURRENT, publications/ and graphrag.duckdb) or a .duckdb file; or
+            the URL of publications in object storage, which are downloaded once each, see `RemotePublications`.
             Default: the index folder of the settings, `<GRAPHRAG_DATA or ./data>/index`.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
         self._remote = _remote(path) if isinstance(path, str) and "://" in path else None
-        self.path = self._remote.folder if self._remote else Path(path) if path is not None else _default_folder()
+        self.path = self._remote.folder if self._remote else _index_folder(path)
         self._lock = threading.Lock()
         self._reader: Reader | None = None
 
@@ -357,10 +357,14 @@ def _remote(url: str) -> "RemotePublications":
     return RemotePublications(url)
 
 
-def _default_folder() -> Path:
+def _index_folder(path: str | Path | None) -> Path:
+    """The index folder of the settings, or of the data folder `path`; any other path as it is."""
     from graphrag_assets.settings import Settings
 
-    return Settings.load().index_folder
+    if path is None:
+        return Settings.load().index_folder
+    within = Path(path) / "index"
+    return within if current_number(within) is not None else Path(path)
 
 
 def _open(path: Path, records: Path | None = None) -> duckdb.DuckDBPyConnection:

@@ -4,7 +4,7 @@ import click
 import polars as pl
 from rich.table import Table
 
-from graphrag_assets.cli.tables import table_of
+from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.indexing.cost_preview import plan_index
 from graphrag_assets.indexing.index import Index
@@ -25,7 +25,7 @@ def plan(question: str | None, budget: int | None) -> None:
         planned = plan_index(Index.from_environment())
     names = f" ({', '.join(planned.batches)})" if planned.batches else ""
     console.say(f"Batches to index: {len(planned.batches)}{names}")
-    console.print(cost_table(planned.by_task))
+    print_table(console, cost_table(planned.by_task))
     for note in planned.notes:
         console.say(note)
 
@@ -47,7 +47,7 @@ def _print_prices(question: str, budget: int | None) -> None:
             table.add_row(
                 price.method, *cells, _between(f"{price.minimum.cost_usd:,.4f}", f"{price.maximum.cost_usd:,.4f}")
             )
-    console.print(table)
+    print_table(console, table)
 
 
 def _between(minimum: str, maximum: str) -> str:

@@ -54,7 +54,7 @@ def tune(
     elif only_plan:
         with console.status("Dry run: reading the sample"):
             costs, notes = plan_tuning(index, TuningOptions(**options))
-        console.print(cost_table(costs))
+        print_table(console, cost_table(costs))
         for note in notes:
             console.say(note)
     else:

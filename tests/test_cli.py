@@ -145,6 +145,9 @@ def test_another_input_folder_does_not_replace_the_index_without_the_option(star
     assert "GRAPHRAG_DATA" in refused
     assert "--replace" in refused
     assert project.sql("SELECT source FROM documents") == [("one/a.txt",)]
+    missing = run_command("index", "--input", str(tmp_path / "nowhere"), status=1)
+    assert "nowhere is missing" in missing
+    assert "--replace" not in missing
     assert "1 of them deleted" in run_command("index", "--input", str(tmp_path / "other"), "--replace")
     assert project.sql("SELECT source FROM documents") == [("b.txt",)]
 

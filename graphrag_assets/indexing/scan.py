@@ -181,6 +181,7 @@ def claim_input_folder(index: Index, replace: bool = False) -> None:
         return
     n_batches = index.working.read("SELECT count(*) FROM batch_state WHERE n_documents > 0 AND origin IS NULL").item()
     if not replace and n_batches and known.height:
+        index.input_folder.batches()  # one that is missing is named as such
         raise InputError(
             f"This index holds {n_batches} batches of {known.item()}; indexing {folder} would remove them. Give the "
             "other folder an index of its own by setting GRAPHRAG_DATA, or run `graphrag-assets index "

@@ -2,7 +2,7 @@
 
     python benchmarks/graphrag_reads_export.py --venv ~/graphrag-venv --question "Who is Scrooge?"
 
-The published index (of GRAPHRAG_DATA, or --index) is exported to a temporary folder. GraphRAG runs in a virtual
+The publication (of GRAPHRAG_DATA, or --index) is exported to a temporary folder. GraphRAG runs in a virtual
 environment of its own, which is made where there is none (`pip install graphrag`, about 2 GB): it is no dependency of
 this project. Its tables are read by its own adapters, and its `LocalSearchMixedContext` and
 `GlobalCommunityContext` build contexts from them. The vectors are those of the export, and the question is embedded

@@ -123,7 +123,7 @@ def amiss(root: Path, index: Index) -> list[str]:
         found.append("a key is there twice")
     rag = GraphRAG(root / "index")
     if rag.sql(DANGLING).item() or not rag.sql("SELECT count(*) FROM entities").item():
-        found.append("the published index does not hold together")
+        found.append("the publication does not hold together")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Milliseconds of the published index's macros, on an index of any size.
+"""Milliseconds of the publication's macros, on an index of any size.
 
     python benchmarks/synthetic_index.py 1000000 graphrag-1000000.duckdb
     python benchmarks/sql_macros.py graphrag-1000000.duckdb

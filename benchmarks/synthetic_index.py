@@ -1,4 +1,4 @@
-"""Published indexes of any size, shaped as real ones: power-law degrees, words by Zipf's law, clustered vectors.
+"""Publications of any size, shaped as real ones: power-law degrees, words by Zipf's law, clustered vectors.
 
     python benchmarks/synthetic_index.py 100000 graphrag-100000.duckdb
 

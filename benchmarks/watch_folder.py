@@ -1,4 +1,4 @@
-"""A folder that is watched: seconds from a change of a file until the published index answers accordingly.
+"""A folder that is watched: seconds from a change of a file until the publication answers accordingly.
 
     python -m benchmarks.watch_folder
 
@@ -78,7 +78,7 @@ def seconds(change: Callable[[], None], answered: Callable[[], bool]) -> float:
 
 
 def entities(data: Path, title: str) -> bool:
-    """Whether the published index has an entity of this title; it has none before there is one."""
+    """Whether the publication has an entity of this title; it has none before there is one."""
     try:
         rag = GraphRAG(data / "index")
     except StoreError:

@@ -41,7 +41,7 @@ class ConversionProcess:
     def __call__(self, data: bytes, file_format: str) -> Record | Problem:
         """The document of one file, or why it has none: what the converter said, or the limit that it broke."""
         if importlib.util.find_spec("markitdown") is None:
-            remedy = 'pip install "graphrag-assets[markitdown]"'
+            remedy = "In the project's folder: pip install -e '.[markitdown]'"
             return Problem(f"{file_format} files need the markitdown package", remedy)
         reply = self._reply("markitdown", data, {"format": file_format})
         if isinstance(reply, Problem):

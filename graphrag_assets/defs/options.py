@@ -66,7 +66,7 @@ class RunOptions(dg.Config):
                 Settings.load(**given)
             except SettingsError as error:
                 raise ValueError(
-                    f"{error} Given in the run's config as {', '.join(given)}. Nothing was done."
+                    f"{str(error).rstrip('.')}. Given in the run's config as {', '.join(given)}. Nothing was done."
                 ) from None
         return self
 

@@ -424,7 +424,7 @@ def test_a_text_of_a_million_spaces_is_counted(tmp_path: Path) -> None:
 def test_office_documents_need_markitdown(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "markitdown", None)  # Python's own way of saying: not installed
     error = only_error(load(tmp_path, {name: "<p>It broke.</p>"}))
-    assert error["hint"] == 'pip install "graphrag-assets[markitdown]"'
+    assert error["hint"] == "In the project's folder: pip install -e '.[markitdown]'"
 
 
 @pytest.mark.skipif(importlib.util.find_spec("markitdown") is None, reason="markitdown is not installed")

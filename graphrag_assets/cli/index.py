@@ -153,7 +153,7 @@ def _print_stages(console: Console, index: Index, run_ids: list[str]) -> None:
     table = table_of("stage", numbers=numbers, title="what this run did")
     for row in stages.iter_rows():
         table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row))
-    console.print(table)
+    print_table(console, table)
 
 
 def _bill(index: Index, run_ids: Sequence[str]) -> Table | None:

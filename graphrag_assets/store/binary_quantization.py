@@ -101,20 +101,15 @@ def update_binary_codes(connection: duckdb.DuckDBPyConnection) -> bool:
     Returns:
         false if a kind has become large enough to have codes, or too small.
     """
-    tables = connection.execute(
-        "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()"
-    ).fetchall()
+    means = _means(connection)
     for kind in KINDS:
-        name = f"{kind}_binary_codes"
-        has_codes = (name,) in tables
         count = one_value(connection, "SELECT count(*) FROM embeddings WHERE kind = $kind", {"kind": kind})
-        if has_codes != (count > EXACT_UP_TO):
+        if (kind in means) != (count > EXACT_UP_TO):
             return False
-        if has_codes:
-            mean = one_value(connection, "SELECT mean FROM search.embedding_means WHERE kind = $kind", {"kind": kind})
+        if kind in means:
             connection.execute(
-                f"DELETE FROM search.{name} WHERE number NOT IN (SELECT number FROM embeddings WHERE kind = $kind "
-                "AND id NOT IN (FROM touched_embeddings))",
+                f"DELETE FROM search.{kind}_binary_codes WHERE number NOT IN "
+                "(SELECT number FROM embeddings WHERE kind = $kind AND id NOT IN (FROM touched_embeddings))",
                 {"kind": kind},
             )
             found = connection.sql(
@@ -124,8 +119,17 @@ def update_binary_codes(connection: duckdb.DuckDBPyConnection) -> bool:
             ).pl()
             if found.height:
                 vectors = found["vector"].to_numpy().reshape(found.height, -1)
-                _write_codes(connection, kind, found["number"].to_numpy(), vectors, np.array(mean, np.float32))
+                _write_codes(connection, kind, found["number"].to_numpy(), vectors, means[kind])
     return True
+
+
+def _means(connection: duckdb.DuckDBPyConnection) -> dict[str, np.ndarray]:
+    """The mean vectors of the kinds that have binary codes."""
+    try:
+        found = connection.execute("SELECT kind, mean FROM search.embedding_means").fetchall()
+    except duckdb.CatalogException:  # no kind is large enough
+        return {}
+    return {kind: np.array(mean, np.float32) for kind, mean in found}
 
 
 def _extent(connection: duckdb.DuckDBPyConnection, kind: str) -> tuple[int, int, int]:

@@ -17,7 +17,14 @@ import polars as pl
 from graphrag_assets import __version__, text
 from graphrag_assets.ids import stable_id
 from graphrag_assets.store.change_log import LOGGED, Changed, changes_since_mark
-from graphrag_assets.store.connections import DEFAULT_LIMITS, NO_EXTENSIONS, Limits, execute_with, memory_errors
+from graphrag_assets.store.connections import (
+    DEFAULT_LIMITS,
+    NO_EXTENSIONS,
+    Limits,
+    execute_with,
+    memory_errors,
+    one_value,
+)
 from graphrag_assets.store.drafts import copy_file
 from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.publication_schema import LLM_CALLS, MAIN, OPERATIONS, PUBLISHED
@@ -46,15 +53,26 @@ _TOUCHED = {
 }
 _WEIGHED = ("documents", "text_units", "entities", "relationships", "covariates", "entity_mentions", "embeddings")
 _COPIED_WHOLE = ("entity_aliases", "index_errors", *(table.name for table in OPERATIONS))
-_PUBLISH = files("graphrag_assets.store").joinpath("sql/publish.sql").read_text()
+_SQL = files("graphrag_assets.store").joinpath("sql")
+_PUBLISH, _PUBLISH_MENTIONS = (_SQL.joinpath(name).read_text() for name in ("publish.sql", "publish_mentions.sql"))
+_NUMBER_VECTORS = """
+CREATE TEMP TABLE numbered_vectors AS
+WITH numbers AS (
+    SELECT 'community_report' AS kind, id, human_readable_id AS number FROM working.community_reports
+    UNION ALL SELECT 'entity', id, human_readable_id FROM working.entities
+    UNION ALL SELECT 'text_unit', id, human_readable_id FROM working.numbers SEMI JOIN working.text_units USING (id)
+    WHERE table_name = 'text_units'
+)
+SELECT kind, id, n.number, row_number() OVER (ORDER BY kind, n.number) AS place
+FROM (SELECT kind, id FROM working.embeddings SEMI JOIN touched_embeddings USING (id)) JOIN numbers n USING (kind, id)
+"""
 _VECTORS = """
 INSERT INTO embeddings BY NAME
-SELECT e.kind, t.human_readable_id AS number, e.id, e.model, e.vector
-FROM working.embeddings e SEMI JOIN touched_embeddings USING (id) JOIN {table} t USING (id)
-WHERE e.kind = $kind AND t.human_readable_id BETWEEN $first AND $last ORDER BY number
+SELECT e.kind, n.number, e.id, e.model, e.vector FROM working.embeddings e
+JOIN (FROM numbered_vectors WHERE place BETWEEN $first AND $last) n USING (kind, id) ORDER BY place
 """
 _VECTORS_AT_ONCE = 50_000  # more are sorted in slices that fit in memory
-_FIND_TOUCHED = files("graphrag_assets.store").joinpath("sql/touched.sql").read_text()
+_FIND_TOUCHED = _SQL.joinpath("touched.sql").read_text()
 ROWS_PER_TABLE = " UNION ALL ".join(f"SELECT {literal(t.name)}, count(*) FROM {t.sql_name}" for t in PUBLISHED)
 """Query for name and number of rows of each table of a publication."""
 
@@ -144,12 +162,25 @@ def fill(source: Source, draft: Path, made: Made, llm_calls: pl.DataFrame | None
         _create_touched(connection)
         for name, (table, column) in _TOUCHED.items():
             connection.execute(f"INSERT INTO touched_{name} SELECT DISTINCT {column} FROM working.{table}")
+        _write_vectors(connection, small)
         connection.execute(_PUBLISH)
-        _write_vectors(connection)
+        if not small:
+            connection.execute("CHECKPOINT")  # rows stay in memory until a checkpoint writes them
+        connection.execute(_PUBLISH_MENTIONS)
         _copy_whole(connection)
         _write_calls(connection, llm_calls)
         write_search_tables(connection)
         return _finished(connection, made)
+
+
+class State(NamedTuple):
+    """The state of the working database since a publication: the logged changes, whether they alone are too many to
+    bring the publication up to date by them, the revision of the last, and the hash of the content."""
+
+    changed: Changed
+    is_much: bool
+    revision: int
+    digest: str
 
 
 class Update(NamedTuple):
@@ -161,7 +192,13 @@ class Update(NamedTuple):
 
 
 def update(
-    working: WorkingDatabase, draft: Path, number: int, last: Made, made_with: str, llm_calls: pl.DataFrame | None
+    working: WorkingDatabase,
+    draft: Path,
+    number: int,
+    last: Made,
+    made_with: str,
+    known: State,
+    llm_calls: pl.DataFrame | None,
 ) -> Update | None:
     """Bring `draft`, a copy of the publication `last`, up to date with the working database, as publication `number`.
 
@@ -170,22 +207,34 @@ def update(
 
     Args:
         made_with: of the mark of the publication in the change log.
+        known: the state of the working database a moment ago.
 
     Returns:
-        None if the publication has to be made from nothing, because too much has changed.
+        None if the publication has to be made from nothing: the last one is damaged, or too much has changed.
     """
-    with memory_errors(working.limits), _connected(draft, working.limits, is_small(working.path)) as connection:
-        connection.execute(f"ATTACH {literal(draft)} AS published ({_ROW_GROUPS})")
+    small = is_small(working.path)
+    with memory_errors(working.limits), _connected(draft, working.limits, small) as connection:
+        if not _attached_whole(connection, draft):
+            return None
         with working.closed() as path, _attached(connection, path):
-            state = state_since(connection, last, made_with)
+            state = state_since(connection, last, made_with, known)
             connection.execute("USE published")
-            before = _replace_touched(connection, state.changed) if state and not state.is_much else None
+            before = _replace_touched(connection, state.changed, small) if state and not state.is_much else None
         if not state or not before or not update_search_tables(connection, before):
             return None
         _write_calls(connection, llm_calls)
         connection.execute("DELETE FROM publication")
         made = last._replace(number=number, digest=state.digest)
         return Update(made, _finished(connection, made), state.revision)
+
+
+def _attached_whole(connection: duckdb.DuckDBPyConnection, draft: Path) -> bool:
+    """Attach `draft` as `published`; whether all tables of a publication can be read from it."""
+    try:
+        connection.execute(f"ATTACH {literal(draft)} AS published ({_ROW_GROUPS}); USE published; {ROWS_PER_TABLE}")
+    except duckdb.Error:
+        return False
+    return True
 
 
 @contextlib.contextmanager
@@ -200,7 +249,7 @@ def _attached(connection: duckdb.DuckDBPyConnection, path: Path) -> Iterator[Non
         raise
 
 
-def _replace_touched(connection: duckdb.DuckDBPyConnection, changed: Changed) -> SearchedBefore | None:
+def _replace_touched(connection: duckdb.DuckDBPyConnection, changed: Changed, small: bool) -> SearchedBefore | None:
     """Replace the touched rows of all tables but those of searches; None, and nothing done, if they are too many.
 
     Returns:
@@ -213,8 +262,9 @@ def _replace_touched(connection: duckdb.DuckDBPyConnection, changed: Changed) ->
     if _touches_much(connection) or not _same_dimensions(connection):
         return None
     before = searched_before(connection)
+    _write_vectors(connection, small)
     connection.execute(_PUBLISH)
-    _write_vectors(connection)
+    connection.execute(_PUBLISH_MENTIONS)
     _copy_whole(connection)
     return before
 
@@ -223,21 +273,18 @@ def _create_touched(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("".join(f"CREATE TEMP TABLE touched_{name} (id VARCHAR);" for name in _TOUCHED))
 
 
-class State(NamedTuple):
-    """The state of the working database since a publication: the logged changes, whether they alone are too many to
-    bring the publication up to date by them, the revision of the last, and the hash of the content."""
+def state_since(
+    connection: duckdb.DuckDBPyConnection, last: Made, made_with: str, known: State | None = None
+) -> State | None:
+    """The state of the working database since the publication `last`; None if its changes are not known.
 
-    changed: Changed
-    is_much: bool
-    revision: int
-    digest: str
-
-
-def state_since(connection: duckdb.DuckDBPyConnection, last: Made, made_with: str) -> State | None:
-    """The state of the working database since the publication `last`; None if its changes are not known."""
+    `known`: the state that was found before, which still holds if no change was logged since.
+    """
     changed = changes_since_mark(connection, READER, LOGGED, made_with)
     if changed is None:
         return None
+    if known and changed.revision == known.revision:
+        return known
     digest = content_digest(connection, last.digest, changed)
     return State(changed, _is_much(connection, changed), changed.revision, digest)
 
@@ -262,19 +309,18 @@ def _same_dimensions(connection: duckdb.DuckDBPyConnection) -> bool:
     return new is None or new == old
 
 
-def _write_vectors(connection: duckdb.DuckDBPyConnection) -> None:
-    """Replace the touched rows of embeddings, sorted by kind and number."""
-    # Uncompressed: vectors hardly compress, and are compared a third faster. The setting applies when blocks are
-    # written, hence the checkpoints.
-    connection.execute("CHECKPOINT; SET force_compression = 'uncompressed'")
+def _write_vectors(connection: duckdb.DuckDBPyConnection, small: bool) -> None:
+    """Replace the touched rows of embeddings, sorted by kind and number. Nothing else may have been written yet."""
     connection.execute("DELETE FROM embeddings WHERE id IN (FROM touched_embeddings)")
-    for kind, table in (("community_report", "community_reports"), ("entity", "entities"), ("text_unit", "text_units")):
-        bounds = f"SELECT min(human_readable_id), max(human_readable_id) FROM {table}"
-        ((least, most),) = connection.execute(f"{bounds} SEMI JOIN touched_embeddings USING (id)").fetchall()
-        for first in range(least, most + 1, _VECTORS_AT_ONCE) if most is not None else ():
-            slice_of = {"kind": kind, "first": first, "last": first + _VECTORS_AT_ONCE - 1}
-            connection.execute(_VECTORS.format(table=table), slice_of)
-    connection.execute("CHECKPOINT; RESET force_compression")
+    connection.execute(_NUMBER_VECTORS)
+    count = one_value(connection, "SELECT count(*) FROM numbered_vectors")
+    for first in range(1, count + 1, _VECTORS_AT_ONCE):
+        connection.execute(_VECTORS, {"first": first, "last": first + _VECTORS_AT_ONCE - 1})
+    connection.execute("DROP TABLE numbered_vectors")
+    if not small:
+        # Uncompressed: vectors hardly compress, and are compared a third faster. The setting applies when blocks are
+        # written, hence the checkpoint.
+        connection.execute("SET force_compression = 'uncompressed'; CHECKPOINT; RESET force_compression")
 
 
 def _copy_whole(connection: duckdb.DuckDBPyConnection) -> None:
@@ -295,9 +341,17 @@ def _replace_differing(connection: duckdb.DuckDBPyConnection, table: Table, sour
     columns = ", ".join(map(identifier, table.column_names))
     same_key = " AND ".join(f'old."{c}" IS NOT DISTINCT FROM gone."{c}"' for c in table.key)
     theirs, ours = f"SELECT {columns} FROM {source}", f"SELECT {columns} FROM {table.sql_name}"
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE gone AS {ours} EXCEPT ALL {theirs}")
-    connection.execute(f"DELETE FROM {table.sql_name} AS old WHERE EXISTS (FROM gone WHERE {same_key})")
-    connection.execute(f"INSERT INTO {table.sql_name} BY NAME ({theirs} EXCEPT ALL {ours}) ORDER BY ALL")
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE differing AS "
+        f"SELECT *, true AS is_new FROM ({theirs} EXCEPT ALL {ours}) "
+        f"UNION ALL SELECT *, false FROM ({ours} EXCEPT ALL {theirs})"
+    )
+    if one_value(connection, "SELECT count(*) FROM differing"):
+        connection.execute(
+            f"DELETE FROM {table.sql_name} AS old WHERE EXISTS (FROM differing gone WHERE NOT is_new AND {same_key})"
+        )
+        insert = f"INSERT INTO {table.sql_name} BY NAME SELECT * EXCLUDE (is_new) FROM differing WHERE is_new"
+        connection.execute(f"{insert} ORDER BY ALL")
 
 
 def _finished(connection: duckdb.DuckDBPyConnection, made: Made) -> dict[str, int]:
@@ -387,4 +441,5 @@ def vector_dimensions(connection: duckdb.DuckDBPyConnection) -> int:
 @functools.cache
 def publication_shape() -> str:
     """Hash of tables, macros and the SQL that fills them: a changed macro makes a new publication."""
-    return hashlib.md5("".join([*(table.ddl() for table in PUBLISHED), _PUBLISH, macros_sql()]).encode()).hexdigest()
+    shape = [*(table.ddl() for table in PUBLISHED), _PUBLISH, _PUBLISH_MENTIONS, macros_sql()]
+    return hashlib.md5("".join(shape).encode()).hexdigest()

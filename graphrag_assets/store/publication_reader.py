@@ -387,10 +387,12 @@ def _open(path: Path, records: Path | None = None) -> duckdb.DuckDBPyConnection:
                 f"connection, or open it with duckdb.connect({str(path)!r}, read_only=True). DuckDB says: {error}"
             ) from error
         raise StoreError(f"Cannot open the publication {path}: {error}") from error
-    known = "SELECT count(*) FROM duckdb_tables() WHERE database_name = 'published' AND table_name = 'publication'"
-    if not one_value(connection, known):
+    try:
+        connection.execute("SELECT count(*) FROM published.publication")
+    except duckdb.CatalogException:
+        connection.close()
         raise StoreError(
             f"{path} is not a publication. Give the index folder, or its {STABLE_NAME}; the working database "
             "is not for reading."
-        )
+        ) from None
     return connection

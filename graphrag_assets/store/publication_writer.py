@@ -97,7 +97,7 @@ def _publish(
                 return found
             if state and not state.is_much and _may_grow(publication_file(index_folder, newest), last):
                 copy_file(publication_file(index_folder, newest), draft)
-                updated = update(working, draft, number, last, _made_with(newest), llm_calls)
+                updated = update(working, draft, number, last, _made_with(newest), state, llm_calls)
         if not updated:
             copy = Source(drafts / "working.duckdb", working.limits)
             working.copy_to(copy.path)
@@ -129,12 +129,8 @@ def _made_with(number: int) -> str:
 
 
 def _may_grow(newest: Path, last: Made) -> bool:
-    """Whether the newest publication is whole and not yet half as large again as it began."""
-    return (
-        last.base_bytes is not None
-        and newest.stat().st_size <= MOST_GROWTH * last.base_bytes
-        and _rows_of(newest) is not None
-    )
+    """Whether the newest publication is there and not yet half as large again as it began."""
+    return last.base_bytes is not None and newest.stat().st_size <= MOST_GROWTH * last.base_bytes
 
 
 def intact_publication(working: WorkingDatabase, index_folder: Path) -> Publication | None:

@@ -180,31 +180,3 @@ INSERT INTO touched_weights
 SELECT DISTINCT community FROM search.entity_communities
 WHERE entity IN (SELECT entity_number FROM community_members WHERE entity_id IN (FROM touched_community_members))
 EXCEPT FROM touched_weights;
-
--- Rows stay in memory until a checkpoint writes them.
-CHECKPOINT;
-
-DELETE FROM entity_mentions WHERE id IN (FROM touched_entity_mentions);
-INSERT INTO entity_mentions BY NAME
-SELECT m.*, e.number AS entity_number, u.number AS text_unit_number
-FROM working.entity_mentions m SEMI JOIN touched_entity_mentions USING (id)
-LEFT JOIN entity_of_name e ON e.document_id = m.document_id AND e.key = m.title_key
-LEFT JOIN unit_numbers u ON u.id = m.text_unit_id
-ORDER BY entity_number, text_unit_number, m.id;
-
-DELETE FROM relationship_mentions WHERE id IN (FROM touched_relationship_mentions);
-INSERT INTO relationship_mentions BY NAME
-SELECT m.*, r.human_readable_id AS relationship_number, s.number AS source_number, t.number AS target_number,
-       u.number AS text_unit_number
-FROM working.relationship_mentions m SEMI JOIN touched_relationship_mentions USING (id)
-LEFT JOIN entity_of_name s ON s.document_id = m.document_id AND s.key = m.source_key
-LEFT JOIN entity_of_name t ON t.document_id = m.document_id AND t.key = m.target_key
-LEFT JOIN relationships r
-       ON least(r.source_number, r.target_number) = least(s.number, t.number)
-      AND greatest(r.source_number, r.target_number) = greatest(s.number, t.number)
-LEFT JOIN unit_numbers u ON u.id = m.text_unit_id
-ORDER BY relationship_number, text_unit_number, m.id;
-
-DELETE FROM community_history WHERE revision NOT IN (SELECT revision FROM working.community_history);
-INSERT INTO community_history BY NAME
-FROM working.community_history WHERE revision NOT IN (SELECT revision FROM community_history) ORDER BY ALL;

@@ -39,10 +39,3 @@ def checked_callbacks(callbacks: Any) -> Any:
             f"{', '.join(EVENTS)}."
         )
     return callbacks
-
-
-def call_back(callbacks: Any, event: str, value: Any) -> None:
-    """Call the function for `event` if there is one."""
-    function = getattr(callbacks, event, None)
-    if function is not None:
-        function(value)

@@ -174,8 +174,8 @@ class Checked:
                 shown.append(self._checked(self._held[: end + 1]))
                 self._held = self._held[end + 1 :]
         start = self._held.find("[")
-        settled = self._held if start < 0 else self._held[:start]
-        settled = settled.rstrip()  # white space may be trailing, or before a reference that is removed
+        # White space may be trailing, or before a reference that is removed.
+        settled = (self._held if start < 0 else self._held[:start]).rstrip()
         self._held = self._held[len(settled) :]
         return self._out("".join(shown) + settled)
 
@@ -199,8 +199,7 @@ class Checked:
         unread = GROUP.sub("", match["rows"]).strip(" ;,.\n")
         if cited and not unknown and not unread:
             return match[0]
-        lost = [*map(str, unknown), *([unread] if unread else [])]
-        lost = lost or ["nothing"]
+        lost = [*map(str, unknown), *([unread] if unread else [])] or ["nothing"]
         self.unresolved |= dict.fromkeys(lost)
         known: dict[str, list[str]] = {}
         for reference in cited:

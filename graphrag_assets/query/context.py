@@ -52,12 +52,10 @@ class Layout:
 
     def with_dates(self, reader: Reader) -> "Layout":
         """The layout with the dates of documents behind the number, if the publication has any; tokens include them."""
+        if not reader.has_dates:
+            return self
         number, *others = self.shown.items()
-        return (
-            replace(self, shown=dict([number, ("document_date", "document_date"), *others]))
-            if reader.has_dates
-            else self
-        )
+        return replace(self, shown=dict([number, ("document_date", "document_date"), *others]))
 
     def shortened(self) -> "Layout | None":
         """The layout of rows that do not fit with their full text."""

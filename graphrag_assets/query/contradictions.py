@@ -1,6 +1,6 @@
 """Contradicting claims of what an answer was written from; the rule is that of the macro `contradictions`."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,7 +86,7 @@ def contradictions_of(
     if not claims or not reader.numbers(pairs, {"claims": claims}):
         return []
     rows = reader.rows("FROM contradictions(claims := $claims::INT[])", {"claims": claims}).to_dicts()
-    allowed = _allowed((row[side]["text_unit"] for row in rows for side in ("one", "other")), scope)
+    allowed = scope.allowed_text_units(row[side]["text_unit"] for row in rows for side in ("one", "other"))
     return [
         Contradiction(
             row["subject"],
@@ -97,11 +97,6 @@ def contradictions_of(
         for row in rows
         if {row["one"]["text_unit"], row["other"]["text_unit"]} <= allowed
     ]
-
-
-def _allowed(units: Iterable[int], scope: Scope) -> set[int]:
-    found = sorted(set(units))
-    return set(found if scope.is_everything else scope.allowed_text_units(found))
 
 
 def _claim(row: Mapping[str, Any], later: bool, citations: Sequence[Citation]) -> ContradictingClaim:

@@ -23,7 +23,7 @@ def excerpts(reader: Reader, question: Question, passages: Sequence[tuple[str, s
     known = known_terms(reader, question).get("text_unit")
     if known is None:
         return [text for text, _ in passages]
-    parts = [_sentences(text, language) for text, language in passages]
+    parts = [[text[s.start : s.end].strip() for s in sentences(text, language)] for text, language in passages]
     words = search_words(pl.Series([part for of_text in parts for part in of_text], dtype=pl.String)).to_list()
     found, start = [], 0
     for (text, language), of_text in zip(passages, parts, strict=True):
@@ -34,10 +34,6 @@ def excerpts(reader: Reader, question: Question, passages: Sequence[tuple[str, s
         asked = _asked_words(of_sentences, stemmed, known)
         found.append(_joined(of_text, _chosen([asked.keys() & set(words) for words in of_sentences], asked)) or text)
     return found
-
-
-def _sentences(text: str, language: str) -> list[str]:
-    return [text[span.start : span.end].strip() for span in sentences(text, language)]
 
 
 def _asked_words(sentences: list[list[str]], language: str, known: KnownTerms) -> dict[str, tuple[int, float]]:

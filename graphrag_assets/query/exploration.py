@@ -226,10 +226,7 @@ def communities_of_level(
             **scope.parameters("text_unit"),
         },
     )
-    communities: dict[int, list[int]] = {}
-    for community, unit in found.iter_rows():
-        communities.setdefault(community, []).append(unit)
-    return communities
+    return dict(found.group_by("community", maintain_order=True).agg("text_unit").iter_rows())
 
 
 def neighbors_of(reader: Reader, units: Sequence[int], distance: int, scope: Scope = EVERYTHING) -> list[int]:

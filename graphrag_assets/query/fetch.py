@@ -117,9 +117,8 @@ def relationship_rows(reader: Reader, chosen: pl.DataFrame, scope: Scope = EVERY
     )
     shown = in_order(redact_relationships(scope, reader, details), chosen["human_readable_id"].to_list())
     titles = [f"{source} – {target}" for source, target in zip(shown["source"], shown["target"], strict=True)]
-    columns = [name for name in shown.columns if name not in ("source_number", "target_number")]
-    own = [chosen[name] for name in chosen.columns if name != "human_readable_id"]
-    return shown[columns].hstack([pl.Series("title", titles, dtype=pl.String), *own])
+    own = chosen.drop("human_readable_id").get_columns()
+    return shown.drop("source_number", "target_number").hstack([pl.Series("title", titles, dtype=pl.String), *own])
 
 
 _ORDER = {"weight": ("weight", "combined_degree"), "rank": ("combined_degree", "weight")}
@@ -251,9 +250,8 @@ def reports_about(
             **scope.parameters("community_report"),
         },
     )
-    numbers = pl.col("human_readable_id")
-    by_entities = found.filter(pl.col("matches") > 0).select(numbers).to_series().to_list()
-    by_similarity = found.filter(pl.col("place").is_not_null()).sort("place").select(numbers).to_series().to_list()
+    by_entities = found.filter(pl.col("matches") > 0)["human_readable_id"].to_list()
+    by_similarity = found.drop_nulls("place").sort("place")["human_readable_id"].to_list()
     return in_order(found.drop("place"), fuse(by_entities, by_similarity) if by_similarity else by_entities)
 
 

@@ -235,23 +235,13 @@ def report_batches(reports: pl.DataFrame, max_tokens: int, seed: int, layout: La
     reports, tokens = _fitted(reports, layout, room)
     order = sorted(range(reports.height), key=reports["human_readable_id"].to_list().__getitem__)
     random.Random(seed).shuffle(order)
-    batches: list[list[int]] = []
-    too_long: list[int] = []
-    left = 0
-    for place in order:
-        if tokens[place] > room:
-            too_long.append(place)
-            continue
-        if tokens[place] > left:
-            batches.append([])
-            left = room
-        batches[-1].append(place)
-        left -= tokens[place]
+    fitting = [place for place in order if tokens[place] <= room]
+    parts = packed([tokens[place] for place in fitting], room) if fitting else []
     # The frame is sorted by weight and rank, so sorted places are too.
-    groups = [sorted(batch) for batch in batches]
-    found = list(_sections(reports, layout, groups, tokens))
-    if too_long or not batches:  # without any report, the frame has its columns and no rows
-        found.append(fill(layout, reports[sorted(too_long)], 0 if batches else max_tokens))
+    found = list(_sections(reports, layout, [sorted(fitting[i] for i in part) for part in parts], tokens))
+    too_long = sorted(set(order).difference(fitting))
+    if too_long or not parts:  # without any report, the frame has its columns and no rows
+        found.append(fill(layout, reports[too_long], 0 if parts else max_tokens))
     return found
 
 

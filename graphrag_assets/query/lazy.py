@@ -43,6 +43,7 @@ from graphrag_assets.text import count_tokens, fold, sentence_lines, sentences
 RANKED = 1_000
 """Text units that are ranked; the others come after them, in the order of their numbers."""
 _CONCEPTS = 30
+_HEADING_TOKENS = 16  # at least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +80,7 @@ async def build_context(search: Search[LazyOptions]) -> Context:
     with spending(BEFORE_READING):
         exploration = await _explore(search, rewritten.question, ranking)
     search.tests = await search.in_thread(tests_frame, search.reader, exploration.tests.values())
-    found = exploration.hits
-    search.progress_notes.append(f"{len(exploration.tests)} text units tested, {len(found)} relevant")
+    search.progress_notes.append(f"{len(exploration.tests)} text units tested, {len(exploration.hits)} relevant")
     sections = await search.in_thread(_groups, search, exploration)
     return search.add_context(Context("lazy", search.text, tuple(sections)))
 
@@ -252,17 +252,16 @@ def _groups(search: Search[LazyOptions], exploration: Exploration) -> list[Secti
     order = sorted(range(rows.height), key=lambda i: (first[places[i][0]], places[i][1] or "", places[i][2] or 0))
     rows = rows[order].drop("community")
     written = dict(rows.select("human_readable_id", "text").iter_rows())
-    numbered = {unit: _numbered(unit, text) for unit, text in written.items()}
+    # Each sentence after the number by which it can be cited.
+    numbered = {
+        unit: [f"({unit}.{place}) {line}" for place, line in enumerate(sentence_lines(text), 1)]
+        for unit, text in written.items()
+    }
     shown = rows.with_columns(text=pl.Series([" ".join(lines) for lines in numbered.values()], dtype=pl.String))
     tokens = count_tokens(lines_of(layout, shown))
     shown = shown.with_columns(line_tokens=pl.Series(tokens, dtype=pl.Int32))
     parts = packed(tokens, limit - _HEADING_TOKENS)
     return [_as_written(fill(layout, shown[part], limit), written, numbered) for part in parts]
-
-
-def _numbered(unit: int, text: str) -> list[str]:
-    """The sentences of a text unit, each after the number by which it can be cited."""
-    return [f"({unit}.{place}) {line}" for place, line in enumerate(sentence_lines(text), 1)]
 
 
 def _as_written(section: Section, written: Mapping[int, str], numbered: Mapping[int, Sequence[str]]) -> Section:
@@ -278,6 +277,3 @@ def _as_written(section: Section, written: Mapping[int, str], numbered: Mapping[
     texts = [written[number] for number in section.frame["human_readable_id"]]
     frame = section.frame.with_columns(text=pl.Series(texts, dtype=pl.String))
     return replace(section, passages=tuple(passages), frame=frame)
-
-
-_HEADING_TOKENS = 16  # at least

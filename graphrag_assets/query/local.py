@@ -8,31 +8,15 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import QueryError
+from graphrag_assets.query import fetch
+from graphrag_assets.query import option_types as types
 from graphrag_assets.query.context import Context, Layout, columns, fill_sections
 from graphrag_assets.query.entities import called_entities, entities_for
 from graphrag_assets.query.excerpts import excerpts
 from graphrag_assets.query.executor import submit
-from graphrag_assets.query.fetch import (
-    claims_about,
-    entity_rows,
-    relationships_around,
-    reports_about,
-    sources,
-    text_units_of,
-)
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.linking import LinkingOptions, link
-from graphrag_assets.query.option_types import (
-    Count,
-    Flag,
-    Number,
-    OptionalCount,
-    Options,
-    PositiveCount,
-    Share,
-    Text,
-    Texts,
-)
+from graphrag_assets.query.option_types import Options
 from graphrag_assets.query.passages import RankedPassages, rank_passages
 from graphrag_assets.query.paths import paths
 from graphrag_assets.query.question_options import CommonOptions
@@ -71,27 +55,27 @@ class LocalOptions(Options):
         return_candidate_context: the frames also have the rows that did not fit (GraphRAG: False).
     """
 
-    text_unit_prop: Share = 0.5
-    community_prop: Share = 0.15
-    top_k_entities: Count = 10
-    top_k_relationships: Count = 10
-    max_context_tokens: PositiveCount = 12_000
+    text_unit_prop: types.Share = 0.5
+    community_prop: types.Share = 0.15
+    top_k_entities: types.Count = 10
+    top_k_relationships: types.Count = 10
+    max_context_tokens: types.PositiveCount = 12_000
     hops: Annotated[int, Field(ge=1, le=4, description="a whole number from 1 to 4")] = 1
-    include_entity_names: Texts = ()
-    exclude_entity_names: Texts = ()
-    include_entity_rank: Flag = True
-    rank_description: Text = "number of relationships"
-    include_relationship_weight: Flag = True
+    include_entity_names: types.Texts = ()
+    exclude_entity_names: types.Texts = ()
+    include_entity_rank: types.Flag = True
+    rank_description: types.Text = "number of relationships"
+    include_relationship_weight: types.Flag = True
     relationship_ranking_attribute: Annotated[Literal["weight", "rank"], Field(description="'weight' or 'rank'")] = (
         "weight"
     )
-    use_community_summary: Flag = False
-    include_community_rank: Flag = False
-    similar_reports: Count = 10
-    min_community_rank: Number = 0.0
-    community_level: OptionalCount = None
-    include_covariates: Flag = True
-    return_candidate_context: Flag = True
+    use_community_summary: types.Flag = False
+    include_community_rank: types.Flag = False
+    similar_reports: types.Count = 10
+    min_community_rank: types.Number = 0.0
+    community_level: types.OptionalCount = None
+    include_covariates: types.Flag = True
+    return_candidate_context: types.Flag = True
 
     def __post_init__(self) -> None:
         if self.text_unit_prop + self.community_prop > 1 + 1e-9:  # sums of floats may exceed 1 a little
@@ -209,14 +193,14 @@ def local_context(
     )
     relationships = submit(lambda: _relationships(reader, question, entities, options, scope))
     near, n_near, level = similar.result(), options.similar_reports, options.community_level
-    reports = submit(lambda: reports_about(reader, entities, scope, near, n_near, level))
+    reports = submit(lambda: fetch.reports_about(reader, entities, scope, near, n_near, level))
     known = [*entities, *(relationships.result()[1] if options.hops > 1 else [])]
     units = _text_units(reader, passages.numbers, options, scope)
     texts = submit(lambda: _sources(reader, question, units, options, scope))
-    claims = submit(lambda: claims_about(reader, known, units, scope)) if options.include_covariates else None
+    claims = submit(lambda: fetch.claims_about(reader, known, units, scope)) if options.include_covariates else None
     graph = max(1 - options.text_unit_prop - options.community_prop, 0)  # rounding must not make it negative
     of_graph = [
-        (_entities_layout(options), entity_rows(reader, known, scope), _OF_ENTITIES),
+        (_entities_layout(options), fetch.entity_rows(reader, known, scope), _OF_ENTITIES),
         (_relationships_layout(options), relationships.result()[0], _OF_RELATIONSHIPS if claims else 1.0),
         *([(CLAIMS.with_dates(reader), claims.result(), 1.0)] if claims else []),
     ]
@@ -236,12 +220,12 @@ def _text_units(reader: Reader, passages: list[int], options: LocalOptions, scop
     included = called_entities(reader, options.include_entity_names, scope)
     if not included:
         return passages
-    return fuse(passages, text_units_of(reader, included, _MAX_TEXT_UNITS, scope))[:_MAX_TEXT_UNITS]
+    return fuse(passages, fetch.text_units_of(reader, included, _MAX_TEXT_UNITS, scope))[:_MAX_TEXT_UNITS]
 
 
 def _sources(reader: Reader, question: Question, units: list[int], options: LocalOptions, scope: Scope) -> pl.DataFrame:
     """The passages; the best of those that exceed their share of the tokens have excerpts."""
-    found = sources(reader, units, scope)
+    found = fetch.sources(reader, units, scope)
     share = options.text_unit_prop * options.max_context_tokens
     fitting = int((found["line_tokens"].fill_null(0).cum_sum() <= share).sum())
     if fitting >= _MAX_EXCERPTS or fitting == found.height:
@@ -266,7 +250,7 @@ def _relationships(
     if options.hops > 1:
         found, reached = paths(reader, question, entities, options.hops, scope, outside)
         return found, reached[: options.top_k_entities]
-    return relationships_around(reader, entities, outside, options.relationship_ranking_attribute, scope), []
+    return fetch.relationships_around(reader, entities, outside, options.relationship_ranking_attribute, scope), []
 
 
 def _similar_reports(reader: Reader, question: Question, options: LocalOptions, scope: Scope) -> list[int]:

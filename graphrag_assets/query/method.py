@@ -4,7 +4,7 @@ import copy
 import functools
 import inspect
 import textwrap
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar, get_type_hints
 
 from graphrag_assets.query.results import Answer
@@ -45,7 +45,9 @@ class _Method(Generic[Options, Result]):
             return self
         bound, defaults = copy.copy(self), rag.defaults.get(self._name, {})
         bound._rag, bound._options = rag, functools.partial(self._options, **defaults)
-        bound.__signature__ = signature = _with_defaults(_signature(self._options), defaults)
+        plain = _signature(self._options)
+        parameters = [p.replace(default=defaults.get(p.name, p.default)) for p in plain.parameters.values()]
+        bound.__signature__ = signature = plain.replace(parameters=parameters)
         usage, search = _usage(self.__name__, signature), inspect.getdoc(self._steps)
         bound.__doc__ = f"{usage}\n\n{search}\n\n{_documentation(self._options)}"
         vars(rag)[self._attribute] = bound  # `rag` has its method from now on
@@ -103,11 +105,6 @@ def _signature(options: Callable[..., Any]) -> inspect.Signature:
     question = inspect.Parameter("question", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=str)
     own = inspect.signature(options).parameters.values()
     return inspect.Signature([question, *(p.replace(annotation=hints[p.name]) for p in own)])
-
-
-def _with_defaults(signature: inspect.Signature, defaults: Mapping[str, Any]) -> inspect.Signature:
-    parameters = signature.parameters.values()
-    return signature.replace(parameters=[p.replace(default=defaults.get(p.name, p.default)) for p in parameters])
 
 
 def _usage(name: str, signature: inspect.Signature) -> str:

@@ -17,6 +17,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import QueryError
+from graphrag_assets.query import retrieval
 from graphrag_assets.query.entities import named_things
 from graphrag_assets.query.executor import submit
 from graphrag_assets.query.filters import EVERYTHING, Scope
@@ -24,16 +25,7 @@ from graphrag_assets.query.option_types import PositiveCount
 from graphrag_assets.query.pagerank import personalized_pagerank
 from graphrag_assets.query.question_options import QuestionOptions
 from graphrag_assets.query.reranking import RERANKED, reranked
-from graphrag_assets.query.retrieval import (
-    CANDIDATES,
-    Question,
-    Scores,
-    prepare,
-    text_scores,
-    vector_scores,
-    vector_weight,
-    word_scores,
-)
+from graphrag_assets.query.retrieval import Question, Scores
 from graphrag_assets.query.search import Search
 from graphrag_assets.store.publication_reader import Reader
 
@@ -129,18 +121,18 @@ def rank_passages(
     """
     if method not in RANKING_METHODS:
         raise QueryError(f"There is no ranking {method!r}. Choose one of: {', '.join(RANKING_METHODS)}.")
-    candidates = max(CANDIDATES, limit)
+    candidates = max(retrieval.CANDIDATES, limit)
     if method == "words":
-        words = word_scores(reader, "text_unit", question, limit, scope)
+        words = retrieval.word_scores(reader, "text_unit", question, limit, scope)
         return RankedPassages(words, words=words)
-    prepare(reader, question)
+    retrieval.prepare(reader, question)
     if method == "vectors":
-        vectors = vector_scores(reader, "text_unit", question, limit, scope)
+        vectors = retrieval.vector_scores(reader, "text_unit", question, limit, scope)
         return RankedPassages(vectors, vectors=vectors)
-    found = submit(lambda: vector_scores(reader, "text_unit", question, candidates, scope))
-    words = word_scores(reader, "text_unit", question, candidates, scope)
+    found = submit(lambda: retrieval.vector_scores(reader, "text_unit", question, candidates, scope))
+    words = retrieval.word_scores(reader, "text_unit", question, candidates, scope)
     vectors = found.result()
-    text = text_scores(words, vectors, vector_weight(reader))
+    text = retrieval.text_scores(words, vectors, retrieval.vector_weight(reader))
     if method == "text":
         return RankedPassages(_first(text, limit), words, vectors, text)
     graph, about = _walk(reader, question, text, scope)

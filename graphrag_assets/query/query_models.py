@@ -14,7 +14,6 @@ from graphrag_assets import embedded
 from graphrag_assets.answering import Answerer, Usage
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.event_loop import wait_for
-from graphrag_assets.prompt_profile import PromptProfile
 from graphrag_assets.settings import ONNX, Settings
 from graphrag_assets.store.prompt_profiles import profile_in_force
 from graphrag_assets.store.publication_reader import Reader
@@ -35,12 +34,8 @@ def answerer(reader: Reader, chat_model: str | None = None) -> Answerer:
         return embedded.EmbeddedAnswerer()
     from graphrag_assets.llm.backend import chat_answerer
 
-    return chat_answerer(settings, published_profile(reader, settings))
-
-
-def published_profile(reader: Reader, settings: Settings) -> PromptProfile | None:
-    """The prompt profile of a publication that is in force; None: the built-in prompts."""
-    return profile_in_force(reader.query, settings.prompt_profile, "operations.prompt_profile")
+    profile = profile_in_force(reader.query, settings.prompt_profile, "operations.prompt_profile")
+    return chat_answerer(settings, profile)
 
 
 def reranker() -> "ModelReranker | None":

@@ -7,23 +7,12 @@ from pydantic import AfterValidator, Field, InstanceOf, PlainValidator
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import QueryError
+from graphrag_assets.query import option_types as types
 from graphrag_assets.query.callbacks import checked_callbacks
 from graphrag_assets.query.filters import Filter
 from graphrag_assets.query.filters.filter import Metadata
 from graphrag_assets.query.history import ConversationHistory, History
-from graphrag_assets.query.option_types import (
-    Count,
-    Dollars,
-    FirstDay,
-    Flag,
-    LastDay,
-    OptionalText,
-    Options,
-    PositiveCount,
-    Seconds,
-    Text,
-    Texts,
-)
+from graphrag_assets.query.option_types import Options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,17 +30,17 @@ class QuestionOptions(Options):
     """
 
     history: Annotated[History, PlainValidator(ConversationHistory.of)] = None
-    conversation_history_max_turns: Count = 5
-    conversation_history_user_turns_only: Flag = True
+    conversation_history_max_turns: types.Count = 5
+    conversation_history_user_turns_only: types.Flag = True
     filter: Annotated[InstanceOf[Filter] | None, Field(description="Filter(…)")] = None
-    batches: Texts = ()
-    documents: Texts = ()
+    batches: types.Texts = ()
+    documents: types.Texts = ()
     metadata: Metadata = ()
-    entity_types: Texts = ()
-    relationship_types: Texts = ()
-    as_of: LastDay = None
-    since: FirstDay = None
-    timeout: Seconds = None
+    entity_types: types.Texts = ()
+    relationship_types: types.Texts = ()
+    as_of: types.LastDay = None
+    since: types.FirstDay = None
+    timeout: types.Seconds = None
     callbacks: Annotated[Any, AfterValidator(checked_callbacks)] = None
 
     def __post_init__(self) -> None:
@@ -77,7 +66,7 @@ class CommonOptions(QuestionOptions):
             not cover is left out, see `Answer.errors`.
     """
 
-    response_type: Text = "multiple paragraphs"
-    language: OptionalText = None
-    max_context_tokens: PositiveCount = 12_000
-    max_usd: Dollars = None
+    response_type: types.Text = "multiple paragraphs"
+    language: types.OptionalText = None
+    max_context_tokens: types.PositiveCount = 12_000
+    max_usd: types.Dollars = None

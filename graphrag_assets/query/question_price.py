@@ -17,18 +17,9 @@ from graphrag_assets.answering import Answerer, Usage
 from graphrag_assets.embedded import EmbeddedAnswerer
 from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.llm.prices import Prices
+from graphrag_assets.llm.tasks import question_forms as forms
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
 from graphrag_assets.llm.tasks.chat_protocol import Chat, prompt_tokens
-from graphrag_assets.llm.tasks.question_forms import (
-    DriftAnswer,
-    MapAnswer,
-    PlannedStep,
-    PlannedSteps,
-    ScoredPoint,
-    ScoredQuestion,
-    StepValue,
-    StepValues,
-)
 from graphrag_assets.llm.tasks.rate_reports import CommunityRatings, ReportRating
 from graphrag_assets.llm.tasks.relevance import RelevantUnit, RelevantUnits
 from graphrag_assets.plans import MAX_STEPS, StepKind
@@ -70,42 +61,42 @@ class _CountingChat:
 
     def _parsed(self, request: ChatRequest) -> BaseModel | None:
         """What a model for which everything or nothing is relevant would answer."""
-        points = [ScoredPoint(description=_POINT, score=50.0)] * self.relevant
+        points = [forms.ScoredPoint(description=_POINT, score=50.0)] * self.relevant
         # Questions of other words each: near-duplicates are asked once.
         asked = [
-            ScoredQuestion(question=" ".join([f"w{len(self.requests)}q{n}"] * 12), score=50.0)
+            forms.ScoredQuestion(question=" ".join([f"w{len(self.requests)}q{n}"] * 12), score=50.0)
             for n in range(_FOLLOW_UPS * self.relevant)
         ]
         numbers = range(1, max(len(request.parts), 1) + 1)
         units = [RelevantUnit(id=n) for n in numbers] * self.relevant
         ratings = [ReportRating(id=n, rating=5.0 * self.relevant) for n in numbers]
         answers: dict[type[BaseModel], Callable[[], BaseModel]] = {
-            MapAnswer: lambda: MapAnswer(points=points),
-            DriftAnswer: lambda: DriftAnswer(points=points, follow_ups=asked),
+            forms.MapAnswer: lambda: forms.MapAnswer(points=points),
+            forms.DriftAnswer: lambda: forms.DriftAnswer(points=points, follow_ups=asked),
             RelevantUnits: lambda: RelevantUnits(units=units),
             CommunityRatings: lambda: CommunityRatings(ratings=ratings),
-            PlannedSteps: lambda: _steps(request, MAX_STEPS if self.relevant else 1),
-            StepValues: lambda: StepValues(values=_values(request, self.values * self.relevant)),
+            forms.PlannedSteps: lambda: _steps(request, MAX_STEPS if self.relevant else 1),
+            forms.StepValues: lambda: forms.StepValues(values=_values(request, self.values * self.relevant)),
         }
         form = request.response_model
         return None if form is None else answers.get(form, form)()
 
 
-def _steps(request: ChatRequest, count: int) -> PlannedSteps:
+def _steps(request: ChatRequest, count: int) -> forms.PlannedSteps:
     """A plan of so many steps, each of which asks about all values of the one before."""
     asked = re.sub(r"[{}]", "", request.messages[-1]["content"].removeprefix("Question: "))
     steps = [
-        PlannedStep(variable=f"v{n}", kind=StepKind.FIND, question=f"{{v{n - 1}}} {asked}" if n else asked)
+        forms.PlannedStep(variable=f"v{n}", kind=StepKind.FIND, question=f"{{v{n - 1}}} {asked}" if n else asked)
         for n in range(count)
     ]
-    return PlannedSteps(steps=steps)
+    return forms.PlannedSteps(steps=steps)
 
 
-def _values(request: ChatRequest, count: int) -> list[StepValue]:
+def _values(request: ChatRequest, count: int) -> list[forms.StepValue]:
     """So many values, which cite the first source of the request."""
     sources = re.search(r"-----Sources-----\n[^\n]*\n(\d+)\|", request.messages[-1]["content"])
     cited = f"{_POINT}[Data: Sources ({sources[1]})]" if sources else ""
-    return [StepValue(value=f"value {n}", statement=cited) for n in range(count)]
+    return [forms.StepValue(value=f"value {n}", statement=cited) for n in range(count)]
 
 
 @dataclass

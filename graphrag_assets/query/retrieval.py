@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -54,12 +54,18 @@ class Question:
     """A question with what searches derive from it, each computed once: its terms, its vector and its names.
 
     `vector_text`: is embedded instead of the text if given, such as DRIFT's hypothetical answer. `of_reports`: is
-    searched for in reports instead.
+    searched for in reports instead. `known_terms`: by published file and kind of text. `names`: those of entities (key,
+    number of the entity) by published file and scope.
     """
 
     text: str
     vector_text: str | None = None
     of_reports: "Question | None" = None
+    known_terms: dict[Path, dict[str, KnownTerms]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    names: dict[tuple[Path, Scope], list[tuple[str, int]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _vectors: dict[str, np.ndarray] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
@@ -92,20 +98,6 @@ class Question:
     def remember(self, model: str, vector: np.ndarray) -> None:
         """Store the embedding by a model, which `vector` then returns."""
         self._vectors[model] = vector
-
-    @cached_property
-    def known_terms(self) -> dict[Path, dict[str, "KnownTerms"]]:
-        """The terms of the question by published file and kind of text."""
-        return {}
-
-    @cached_property
-    def names(self) -> dict[tuple[Path, Scope], list[tuple[str, int]]]:
-        """The names of entities in the question (key, number of the entity) by published file and scope."""
-        return {}
-
-    @cached_property
-    def _vectors(self) -> dict[str, np.ndarray]:
-        return {}
 
     def vector(self, model: str) -> np.ndarray:
         """The embedding by the model of an index, float32 of shape (dimensions,). Raises QueryError."""

@@ -170,7 +170,7 @@ class Search(Generic[OptionsOf]):
         self.events.put_nowait((name, value))
 
     def prepare(self) -> None:
-        """Look up what the filter allows, and select the turns of the conversation."""
+        """Look up what the filter allows, select the turns of the conversation, and set the form of the answer."""
         self.scope = scope_of(self.reader, self.options.combined_filter)
         if isinstance(self.options, CommonOptions):
             self.history = ConversationHistory.of(self.options.history).section(
@@ -178,7 +178,9 @@ class Search(Generic[OptionsOf]):
                 self.options.conversation_history_user_turns_only,
                 self.options.max_context_tokens // 2,
             )
-        self.set_form()
+        given = {f.name: getattr(self.options, f.name) for f in fields(AnswerOptions) if hasattr(self.options, f.name)}
+        given |= {"history": self.history.text if self.history else "", "by_meaning": ranks_by_meaning(self.reader)}
+        self.form = AnswerOptions(**given)
 
     def _timeout_error(self) -> QueryError:
         done = "; ".join(self.progress_notes) or "nothing"
@@ -187,12 +189,6 @@ class Search(Generic[OptionsOf]):
             f"The {self.method} search exceeded its timeout of {self.options.timeout:g} seconds. "
             f"Completed: {done}; {calls} model calls. Raise the timeout, or reduce max_context_tokens."
         )
-
-    def set_form(self) -> None:
-        """Derive the form of the answer from the options and the history."""
-        given = {f.name: getattr(self.options, f.name) for f in fields(AnswerOptions) if hasattr(self.options, f.name)}
-        given |= {"history": self.history.text if self.history else "", "by_meaning": ranks_by_meaning(self.reader)}
-        self.form = AnswerOptions(**given)
 
     def room(self, max_context_tokens: int) -> int:
         """The token limit minus the tokens of the history."""

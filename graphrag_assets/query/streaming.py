@@ -13,7 +13,6 @@ from typing import Any, Generic, TypeVar
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.event_loop import is_current, submit
-from graphrag_assets.query.callbacks import call_back
 from graphrag_assets.query.search import DONE, FAILED, Event, Search
 
 Result = TypeVar("Result")
@@ -56,7 +55,8 @@ class _Stream(Generic[Result]):
             if name == FAILED:
                 raise value
             return None
-        call_back(self._search.options.callbacks, name, value)
+        if function := getattr(self._search.options.callbacks, name, None):
+            function(value)
         return str(value) if name == "on_token" else None
 
     def _stop(self) -> "Future[None] | None":

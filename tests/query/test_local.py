@@ -12,16 +12,10 @@ from graphrag_assets.query import METHODS, GraphRAG
 from graphrag_assets.query.basic import BasicOptions, basic_context
 from graphrag_assets.query.context import Layout, fill
 from graphrag_assets.query.drift import DriftOptions, primer_context
+from graphrag_assets.query.fetch import claims_about, relationships_around, reports_about, text_units_of
 from graphrag_assets.query.filters import EVERYTHING
 from graphrag_assets.query.global_search import GlobalOptions
-from graphrag_assets.query.local import (
-    LocalOptions,
-    claims_about,
-    local_context,
-    relationships_around,
-    reports_about,
-    text_units_of,
-)
+from graphrag_assets.query.local import LocalOptions, local_context
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text import tokenizer

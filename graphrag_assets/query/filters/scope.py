@@ -7,13 +7,15 @@ that in the whole index.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from graphrag_assets.store.publication_reader import Reader
+
+_TABLES = {"entity": "entities", "relationship": "relationships", "community_report": "community_reports"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +32,7 @@ class Scope:
     units: np.ndarray | None = None
     types: tuple[str, ...] = ()
     relationship_types: tuple[str, ...] = ()
+    _packed: dict[str, bytes] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def is_everything(self) -> bool:
@@ -121,10 +124,6 @@ class Scope:
         if kind not in self._packed:
             self._packed[kind] = _pack(self.allowed(kind))
         return self._packed[kind]
-
-    @cached_property
-    def _packed(self) -> dict[str, bytes]:
-        return {}
 
     @cached_property
     def _whole_entities(self) -> np.ndarray | None:
@@ -223,10 +222,6 @@ class Scope:
             whole_relationships=_pack(self._whole_relationships),
         )
 
-    def _size(self, kind: str) -> int:
-        table = {"entity": "entities", "relationship": "relationships", "community_report": "community_reports"}[kind]
-        return size(self._reader, table)
-
     @property
     def _reader(self) -> Reader:
         assert self.reader is not None  # only EVERYTHING has none, and it runs no query
@@ -235,13 +230,13 @@ class Scope:
     def _found(self, kind: str, query: str, *kinds: str, **given: Any) -> np.ndarray:
         """The rows of `kind` whose numbers a query returns, booleans by number; `kinds`: those of its scopes."""
         (numbers,) = self._reader.arrays(query, {**self.parameters(*kinds), **given}).values()
-        found = np.zeros(self._size(kind), bool)
+        found = np.zeros(size(self._reader, _TABLES[kind]), bool)
         found[numbers] = True
         return found
 
     def _by_number(self, kind: str, query: str, dtype: Any, *kinds: str) -> np.ndarray:
         found = self._reader.arrays(query, self.parameters(*kinds))
-        values: np.ndarray = np.zeros(self._size(kind), dtype)
+        values: np.ndarray = np.zeros(size(self._reader, _TABLES[kind]), dtype)
         values[found["number"]] = found["value"]
         return values
 

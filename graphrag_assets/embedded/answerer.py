@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,7 +44,7 @@ from graphrag_assets.embedded.hashed_embeddings import embed
 from graphrag_assets.embedded.question_plans import plan_question
 from graphrag_assets.embedded.questions import Asked, definition, language_of_question, names, names_in, spelled
 from graphrag_assets.embedded.step_findings import find
-from graphrag_assets.embedded.term_matches import passage_words, term_matches
+from graphrag_assets.embedded.term_matches import term_matches
 from graphrag_assets.plans import StepKind
 from graphrag_assets.references import reference, without_references
 from graphrag_assets.text import sentences
@@ -93,11 +94,7 @@ class EmbeddedAnswerer:
     """
 
     model: str = MODEL
-
-    @property
-    def min_direct_score(self) -> float:
-        """Points below it are only the closest ones."""
-        return LEAST_DIRECT
+    min_direct_score: ClassVar[float] = LEAST_DIRECT
 
     async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
         """One to five sentences of the evidence in reading order, each with its citation."""
@@ -331,23 +328,19 @@ def _choose(
     if not pool:
         return _Selection()
     understood = np.array([bool(in_full(candidate, pool)) for candidate in pool], bool)
-    own = [asked.words(candidate.text) for candidate in pool]
-    has = asked.occurrences(own)
-    headings = asked.occurrences([asked.words(candidate.heading) for candidate in pool])
     vectors = embed([asked.text, *(candidate.text for candidate in pool)])
     if asked.subject:
         defining = _defining(spelled(asked.subject, [c.text for c in pool]), pool, vectors, understood)
         if defining:
             return _Selection(tuple(defining), direct=True)
+    has, headings, matches, passages = term_matches(asked, pool)
     weights = asked.weights(has)
-    matches = term_matches(asked, pool, own, has, headings)
     similarity = np.clip(vectors[1:] @ vectors[0], 0, 1)
     kinds = np.array([[asked.holds(kind, c.text) for kind in asked.kinds] for c in pool], float)
     if asked.asks_one_fact:  # all that is asked for stands in one sentence: it needs no other
         understood |= has.all(axis=1) & kinds.all(axis=1)
     fixed = _SIMILARITY * similarity
-    with_headings = [words | asked.words(c.heading) for c, words in zip(pool, own, strict=True)]
-    fixed += _PASSAGE * (asked.occurrences(passage_words(pool, with_headings)) @ weights)
+    fixed += _PASSAGE * (passages @ weights)
     fixed += _RANK * np.array([1 / (1 + candidate.rank / 3) for candidate in pool])
     best_possible = 1 + _SIMILARITY + _PASSAGE + _RANK + _KIND * len(asked.kinds)
     coverage = matches @ weights

@@ -90,13 +90,8 @@ def _of_head(
         did = {"had": "did", "has": "does", "have": "do"}[words[verb]]
         wanted = "How many" if base is None else "How much"
         return things, [f"{wanted} {rest} {did} {thing} have?" for thing in things], order
-    if rest:
-        return (
-            things,
-            [joined(thing, said, "how many" if base is None else "what", rest) + "?" for thing in things],
-            order,
-        )
-    return None
+    asked = "how many" if base is None else "what"
+    return (things, [joined(thing, said, asked, rest) + "?" for thing in things], order) if rest else None
 
 
 def _of_yes_or_no(tagged: TaggedSentence, middle: int, end: int) -> tuple[list[str], list[str], Order] | None:
@@ -116,8 +111,5 @@ def _of_yes_or_no(tagged: TaggedSentence, middle: int, end: int) -> tuple[list[s
         return None
     counted = re.match(r"(\S+(?: of \S+)?)(.*)", rest)
     assert counted is not None
-    return (
-        things,
-        [joined("How many", counted[1], words[0], thing, verb, counted[2].strip()) + "?" for thing in things],
-        order,
-    )
+    questions = [joined("How many", counted[1], words[0], thing, verb, counted[2].strip()) + "?" for thing in things]
+    return things, questions, order

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from itertools import chain, combinations, pairwise, takewhile
+from itertools import combinations, pairwise, takewhile
 from typing import NamedTuple
 
 from graphrag_assets.embedded import typing_cues as cues
@@ -285,14 +285,8 @@ def _stated(sentence: TaggedSentence, mentions: Sequence[Mention]) -> Iterable[t
 
 
 def _claims(found: Sequence[_Found], text: str, document_date: date | None) -> list[ClaimRecord]:
-    claims = (
-        claims_in(
-            sentence,
-            text[sentence.start : sentence.end],
-            mentions,
-            extract or shortened(sentence.text, MAX_DESCRIPTION),
-            document_date,
-        )
-        for sentence, mentions, extract in found
-    )
-    return list(dict.fromkeys(chain.from_iterable(claims)))
+    claims: dict[ClaimRecord, None] = {}
+    for sentence, mentions, extract in found:
+        source, description = text[sentence.start : sentence.end], extract or shortened(sentence.text, MAX_DESCRIPTION)
+        claims |= dict.fromkeys(claims_in(sentence, source, mentions, description, document_date))
+    return list(claims)

@@ -99,10 +99,8 @@ class _Planner:
         if between := self._between(question):
             return between
         first, *others = _NEXT_QUESTION.split(question.rstrip("?. "))
-        parts = [first]
         whole = self._reduced(f"{first}?")
         for other in others:
-            parts.append(other)
             self._add(whole, self._name())
             subject = next((step.variable for step in reversed(self.steps[:-1])), None)
             whole = self._reduced(f"{_with_antecedent(other, subject)}?")
@@ -134,8 +132,7 @@ class _Planner:
         return question
 
     def _compared(self, question: str) -> list[Step] | None:
-        found = comparison(question)
-        if found is None:
+        if (found := comparison(question)) is None:
             return None
         things, questions, order = found
         names = [self._bound(each).removeprefix(_VARIABLE) for each in questions]
@@ -154,8 +151,7 @@ class _Planner:
         if not _YEAR.search(last):
             if not _HAPPENED.match(question) or not last.casefold().startswith("the "):
                 return None
-            names = [self._bound(f"When was {each}?") for each in (first, last)]
-            first, last = names
+            first, last = (self._bound(f"When was {each}?") for each in (first, last))
         elif not _YEAR.search(first):
             if not re.search(r"\d", first):
                 return None
@@ -245,23 +241,20 @@ def _clause_end(
 def _by_office(tagged: TaggedSentence) -> _Described | None:
     words, kinds, end = [word.casefold() for word in tagged.words], tagged.kinds, end_of(tagged)
     for place in range(end - 2, 0, -1):
-        if not is_office(words[place]) or kinds[place] not in "nxj":
+        if not is_office(words[place]) or kinds[place] not in "nxj" or words[place + 1] != "of":
             continue
-        if words[place + 1 : place + 2] == ["of"]:
-            article = place - 1
-            while article > 0 and kinds[article] in "nxjJv#":
-                article -= 1
-            last = noun_phrase(words, kinds, place + 2, end)
-            if last < end - 1 and kinds[last] == "o":  # "of the cable of 1866"
-                last = max(noun_phrase(words, kinds, last + 1, end), last)
-            if kinds[article] != "t" or last == place + 2:
-                continue
-        else:
+        article = place - 1
+        while article > 0 and kinds[article] in "nxjJv#":
+            article -= 1
+        last = noun_phrase(words, kinds, place + 2, end)
+        if last < end - 1 and kinds[last] == "o":  # "of the cable of 1866"
+            last = max(noun_phrase(words, kinds, last + 1, end), last)
+        if kinds[article] != "t" or last == place + 2:
             continue
         before = words[:article]
         if last >= end and len(before) == 2 and before[1] in AUXILIARY:
             continue  # that is what the question asks
-        if len(before) < 2 or (any(word in ("was", "were", "is") for word in before[-1:]) and last >= end):
+        if len(before) < 2 or (before[-1] in ("was", "were", "is") and last >= end):
             continue
         return _Described(
             f"Who was {span(tagged, article, last)}?", span(tagged, 0, article), span(tagged, last, end) + "?"

@@ -17,7 +17,7 @@ from graphrag_assets.embedded import typing_cues as cues
 from graphrag_assets.embedded.candidate_sentences import Candidate, candidates, in_words
 from graphrag_assets.embedded.questions import Asked, language_of_question, names, names_in, stems
 from graphrag_assets.embedded.tagging import NUMBERS
-from graphrag_assets.embedded.term_matches import passage_words, term_matches
+from graphrag_assets.embedded.term_matches import term_matches
 from graphrag_assets.embedded.wanted_values import SYNONYMS, TYPES, Wanted
 from graphrag_assets.embedded.wording import MONTH
 from graphrag_assets.plans import StepKind
@@ -147,14 +147,10 @@ class _Reader:
 
     def _antecedent(self, before: Sequence[Candidate]) -> list[_Mention]:
         """The first value of the nearest sentence that has one."""
-        return next(
-            (
-                found[:1]
-                for each in before
-                if (found := [m for m in self._mentions(each, each.text) if m.fit >= _ANTECEDENT])
-            ),
-            [],
-        )
+        for each in before:
+            if found := [m for m in self._mentions(each, each.text) if m.fit >= _ANTECEDENT]:
+                return found[:1]
+        return []
 
     def _with_year(
         self, value: str, statement: str, candidate: Candidate, before: Sequence[Candidate]
@@ -343,16 +339,12 @@ def _covering(asked: Asked, pool: Sequence[Candidate]) -> list[tuple[float, Cand
     """The sentences that, with their surroundings, cover enough of the question, and how much; the best first."""
     if not pool or not asked.terms:
         return []
-    own = [asked.words(candidate.text) for candidate in pool]
-    has = asked.occurrences(own)
-    headings = asked.occurrences([asked.words(candidate.heading) for candidate in pool])
-    found = term_matches(asked, pool, own, has, headings)
-    covered = found @ asked.shares(has)
+    has, _, found, passages = term_matches(asked, pool)
+    shares = asked.shares(has)
+    covered = found @ shares
     enough = (covered >= _LEAST_COVERED) & ((found >= _LEAST_MATCH).sum(axis=1) >= min(2, len(asked.terms)))
     enough &= has.any(axis=1)
-    with_headings = [words | asked.words(candidate.heading) for candidate, words in zip(pool, own, strict=True)]
-    passages = asked.occurrences(passage_words(pool, with_headings)) @ asked.shares(has)
     ranks = np.array([1 / (1 + candidate.rank / 3) for candidate in pool])
-    scores = covered + _PASSAGE * passages + _RANK * ranks
+    scores = covered + _PASSAGE * (passages @ shares) + _RANK * ranks
     ranked = sorted(np.flatnonzero(enough).tolist(), key=lambda place: (-round(scores[place], 6), place))
     return [(float(scores[place]) / (1 + _PASSAGE + _RANK), pool[place]) for place in ranked[:SENTENCES]]

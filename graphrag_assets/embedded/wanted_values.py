@@ -80,9 +80,7 @@ class Wanted:
             and kinds[after : verbs[0]].strip("f") == ""
             and not any(kinds[i] in "tDNA" for i in range(verbs[0], main if main is not None else verbs[0]))
         )
-        if match["person"] and match["person"].casefold() == "whom":
-            subject = False
-        if re.search(r"\bwas it\b", asked.text):
+        if (match["person"] or "").casefold() == "whom" or re.search(r"\bwas it\b", asked.text):
             subject = False
         passive = main is not None and main > 0 and words[main - 1] in ("was", "were", "is", "are", "been", "be")
         noun = noun or ("year" if match["date"] and "year" in match["date"].casefold() else "")

@@ -73,11 +73,6 @@ def _loaded(export: Export) -> "Encoder":
         return _cached(export)
 
 
-@functools.lru_cache(maxsize=2)
-def _cached(export: Export) -> "Encoder":
-    return Encoder(export)
-
-
 class Encoder:
     """A loaded model; safe to use from several threads.
 
@@ -217,6 +212,9 @@ class Encoder:
                 "model with `optimum-cli export onnx`."
             )
         return fitting[0]
+
+
+_cached = functools.lru_cache(maxsize=2)(Encoder)
 
 
 def pooled(states: np.ndarray, modes: Sequence[str], skipped: int = 0) -> np.ndarray:

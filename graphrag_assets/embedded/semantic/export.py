@@ -92,7 +92,8 @@ def read_export(model: str) -> Export:
         )
     pooling, dimensions, include_prompt = _pooling(folder)
     transformer = _json(folder / "sentence_bert_config.json")
-    prompts, default = _prompts(folder)
+    config = _json(folder / "config_sentence_transformers.json")
+    prompts, default = config.get("prompts") or {}, config.get("default_prompt_name")
     options: dict[str, Any] = {
         "pooling": pooling,
         "dimensions": dimensions,
@@ -202,12 +203,6 @@ def _pooling(folder: Path) -> tuple[tuple[str, ...], int | None, bool]:
         raise SettingsError(f"{file}: the pooling {modes} is not supported; supported are {', '.join(known)}.")
     size = config.get("word_embedding_dimension")
     return tuple(sorted(modes, key=known.index)), size and size * len(modes), bool(config.get("include_prompt", True))
-
-
-def _prompts(folder: Path) -> tuple[Mapping[str, str], str | None]:
-    """Prompts by name, and the name of the default one."""
-    config = _json(folder / "config_sentence_transformers.json")
-    return config.get("prompts") or {}, config.get("default_prompt_name")
 
 
 def _first(prompts: Mapping[str, str], names: Iterable[str], default: str | None) -> str:

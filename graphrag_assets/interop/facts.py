@@ -73,16 +73,12 @@ def facts_of(source: Source, batch: str, taken: dict[str, pl.Series], counts: Co
     }
     rows = _identified(texts, graph, claims, ids)
     return Facts(
-        {name: frame.select(_columns(name)) for name, frame in frames.items()},
+        {table.name: frames[table.name].select(table.column_names) for table in schema.BATCH_TABLES},
         rows.filter(pl.col("number").is_not_null()).select("table_name", "id", human_readable_id="number"),
         rows.filter(pl.col("id") != pl.col("original_id")).select("table_name", "id", "original_id"),
         _references(rows, graph),
         graph.keys.select("id", "key"),
     )
-
-
-def _columns(table: str) -> list[str]:
-    return next(t for t in schema.BATCH_TABLES if t.name == table).column_names
 
 
 def entity_ids(keys: pl.Series) -> pl.Series:
@@ -166,12 +162,7 @@ def _entity_mentions(entities: pl.DataFrame, unit_ids: pl.DataFrame, lineage: pl
 
 def _relationship_mentions(relationships: pl.DataFrame, unit_ids: pl.DataFrame, lineage: pl.DataFrame) -> pl.DataFrame:
     rows = relationships.select(
-        "source",
-        "target",
-        "source_key",
-        "target_key",
-        "description",
-        "text_unit_ids",
+        *("source", "target", "source_key", "target_key", "description", "text_unit_ids"),
         type=pl.lit(""),
         strength=pl.col("weight") / pl.col("text_unit_ids").list.len(),
     )
@@ -191,26 +182,19 @@ def _covariates(claims: pl.DataFrame, ids: dict[str, pl.DataFrame], lineage: pl.
 
 
 def _identified(texts: Texts, graph: RepairedGraph, claims: pl.DataFrame, ids: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """table_name, original_id, number, id of every row that came with the index."""
+    """number, table_name, original_id, id of every row that came with the index."""
     given = {"documents": texts.documents, "text_units": texts.text_units, "covariates": claims}
     same = [
         frame.select("id", "number")
         .join(ids[name], left_on="id", right_on="given", maintain_order="left")
-        .select(
-            pl.lit(name).alias("table_name"),
-            pl.col("id").alias("original_id"),
-            "number",
-            pl.col("id_right").alias("id"),
-        )
+        .select("number", table_name=pl.lit(name), original_id="id", id="id_right")
         for name, frame in given.items()
     ]
     entities = graph.entities.with_columns(_new=entity_ids(graph.entities["key"]))
     pairs = graph.relationships
     relationships = pairs.with_columns(_new=_relationship_ids(pairs["low_key"], pairs["high_key"]))
     derived = [
-        frame.select(
-            pl.lit(name).alias("table_name"), pl.col("id").alias("original_id"), "number", pl.col("_new").alias("id")
-        )
+        frame.select("number", table_name=pl.lit(name), original_id="id", id="_new")
         for name, frame in (("entities", entities), ("relationships", relationships))
     ]
     return pl.concat([*same, *derived])
@@ -221,12 +205,10 @@ def _references(rows: pl.DataFrame, graph: RepairedGraph) -> pl.DataFrame:
     entities = graph.keys.with_columns(id=entity_ids(graph.keys["key"]))
     relationships = graph.pairs.with_columns(_relationship_ids(graph.pairs["low_key"], graph.pairs["high_key"]))
     merged = [
-        frame.select(pl.lit(name).alias("table_name"), "number", "id")
+        frame.select("number", "id", table_name=pl.lit(name))
         for name, frame in (("entities", entities), ("relationships", relationships))
     ]
-    others = rows.filter(~pl.col("table_name").is_in(["entities", "relationships"])).select(
-        "table_name", "number", "id"
-    )
+    others = rows.filter(~pl.col("table_name").is_in(["entities", "relationships"])).select(merged[0].columns)
     return pl.concat([others, *merged]).drop_nulls("number").unique(["table_name", "number"], keep="first")
 
 

@@ -6,7 +6,7 @@ References such as `${GRAPHRAG_API_KEY}` stay references; `.env` resolves them.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -72,7 +72,7 @@ def translate(config: Mapping[str, Any], folder: Path, target: Path) -> Translat
             "are brought to version 2 by `graphrag init --force` of GraphRAG 2."
         )
     result = Translation()
-    leaves = {_renamed(key): value for key, value in _leaves(config)}
+    leaves = {(*counterparts.RENAMED.get(key[0], key[:1]), *key[1:]): value for key, value in _leaves(config)}
     models = {
         name: _take(leaves, name) for name in ("models", "completion_models", "embedding_models") if name in config
     }
@@ -127,10 +127,6 @@ def _leaves(config: object, key: Key = ()) -> Iterator[tuple[Key, Any]]:
             yield from _leaves(value, (*key, str(name)))
     elif config is not None:
         yield key, _SHORT_REFERENCE.sub(r"${\1}", config).replace("$$", "$") if isinstance(config, str) else config
-
-
-def _renamed(key: Key) -> Key:
-    return (*counterparts.RENAMED.get(key[0], key[:1]), *key[1:])
 
 
 def _name_in_3(key: str) -> str:
@@ -236,15 +232,14 @@ def _translate_models(
 ) -> None:
     models = {
         (section if version == 3 else "", name): _model(f"{section}.{name}", values, result)
-        for section, named in sections.items()
-        for name, values in named.items()
+        for section, given in sections.items()
+        for name, values in given.items()
     }
-    chats = {
-        name: model for (section, name), model in models.items() if section in ("", "completion_models") and model.name
-    }
-    embeddings = {
-        name: model for (section, name), model in models.items() if section in ("", "embedding_models") and model.name
-    }
+
+    def named(kind: str) -> dict[str, _Model]:
+        return {name: model for (section, name), model in models.items() if section in ("", kind) and model.name}
+
+    chats, embeddings = named("completion_models"), named("embedding_models")
     word, default = ("completion_model_id", "default_completion_model") if version == 3 else ("", "default_chat_model")
 
     def chosen(section: str) -> str:
@@ -356,13 +351,10 @@ def _translate_account(result: Translation, model: _Model) -> None:
 
 def _translate_limits(result: Translation, models: list[_Model], leaves: dict[Key, Any]) -> None:
     """Limits are settings that hold for each model: the strictest one is taken."""
-    limits: dict[str, Callable[[_Model], Any]] = {
-        "concurrency": lambda model: model.pop("concurrent_requests"),
-        "requests_per_minute": lambda model: model.pop("requests_per_minute"),
-        "tokens_per_minute": lambda model: model.pop("tokens_per_minute"),
-        "max_retries": lambda model: model.pop("max_retries"),
-        "request_timeout": lambda model: model.pop("request_timeout"),
-        "backoff_seconds": lambda model: model.pop("retry", "base_delay"),
+    limits: dict[str, Key] = {
+        "concurrency": ("concurrent_requests",),
+        **{name: (name,) for name in ("requests_per_minute", "tokens_per_minute", "max_retries", "request_timeout")},
+        "backoff_seconds": ("retry", "base_delay"),
     }
     for model in models:
         period = model.pop("rate_limit", "period_in_seconds") or 60
@@ -374,8 +366,8 @@ def _translate_limits(result: Translation, models: list[_Model], leaves: dict[Ke
                 result.left_out[f"{model.key}.rate_limit.{name}_per_period"] = f"set GRAPHRAG_{name.upper()}_PER_MINUTE"
         if (retries := model.pop("retry", "max_retries")) is not None:
             model.values[("max_retries",)] = retries
-    for name, of_model in limits.items():
-        given = {model.key: value for model in models if (value := of_model(model)) not in (None, "auto")}
+    for name, theirs in limits.items():
+        given = {model.key: value for model in models if (value := model.pop(*theirs)) not in (None, "auto")}
         if not given:
             continue
         numbers = [value for value in given.values() if isinstance(value, int | float)]

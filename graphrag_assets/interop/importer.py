@@ -37,18 +37,8 @@ from graphrag_assets.interop.vectors import of_one_length
 from graphrag_assets.peak_memory import restart_peak
 from graphrag_assets.pipeline.embedding_texts import embedding_texts
 from graphrag_assets.records import ReportMaterial, ReportRecord
-from graphrag_assets.store import schema
+from graphrag_assets.store import imports, schema
 from graphrag_assets.store.change_log import remove_marks
-from graphrag_assets.store.imports import (
-    ImportedBatch,
-    add_rows,
-    ids_of_others,
-    record_counts,
-    replace_documents,
-    rows_written,
-    unfinished,
-    write_facts,
-)
 from graphrag_assets.store.publication_writer import Publication
 
 PREFIX = "imported-"
@@ -91,17 +81,17 @@ def import_index(index: Index, path: Path, name: str | None = None, vectors_of: 
         is_known = _check_name(index, batch)
         source, counts, run_id = read_source(path), Counter[tuple[str, str]](), str(uuid.uuid4())
         counts.update(source.left_out)
-        facts = facts_of(source, batch, ids_of_others(index.working, batch), counts)
+        facts = facts_of(source, batch, imports.ids_of_others(index.working, batch), counts)
         _check_something_left(path, source, facts)
         digest = stable_id("import", *(frame.hash_rows().sum() for frame in facts.frames.values()))
-        imported = ImportedBatch(batch, str(path.resolve()), source.generation, digest)
+        imported = imports.ImportedBatch(batch, str(path.resolve()), source.generation, digest)
         numbers, ids = facts.kept_numbers, facts.original_ids
         models = without_calls(index.models())
         vectors = _usable_vectors(index, source.vectors, models.embedding_model, vectors_of, counts)
         if is_known:
             _delete_leftovers(index, models, batch, run_id)
         seconds = time.monotonic() - started
-        write_facts(index.working, imported, facts.frames, numbers, ids, NUMBERED, run_id, seconds)
+        imports.write_facts(index.working, imported, facts.frames, numbers, ids, NUMBERED, run_id, seconds)
         merge_graph(index, models, run_id)
         n_kept = write_structure(index, batch, source, facts, counts)
         update_communities(index, run_id)
@@ -109,7 +99,7 @@ def import_index(index: Index, path: Path, name: str | None = None, vectors_of: 
         _write_vectors(index, source._replace(vectors=vectors), models.embedding_model, counts)
         update_embeddings(index, models, run_id)
         table = _all_counts(index, batch, source, n_kept, counts)
-        record_counts(index.working, batch, table)
+        imports.record_counts(index.working, batch, table)
         return Imported(batch, source.generation, table, _published(index, batch, run_id))
 
 
@@ -128,7 +118,7 @@ def _check_name(index: Index, batch: str) -> bool:
     """
     _check_is_folder_name(batch)
     state = index.working.read("SELECT origin, n_documents FROM batch_state WHERE batch = $batch", {"batch": batch})
-    is_whole = batch not in unfinished(index.working)["batch"]
+    is_whole = batch not in imports.unfinished(index.working)["batch"]
     if state.height and state.item(0, "n_documents") and is_whole:
         origin = state.item(0, "origin")
         what = f"was imported from {origin}" if origin else "is a batch of the input folder"
@@ -150,7 +140,7 @@ def _check_is_folder_name(batch: str) -> None:
 def _delete_leftovers(index: Index, models: IndexingModels, batch: str, run_id: str) -> None:
     """Delete all rows left by a removed or interrupted import."""
     documents = index.working.read("SELECT id FROM documents WHERE batch = $batch", {"batch": batch})
-    replace_documents(index.working, batch, documents["id"], DELETED, run_id)
+    imports.replace_documents(index.working, batch, documents["id"], DELETED, run_id)
     merge_graph(index, models, run_id)
     update_communities(index, run_id)
     update_reports(index, models, run_id)
@@ -222,12 +212,12 @@ def _write_vectors(index: Index, source: Source, model: str, counts: Counts) -> 
     with index.working.transaction() as connection:
         remove_marks(connection)
         known = connection.sql("SELECT kind, id FROM embeddings").pl()
-        add_rows(connection, schema.EMBEDDINGS, rows.join(known, on=["kind", "id"], how="anti"))
+        imports.add_rows(connection, schema.EMBEDDINGS, rows.join(known, on=["kind", "id"], how="anti"))
 
 
 def _all_counts(index: Index, batch: str, source: Source, n_kept: int, repaired: Counts) -> pl.DataFrame:
     """step, table_name, what, n: rows read, rows written, and repairs."""
-    written = rows_written(index.working, batch)
+    written = imports.rows_written(index.working, batch)
     if source.members.height:
         repaired["communities", "added for entities without a community"] += written["communities"] - n_kept
     own = index.working.read("SELECT count(*) FROM community_reports WHERE model = $own", {"own": REPORTER}).item()

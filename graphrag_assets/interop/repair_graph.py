@@ -12,6 +12,8 @@ from graphrag_assets.text import title_key
 UNKNOWN = "UNKNOWN"
 STATUSES = ("TRUE", "FALSE", "SUSPECTED")
 _UNITS = pl.col("text_unit_ids").list
+_ALL_UNITS = pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintain_order=True)
+"""The text units of a group, each once."""
 
 
 class RepairedGraph(NamedTuple):
@@ -78,7 +80,7 @@ def _merge_titles(named: pl.DataFrame, counts: Counts) -> pl.DataFrame:
             pl.col("id", "number", "title").first(),
             pl.col("type").filter(pl.col("type") != "").first().fill_null(""),
             _joined("description"),
-            pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintain_order=True),
+            _ALL_UNITS,
         )
     )
     counts["entities", "with the same title as another, merged"] += named.height - merged.height
@@ -120,7 +122,7 @@ def _merge_pairs(ends: pl.DataFrame, counts: Counts) -> pl.DataFrame:
             pl.col("id", "number", "source", "target", "source_key", "target_key").first(),
             _joined("description"),
             pl.col("weight").sum(),
-            pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintain_order=True),
+            _ALL_UNITS,
         )
     )
     counts["relationships", "duplicates of a pair, in either direction, merged"] += ends.height - merged.height
@@ -142,19 +144,18 @@ def _with_units(
 
 def _complete(entities: pl.DataFrame, relationships: pl.DataFrame, counts: Counts) -> pl.DataFrame:
     """`entities` with those that only relationships name, and with missing descriptions taken from relationships."""
+    ends = [
+        relationships.select("weight", "description", "text_unit_ids", key=f"{end}_key", title=end)
+        for end in ("source", "target")
+    ]
     named_ends = (
-        pl.concat(
-            [
-                relationships.select("weight", "description", "text_unit_ids", key=f"{end}_key", title=end)
-                for end in ("source", "target")
-            ]
-        )
+        pl.concat(ends)
         .sort(pl.col("weight").neg(), "title", "description")
         .group_by("key", maintain_order=True)
         .agg(
             pl.col("title").first(),
             pl.col("description").filter(pl.col("description") != "").first().fill_null("").alias("said"),
-            pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintain_order=True),
+            _ALL_UNITS,
         )
     )
     phantoms = named_ends.join(entities, on="key", how="anti").select("key", "title", "text_unit_ids", type=pl.lit(""))
@@ -186,24 +187,22 @@ def _placed_by_each_other(
     placed = joined.with_columns(text_unit_ids=pl.when(_UNITS.len() == 0).then(shared).otherwise("text_unit_ids")).drop(
         "_of_source", "_of_target"
     )
-    _count_placed(
-        relationships, placed, "relationships", "without a text unit, added to those of both endpoints", counts
-    )
+    _count_placed(relationships, placed, "relationships", "both endpoints", counts)
     units_by_key = (
         pl.concat([placed.select("text_unit_ids", key=f"{end}_key") for end in ("source", "target")])
         .group_by("key", maintain_order=True)
-        .agg(pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintain_order=True).alias("_units"))
+        .agg(_ALL_UNITS.alias("_units"))
     )
     found = entities.join(units_by_key, on="key", how="left", maintain_order="left").with_columns(
         text_unit_ids=pl.when(_UNITS.len() == 0).then(pl.col("_units").fill_null([])).otherwise("text_unit_ids")
     )
-    _count_placed(entities, found, "entities", "without a text unit, added to those of their relationships", counts)
+    _count_placed(entities, found, "entities", "their relationships", counts)
     return found.drop("_units"), placed
 
 
-def _count_placed(before: pl.DataFrame, after: pl.DataFrame, table: str, what: str, counts: Counts) -> None:
-    empty = (frame.filter(_UNITS.len() == 0).height for frame in (before, after))
-    counts[table, what] += next(empty) - next(empty)
+def _count_placed(before: pl.DataFrame, after: pl.DataFrame, table: str, by: str, counts: Counts) -> None:
+    empty, still = (frame.filter(_UNITS.len() == 0).height for frame in (before, after))
+    counts[table, f"without a text unit, added to those of {by}"] += empty - still
 
 
 def repair_claims(claims: pl.DataFrame, unit_ids: Iterable[str], counts: Counts) -> pl.DataFrame:

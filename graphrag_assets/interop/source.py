@@ -185,7 +185,6 @@ def source_of(generation: str, tables: Mapping[str, pl.DataFrame], vectors: pl.D
     """
     for name, table in tables.items():
         _check_numbers(name, table)
-    communities = _shaped(tables.get("communities"), COMMUNITIES).with_columns(_LEVEL)
     reports = _shaped(tables.get("community_reports"), REPORTS)
     given = tables.get("community_reports")
     n_given = 0 if given is None or "findings" not in given.columns else given["findings"].drop_nulls().len()
@@ -197,7 +196,7 @@ def source_of(generation: str, tables: Mapping[str, pl.DataFrame], vectors: pl.D
         _shaped(tables.get("entities"), ENTITIES),
         _shaped(tables.get("relationships"), RELATIONSHIPS),
         _shaped(tables.get("covariates"), COVARIATES),
-        communities,
+        _shaped(tables.get("communities"), COMMUNITIES).with_columns(_LEVEL),
         _members(tables),
         reports,
         vectors,

@@ -164,14 +164,9 @@ def _report_rows(reports: pl.DataFrame, communities: pl.DataFrame) -> pl.DataFra
     own = communities.select("community", "number", community_id="id")
     placed = reports.join(own, on="community", maintain_order="left")
     ids = [stable_id("community_report", community) for community in placed["community_id"]]
+    columns = ("title", "summary", "full_content", "rank", "rating_explanation", "findings", "full_content_json")
     return placed.select(
-        "title",
-        "summary",
-        "full_content",
-        "rank",
-        "rating_explanation",
-        "findings",
-        "full_content_json",
+        *columns,
         original_id="id",
         community="number",
         human_readable_id="number",

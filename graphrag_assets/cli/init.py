@@ -133,7 +133,8 @@ def _setting(name: str, value: str | None) -> str:
 def _origin(source: Source) -> str:
     """The variables that translated settings refer to, keys, and what was not translated."""
     lines = ["# Translated from GraphRAG's settings. Not translated:"]
-    lines += [_comment(f"  {key}: {reason}") for key, reason in source.translation.left_out.items()]
+    # Each in one line, whatever the file holds.
+    lines += [f"# {' '.join(f'{key}: {reason}'.split())}" for key, reason in source.translation.left_out.items()]
     lines += ["", "# ---- Variables and keys"]
     for name in source.translation.references():
         if name not in source.variables:
@@ -141,11 +142,6 @@ def _origin(source: Source) -> str:
     for name, value in (source.variables | source.translation.variables).items():  # type: ignore[operator]
         lines.append(f"{name}={_quoted(value)}")
     return "\n".join(lines) + "\n"
-
-
-def _comment(text: str) -> str:
-    """A comment of one line, whatever the text holds."""
-    return f"# {' '.join(text.split())}"
 
 
 def _quoted(value: str) -> str:

@@ -82,7 +82,7 @@ def _import(console: Console, index: Index, path: Path, name: str | None, vector
         imported = import_index(index, path, name, vectors_of)
     print_table(console, _counts_table(imported.batch, imported.generation, imported.counts))
     _print_repairs(console, imported.counts)
-    for note in _notes(index.settings, imported.counts):
+    if note := _note(index.settings, imported.counts):
         console.say(note)
     folder = index.settings.index_folder / STABLE_NAME
     console.say(f"Published: publication {imported.publication.number}, {folder}")
@@ -106,14 +106,12 @@ def _print_imports(console: Console, index: Index) -> None:
 
 def _counts_table(batch: str, generation: str, counts: pl.DataFrame) -> Table:
     table = table_of("table", numbers=("rows in", "rows out"), title=f"{batch}: {generation}")
-    rows = {step: _of(counts, step) for step in ("read", "written")}
+    read, written = (
+        dict(counts.filter(step=step).select("table_name", "n").iter_rows()) for step in ("read", "written")
+    )
     for name in TABLES:
-        table.add_row(name, f"{rows['read'].get(name, 0):,}", f"{rows['written'].get(name, 0):,}")
+        table.add_row(name, f"{read.get(name, 0):,}", f"{written.get(name, 0):,}")
     return table
-
-
-def _of(counts: pl.DataFrame, step: str) -> dict[str, int]:
-    return dict(counts.filter(pl.col("step") == step).select("table_name", "n").iter_rows())
 
 
 def _print_repairs(console: Console, counts: pl.DataFrame) -> None:
@@ -127,16 +125,15 @@ def _print_repairs(console: Console, counts: pl.DataFrame) -> None:
     print_table(console, table)
 
 
-def _notes(settings: Settings, counts: pl.DataFrame) -> list[str]:
-    """Notes on the model calls of the next run, if a model is set."""
+def _note(settings: Settings, counts: pl.DataFrame) -> str | None:
+    """The model calls of the next run, if a model is set."""
     written = counts.filter(pl.col("what").str.starts_with("written by the embedded default"))["n"].sum()
     if settings.choices.reports != "model" or not written:
-        return []
-    return [
+        return None
+    return (
         f"{written} community reports were written by the embedded default: the next `index` has "
-        f"{settings.model_of('report')} "
-        "rewrite them. Imported reports are kept. `graphrag-assets plan` shows the cost."
-    ]
+        f"{settings.model_of('report')} rewrite them. Imported reports are kept. `graphrag-assets plan` shows the cost."
+    )
 
 
 def _listed(names: Sequence[str], shown: int = 5) -> str:

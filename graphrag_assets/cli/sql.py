@@ -83,15 +83,12 @@ def _run_all(reader: Reader, text: str, form: str) -> bool:
 def print_frame(frame: pl.DataFrame, form: str) -> None:
     """Print the frame as a table, CSV or JSON; nested values are JSON in CSV."""
     if form == "csv":
-        write(frame.with_columns(pl.col(c).map_elements(_as_json, pl.String) for c in _nested(frame)).write_csv())
+        nested = [name for name, kind in frame.schema.items() if kind.is_nested()]
+        write(frame.with_columns(pl.col(nested).map_elements(_as_json, pl.String)).write_csv())
     elif form == "json":
         write(frame.write_json() + "\n")
     else:
         _print_table(frame)
-
-
-def _nested(frame: pl.DataFrame) -> list[str]:
-    return [name for name, kind in frame.schema.items() if kind.is_nested()]
 
 
 def _as_json(value: object) -> str:

@@ -76,12 +76,7 @@ class ConversionProcess:
         # Each of polars' threads takes address space, which counts as memory.
         environment = without_secrets(os.environ) | {"POLARS_MAX_THREADS": "1"}
         worker = self._workers[kind] = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=-1,
-            env=environment,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
         )
         _within(_START_SECONDS, worker, lambda: worker.stdout and worker.stdout.readline())
         return worker

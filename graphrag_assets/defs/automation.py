@@ -130,18 +130,13 @@ def request_runs(names: IndexNames, index: Index, instance: dg.DagsterInstance) 
         for request in [*decision.batches, *filter(None, [decision.refresh])]
     ]
     requests += shards
-    partitions = [
-        change(keys)
-        for change, keys in (
-            (names.batches.build_add_request, decision.add),
-            (names.batches.build_delete_request, decision.drop),
-        )
-        if keys
-    ]
     return dg.SensorResult(
         run_requests=requests,
         skip_reason=None if requests else " ".join(decision.waiting) or "The publication is up to date.",
-        dynamic_partitions_requests=partitions,
+        dynamic_partitions_requests=[
+            *([names.batches.build_add_request(decision.add)] if decision.add else []),
+            *([names.batches.build_delete_request(decision.drop)] if decision.drop else []),
+        ],
         asset_events=source_versions(names, observed.scan, [r.batch for r in decision.batches if r.batch]),
     )
 

@@ -40,15 +40,13 @@ def check_machine(index: Index) -> Iterator[Finding]:
     clock, Dagster and its queues.
     """
     yield _tried("input folder", lambda: f"{len(index.input_folder.batches())} batches", "Set GRAPHRAG_INPUT.")
-    staging = None
-    if index.settings.staging:
+    if not index.settings.staging:
+        yield Finding("staging area", "none", "Set GRAPHRAG_STAGING on all machines, and on none without it.")
+    else:
         remedy = "Set GRAPHRAG_STAGING to a place that all machines write to."
         yield _tried("staging area", lambda: _try_staging(index), remedy)
-        staging = staging_of(index)
-    else:
-        yield Finding("staging area", "none", "Set GRAPHRAG_STAGING on all machines, and on none without it.")
-    if staging:
-        yield from _compare(index, staging)
+        if staging := staging_of(index):
+            yield from _compare(index, staging)
     if index.settings.calls_models:
         yield _tried("ledger", lambda: _try_ledger(index), "Set GRAPHRAG_LEDGER_URL to a PostgreSQL database.")
     databases = (index.settings.ledger_url, os.environ.get("DAGSTER_POSTGRES_URL", ""))
@@ -120,10 +118,8 @@ def _find_working_database(index: Index, having: list[str]) -> Finding:
         return Finding(
             what, found, "Only the committer has one: delete the folder index in GRAPHRAG_DATA of the others."
         )
-    kind = file_system_of(
-        index.settings.data, [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
-    )
-    if kind in _NETWORK:
+    mounts = [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
+    if (kind := file_system_of(index.settings.data, mounts)) in _NETWORK:
         return Finding(what, f"its folder is on {kind}", "Set GRAPHRAG_DATA to a local disk: DuckDB's locks need one.")
     return Finding(what, found)
 

@@ -13,7 +13,7 @@ from graphrag_assets.defs.reporting import (
     asset_spec,
     picture,
     selected_results,
-    table_metadata,
+    tables_metadata,
     usage_metadata,
 )
 from graphrag_assets.defs.resources import MODELS, needs, open_index
@@ -84,10 +84,7 @@ def community_metadata(
         },
         "entity_positions": {"map": picture("The map of the graph", drawn)},
     }
-    return {
-        name: table_metadata(names, name, updated.changes[name], updated.seconds, frame, **more.get(name, {}))
-        for name, frame in frames.items()
-    }
+    return tables_metadata(names, updated.changes, updated.seconds, frames, more)
 
 
 def write_community_reports(names: IndexNames) -> dg.AssetsDefinition:
@@ -128,7 +125,5 @@ def report_metadata(names: IndexNames, updated: StageResult, n_kept: int, n_unre
         },
         "citations": {"unresolved": n_unresolved},
     }
-    return {
-        name: table_metadata(names, name, updated.changes[name], updated.seconds, preview, **more[name])
-        for name, preview in {"community_reports": ranked, "citations": citations}.items()
-    }
+    previews = {"community_reports": ranked, "citations": citations}
+    return tables_metadata(names, updated.changes, updated.seconds, previews, more)

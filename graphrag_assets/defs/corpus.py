@@ -18,7 +18,7 @@ from graphrag_assets.defs.reporting import (
     errors_metadata,
     selected,
     selected_results,
-    table_metadata,
+    tables_metadata,
     usage_metadata,
 )
 from graphrag_assets.defs.resources import MODELS, needs, open_index
@@ -112,14 +112,8 @@ def index_batch(names: IndexNames, staged: bool) -> dg.AssetsDefinition:
                 models = own.models(batch, context.run.run_id, not_before)
                 indexed = stage.index_batch(own, batch, models, context.run.run_id, extract, config.rerun)
             seconds = time.monotonic() - started
-            context.log.info(
-                "batch %s: %d documents, %d text units, %d skipped, %.1f s",
-                batch,
-                indexed.frames["documents"].height,
-                indexed.frames["text_units"].height,
-                indexed.errors.height,
-                seconds,
-            )
+            counts = (indexed.frames["documents"].height, indexed.frames["text_units"].height, indexed.errors.height)
+            context.log.info("batch %s: %d documents, %d text units, %d skipped, %.1f s", batch, *counts, seconds)
             for name, metadata in batch_metadata(names, batch, indexed, seconds).items():
                 if name in asked_for:
                     context.add_asset_metadata(metadata, asset_key=asked_for[name], partition_key=batch)
@@ -151,7 +145,4 @@ def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, s
             **({"without_names": note} if note else {}),
         },
     }
-    return {
-        name: table_metadata(names, name, indexed.changes[name], seconds, frame, **more.get(name, {}))
-        for name, frame in indexed.frames.items()
-    }
+    return tables_metadata(names, indexed.changes, seconds, indexed.frames, more)

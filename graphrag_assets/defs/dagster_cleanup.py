@@ -112,10 +112,9 @@ def purge_records(instance: dg.DagsterInstance, names: IndexNames, index: Index,
             instance.delete_dynamic_partition(names.partitions_name, key)
         if records.backfills:
             with instance.run_storage.connect() as connection:  # type: ignore[attr-defined]
-                for table, column in (("backfill_tags", "backfill_id"), ("bulk_actions", "key")):
-                    delete = sa.text(f"DELETE FROM {table} WHERE {column} IN :ids")
-                    ids: sa.BindParameter[str] = sa.bindparam("ids", records.backfills, expanding=True)
-                    connection.execute(delete.bindparams(ids))
+                for name, column in (("backfill_tags", "backfill_id"), ("bulk_actions", "key")):
+                    table = sa.table(name, sa.column(column))
+                    connection.execute(sa.delete(table).where(table.c[column].in_(records.backfills)))
         for run_id in records.runs:
             _purge_run(instance, run_id)
     for database in _databases(instance):
@@ -125,10 +124,10 @@ def purge_records(instance: dg.DagsterInstance, names: IndexNames, index: Index,
 
 def _purge_events_without_run(instance: dg.DagsterInstance, keys: Collection[dg.AssetKey]) -> None:
     """SQLite's storage has them in a file of their own, which wiping assets leaves as it is."""
-    delete = sa.text("DELETE FROM event_logs WHERE run_id = '' AND asset_key IN :keys")
-    parameter: sa.BindParameter[str] = sa.bindparam("keys", [key.to_string() for key in keys], expanding=True)
+    events = sa.table("event_logs", sa.column("run_id"), sa.column("asset_key"))
+    of_assets = events.c.asset_key.in_([key.to_string() for key in keys])
     with instance.event_log_storage.run_connection("") as connection:  # type: ignore[attr-defined]
-        connection.execute(delete.bindparams(parameter))
+        connection.execute(sa.delete(events).where(events.c.run_id == "", of_assets))
 
 
 def _purge_run(instance: dg.DagsterInstance, run_id: str) -> None:

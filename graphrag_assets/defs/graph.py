@@ -8,7 +8,7 @@ import dagster as dg
 from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import GraphOptions, cache_not_before
-from graphrag_assets.defs.reporting import Metadata, asset_spec, selected_results, table_metadata, usage_metadata
+from graphrag_assets.defs.reporting import Metadata, asset_spec, selected_results, tables_metadata, usage_metadata
 from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.indexing import merge_graph as stage
 from graphrag_assets.indexing.index import Index
@@ -50,14 +50,5 @@ def graph_metadata(names: IndexNames, index: Index, updated: StageResult) -> Met
     degrees = index.working.read(_DEGREES).row(0, named=True)
     more: dict[str, dict[str, Any]] = {name: {"pruned": number} for name, number in updated.pruned.items()}
     more["entities"] |= {**degrees, **usage_metadata(usage_sums(updated.usage))}
-    return {
-        name: table_metadata(
-            names,
-            name,
-            updated.changes[name],
-            updated.seconds,
-            frame.sort("degree", descending=True) if "degree" in frame.columns else frame,
-            **more.get(name, {}),
-        )
-        for name, frame in updated.frames.items()
-    }
+    previews = updated.frames | {"entities": updated.frames["entities"].sort("degree", descending=True)}
+    return tables_metadata(names, updated.changes, updated.seconds, previews, more)

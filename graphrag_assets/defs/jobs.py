@@ -28,14 +28,11 @@ def register_batches_job(names: IndexNames) -> dg.JobDefinition:
     def register(context: dg.OpExecutionContext) -> None:
         found = scan_input(open_index(names, context.resources))
         register_batches(names, context.instance, found)
+        changed, deleted = (", ".join(batches) or "-" for batches in (found.changed, found.deleted))
         context.log.info(
-            "%d batches to index (%s), %d unchanged, %d deleted from the folder (%s): materialize the deleted ones "
-            "too to remove their rows",
-            len(found.changed),
-            ", ".join(found.changed) or "-",
-            len(found.unchanged),
-            len(found.deleted),
-            ", ".join(found.deleted) or "-",
+            f"{len(found.changed)} batches to index ({changed}), {len(found.unchanged)} unchanged, "
+            f"{len(found.deleted)} deleted from the folder ({deleted}): materialize the deleted ones too to remove "
+            "their rows"
         )
 
     description = "Register the batches of the input folder as partitions of document_batches."

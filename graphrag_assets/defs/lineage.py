@@ -39,6 +39,12 @@ DESCRIPTIONS = {
 
 _ENDS = "relationships.source_id relationships.target_id relationships.weight"
 _TEXTS = "entities.title entities.description relationships.description covariates.description"
+_OF_UNIT = {
+    "id": "text_units.id text_units.text",
+    "batch": "text_units.batch",
+    "document_id": "text_units.document_id",
+    "text_unit_id": "text_units.id",
+}
 
 # Columns, separated by blanks, and the columns of other assets that they are made from.
 _SOURCES: dict[str, dict[str, str]] = {
@@ -50,26 +56,17 @@ _SOURCES: dict[str, dict[str, str]] = {
         "headings context context_fingerprint": "documents.title documents.text",
     },
     "entity_mentions": {
-        "id": "text_units.id text_units.text",
-        "batch": "text_units.batch",
-        "document_id": "text_units.document_id",
-        "text_unit_id": "text_units.id",
+        **_OF_UNIT,
         "title title_key type description n_sentences": "text_units.text documents.title documents.language",
     },
     "relationship_mentions": {
-        "id": "text_units.id text_units.text",
-        "batch": "text_units.batch",
-        "document_id": "text_units.document_id",
-        "text_unit_id": "text_units.id",
+        **_OF_UNIT,
         "source target source_key target_key type description strength": (
             "text_units.text documents.title documents.language"
         ),
     },
     "covariates": {
-        "id": "text_units.id text_units.text",
-        "batch": "text_units.batch",
-        "document_id": "text_units.document_id",
-        "text_unit_id": "text_units.id",
+        **_OF_UNIT,
         "type description subject_id object_id subject_key object_key status start_date end_date source_text": (
             "text_units.text"
         ),
@@ -154,13 +151,8 @@ def column_lineage(names: IndexNames, asset: str) -> dg.TableColumnLineage | Non
         return None
     return dg.TableColumnLineage(
         {
-            column: [_column(names, name) for name in sources.split()]
+            column: [dg.TableColumnDep(names.key(table), of) for table, of in (s.split(".") for s in sources.split())]
             for columns, sources in _SOURCES[asset].items()
             for column in columns.split()
         }
     )
-
-
-def _column(names: IndexNames, name: str) -> dg.TableColumnDep:
-    table, _, column = name.partition(".")
-    return dg.TableColumnDep(names.key(table), column)

@@ -9,6 +9,7 @@ from enum import Enum
 import dagster as dg
 from pydantic import Field
 
+from graphrag_assets.defs import options
 from graphrag_assets.defs.index_names import (
     COMMIT,
     INDEX_EVERYTHING,
@@ -18,15 +19,6 @@ from graphrag_assets.defs.index_names import (
     IndexNames,
 )
 from graphrag_assets.defs.masked import masked
-from graphrag_assets.defs.options import (
-    LAUNCHED_BY,
-    BatchOptions,
-    CommunityOptions,
-    GraphOptions,
-    RefreshOptions,
-    ReportOptions,
-    run_config_of,
-)
 from graphrag_assets.defs.resources import needs, open_index
 from graphrag_assets.defs.runs import IndexRun, Runner, register_batches
 from graphrag_assets.indexing.publish import publish_records
@@ -42,7 +34,7 @@ class Which(Enum):
     ALL = "all"
 
 
-class BatchSelection(BatchOptions):
+class BatchSelection(options.BatchOptions):
     """Which batches, and how they are indexed."""
 
     which: Which = Field(
@@ -61,7 +53,7 @@ def operations(names: IndexNames, get_job: Callable[[str], dg.JobDefinition]) ->
 
     def runner(context: dg.OpExecutionContext) -> Runner:
         config = {part: context.run_config[part] for part in ("resources", "loggers") if part in context.run_config}
-        tags = {LAUNCHED_BY: context.run.root_run_id or context.run_id}
+        tags = {options.LAUNCHED_BY: context.run.root_run_id or context.run_id}
         return Runner(names, get_job, context.instance, config, tags)
 
     @dg.op(
@@ -81,7 +73,7 @@ def operations(names: IndexNames, get_job: Callable[[str], dg.JobDefinition]) ->
             context.log.warning(
                 "No batch %s, so the settings given have no effect. which: ALL takes every batch.", what
             )
-        launch, ops = runner(context), {names.name("index_batch"): run_config_of(BatchOptions, config)}
+        launch, ops = runner(context), {names.name("index_batch"): options.run_config_of(options.BatchOptions, config)}
         failed = []
         for place, batch in enumerate(todo, start=1):
             run = launch.index(batch, ops)
@@ -99,14 +91,14 @@ def operations(names: IndexNames, get_job: Callable[[str], dg.JobDefinition]) ->
         description="Graph, communities, reports, embeddings and publication, from the mentions of all batches.",
     )
     @masked
-    def refresh_all(context: dg.OpExecutionContext, config: RefreshOptions, failed: list[str]) -> None:
+    def refresh_all(context: dg.OpExecutionContext, config: options.RefreshOptions, failed: list[str]) -> None:
         """Fails at the end if batches have failed; the others are published."""
         ops = {
-            names.name("detect_communities"): run_config_of(CommunityOptions, config),
-            names.name("write_community_reports"): run_config_of(ReportOptions, config),
+            names.name("detect_communities"): options.run_config_of(options.CommunityOptions, config),
+            names.name("write_community_reports"): options.run_config_of(options.ReportOptions, config),
         }
         if config.rerun is Rerun.EVERYTHING:
-            ops[names.name("knowledge_graph")] = run_config_of(GraphOptions, config)
+            ops[names.name("knowledge_graph")] = options.run_config_of(options.GraphOptions, config)
         index = open_index(names, context.resources)
         run = runner(context).refresh(index, ops)
         _log(context, "refresh", run)
@@ -121,7 +113,7 @@ def operations(names: IndexNames, get_job: Callable[[str], dg.JobDefinition]) ->
         refresh_all(index_selected())
 
     def launching(name: str, which: Which, description: str) -> dg.JobDefinition:
-        ops = {index_selected.name: BatchSelection(which=which), refresh_all.name: RefreshOptions()}
+        ops = {index_selected.name: BatchSelection(which=which), refresh_all.name: options.RefreshOptions()}
         return index_and_refresh.to_job(
             names.name(name),
             description=description,

@@ -6,6 +6,7 @@ setting, so they do not compute and pay for the batch again with the environment
 
 from datetime import UTC, datetime
 from enum import Enum
+from functools import partial
 from typing import Any, ClassVar
 
 import dagster as dg
@@ -18,8 +19,15 @@ from graphrag_assets.settings import Settings
 
 LAUNCHED_BY = "graphrag/launched_by"
 """Tag of a run that another run has launched: the first attempt of that run."""
-_STAYS = "Empty: as it is. A value stays with {what} until another run gives one."
-_BATCH, _GRAPH = _STAYS.format(what="these batches"), _STAYS.format(what="the index")
+
+
+def _setting(owner: str, description: str, more: str = "") -> Any:
+    """A setting that stays with its owner's rows; `more` follows the sentence that says so."""
+    stays = f"Empty: as it is. A value stays with {owner} until another run gives one."
+    return Field(default=None, description=" ".join(filter(None, (description, stays, more))))
+
+
+_of_batches, _of_index = partial(_setting, "these batches"), partial(_setting, "the index")
 
 
 class Chunking(Enum):
@@ -53,7 +61,8 @@ class RunOptions(dg.Config):
     def given(self) -> dict[str, Any]:
         """The settings that were given, by name."""
         values = {name: getattr(self, name) for name in self._settings}
-        return {name: _plain(value) for name, value in values.items() if value is not None}
+        plain = {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
+        return {name: value for name, value in plain.items() if value is not None}
 
     def apply_to(self, index: Index, batch: str | None) -> Index:
         """The index with the settings in force for this run, see `Index.with_run_options`."""
@@ -99,24 +108,15 @@ class BatchOptions(RerunOptions):
 
     reruns: ClassVar[tuple[Rerun, ...]] = (Rerun.NOTHING, Rerun.FAILED_UNITS, Rerun.EXTRACTION, Rerun.EVERYTHING)
 
-    entity_types: str | None = Field(
-        default=None, description=f"Entity types requested from the chat model, separated by commas. {_BATCH}"
+    entity_types: str | None = _of_batches("Entity types requested from the chat model, separated by commas.")
+    max_gleanings: int | None = _of_batches("Rounds in which the chat model is asked for what it missed, from 0.")
+    chunking: Chunking | None = _of_batches("ANCHORED, TOKENS or SENTENCES.")
+    chunk_size: int | None = _of_batches("Maximum tokens per text unit, from 50.")
+    chunk_overlap: int | None = _of_batches("Tokens shared by neighboring text units, from 0; with TOKENS only.")
+    text_unit_context: TextUnitContext | None = _of_batches(
+        "HEADINGS, NONE or MODEL: context searched with a text unit. MODEL costs a call each."
     )
-    max_gleanings: int | None = Field(
-        default=None, description=f"Rounds in which the chat model is asked for what it missed, from 0. {_BATCH}"
-    )
-    chunking: Chunking | None = Field(default=None, description=f"ANCHORED, TOKENS or SENTENCES. {_BATCH}")
-    chunk_size: int | None = Field(default=None, description=f"Maximum tokens per text unit, from 50. {_BATCH}")
-    chunk_overlap: int | None = Field(
-        default=None, description=f"Tokens shared by neighboring text units, from 0; with TOKENS only. {_BATCH}"
-    )
-    text_unit_context: TextUnitContext | None = Field(
-        default=None,
-        description=f"HEADINGS, NONE or MODEL: context searched with a text unit. MODEL costs a call each. {_BATCH}",
-    )
-    prompt_profile: str | None = Field(
-        default=None, description=f"Version of the prompt profile; 0: the built-in prompts. {_BATCH}"
-    )
+    prompt_profile: str | None = _of_batches("Version of the prompt profile; 0: the built-in prompts.")
     rerun: Rerun = Field(
         default=Rerun.FAILED_UNITS,
         description="NOTHING: new and edited text units only. FAILED_UNITS: those that failed too. EXTRACTION or "
@@ -159,14 +159,11 @@ class GraphOptions(RerunOptions):
 class CommunityOptions(RunOptions):
     """How this run detects communities."""
 
-    max_cluster_size: int | None = Field(
-        default=None,
-        description=f"Communities with more members are split, from 2. {_GRAPH} Changed communities get new reports.",
+    max_cluster_size: int | None = _of_index(
+        "Communities with more members are split, from 2.", "Changed communities get new reports."
     )
-    cluster_resolution: float | None = Field(
-        default=None,
-        description=f"Resolution of the clustering; above 1: more, smaller communities. {_GRAPH} "
-        "A change clusters from scratch.",
+    cluster_resolution: float | None = _of_index(
+        "Resolution of the clustering; above 1: more, smaller communities.", "A change clusters from scratch."
     )
     from_scratch: bool = Field(
         default=False,
@@ -179,13 +176,10 @@ class ReportOptions(RerunOptions):
 
     reruns: ClassVar[tuple[Rerun, ...]] = (Rerun.NOTHING, Rerun.REPORTS, Rerun.EVERYTHING)
 
-    report_words: int | None = Field(
-        default=None,
-        description=f"Maximum words of a report by the chat model, from 50. {_GRAPH} All reports are written again.",
+    report_words: int | None = _of_index(
+        "Maximum words of a report by the chat model, from 50.", "All reports are written again."
     )
-    report_input_tokens: int | None = Field(
-        default=None, description=f"Maximum tokens of the context of a report, from 200. {_GRAPH}"
-    )
+    report_input_tokens: int | None = _of_index("Maximum tokens of the context of a report, from 200.")
     rerun: Rerun = Field(
         default=Rerun.NOTHING,
         description="NOTHING: reports whose community changed. REPORTS or EVERYTHING: all; costs nothing where the "
@@ -240,7 +234,3 @@ def cache_not_before(instance: dg.DagsterInstance, run: dg.DagsterRun, options: 
 def _refusal(reason: str) -> dg.Failure:
     """Fails the step with the reason alone: pydantic would add its own words to a ValueError."""
     return dg.Failure(f"{reason} Nothing was done.", allow_retries=False)
-
-
-def _plain(value: object) -> object:
-    return value.value if isinstance(value, Enum) else value

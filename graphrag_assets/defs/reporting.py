@@ -71,6 +71,20 @@ def table_metadata(
     return metadata
 
 
+def tables_metadata(
+    names: IndexNames,
+    changes: Mapping[str, Changes],
+    seconds: float,
+    previews: Mapping[str, pl.DataFrame],
+    more: Mapping[str, Mapping[str, Any]],
+) -> Metadata:
+    """Metadata of the tables of `previews`, each with its own `more`; see `table_metadata`."""
+    return {
+        name: table_metadata(names, name, changes[name], seconds, frame, **more.get(name, {}))
+        for name, frame in previews.items()
+    }
+
+
 def markdown_table(frame: pl.DataFrame, rows: int = PREVIEW_ROWS, width: int = PREVIEW_CHARACTERS) -> str:
     """The first rows as a Markdown table; values are cut at `width`, columns with document text left out."""
     shown = frame.head(rows).select(c for c in frame.columns if c not in _PRIVATE)

@@ -128,18 +128,14 @@ def _packaged_weights() -> Path:
         raise SettingsError(f"{PACKAGED} is not installed: {INSTALL}")
     file = Path(spec.origin).parent / "model.onnx"
     if not file.is_file():
-        raise SettingsError(f"{file} does not exist. Install it again: {_REINSTALL}")
-    if (size := file.stat().st_size) != _WEIGHTS_BYTES:
-        raise SettingsError(
-            f"{file} has {size:,} bytes instead of {_WEIGHTS_BYTES:,}: it is truncated, or of another version. "
-            f"Install it again: {_REINSTALL}"
-        )
-    if (found := sha256_of(file)) != _WEIGHTS_SHA256:
-        raise SettingsError(
-            f"{file} has the sha256 {found} instead of {_WEIGHTS_SHA256}: it is damaged or was tampered with. "
-            f"Install it again: {_REINSTALL}"
-        )
-    return file
+        problem = "does not exist"
+    elif (size := file.stat().st_size) != _WEIGHTS_BYTES:
+        problem = f"has {size:,} bytes instead of {_WEIGHTS_BYTES:,}: it is truncated, or of another version"
+    elif (found := sha256_of(file)) != _WEIGHTS_SHA256:
+        problem = f"has the sha256 {found} instead of {_WEIGHTS_SHA256}: it is damaged or was tampered with"
+    else:
+        return file
+    raise SettingsError(f"{file} {problem}. Install it again: {_REINSTALL}")
 
 
 def _files(model: str) -> tuple[Path, Path]:

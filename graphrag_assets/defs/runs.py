@@ -80,9 +80,9 @@ class Runner:
         """Index one batch; `ops`: run config of its steps."""
         return IndexRun(batch, self._run(INDEX_BATCHES, batch, ops or {}))
 
-    def refresh(self, index: Index, ops: Mapping[str, Any] | None = None, job: str = REFRESH_GRAPH) -> IndexRun:
+    def refresh(self, index: Index, ops: Mapping[str, Any] | None = None) -> IndexRun:
         """Refresh everything after the batches."""
-        return refreshed(index, lambda: IndexRun(None, self._run(job, None, ops or {})))
+        return refreshed(index, lambda: IndexRun(None, self._run(REFRESH_GRAPH, None, ops or {})))
 
     def _run(self, job: str, batch: str | None, ops: Mapping[str, Any]) -> dg.ExecuteInProcessResult:
         with signals_noted():

@@ -28,7 +28,7 @@ from graphrag_assets.query.exploration import (
     neighbors_of,
     tests_frame,
 )
-from graphrag_assets.query.fetch import source_passages, sources
+from graphrag_assets.query.fetch import entity_rows, source_passages, sources
 from graphrag_assets.query.linking import LinkingOptions, link
 from graphrag_assets.query.local import SOURCES
 from graphrag_assets.query.option_types import Count, PositiveCount
@@ -129,12 +129,7 @@ async def _rewritten(search: Search[LazyOptions]) -> Rewritten:
 def _concepts(search: Search[LazyOptions]) -> list[str]:
     """Titles of the entities that match the question best."""
     numbers = search_texts(search.reader, "entity", search.question, _CONCEPTS, search.scope)
-    titles = search.reader.rows(
-        "SELECT human_readable_id, title FROM entities WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))",
-        {"numbers": numbers},
-    )
-    title_of = dict(titles.iter_rows())
-    return [title_of[number] for number in numbers if number in title_of]
+    return entity_rows(search.reader, numbers, search.scope)["title"].to_list()
 
 
 async def _ranking(search: Search[LazyOptions], rewritten: Rewritten) -> list[int]:

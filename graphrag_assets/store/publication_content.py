@@ -337,21 +337,21 @@ def _write_calls(connection: duckdb.DuckDBPyConnection, llm_calls: pl.DataFrame 
 
 
 def _replace_differing(connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> None:
-    """Make the rows of `table` those of the relation `source`; equal rows are not touched."""
-    columns = ", ".join(map(identifier, table.column_names))
-    same_key = " AND ".join(f'old."{c}" IS NOT DISTINCT FROM gone."{c}"' for c in table.key)
-    theirs, ours = f"SELECT {columns} FROM {source}", f"SELECT {columns} FROM {table.sql_name}"
+    """Make the rows of `table` those of the relation `source`; rows under keys without a difference are not touched."""
+    columns, keys = (", ".join(map(identifier, names)) for names in (table.column_names, table.key))
+    # Counted, because EXCEPT ALL numbers the rows first and takes ten times as long.
     connection.execute(
-        "CREATE OR REPLACE TEMP TABLE differing AS "
-        f"SELECT *, true AS is_new FROM ({theirs} EXCEPT ALL {ours}) "
-        f"UNION ALL SELECT *, false FROM ({ours} EXCEPT ALL {theirs})"
+        f"CREATE OR REPLACE TEMP TABLE differing AS SELECT DISTINCT {keys} FROM ("
+        f"SELECT {columns}, 1 AS n FROM {source} UNION ALL SELECT {columns}, -1 FROM {table.sql_name}"
+        f") GROUP BY {columns} HAVING sum(n) <> 0"
     )
     if one_value(connection, "SELECT count(*) FROM differing"):
+        same_key = " AND ".join(f'r."{c}" IS NOT DISTINCT FROM d."{c}"' for c in table.key)
+        connection.execute(f"DELETE FROM {table.sql_name} r WHERE EXISTS (FROM differing d WHERE {same_key})")
         connection.execute(
-            f"DELETE FROM {table.sql_name} AS old WHERE EXISTS (FROM differing gone WHERE NOT is_new AND {same_key})"
+            f"INSERT INTO {table.sql_name} BY NAME SELECT {columns} FROM {source} r "
+            f"WHERE EXISTS (FROM differing d WHERE {same_key}) ORDER BY ALL"
         )
-        insert = f"INSERT INTO {table.sql_name} BY NAME SELECT * EXCLUDE (is_new) FROM differing WHERE is_new"
-        connection.execute(f"{insert} ORDER BY ALL")
 
 
 def _finished(connection: duckdb.DuckDBPyConnection, made: Made) -> dict[str, int]:

@@ -20,7 +20,7 @@ from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.defs.shards import sharing_models
 from graphrag_assets.indexing import communities, report_inputs, reports
 from graphrag_assets.indexing.shards import REPORTS
-from graphrag_assets.indexing.stage import Rerun, StageResult, usage_sums
+from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.pictures.graph_map import graph_map
 from graphrag_assets.pipeline.incremental_leiden import Reclustered
 from graphrag_assets.store import schema
@@ -106,7 +106,7 @@ def write_community_reports(names: IndexNames) -> dg.AssetsDefinition:
         not_before = cache_not_before(context.instance, run, config)
         models = own.models(run_id=run.run_id, cache_not_before=not_before)
         with sharing_models(names, context, own, models, REPORTS, not_before) as sharing:
-            written = reports.update_reports(own, sharing, run.run_id, config.rerun is not Rerun.NOTHING)
+            written = reports.update_reports(own, sharing, run.run_id, config.rerun != "NOTHING")
         reports.record_state(own, models)
         yield from selected_results(context, own, report_metadata(names, *written))
 

@@ -25,6 +25,7 @@ from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing import index_batch as stage
+from graphrag_assets.indexing.stage import Rerun
 from graphrag_assets.indexing.staged_batches import commit_staged, stage_batch
 from graphrag_assets.languages import without_names
 from graphrag_assets.pipeline.unit_contexts import STAGE
@@ -110,7 +111,7 @@ def index_batch(names: IndexNames, staged: bool) -> dg.AssetsDefinition:
             if indexed is None:
                 not_before = cache_not_before(context.instance, context.run, config)
                 models = own.models(batch, context.run.run_id, not_before)
-                indexed = stage.index_batch(own, batch, models, context.run.run_id, extract, config.rerun)
+                indexed = stage.index_batch(own, batch, models, context.run.run_id, extract, Rerun[config.rerun])
             seconds = time.monotonic() - started
             counts = (indexed.frames["documents"].height, indexed.frames["text_units"].height, indexed.errors.height)
             context.log.info("batch %s: %d documents, %d text units, %d skipped, %.1f s", batch, *counts, seconds)

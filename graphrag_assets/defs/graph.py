@@ -12,7 +12,7 @@ from graphrag_assets.defs.reporting import Metadata, asset_spec, selected_result
 from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.indexing import merge_graph as stage
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.stage import Rerun, StageResult, usage_sums
+from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.store import schema
 
 _DEPENDENCIES = {
@@ -36,7 +36,7 @@ def knowledge_graph(names: IndexNames) -> dg.AssetsDefinition:
         """Entities and relationships, merged from the mentions of all batches."""
         index, run = open_index(names, context.resources), context.run
         models = index.models(run_id=run.run_id, cache_not_before=cache_not_before(context.instance, run, config))
-        updated = stage.merge_graph(index, models, run.run_id, from_scratch=config.rerun is not Rerun.NOTHING)
+        updated = stage.merge_graph(index, models, run.run_id, from_scratch=config.rerun != "NOTHING")
         yield from selected_results(context, index, graph_metadata(names, index, updated))
 
     return knowledge_graph

@@ -23,7 +23,6 @@ from graphrag_assets.defs.resources import needs, open_index
 from graphrag_assets.defs.runs import IndexRun, Runner, register_batches
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.scan import scan_input
-from graphrag_assets.indexing.stage import Rerun
 
 
 class Which(Enum):
@@ -97,7 +96,7 @@ def operations(names: IndexNames, get_job: Callable[[str], dg.JobDefinition]) ->
             names.name("detect_communities"): options.run_config_of(options.CommunityOptions, config),
             names.name("write_community_reports"): options.run_config_of(options.ReportOptions, config),
         }
-        if config.rerun is Rerun.EVERYTHING:
+        if config.rerun == "EVERYTHING":
             ops[names.name("knowledge_graph")] = options.run_config_of(options.GraphOptions, config)
         index = open_index(names, context.resources)
         run = runner(context).refresh(index, ops)

@@ -7,14 +7,13 @@ setting, so they do not compute and pay for the batch again with the environment
 from datetime import UTC, datetime
 from enum import Enum
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, Literal
 
 import dagster as dg
 from pydantic import Field, field_validator, model_validator
 
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.stage import Rerun
 from graphrag_assets.settings import Settings
 
 LAUNCHED_BY = "graphrag/launched_by"
@@ -79,11 +78,13 @@ class RunOptions(dg.Config):
 
 
 class RerunOptions(RunOptions):
-    """Settings of a step that can rerun; `reruns` are the levels it supports."""
+    """Settings of a step that can rerun.
 
-    reruns: ClassVar[tuple[Rerun, ...]] = tuple(Rerun)
+    Each step declares what it can do again as a Literal: Dagster makes an enum of it, so that the launchpad refuses
+    other names before there is a run, and its message has the allowed ones.
+    """
 
-    rerun: Rerun
+    rerun: str
     bypass_cache: bool = Field(
         default=False,
         description="true, with rerun: requests the chat model's answers again, AND PAYS AGAIN, instead of reading "
@@ -91,22 +92,17 @@ class RerunOptions(RunOptions):
     )
 
     @model_validator(mode="after")
-    def _can_be_done_again(self) -> "RerunOptions":
-        if self.rerun not in self.reruns:
-            possible = ", ".join(one.name for one in self.reruns)
-            raise _refusal(f"rerun: {self.rerun.name} is not for this step, which has {possible}.")
-        if self.bypass_cache and self.rerun in (Rerun.NOTHING, Rerun.FAILED_UNITS):
+    def _reruns_what_it_requests(self) -> "RerunOptions":
+        if self.bypass_cache and self.rerun in ("NOTHING", "FAILED_UNITS"):
             raise _refusal(
-                f"bypass_cache: true has no effect with rerun: {self.rerun.name}: new text units are requested anyway. "
+                f"bypass_cache: true has no effect with rerun: {self.rerun}: new text units are requested anyway. "
                 "Set another rerun, or leave bypass_cache out."
             )
         return self
 
 
-class BatchOptions(RerunOptions):
-    """How this run indexes batches."""
-
-    reruns: ClassVar[tuple[Rerun, ...]] = (Rerun.NOTHING, Rerun.FAILED_UNITS, Rerun.EXTRACTION, Rerun.EVERYTHING)
+class ExtractionOptions(RerunOptions):
+    """How text units are made and extracted."""
 
     entity_types: str | None = _of_batches("Entity types requested from the chat model, separated by commas.")
     max_gleanings: int | None = _of_batches("Rounds in which the chat model is asked for what it missed, from 0.")
@@ -117,11 +113,6 @@ class BatchOptions(RerunOptions):
         "HEADINGS, NONE or MODEL: context searched with a text unit. MODEL costs a call each."
     )
     prompt_profile: str | None = _of_batches("Version of the prompt profile; 0: the built-in prompts.")
-    rerun: Rerun = Field(
-        default=Rerun.FAILED_UNITS,
-        description="NOTHING: new and edited text units only. FAILED_UNITS: those that failed too. EXTRACTION or "
-        "EVERYTHING: all text units; costs nothing where the ledger has the answers.",
-    )
 
     @field_validator("entity_types")
     @classmethod
@@ -133,25 +124,36 @@ class BatchOptions(RerunOptions):
             )
         return value
 
+
+class BatchOptions(ExtractionOptions):
+    """How this run indexes batches."""
+
+    rerun: Literal["NOTHING", "FAILED_UNITS", "EXTRACTION", "EVERYTHING"] = Field(
+        default="FAILED_UNITS",
+        description="NOTHING: new and edited text units only. FAILED_UNITS: those that failed too. EXTRACTION or "
+        "EVERYTHING: all text units; costs nothing where the ledger has the answers.",
+    )
+
     @property
     def asks_for_something(self) -> bool:
         """Whether unchanged batches are concerned too, by settings or by a rerun."""
-        return bool(self.given) or self.forget_earlier or self.rerun in (Rerun.EXTRACTION, Rerun.EVERYTHING)
+        return bool(self.given) or self.forget_earlier or self.rerun in ("EXTRACTION", "EVERYTHING")
 
 
-class StagedOptions(BatchOptions):
+class StagedOptions(ExtractionOptions):
     """How this run extracts a batch on a machine that does not know what was extracted before."""
 
-    reruns: ClassVar[tuple[Rerun, ...]] = (Rerun.FAILED_UNITS, Rerun.EXTRACTION, Rerun.EVERYTHING)
+    rerun: Literal["FAILED_UNITS", "EXTRACTION", "EVERYTHING"] = Field(
+        default="FAILED_UNITS",
+        description="FAILED_UNITS: what the index lacks. EXTRACTION or EVERYTHING: for bypass_cache, all text units.",
+    )
 
 
 class GraphOptions(RerunOptions):
     """How this run merges the graph."""
 
-    reruns: ClassVar[tuple[Rerun, ...]] = (Rerun.NOTHING, Rerun.EVERYTHING)
-
-    rerun: Rerun = Field(
-        default=Rerun.NOTHING,
+    rerun: Literal["NOTHING", "EVERYTHING"] = Field(
+        default="NOTHING",
         description="NOTHING: descriptions whose mentions changed. EVERYTHING: for bypass_cache, all.",
     )
 
@@ -174,14 +176,12 @@ class CommunityOptions(RunOptions):
 class ReportOptions(RerunOptions):
     """How this run writes community reports."""
 
-    reruns: ClassVar[tuple[Rerun, ...]] = (Rerun.NOTHING, Rerun.REPORTS, Rerun.EVERYTHING)
-
     report_words: int | None = _of_index(
         "Maximum words of a report by the chat model, from 50.", "All reports are written again."
     )
     report_input_tokens: int | None = _of_index("Maximum tokens of the context of a report, from 200.")
-    rerun: Rerun = Field(
-        default=Rerun.NOTHING,
+    rerun: Literal["NOTHING", "REPORTS", "EVERYTHING"] = Field(
+        default="NOTHING",
         description="NOTHING: reports whose community changed. REPORTS or EVERYTHING: all; costs nothing where the "
         "ledger has the answers.",
     )

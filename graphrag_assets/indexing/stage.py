@@ -13,12 +13,11 @@ if TYPE_CHECKING:
 
 
 class Rerun(Enum):
-    """What is done again although nothing has changed; answers still come from the ledger, at no cost."""
+    """What of a batch is done again although nothing has changed; answers still come from the ledger, at no cost."""
 
     NOTHING = "nothing"
     FAILED_UNITS = "failed_units"
     EXTRACTION = "extraction"
-    REPORTS = "reports"
     EVERYTHING = "everything"
 
 

@@ -1,5 +1,7 @@
 """What is given to a run in the launchpad: checked first, kept by what the run made, never paid for unasked."""
 
+import re
+
 import dagster as dg
 import polars as pl
 import pytest
@@ -15,7 +17,7 @@ from graphrag_assets.defs.options import (
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.models import ledger_entries
 from graphrag_assets.indexing.scan import scan
-from graphrag_assets.indexing.stage import Rerun
+from tests.conftest import repository
 from tests.defs.test_language_models import modelled, server  # noqa: F401
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland. "
@@ -114,22 +116,44 @@ def test_resolution_makes_communities_anew_and_leaves_the_graph(sample_index, pr
         (BatchOptions, {"chunk_size": 10}, "CHUNK_SIZE=10: Input should be greater than or equal to 50"),
         (BatchOptions, {"max_gleanings": -1}, "MAX_GLEANINGS=-1: Input should be greater than or equal to 0"),
         (BatchOptions, {"chunking": "TOKENS", "chunk_size": 60}, "GRAPHRAG_CHUNK_OVERLAP=100 must be smaller than"),
-        (BatchOptions, {"rerun": "REPORTS"}, "rerun: REPORTS is not for this step, which has NOTHING, FAILED_UNITS"),
         (BatchSelection, {"bypass_cache": True}, "bypass_cache: true has no effect with rerun"),
         (BatchOptions, {"entity_types": ""}, "entity_types: '' names no entity type"),
         (BatchSelection, {"entity_types": " , "}, "entity_types: ' , ' names no entity type"),
         (CommunityOptions, {"max_cluster_size": 1}, "MAX_CLUSTER_SIZE=1: Input should be greater than or equal to 2"),
         (ReportOptions, {"report_words": 0}, "REPORT_WORDS=0: Input should be greater than or equal to 50"),
-        (RefreshOptions, {"rerun": "EXTRACTION"}, "rerun: EXTRACTION is not for this step"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(project, options_of, config, said):
-    values = {name: getattr(Rerun, value) if name == "rerun" else value for name, value in config.items()}
-    values |= {"chunking": "tokens"} if "chunking" in config else {}
+    values = config | ({"chunking": "tokens"} if "chunking" in config else {})
     with pytest.raises(dg.Failure) as refused:
         options_of(**values)
     assert said in refused.value.description
     assert refused.value.description.endswith("Nothing was done.")
+
+
+@pytest.mark.parametrize(
+    ("job", "op", "rerun", "allowed"),
+    [
+        ("index_batches", "index_batch", "REPORTS", ["NOTHING", "FAILED_UNITS", "EXTRACTION", "EVERYTHING"]),
+        ("refresh_changed", "index_selected", "REPORTS", ["NOTHING", "FAILED_UNITS", "EXTRACTION", "EVERYTHING"]),
+        ("refresh_changed", "refresh_all", "EXTRACTION", ["NOTHING", "REPORTS", "EVERYTHING"]),
+        ("refresh_graph", "write_community_reports", "FAILED_UNITS", ["NOTHING", "REPORTS", "EVERYTHING"]),
+        ("refresh_graph", "knowledge_graph", "REPORTS", ["NOTHING", "EVERYTHING"]),
+    ],
+)
+def test_launchpad_refuses_a_rerun_that_the_step_does_not_have_and_names_those_it_has(job, op, rerun, allowed):
+    def config(value):
+        return {"ops": {op: {"config": {"rerun": value}}}}
+
+    definition = repository().get_job(job)
+    with pytest.raises(dg.DagsterInvalidConfigError) as refused:
+        dg.validate_run_config(definition, config(rerun))
+    (error,) = refused.value.errors
+    message = getattr(error, "message", error)  # a job of ops has it as text
+    assert f"{op}:config:rerun" in message
+    assert re.findall("'([A-Z_]+)'", message) == allowed
+    for value in allowed:
+        dg.validate_run_config(definition, config(value))
 
 
 @pytest.mark.long
@@ -211,7 +235,7 @@ def test_doing_again_is_free_and_asking_anew_is_paid_once_per_run(modelled, serv
     assert books == {"chat": extractions, "replaced": extractions}  # what was paid stays in the books
     # A run that is repeated after a crash counts from its first attempt.
     again = dg.DagsterRun(job_name="index_batches", root_run_id=run.run_id, parent_run_id=run.run_id)
-    config = BatchOptions(rerun=Rerun.EXTRACTION, bypass_cache=True)
+    config = BatchOptions(rerun="EXTRACTION", bypass_cache=True)
     assert cache_not_before(modelled.instance, again, config) == cache_not_before(
         modelled.instance, run.dagster_run, config
     )

@@ -10,9 +10,7 @@ import pytest
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.automation import request_runs
 from graphrag_assets.defs.index_names import IndexNames
-from graphrag_assets.defs.options import StagedOptions
 from graphrag_assets.indexing.shards import EMBEDDINGS, open_shards, shared
-from graphrag_assets.indexing.stage import Rerun
 from graphrag_assets.indexing.staged_batches import staged_batches, staging_of
 from graphrag_assets.store.staging import SHARDS
 from tests.conftest import QUIET, Project
@@ -132,6 +130,6 @@ def test_only_tags_say_where_a_run_belongs():
 
 
 def test_a_machine_that_extracts_cannot_leave_out_what_failed_before():
-    with pytest.raises(dg.Failure) as refused:
-        StagedOptions(rerun=Rerun.NOTHING)
-    assert "NOTHING is not for this step" in refused.value.description
+    config = {"ops": {"staged_batches": {"config": {"rerun": "NOTHING"}}}}
+    with pytest.raises(dg.DagsterInvalidConfigError, match="NOTHING"):
+        dg.validate_run_config(staged_repository().get_job("extract_batches"), config)

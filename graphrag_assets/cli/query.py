@@ -12,9 +12,29 @@ from graphrag_assets.cli.terminal import Console, write
 from graphrag_assets.query import METHODS, AnswerStream, GraphRAG, answer_to_json, answer_to_markdown
 from graphrag_assets.query.query_models import default_options
 
+_HINT = 'The method comes before the question, and ask chooses it: graphrag-assets query ask "{question}"'
 
-@click.command()
-@click.argument("method", type=click.Choice((*METHODS, "ask")))
+
+class _Query(click.Command):
+    """Tells who gives a question without a method, or the method as an option, how to ask."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if error.option_name != "--method":
+                raise
+            raise click.UsageError(f"No such option '--method'. {_HINT.format(question='…')}", ctx) from None
+
+
+class _Method(click.Choice[str]):
+    def get_invalid_choice_message(self, value: str, ctx: click.Context | None) -> str:
+        message = super().get_invalid_choice_message(value, ctx)
+        return f"{message} {_HINT.format(question=value if ' ' in value else '…')}"
+
+
+@click.command(cls=_Query)
+@click.argument("method", type=_Method((*METHODS, "ask")))
 @click.argument("question")
 @INDEX
 @click.option(

@@ -136,3 +136,19 @@ def test_errors_are_one_line(index_file: Path) -> None:
 def test_types_of_relationships_reach_the_search(index_file: Path) -> None:
     printed = query(index_file, "local", QUESTION, "--relationship-type", "MET").output
     assert "The filter names the relationship type 'MET', which the index does not have." in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        ((QUESTION,), f'graphrag-assets query ask "{QUESTION}"'),
+        (("lokal", QUESTION), 'graphrag-assets query ask "…"'),
+        (("--method", "local", QUESTION), 'graphrag-assets query ask "…"'),
+    ],
+)
+def test_question_without_a_method_is_refused_with_the_command_that_chooses_one(
+    index_file: Path, arguments: tuple[str, ...], hint: str
+) -> None:
+    refused = query(index_file, *arguments)
+    assert refused.exit_code == 2
+    assert f"The method comes before the question, and ask chooses it: {hint}" in refused.output

@@ -35,6 +35,12 @@ def _print_prices(question: str, budget: int | None) -> None:
     if not settings.model_of("query"):
         console.say("No model is set for questions (GRAPHRAG_CHAT_MODEL, GRAPHRAG_QUERY_MODEL), so they cost nothing.")
         return
+    from graphrag_assets.llm.backend import chat_model, chat_prices  # imports litellm
+    from graphrag_assets.llm.dry_run import key_notes, price_in_words
+    from graphrag_assets.llm.prices import Prices
+
+    model, prices = settings.model_of("query"), Prices.of(settings.model_of("query"), chat_prices(settings, "query"))
+    unknown = prices.source == "unknown"
     numbers = ("text units tested", "requests", "~ prompt tokens", "~ answer tokens", "US$")
     title = "requests that are not in the ledger: if nothing is relevant – if everything is"
     table = table_of("method", numbers=numbers, title=title)
@@ -44,10 +50,11 @@ def _print_prices(question: str, budget: int | None) -> None:
             cells = [
                 _between(f"{getattr(price.minimum, name):,}", f"{getattr(price.maximum, name):,}") for name in counts
             ]
-            table.add_row(
-                price.method, *cells, _between(f"{price.minimum.cost_usd:,.4f}", f"{price.maximum.cost_usd:,.4f}")
-            )
+            costs = [_dollars(None if unknown else bound.cost_usd) for bound in (price.minimum, price.maximum)]
+            table.add_row(price.method, *cells, _between(*costs))
     print_table(console, table)
+    for note in (f"{model}: {price_in_words(prices)}.", *key_notes([chat_model(settings, use="query")])):
+        console.say(note)
 
 
 def _between(minimum: str, maximum: str) -> str:
@@ -55,14 +62,21 @@ def _between(minimum: str, maximum: str) -> str:
 
 
 def cost_table(rows: pl.DataFrame) -> Table:
-    """A table of costs by task, with their sums."""
+    """A table of costs by task, with their sums; a cost that is null is unknown, and the sum is then a minimum."""
     numbers = ("calls", "in ledger", "prompt tokens", "answer tokens", "US$")
     table = table_of("task", numbers=numbers, title="requests to be paid for; ~ marks estimated prompts")
     columns = ["calls", "in_ledger", "prompt_tokens", "completion_tokens", "cost_usd"]
     for task, calls, known, prompt, completion, cost, exact in rows.select("task", *columns, "exact").iter_rows():
         counted = f"{prompt:,}" if exact else f"~ {prompt:,}"
-        table.add_row(task, f"{calls:,}", f"{known:,}", counted, f"{completion:,}", f"{cost:,.4f}")
-    calls, known, prompt, completion, cost = (rows[name].sum() for name in columns)
+        table.add_row(task, f"{calls:,}", f"{known:,}", counted, f"{completion:,}", _dollars(cost))
+    calls, known, prompt, completion = (rows[name].sum() for name in columns[:-1])
+    cost = float(rows["cost_usd"].sum())
+    all_known = rows["cost_usd"].null_count() == 0
+    in_all = _dollars(cost) if all_known else f"≥ {_dollars(cost)}" if cost else _dollars(None)
     table.add_section()
-    table.add_row("in all", f"{calls:,}", f"{known:,}", f"{prompt:,}", f"{completion:,}", f"{cost:,.4f}")
+    table.add_row("in all", f"{calls:,}", f"{known:,}", f"{prompt:,}", f"{completion:,}", in_all)
     return table
+
+
+def _dollars(cost: float | None) -> str:
+    return "unknown" if cost is None else f"{cost:,.4f}"

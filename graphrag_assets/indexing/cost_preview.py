@@ -25,8 +25,8 @@ class CostPlan:
 
     Attributes:
         batches: batches to index.
-        costs: task, batch, calls (to pay), in_ledger (already paid), prompt_tokens, completion_tokens, cost_usd,
-            exact (all prompts could be counted).
+        costs: task, batch, calls (to pay), in_ledger (already paid), prompt_tokens, completion_tokens, cost_usd
+            (null: no price is known), exact (all prompts could be counted).
         notes: what the numbers are based on, in sentences.
     """
 
@@ -38,7 +38,9 @@ class CostPlan:
     def by_task(self) -> pl.DataFrame:
         """The costs over all batches, in the order of the tasks."""
         return self.costs.group_by("task", maintain_order=True).agg(
-            pl.exclude("task", "batch", "exact").sum(), pl.col("exact").all()
+            pl.exclude("task", "batch", "cost_usd", "exact").sum(),
+            pl.when(pl.col("cost_usd").null_count() == 0).then(pl.col("cost_usd").sum()),
+            pl.col("exact").all(),
         )
 
 

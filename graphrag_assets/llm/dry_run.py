@@ -10,13 +10,21 @@ import polars as pl
 from graphrag_assets.embedded import extract_unit
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing_models import Extracted, IndexingModels
-from graphrag_assets.llm.backend import chat_model, chat_prices, embedding_prices, ledger_of, without_sending
+from graphrag_assets.llm.backend import (
+    chat_model,
+    chat_prices,
+    embedding_model,
+    embedding_prices,
+    ledger_of,
+    without_sending,
+)
+from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.indexing_tasks import IndexingTasks, tuning_use
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.prompts import prompts_of
-from graphrag_assets.llm.provider import provider_of
+from graphrag_assets.llm.provider import missing_key, provider_of
 from graphrag_assets.llm.tasks.extract_graph import PROMPT
 from graphrag_assets.llm.tasks.summarize_descriptions import TASK as SUMMARIES
 from graphrag_assets.llm.tasks.token_estimates import (
@@ -121,7 +129,8 @@ def _extract(unit: TextUnit) -> UnitExtraction:
 def cost_frame(settings: Settings, tally: Tally) -> pl.DataFrame:
     """The cost of a tally, a row per task and batch: the columns of `SCHEMA`.
 
-    `calls` are still to be paid, `in_ledger` are paid; `exact`: whether all prompts could be counted.
+    `calls` are still to be paid, `in_ledger` are paid; `exact`: whether all prompts could be counted. `cost_usd` is
+    null where calls are to be paid and no price is known.
     """
     known = pl.DataFrame(tally.known, {"task": pl.String, "batch": pl.String}, orient="row")
     planned = pl.DataFrame(list(tally.planned.values()), _PLANNED, orient="row")
@@ -134,11 +143,15 @@ def cost_frame(settings: Settings, tally: Tally) -> pl.DataFrame:
     joined = counted.join(paid, on=["task", "batch"], how="full", coalesce=True, nulls_equal=True).with_columns(
         pl.col("calls", "in_ledger", "prompt_tokens", "completion_tokens").fill_null(0), pl.col("exact").fill_null(True)
     )
-    counts = joined.select("task", "prompt_tokens", "completion_tokens")
-    costs = [prices_of(settings, task).cost(*tokens) for task, *tokens in counts.iter_rows()]
+    counts = joined.select("task", "calls", "prompt_tokens", "completion_tokens")
+    costs = [_cost(prices_of(settings, task), *numbers) for task, *numbers in counts.iter_rows()]
     order = pl.Series("order", [_ORDER.index(task) for task in joined["task"]], dtype=pl.Int64)
     frame = joined.with_columns(pl.Series("cost_usd", costs, dtype=pl.Float64), order)
     return frame.sort("order", "batch").select(list(SCHEMA))
+
+
+def _cost(prices: Prices, calls: int, prompt_tokens: int, completion_tokens: int) -> float | None:
+    return None if calls and prices.source == "unknown" else prices.cost(prompt_tokens, completion_tokens)
 
 
 def prices_of(settings: Settings, task: str) -> Prices:
@@ -175,6 +188,11 @@ def notes(settings: Settings, tally: Tally) -> list[str]:
         )
         said.append(f"Answers of {task}: {basis}.")
     said += dict.fromkeys(_price_note(settings, task) for task in _ORDER if task in tasks)
+    said += key_notes(
+        embedding_model(settings) if task == EMBED else chat_model(settings, use=_use_of(settings, task))
+        for task in _ORDER
+        if task in tasks
+    )
     if settings.embeds_locally:
         said.append(f"{settings.embedding_model} runs on this machine, so its vectors are free.")
     if repeated := sum(planned.repeated_tokens for planned in tally.planned.values()):
@@ -191,6 +209,13 @@ def notes(settings: Settings, tally: Tally) -> list[str]:
     return said
 
 
+def key_notes(models: Iterable[ChatModel | EmbeddingModel]) -> list[str]:
+    """A sentence for each model whose API key is not set."""
+    options = [model.options for model in models]
+    missing = dict.fromkeys((one.model, name) for one in options if (name := missing_key(one)))
+    return [f"{model} has no API key: set {name}, otherwise its requests fail." for model, name in missing]
+
+
 def _note_on_claims(settings: Settings, tally: Tally) -> list[str]:
     """A note on what claims cost as a part of the extraction, if they do."""
     if tally.without_claims is None:
@@ -204,17 +229,20 @@ def _note_on_claims(settings: Settings, tally: Tally) -> list[str]:
     calls, prompt, completion, cost = (one - other for one, other in zip(whole, bare, strict=True))
     if prompt <= 0:
         return []
+    unknown = prices_of(settings, PROMPT).source == "unknown"
+    dollars = "an unknown price" if unknown else f"${cost:,.4f}"
     return [
         f"Claims are part of the requests of extraction: they take {calls:,} calls, {prompt:,} prompt tokens, "
-        f"{completion:,} answer tokens and ${cost:,.4f}. GRAPHRAG_CLAIMS=off leaves them out."
+        f"{completion:,} answer tokens and {dollars}. GRAPHRAG_CLAIMS=off leaves them out."
     ]
 
 
 def _price_note(settings: Settings, task: str) -> str:
-    return f"{model_of(settings, task)}: {_price_in_words(prices_of(settings, task))}."
+    return f"{model_of(settings, task)}: {price_in_words(prices_of(settings, task))}."
 
 
-def _price_in_words(prices: Prices) -> str:
+def price_in_words(prices: Prices) -> str:
+    """Dollars per million tokens, and where they come from; or what to set."""
     if prices.source == "unknown":
         return "no price is known; set GRAPHRAG_CHAT_INPUT_USD_PER_MILLION and the related settings"
     origin = "litellm's table" if prices.source == "litellm" else "the settings"

@@ -190,6 +190,17 @@ def _address(options: ModelOptions) -> dict[str, Any]:
     return {"model": options.model, "timeout": options.timeout, "max_retries": 0, **known}
 
 
+def missing_key(options: ModelOptions) -> str:
+    """The provider's variables that could hold the API key, if none is set and no server is named; else empty.
+
+    Providers that are addressed without an API key, such as AWS with a role, are not judged.
+    """
+    if options.api_key or options.base_url:
+        return ""
+    missing = litellm().validate_environment(model=options.model)["missing_keys"]
+    return " or ".join(name for name in missing if name.endswith("_API_KEY"))
+
+
 def speaks_openai(model: str) -> bool:
     """Whether requests to the model use OpenAI's own protocol, not one that litellm translates to."""
     return provider_of(model)[0] in ("openai", "azure")

@@ -11,6 +11,7 @@ from graphrag_assets.llm.backend import ledger_of
 from graphrag_assets.settings import Settings
 from graphrag_assets.text import count_tokens
 from tests import openai_server
+from tests.cli import run_command
 from tests.conftest import SAMPLE_INPUT
 from tests.defs.test_language_models import BATCHES, TABLES, contents, copy_index, use
 from tests.openai_server import running
@@ -168,7 +169,7 @@ def test_preview_says_what_claims_cost_and_how_they_are_switched_off(small, monk
 
 
 def test_embedded_default_costs_nothing(project):
-    project.write("one/a.md", BATCHES["one/a.md"])
+    project.write("one/a.txt", "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable.")
     plan = plan_index(project.index)
     assert plan.batches == ["one"]
     assert plan.costs.is_empty()
@@ -190,7 +191,7 @@ def test_local_embedding_model_costs_nothing_and_sends_no_request(small, server,
 
 
 def test_preview_reports_documents_without_names_for_the_embedded_default(project):
-    project.write("one/a.md", BATCHES["one/a.md"])
+    project.write("one/a.txt", "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable.")
     project.write("two/b.txt", "客户抱怨送货延迟。公司承诺退款。")
     assert plan_index(project.index).notes[1:] == (
         "1 document in Chinese: the embedded default finds no names there; "
@@ -204,3 +205,25 @@ def test_job_shows_the_preview_as_metadata_of_its_output(small):
     (output,) = [event.step_output_data for event in result.all_events if event.is_successful_output]
     assert output.metadata["calls"].value > 6
     assert "extract_all_continue" in output.metadata["by_task"].value
+
+
+def test_plan_names_a_missing_key_and_an_unknown_price(project, monkeypatch):
+    project.write("one/a.txt", "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable.")
+    monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/gpt-4.1-mini")
+    monkeypatch.setenv("GRAPHRAG_REPORT_MODEL", "openai/never-heard-of")
+    for name in ("OPENAI_API_KEY", "GRAPHRAG_CHAT_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    missing = "openai/gpt-4.1-mini has no API key: set OPENAI_API_KEY, otherwise its requests fail."
+    printed = run_command("plan")
+    assert missing in printed.splitlines()
+    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in printed.splitlines()]
+    costs = {row[0]: row[-1] for row in cells if row}
+    assert costs["community_report"] == "unknown"
+    assert float(costs["extract_all"]) > 0
+    assert costs["in all"].startswith("≥ 0.00")
+    for name in ("OPENAI_API_KEY", "GRAPHRAG_CHAT_API_KEY"):
+        monkeypatch.setenv(name, "sk-planted-secret")
+        assert "has no API key" not in run_command("plan")
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GRAPHRAG_CHAT_BASE_URL", "http://localhost:1")  # a server of one's own may need none
+    assert "has no API key" not in run_command("plan")

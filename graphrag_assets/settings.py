@@ -4,10 +4,11 @@ The defaults are the embedded default: no API key, no network. Secrets never bec
 reads them from the environment at the moment of a call.
 """
 
+import difflib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -15,6 +16,7 @@ from urllib.request import url2pathname
 
 from dotenv import dotenv_values
 from pydantic import BeforeValidator, Field, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from graphrag_assets.errors import SettingsError
@@ -26,6 +28,13 @@ def variable(name: str) -> str:
     """A variable as the environment, or else `.env`, has it; empty where neither does. For what is no setting."""
     return os.environ.get(name) or dotenv_values(".env").get(name) or ""
 
+
+_PREFIX = "GRAPHRAG_"
+OTHER_VARIABLES = (
+    *("GRAPHRAG_CHAT_API_KEY", "GRAPHRAG_EMBEDDING_API_KEY", "GRAPHRAG_RERANK_API_KEY", "GRAPHRAG_ALERT_URL"),
+    *("GRAPHRAG_DOCUMENTS", "GRAPHRAG_MEMORY", "GRAPHRAG_HOST", "GRAPHRAG_BIND"),
+)
+"""Variables that are no settings: secrets, and those of the files in deploy/."""
 
 ONNX = "onnx:"
 """Prefix of embedding models that run in this process."""
@@ -100,23 +109,52 @@ Parameters = Annotated[str, _json_object('{"temperature": 0}', _is_parameter)]
 SearchOptions = Annotated[str, _json_object('{"timeout": 60}')]
 Tags = Annotated[str, _json_object('{"team": "archive"}')]
 PromptFiles = Annotated[str, _json_object('{"local_search": "mine.jinja"}')]
+_RENAMED = {
+    "GRAPHRAG_ENCODING": "GRAPHRAG_ENCODING is now called GRAPHRAG_TOKENIZER. Rename it.",
+    "GRAPHRAG_EXTRACT_CLAIMS": "GRAPHRAG_EXTRACT_CLAIMS is now GRAPHRAG_CLAIMS=off. Remove it, or set GRAPHRAG_CLAIMS.",
+}
+_LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 _ADDED = "added to GRAPHRAG_CHAT_PARAMETERS; null removes one."
+
+
+def unknown_variables() -> list[str]:
+    """A sentence for each variable called GRAPHRAG_… that nothing reads; the name only, its value may be a secret.
+
+    Variables that the `.env` file refers to, as in `GRAPHRAG_CHAT_API_KEY=${GRAPHRAG_API_KEY}`, are read.
+    """
+    known = [*(f"GRAPHRAG_{name.upper()}" for name in Settings.model_fields), *OTHER_VARIABLES]
+    file = Path(".env")
+    referred = re.findall(r"\$\{(\w+)", file.read_text(encoding="utf-8")) if file.is_file() else []
+    given = dict.fromkeys(name.upper() for name in (*os.environ, *dotenv_values(".env")))
+    unknown = [name for name in given if name.startswith(_PREFIX) and name not in (*known, *referred, *_RENAMED)]
+    return [f"{name} is not a setting and is ignored. {_meant(name, known)}" for name in unknown]
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    own = {one.removeprefix(_PREFIX): one for one in known}  # the prefix would make all names similar
+    similar = difflib.get_close_matches(name.removeprefix(_PREFIX), own, n=1, cutoff=0.75)
+    return f"Did you mean {own[similar[0]]}?" if similar else "docs/settings.md lists the settings."
 
 
 def _listed(names: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
-def _problem(name: str, value: object, message: str) -> str:
+def _problem(name: str, error: ErrorDetails) -> str:
     """What is wrong with a setting. Parameters are not shown: people put keys there."""
-    shown = "" if name.endswith("_parameters") else f"={value!r}"
-    return f"GRAPHRAG_{name.upper()}{shown}: {message.removeprefix('Value error, ')}"
+    shown = "" if name.endswith("_parameters") else f"={error['input']!r}"
+    limits = ""
+    if error["type"] in ("int_parsing", "int_from_float", "float_parsing"):  # out of range, the message has the limit
+        rules = Settings.model_fields[name].metadata
+        found = ((words, getattr(rule, sign, None)) for rule in rules for sign, words in _LIMITS.items())
+        limits = "".join(f"; {words} {limit}" for words, limit in found if limit is not None)
+    return f"GRAPHRAG_{name.upper()}{shown}: {error['msg'].removeprefix('Value error, ')}{limits}"
 
 
 class Settings(BaseSettings):
     """The options, read once per process. `Settings.load()` turns a bad value into a clear error."""
 
-    model_config = SettingsConfigDict(env_prefix="GRAPHRAG_", env_file=".env", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(env_prefix=_PREFIX, env_file=".env", extra="ignore", frozen=True)
 
     data: Path = Field(Path("data"), description="Folder that holds input/ and index/.")
     input: str = Field("", description="Input folder or URL (s3://…); default: input/ in the data folder.")
@@ -408,16 +446,13 @@ class Settings(BaseSettings):
     def _loaded(cls, variables: tuple[tuple[str, str | None], ...], overrides: str) -> "Settings":
         """The settings with these variables, and overrides as JSON."""
         known = dict(variables)
-        if known.get("GRAPHRAG_ENCODING"):
-            raise SettingsError("GRAPHRAG_ENCODING is now called GRAPHRAG_TOKENIZER. Rename it.")
-        if known.get("GRAPHRAG_EXTRACT_CLAIMS"):
-            raise SettingsError(
-                "GRAPHRAG_EXTRACT_CLAIMS is now GRAPHRAG_CLAIMS=off. Remove it, or set GRAPHRAG_CLAIMS."
-            )
+        for name, remedy in _RENAMED.items():
+            if known.get(name):
+                raise SettingsError(remedy)
         try:
             settings = cls(**json.loads(overrides))
         except ValidationError as error:
-            lines = [_problem("_".join(map(str, one["loc"])), one["input"], one["msg"]) for one in error.errors()]
+            lines = [_problem("_".join(map(str, one["loc"])), one) for one in error.errors()]
             raise SettingsError("Bad setting. " + "; ".join(lines)) from None
         if settings.chunking == "tokens" and settings.chunk_overlap >= settings.max_unit_tokens:
             raise SettingsError(

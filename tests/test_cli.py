@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from graphrag_assets.errors import InputError
+from graphrag_assets.indexing import stage_runner
 from tests.cli import run_command
 
 TEXT = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
@@ -60,7 +62,8 @@ def test_index_reports_documents_without_names_for_the_embedded_default(project)
 @pytest.mark.long
 def test_empty_input_folder_is_reported(project):
     project.input.mkdir(exist_ok=True)
-    assert f"The input folder {project.input} is empty." in run_command("index")
+    assert f"The input folder {project.input} is empty. Nothing is published. Put documents" in run_command("index")
+    assert "Nothing is published" in run_command("query", "local", "Who?", status=1)
     project.write("one/a.txt", TEXT)
     assert "is empty" not in run_command("index")
 
@@ -81,6 +84,7 @@ def test_another_input_folder_and_a_single_batch(project, tmp_path):
         (("index", "--input", "nowhere"), "nowhere"),
         (("index", "--batch", "nope"), "No batch 'nope'"),
         (("query", "local", "Who?"), "Nothing is published"),
+        (("query", "local", "Who?", "--index", "nowhere"), "nowhere does not exist. Give the data folder"),
     ],
 )
 def test_errors_are_one_clear_line_without_a_traceback(project, arguments, message):
@@ -92,7 +96,45 @@ def test_errors_are_one_clear_line_without_a_traceback(project, arguments, messa
 def test_a_bad_setting_names_the_variable(project):
     output = run_command("index", status=1, GRAPHRAG_CHUNK_SIZE="many")
     assert "GRAPHRAG_CHUNK_SIZE='many'" in output
+    assert "; at least 50" in output
     assert "Traceback" not in output
+
+
+def test_unknown_variable_is_warned_of_once_with_the_similar_setting(project, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text(
+        "GRAPHRAG_CHUNKSIZE=300\nGRAPHRAG_API_KEY=a\nGRAPHRAG_CHAT_API_KEY=${GRAPHRAG_API_KEY}\n"
+    )
+    output = run_command(
+        "status", GRAPHRAG_CHAT_MODLE="openai/gpt", GRAPHRAG_WHATEVER="sk-planted", GRAPHRAG_MEMORY="8g"
+    )
+    warnings = [line for line in output.splitlines() if line.startswith("Warning:")]
+    assert warnings == [
+        "Warning: GRAPHRAG_CHAT_MODLE is not a setting and is ignored. Did you mean GRAPHRAG_CHAT_MODEL?",
+        "Warning: GRAPHRAG_WHATEVER is not a setting and is ignored. docs/settings.md lists the settings.",
+        "Warning: GRAPHRAG_CHUNKSIZE is not a setting and is ignored. Did you mean GRAPHRAG_CHUNK_SIZE?",
+    ]
+
+
+def test_index_names_the_command_that_shows_what_was_skipped(project):
+    project.write("one/a.txt", TEXT)
+    project.write("one/b.jsonl", '{"text": "no end')
+    printed = run_command("index")
+    assert "Rows in index_errors: 1." in printed
+    assert "`graphrag-assets status` shows the rows of index_errors" in printed
+    assert "malformed JSON: Unterminated string starting at column 10." in run_command("status")
+
+
+def test_index_that_fails_prints_no_tables(project, monkeypatch):
+    def fails(*_, **__):
+        raise InputError("no luck")
+
+    monkeypatch.setattr(stage_runner.index_batch, "index_batch", fails)
+    monkeypatch.setattr(stage_runner.merge_graph, "merge_graph", fails)
+    project.write("one/a.txt", TEXT)
+    printed = run_command("index", status=1)
+    assert "Failed: batch one: no luck" in printed
+    assert "rows per" not in printed
 
 
 def test_status_of_an_empty_project_says_what_to_do(project):

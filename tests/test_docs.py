@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from graphrag_assets.settings import Settings
+from graphrag_assets.settings import OTHER_VARIABLES, Settings
 from tests.cli import run_command
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -65,6 +65,17 @@ def test_every_setting_is_documented_with_its_default():
     text = (ROOT / "docs/settings.md").read_text(encoding="utf-8")
     for name, field in Settings.model_fields.items():
         assert f"`GRAPHRAG_{name.upper()}` | `{field.default}` | {field.description} |" in text
+
+
+def test_every_variable_of_the_guides_and_of_deploy_is_known():
+    files = [*(ROOT / "docs").glob("*.md"), *(ROOT / "deploy").rglob("*"), ROOT / "README.md", ROOT / "dagster.yaml"]
+    text = "\n".join(file.read_text(encoding="utf-8") for file in files if file.is_file())
+    named = set(re.findall(r"\bGRAPHRAG_[A-Z_]*[A-Z]\b", text))
+    others = {"GRAPHRAG_API_KEY"}  # of Microsoft GraphRAG
+    renamed = {"GRAPHRAG_ENCODING", "GRAPHRAG_EXTRACT_CLAIMS"}
+    assert (
+        named - {f"GRAPHRAG_{name.upper()}" for name in Settings.model_fields} - {*OTHER_VARIABLES} <= others | renamed
+    )
 
 
 @pytest.mark.long

@@ -27,6 +27,7 @@ from graphrag_assets.indexing.up_to_date import up_to_date
 from graphrag_assets.languages import without_names
 from graphrag_assets.store.batches import languages_extracted_by
 from graphrag_assets.store.imports import unfinished
+from graphrag_assets.store.publication_files import current_number
 from graphrag_assets.store.publications import state_in_words
 
 if TYPE_CHECKING:
@@ -61,10 +62,16 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
     index = Index.from_environment()
     _refuse_unfinished_imports(index)
     found = scan_input(index, replace)
-    if not found.digests and not index.input_folder.unusable_names():
-        folder = index.settings.input_folder
-        console.say(f"The input folder {folder} is empty. Put documents into it.")
     todo = _choose(index, found, batches, everything)
+    if not found.digests and not index.input_folder.unusable_names():
+        has_index = found.imported or current_number(index.settings.index_folder)
+        effect = "The index loses the documents that it had from it." if has_index else "Nothing is published."
+        console.say(
+            f"The input folder {index.settings.input_folder} is empty. {effect} Put documents into it and run "
+            "`graphrag-assets index` again."
+        )
+        if not has_index:
+            return
     runs: Sequence[StageRun | IndexRun] = ()
     if not todo and not everything and (publication := up_to_date(index, found)):
         published: tuple[int, bool] | None = (publication.number, publication.is_new)
@@ -113,7 +120,7 @@ def _summarize(
 ) -> None:
     """Print the result: tables if anything changed, then a summary line, then the failures."""
     run_ids = [run.run_id for run in runs]
-    if todo:
+    if todo and any(run.success for run in runs):
         print_rows(console, index.working, todo)
         _print_stages(console, index, run_ids)
     if bill := _bill(index, run_ids):
@@ -128,6 +135,8 @@ def _summarize(
         f"Batches: {n_indexed} indexed{removed}{left}, {n_kept} unchanged. Rows in index_errors: {skipped}. "
         f"Indexing took {seconds:.1f} s."
     )
+    if skipped:
+        console.say("`graphrag-assets status` shows the rows of index_errors, with what to do.")
     if note := without_names(languages_extracted_by(index.working, EXTRACTOR)):
         console.say(f"{note}.")
     if not failed:

@@ -11,6 +11,7 @@ from graphrag_assets import __version__
 from graphrag_assets.cli.terminal import Console, warnings_shown
 from graphrag_assets.errors import GraphRAGError, masked_errors
 from graphrag_assets.received_signals import signals_noted
+from graphrag_assets.settings import unknown_variables
 
 _PLACES = {
     "cluster-check": "doctor.cluster_check",
@@ -53,6 +54,8 @@ class _Commands(click.Group):
         with signals_noted() as signals:
             try:
                 with masked_errors(), warnings_shown():
+                    for warning in unknown_variables():
+                        Console(stderr=True).say(f"Warning: {warning}")
                     return super().invoke(ctx)
             except (KeyboardInterrupt, Exception) as error:
                 # Python makes a RuntimeError of an interrupt while a class is created, as an import does.

@@ -31,6 +31,8 @@ def status() -> None:
         for batch, source, row, error, hint in errors.head(_SHOWN_ERRORS).iter_rows():
             place = f"{batch}: {source}" + ("" if row is None else f", row {row}")
             console.say(f"  {place}: {error.rstrip('.')}. {hint or ''}".rstrip())
+        if (more := errors.height - _SHOWN_ERRORS) > 0:
+            console.say(f"  … and {more} more: open {working.path}, SELECT * FROM index_errors")
     pointer = settings.index_folder / POINTER
     console.say(f"Method: {settings.method_in_words}")
     current = pointer.read_text().strip() if pointer.exists() else "none yet"

@@ -292,7 +292,8 @@ def _delimited(text: str, delimiter: str) -> _Table:
         if isinstance(record, Problem):
             table.add(Problem(record.error, record.hint, number))
         elif len(record[1]) != len(columns):
-            error = f"line {record[0]} has {len(record[1])} fields, the header has {len(columns)}"
+            fields = "1 field" if len(record[1]) == 1 else f"{len(record[1])} fields"
+            error = f"line {record[0]} has {fields}, the header has {len(columns)}"
             hint = f"Put fields that hold a {delimiter!r} or a line break in double quotes."
             table.add(Problem(error, hint, number))
         else:
@@ -386,7 +387,7 @@ def _parse(text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         where = f"at line {error.lineno}, column {error.colno}"
-        return Problem(f"malformed JSON: {error.msg} {where}", _JSON_HINT)
+        return Problem(f"malformed JSON: {error.msg.removesuffix(' at')} {where}", _JSON_HINT)
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
         return Problem(f"JSON that cannot be read: {error}", _JSON_HINT)
 

@@ -1,7 +1,7 @@
 """The result of all searches, and its forms: text, Markdown, plain data."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from typing import Any
@@ -200,10 +200,15 @@ def _grouped(citations: list[Citation]) -> list[tuple[str, list[Citation]]]:
     groups: dict[tuple[CitedRow, ...], list[Citation]] = {}
     for citation in citations:
         groups.setdefault(citation.rows, []).append(citation)
-    return [
-        (f"{'; '.join(f'{row.table} ({row.number})' for row in rows)}: {_places(cited)}", cited)
-        for rows, cited in groups.items()
-    ]
+    return [(f"{_rows_in_words(rows)}: {_places(cited)}", cited) for rows, cited in groups.items()]
+
+
+def _rows_in_words(rows: Iterable[CitedRow]) -> str:
+    """Rows as an answer cites them: "Relationships (4, 5); Entities (2)"."""
+    numbers: dict[str, list[str]] = {}
+    for row in rows:
+        numbers.setdefault(row.table, []).append(str(row.number))
+    return "; ".join(f"{table} ({', '.join(found)})" for table, found in numbers.items())
 
 
 def _places(group: list[Citation]) -> str:

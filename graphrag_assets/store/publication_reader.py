@@ -289,6 +289,7 @@ class CurrentPublication:
     def __init__(self, path: str | Path | None = None) -> None:
         self._remote = _remote(path) if isinstance(path, str) and "://" in path else None
         self.path = self._remote.folder if self._remote else _index_folder(path)
+        self._is_given = path is not None
         self._lock = threading.Lock()
         self._reader: Reader | None = None
 
@@ -345,6 +346,10 @@ class CurrentPublication:
             return stable.resolve()
         if kept := kept_publications(self.path):  # pointer and link are lost
             return publication_file(self.path, kept[-1])
+        if self._is_given and not self.path.exists():
+            raise StoreError(
+                f"{self.path} does not exist. Give the data folder of an index, its index folder or a .duckdb file."
+            )
         raise StoreError(
             f"Nothing is published in {self.path} yet. Run `graphrag-assets index`, or materialize "
             "the asset publication; set another location with GRAPHRAG_DATA or GraphRAG(path)."

@@ -51,7 +51,7 @@ def test_its_policy_allows_its_own_script_and_style_by_their_hashes_and_nothing_
     assert "unsafe" not in html.split("<style>")[0]
 
 
-def test_the_licences_of_bundled_libraries_are_in_it(sample_page):
+def test_licenses_of_bundled_libraries_are_in_it(sample_page):
     html = sample_page.read_text()
     for library in ("sigma 3.", "graphology 0."):
         assert library in html
@@ -144,7 +144,10 @@ def test_guide_states_the_limits(sample_index):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(("--index", "nowhere"), "Nothing is published in nowhere"), (("--max-nodes", "0"), "--max-nodes")],
+    [
+        (("--index", "nowhere"), "nowhere does not exist. Give the data folder of an index"),
+        (("--max-nodes", "0"), "--max-nodes"),
+    ],
 )
 def test_errors_say_what_to_do(project, arguments, message):
     result = CliRunner().invoke(main, ["explore", "--no-open", *arguments])

@@ -501,7 +501,7 @@ def test_ragged_rows_are_errors_and_good_ones_kept(tmp_path: Path) -> None:
     assert loaded.documents["row_number"].to_list() == [1, 4]
     assert loaded.errors["error"].to_list() == [
         "line 3 has 3 fields, the header has 2",
-        "line 5 has 1 fields, the header has 2",
+        "line 5 has 1 field, the header has 2",
     ]
 
 

@@ -6,7 +6,7 @@
 First every batch at once as a partition run of Dagster's multiprocess executor, each step in a process of its own,
 while a publication made before is read. Then once more, every process being `graphrag-assets index --batch`:
 the run of its batch, then graph, communities, reports, embeddings, publication. One reader opens the publication
-anew every 50 ms and asks; another keeps the first publication open throughout. Ends with 1 when a process fails, a
+again every 50 ms and asks; another keeps the first publication open throughout. Ends with 1 when a process fails, a
 reader meets an error, or the index at the end is not the one that a single process makes.
 """
 

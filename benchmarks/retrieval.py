@@ -41,7 +41,7 @@ _WARM_UP = 5
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--entities", type=int, action="append", help="index size; may be given several times")
-    parser.add_argument("--folder", type=Path, help="where indexes are kept; default: made anew, then thrown away")
+    parser.add_argument("--folder", type=Path, help="where indexes are kept; default: built, then deleted")
     parser.add_argument("--questions", type=int, default=60, help="how many questions are asked")
     parser.add_argument("--fail-above", type=float, help="exit 1 when a median is above its target times this")
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)

@@ -22,7 +22,7 @@ from graphrag_assets.store.search_tables import write_search_tables
 from graphrag_assets.text import count_tokens
 
 VOCABULARY = 200_000
-_ROWS_AT_ONCE = 20_000
+_ROWS_PER_PART = 20_000
 _EMBEDDED = {"community_report": "community_reports", "entity": "entities", "text_unit": "text_units"}
 _LEVELS = (1_000, 100, 10)  # entities in a community, from level 0 on
 
@@ -96,9 +96,9 @@ def _joined(words: pl.Series, places: np.ndarray, lengths: np.ndarray) -> pl.Ser
 
 
 def _texts(words: pl.Series, seed: int, count: int, least: int, most: int) -> Iterator[pl.DataFrame]:
-    for start in range(0, count, _ROWS_AT_ONCE):
+    for start in range(0, count, _ROWS_PER_PART):
         random = np.random.default_rng([seed, start])
-        lengths = random.integers(least, most, min(_ROWS_AT_ONCE, count - start))
+        lengths = random.integers(least, most, min(_ROWS_PER_PART, count - start))
         numbers = np.arange(start, start + len(lengths), dtype=np.int32)
         yield pl.DataFrame({"number": numbers, "text": _joined(words, zipf(random, lengths.sum()), lengths)})
 
@@ -112,11 +112,11 @@ def _entity_texts(words: pl.Series, count: int) -> Iterator[pl.DataFrame]:
 
 def _vectors(kind: str, count: int) -> Iterator[pl.DataFrame]:
     """Unit vectors in clusters around a common mean."""
-    centres = np.random.default_rng(5).normal(size=(500, DIMENSIONS)).astype(np.float32)
-    for start in range(0, count, _ROWS_AT_ONCE):
+    centers = np.random.default_rng(5).normal(size=(500, DIMENSIONS)).astype(np.float32)
+    for start in range(0, count, _ROWS_PER_PART):
         random = np.random.default_rng([6, start])
-        n = min(_ROWS_AT_ONCE, count - start)
-        vectors = centres[random.integers(len(centres), size=n)] + 0.5
+        n = min(_ROWS_PER_PART, count - start)
+        vectors = centers[random.integers(len(centers), size=n)] + 0.5
         vectors += random.standard_normal((n, DIMENSIONS), np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         yield pl.DataFrame(
@@ -139,9 +139,9 @@ def _write_reports(connection: duckdb.DuckDBPyConnection, words: pl.Series, enti
             {"level": level, "first": first, "size": size, "n": entities},
         )
         count = -(-entities // size)
-        for start in range(0, count, _ROWS_AT_ONCE):
+        for start in range(0, count, _ROWS_PER_PART):
             random = np.random.default_rng([7, level, start])
-            lengths = random.integers(150, 300, min(_ROWS_AT_ONCE, count - start))
+            lengths = random.integers(150, 300, min(_ROWS_PER_PART, count - start))
             places = zipf(random, lengths.sum())
             starts = np.cumsum(lengths) - lengths
             numbers = first + np.arange(start, start + len(lengths))

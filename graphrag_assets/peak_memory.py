@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def restart_peak() -> None:
-    """Forget the peak of this process so far."""
+    """Reset the peak memory of this process."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 

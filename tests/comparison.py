@@ -125,7 +125,7 @@ def modularity(index: Index, members: pl.DataFrame | None = None) -> float:
     return graph.modularity(labels, weights=edges["weight"].to_list()) if edges.height else 0.0
 
 
-def clustered_afresh(index: Index) -> pl.DataFrame:
+def clustered_from_scratch(index: Index) -> pl.DataFrame:
     """The top level (entity_id, community) of a fresh clustering of the graph."""
     entities, edges = index.working.read_tables("entities", "relationships")
     settings = index.settings
@@ -148,7 +148,7 @@ def assert_equal(made: Index, fresh: Index) -> None:
     # Imported communities may be worse by what they were worse in their own index.
     loss = 0.01 + made.working.read("SELECT coalesce(max(modularity_loss), 0)::DOUBLE FROM imports").item()
     # With an import, those of `fresh` may by chance be better than what a fresh clustering of all would find.
-    reached, best = modularity(made), min(modularity(fresh), modularity(fresh, clustered_afresh(fresh)))
+    reached, best = modularity(made), min(modularity(fresh), modularity(fresh, clustered_from_scratch(fresh)))
     assert reached >= best - loss * abs(best) - 1e-9, f"modularity {reached}, fresh {best}, accepted loss {loss}"
     assert_published(made)
 

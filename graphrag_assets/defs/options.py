@@ -48,7 +48,7 @@ class TextUnitContext(Enum):
 class RunOptions(dg.Config):
     """Settings for one run: the fields with the names of settings."""
 
-    forget_earlier: bool = Field(
+    reset_settings: bool = Field(
         default=False, description="true: drop the settings given to earlier runs and use the environment's."
     )
 
@@ -65,7 +65,7 @@ class RunOptions(dg.Config):
 
     def apply_to(self, index: Index, batch: str | None) -> Index:
         """The index with the settings in force for this run, see `Index.with_run_options`."""
-        return index.with_run_options(batch, self.given, self._settings if self.forget_earlier else ())
+        return index.with_run_options(batch, self.given, self._settings if self.reset_settings else ())
 
     @model_validator(mode="after")
     def _is_possible(self) -> "RunOptions":
@@ -137,7 +137,7 @@ class BatchOptions(ExtractionOptions):
     @property
     def asks_for_something(self) -> bool:
         """Whether unchanged batches are concerned too, by settings or by a rerun."""
-        return bool(self.given) or self.forget_earlier or self.rerun in ("EXTRACTION", "EVERYTHING")
+        return bool(self.given) or self.reset_settings or self.rerun in ("EXTRACTION", "EVERYTHING")
 
 
 class StagedOptions(ExtractionOptions):

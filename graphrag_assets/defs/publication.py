@@ -13,7 +13,7 @@ from graphrag_assets.defs.reporting import markdown_table, picture
 from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.errors import CheckError
 from graphrag_assets.indexing import publish as stage
-from graphrag_assets.indexing.checks import forget_verified
+from graphrag_assets.indexing.checks import clear_verified
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.pictures.graph_map import graph_map
 from graphrag_assets.store.publication_files import STABLE_NAME
@@ -53,7 +53,7 @@ def publication(names: IndexNames, nightly: bool) -> dg.AssetsDefinition:
         """The newest publication, and the pointer to it."""
         index, started = open_index(names, context.resources), time.monotonic()
         checked = blocking_checks_passed(names, context.instance, context.run.run_id)
-        forget_verified(index)
+        clear_verified(index)
         try:
             published = stage.update_publication(index, context.run.run_id, checked)
         except CheckError as error:  # a retry would not help

@@ -29,7 +29,7 @@ class TermMatches(NamedTuple):
 
 
 def term_matches(asked: Asked, pool: Sequence[Candidate]) -> TermMatches:
-    """The matches of these candidates; weak signs add up as independent ones do: 1 - (1 - a)(1 - b)…"""
+    """The matches of these candidates; weak cues add up as independent ones do: 1 - (1 - a)(1 - b)…"""
     own = [asked.words(candidate.text) for candidate in pool]
     of_headings = [asked.words(candidate.heading) for candidate in pool]
     has, headings = asked.occurrences(own), asked.occurrences(of_headings)

@@ -54,7 +54,7 @@ def failed_blocking_checks(
     return [c for c, rows in zip(blocking, offending_rows(blocking, index, changed), strict=True) if rows.height]
 
 
-def forget_verified(index: Index) -> None:
+def clear_verified(index: Index) -> None:
     """Remove the mark of the checks of changed rows where all rows are checked instead: it would keep the log."""
     with index.working.transaction() as connection:
         remove_mark(connection, VERIFIER)

@@ -32,7 +32,7 @@ class UpdatedEmbeddings(NamedTuple):
 
 
 _READER = "embed_texts"
-ROWS_AT_ONCE = 10_000
+ROWS_PER_PART = 10_000
 """More rows are embedded in parts, so that memory is bounded."""
 TEXTS = {
     "text_units": "SELECT id, context, text FROM text_units {among}",
@@ -63,7 +63,7 @@ WHERE rowid IN (FROM found) AND len(vector) = $size
 _KEPT = "SELECT len(vector) AS size, model FROM embeddings LIMIT 1"
 
 
-_AT_ONCE = 250  # rows whose parts are in memory
+_ROWS_PER_SLICE = 250  # rows whose parts are in memory
 
 
 class _Due(NamedTuple):
@@ -131,7 +131,7 @@ def _due(index: Index, made_with: str | None) -> _Due:
             reports = connection.sql(_CONCERNED, params=given).pl()["id"]
             ids = pl.concat([*(changed.ids(table) for table in TEXTS), reports])
         ids = ids.unique(maintain_order=True)
-        parts = [ids.slice(start, ROWS_AT_ONCE) for start in range(0, max(len(ids), 1), ROWS_AT_ONCE)]
+        parts = [ids.slice(start, ROWS_PER_PART) for start in range(0, max(len(ids), 1), ROWS_PER_PART)]
         return _Due(parts, changed.revision if changed else last_revision(connection))
 
 
@@ -185,7 +185,7 @@ def _means(rows: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     place = {key: number for number, key in enumerate(known["fingerprint"])}
     vectors = known["vector"].list.to_array(len(known["vector"][0])).to_numpy()
     means = []
-    for some in several["parts"].to_frame().iter_slices(_AT_ONCE):
+    for some in several["parts"].to_frame().iter_slices(_ROWS_PER_SLICE):
         places = [place[part] for parts in some["parts"] for part in parts]
         ends = some["parts"].list.len().cum_sum().to_numpy()
         sums = np.add.reduceat(vectors[places], np.concatenate([[0], ends[:-1]]))

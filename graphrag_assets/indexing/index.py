@@ -88,15 +88,15 @@ class Index:
         return replace(self, run_options=dict(options))
 
     def with_run_options(
-        self, batch: str | None, given: Mapping[str, Any] | None = None, forget: Collection[str] = ()
+        self, batch: str | None, given: Mapping[str, Any] | None = None, reset: Collection[str] = ()
     ) -> "Index":
         """This index with the settings in force for a batch, or, for None, for communities and reports.
 
         `given` to this run, then those given to earlier runs, then the environment's. Earlier values of settings in
-        `forget` are dropped.
+        `reset` are dropped.
         """
         stored = stored_options(self.working).get(batch, {})
-        kept = {name: value for name, value in stored.items() if name not in forget}
+        kept = {name: value for name, value in stored.items() if name not in reset}
         return self.with_options({**kept, **(given or {})})
 
     def models(

@@ -56,7 +56,7 @@ _OWN = f"SELECT document_id, title, title_key, type FROM entity_mentions WHERE e
 _ALIASES = "FROM entity_aliases ORDER BY ALL"
 _UNDESCRIBED = "SELECT * REPLACE ('' AS description) FROM entity_mentions"
 _ENDS = ("source_id", "target_id")
-MENTIONS_AT_ONCE = 100_000
+MENTIONS_PER_PART = 100_000
 """More mentions are merged range by range of their names, in ranges of so many or more."""
 MOST_RANGES = 20
 """Of a larger graph the ranges are larger, because each range reads the neighbors of its names, too."""
@@ -68,7 +68,7 @@ WITH named AS (
     UNION ALL SELECT title_key, 0 FROM new_aliases
     UNION ALL SELECT title_key, 0 FROM entities
 )
-SELECT key, (sum(sum(n)) OVER (ORDER BY key) // $at_once)::BIGINT AS place FROM named GROUP BY key ORDER BY key
+SELECT key, (sum(sum(n)) OVER (ORDER BY key) // $per_part)::BIGINT AS place FROM named GROUP BY key ORDER BY key
 """
 
 
@@ -188,10 +188,10 @@ def _ranges(index: Index, aliases: pl.DataFrame, inputs: _Inputs) -> list[_Range
         return [None]
     with index.working.connect() as connection:
         mentions = one_value(connection, "SELECT count(*) FROM entity_mentions")
-        if mentions <= MENTIONS_AT_ONCE:
+        if mentions <= MENTIONS_PER_PART:
             return [None]
         connection.register("new_aliases", aliases)
-        named = connection.sql(_NAMES, params={"at_once": max(MENTIONS_AT_ONCE, mentions // MOST_RANGES)}).pl()
+        named = connection.sql(_NAMES, params={"per_part": max(MENTIONS_PER_PART, mentions // MOST_RANGES)}).pl()
         connection.unregister("new_aliases")
     parts = [part["key"].to_list() for part in named.partition_by("place", maintain_order=True)]
     ends = [keys[0] for keys in parts[1:]]

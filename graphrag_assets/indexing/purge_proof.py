@@ -60,7 +60,7 @@ def removed_words(index: Index) -> list[str]:
 
 
 def places_of(words: Sequence[str], index: Index) -> list[str]:
-    """Where one of the words occurs below the data folder, the input aside: in names, bytes and rows of files.
+    """Where one of the words occurs below the data folder, except for the input: in names, bytes and rows of files.
 
     Databases are searched row by row too, because they may compress their values.
 

@@ -31,7 +31,7 @@ LOGGED_INPUTS = (
     *("entities", "relationships", "communities", "community_members"),
 )
 """The tables whose logged changes may concern a report."""
-ENTITIES_AT_ONCE = 10_000
+ENTITIES_PER_PART = 10_000
 """More entities are reported on in parts: communities of level 0 until they have so many."""
 _TEXT_UNITS = (
     "SELECT t.id, n.human_readable_id, t.text, d.document_date FROM text_units t "
@@ -74,7 +74,7 @@ WITH RECURSIVE present AS (FROM communities SEMI JOIN touched_communities USING 
     SELECT touched.community, t.top, CASE WHEN t.community = t.top THEN t.size ELSE 0 END AS size
     FROM touched_communities touched LEFT JOIN trees t USING (community)
 )
-SELECT community, ((sum(size) OVER (ORDER BY top NULLS LAST) - 1) // $at_once)::BIGINT AS part
+SELECT community, ((sum(size) OVER (ORDER BY top NULLS LAST) - 1) // $per_part)::BIGINT AS part
 FROM placed ORDER BY part, community
 """
 _PART = """
@@ -145,7 +145,7 @@ def read_changed(index: Index, models: IndexingModels, everything: bool = False)
             connection.execute(_ALL)
         else:
             _find_touched(connection, changed, models.reporter, index.settings.reports_from_text)
-        found = connection.sql(_PARTS, params={"at_once": ENTITIES_AT_ONCE}).pl()
+        found = connection.sql(_PARTS, params={"per_part": ENTITIES_PER_PART}).pl()
         parts = [part["community"] for part in found.partition_by("part", maintain_order=True)]
         cited = changed.ids("entities", "relationships", "covariates", "text_units") if changed else pl.Series()
         revision = changed.revision if changed else last_revision(connection)

@@ -39,7 +39,7 @@ def is_current() -> bool:
 
 
 def submit(coroutine: Coroutine[Any, Any, Result]) -> "Future[Result]":
-    """Start `coroutine`; cancelling the future cancels it."""
+    """Start `coroutine`; canceling the future cancels it."""
     return asyncio.run_coroutine_threadsafe(coroutine, _loop())
 
 

@@ -73,7 +73,7 @@ class Preflight:
     """
 
     _passed: ClassVar[set[ModelOptions]] = set()
-    _flights: ClassVar[SingleFlight] = SingleFlight()
+    _single_flight: ClassVar[SingleFlight] = SingleFlight()
 
     def __init__(self, checks: Callable[[], Sequence[Check]]):
         self._checks = functools.cache(checks)
@@ -88,7 +88,7 @@ class Preflight:
         checks = self._checks()
         for check in checks if len(checks) > 1 else ():
             if check.options not in self._passed:
-                await self._flights.share(str(hash(check.options)), functools.partial(self._ask, check))
+                await self._single_flight.share(str(hash(check.options)), functools.partial(self._ask, check))
 
     async def _ask(self, check: Check, _: Trace) -> None:
         try:

@@ -17,7 +17,7 @@ _GRID_FROM = 300  # nodes; above this igraph's grid: all pairs look better but t
 DISC_FILL = 0.85  # of a disc's radius; the rest is the gap between communities
 _MAP_FILL = 0.55  # share of the map's area that the discs cover before they are pushed apart
 _PUSH_ROUNDS = 60
-_PAIRS_AT_ONCE = 1_000_000  # of discs that may overlap; limits memory
+_PAIRS_PER_PART = 1_000_000  # of discs that may overlap; limits memory
 
 
 def layout(entities: pl.DataFrame, members: pl.DataFrame, relationships: pl.DataFrame, seed: int) -> pl.DataFrame:
@@ -166,7 +166,7 @@ def _overlapping(centers: Floats, radii: Floats) -> tuple[Ints, Ints]:
     n_near = np.searchsorted(x, x + 2 * radius, side="right") - first
     before = np.cumsum(n_near) - n_near  # pairs of the discs to the left
     found = []
-    for discs in np.split(np.arange(len(x)), np.flatnonzero(np.diff(np.cumsum(n_near) // _PAIRS_AT_ONCE)) + 1):
+    for discs in np.split(np.arange(len(x)), np.flatnonzero(np.diff(np.cumsum(n_near) // _PAIRS_PER_PART)) + 1):
         larger = np.repeat(discs, n_near[discs])
         smaller = np.arange(len(larger)) + before[discs[0]] + np.repeat((first - before)[discs], n_near[discs])
         close = np.flatnonzero(np.abs(y[smaller] - y[larger]) < 2 * radius[larger])

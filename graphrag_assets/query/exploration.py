@@ -87,7 +87,7 @@ class Exploration:
 
     @property
     def room(self) -> int:
-        """Number of text units that may still be tested, neighbors aside."""
+        """Number of text units that may still be tested, without neighbors."""
         return self._budget - self._reserved - len(self.tests)
 
     def due(self) -> list[list[int]]:

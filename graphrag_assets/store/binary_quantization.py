@@ -22,7 +22,7 @@ EXACT_UP_TO = 50_000
 
 KINDS = ("text_unit", "entity", "community_report")
 _ROUNDS = 3
-_VECTORS_AT_ONCE = 20_000
+_VECTORS_PER_PART = 20_000
 _WORD = 64
 
 
@@ -80,7 +80,7 @@ def write_binary_codes(connection: duckdb.DuckDBPyConnection) -> None:
         count, last, dimensions = _extent(connection, kind)
         if count <= EXACT_UP_TO:
             continue
-        parts = [(start, start + _VECTORS_AT_ONCE) for start in range(0, last + 1, _VECTORS_AT_ONCE)]
+        parts = [(start, start + _VECTORS_PER_PART) for start in range(0, last + 1, _VECTORS_PER_PART)]
         total = np.zeros(dimensions)
         for part in parts:
             total += _vectors(connection, kind, *part)[1].sum(axis=0, dtype=np.float64)

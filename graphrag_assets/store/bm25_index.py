@@ -19,9 +19,9 @@ from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.store.schema import literal
 from graphrag_assets.text import UNSPACED, fold, search_words, spell_out
 
-_TEXTS_AT_ONCE = 2_500  # bounds the memory, whatever the corpus
+_TEXTS_PER_PART = 2_500  # bounds the memory, whatever the corpus
 
-_POSTINGS_AT_ONCE = 10_000_000
+_POSTINGS_PER_PART = 10_000_000
 _LONGEST_ENDING = 6
 _COMMON = 500  # terms that endings are tried with
 
@@ -250,7 +250,7 @@ def _write_postings(connection: duckdb.DuckDBPyConnection) -> None:
             "WHERE c.sign < 0 AND c.term = p.term AND c.number = p.number"
         )
     # Sorted in slices that fit in memory: sorting everything at once spills to disk, three times slower.
-    slices = one_value(connection, "SELECT count(*) FROM temp.counted") // _POSTINGS_AT_ONCE + 1
+    slices = one_value(connection, "SELECT count(*) FROM temp.counted") // _POSTINGS_PER_PART + 1
     for place in range(slices):
         bounds = {"first": 2**64 * place // slices, "last": 2**64 * (place + 1) // slices - 1}
         connection.execute(
@@ -334,7 +334,7 @@ def _parts(
     given = {"kind": kind} if restriction else {}
     numbered = f"SELECT number FROM (SELECT human_readable_id AS number FROM {table}) {restriction} ORDER BY number"
     numbers = connection.sql(numbered, params=given).pl()["number"]
-    for of_part in numbers.to_frame().iter_slices(_TEXTS_AT_ONCE):
+    for of_part in numbers.to_frame().iter_slices(_TEXTS_PER_PART):
         bounds = {"first": of_part["number"][0], "last": of_part["number"][-1]} | given
         part = connection.sql(f"{query} WHERE number BETWEEN $first AND $last", params=bounds).pl()
         yield _with_language(part, language_by_number, languages)

@@ -71,7 +71,7 @@ INSERT INTO embeddings BY NAME
 SELECT e.kind, n.number, e.id, e.model, e.vector FROM working.embeddings e
 JOIN (FROM numbered_vectors WHERE place BETWEEN $first AND $last) n USING (kind, id) ORDER BY place
 """
-_VECTORS_AT_ONCE = 50_000  # more are sorted in slices that fit in memory
+_VECTORS_PER_PART = 50_000  # more are sorted in slices that fit in memory
 _FIND_TOUCHED = _SQL.joinpath("touched.sql").read_text()
 ROWS_PER_TABLE = " UNION ALL ".join(f"SELECT {literal(t.name)}, count(*) FROM {t.sql_name}" for t in PUBLISHED)
 """Query for name and number of rows of each table of a publication."""
@@ -314,8 +314,8 @@ def _write_vectors(connection: duckdb.DuckDBPyConnection, small: bool) -> None:
     connection.execute("DELETE FROM embeddings WHERE id IN (FROM touched_embeddings)")
     connection.execute(_NUMBER_VECTORS)
     count = one_value(connection, "SELECT count(*) FROM numbered_vectors")
-    for first in range(1, count + 1, _VECTORS_AT_ONCE):
-        connection.execute(_VECTORS, {"first": first, "last": first + _VECTORS_AT_ONCE - 1})
+    for first in range(1, count + 1, _VECTORS_PER_PART):
+        connection.execute(_VECTORS, {"first": first, "last": first + _VECTORS_PER_PART - 1})
     connection.execute("DROP TABLE numbered_vectors")
     if not small:
         # Uncompressed: vectors hardly compress, and are compared a third faster. The setting applies when blocks are

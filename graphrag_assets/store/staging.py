@@ -114,7 +114,7 @@ class Staging:
             self._files.makedirs(folder, exist_ok=True)
             for name, content in files.items():
                 self._files.pipe_file(f"{folder}/{name}.parquet", content)
-            self._write_at_once(f"{folder}/{MANIFEST}", manifest.to_json())
+            self._write_atomically(f"{folder}/{MANIFEST}", manifest.to_json())
         return Staged(folder, manifest)
 
     def revisions(self, batch: str | None = None) -> list[Staged]:
@@ -176,7 +176,7 @@ class Staging:
         path = f"{self._root}/{name}"
         with self._errors():
             self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
-            self._write_at_once(path, content)
+            self._write_atomically(path, content)
 
     def get(self, name: str) -> bytes | None:
         """The content of a file; None if the file does not exist."""
@@ -208,7 +208,7 @@ class Staging:
             return None
         return content
 
-    def _write_at_once(self, path: str, content: bytes) -> None:
+    def _write_atomically(self, path: str, content: bytes) -> None:
         """Write a file that is never seen half: an object appears when it is complete, a file when it is renamed."""
         if "file" not in _protocols(self._files):
             self._files.pipe_file(path, content)

@@ -15,7 +15,7 @@ import polars as pl
 from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.text import count_tokens, lines
 
-_ROWS_AT_ONCE = 20_000
+_ROWS_PER_PART = 20_000
 
 
 # Table, column, and the cells of the line whose tokens it has.
@@ -63,9 +63,9 @@ def _uncounted(
     """The cells of the rows whose count is null, the number first, in parts of bounded size."""
     bounds = f"SELECT min(human_readable_id), max(human_readable_id) FROM {table} WHERE {column} IS NULL"
     ((least, most),) = connection.execute(bounds).fetchall()
-    for first in range(least, most + 1, _ROWS_AT_ONCE) if most is not None else ():
+    for first in range(least, most + 1, _ROWS_PER_PART) if most is not None else ():
         query = f"SELECT {cells} FROM {table} WHERE human_readable_id BETWEEN $first AND $last AND {column} IS NULL"
-        if found := connection.execute(query, {"first": first, "last": first + _ROWS_AT_ONCE - 1}).fetchall():
+        if found := connection.execute(query, {"first": first, "last": first + _ROWS_PER_PART - 1}).fetchall():
             yield found
 
 

@@ -83,7 +83,7 @@ def broken(project, monkeypatch):
     return project
 
 
-def test_each_failed_run_is_told_of_once_and_without_keys(broken, webhook, monkeypatch):
+def test_each_failed_run_is_reported_once_and_without_keys(broken, webhook, monkeypatch):
     monkeypatch.setenv(alerts.VARIABLE, webhook.url)
     cursor = tick(broken).cursor  # from now on
     run_id = fail(broken)
@@ -98,7 +98,7 @@ def test_each_failed_run_is_told_of_once_and_without_keys(broken, webhook, monke
 
 
 @pytest.mark.extended
-def test_a_failed_check_is_told_of_with_what_should_hold_and_the_cure(project, webhook, monkeypatch):
+def test_a_failed_check_is_reported_with_what_should_hold_and_the_remedy(project, webhook, monkeypatch):
     project.write("one/a.txt", "Cyrus Field met William Thomson in Valentia.")
     project.index_all()
     monkeypatch.setenv(alerts.VARIABLE, webhook.url)
@@ -150,7 +150,7 @@ def test_a_failing_tick_says_so_without_the_address(broken, webhook, monkeypatch
     assert "T0secret" not in str(reactions[0].error)
 
 
-def test_a_run_that_is_tried_again_is_not_told_of_and_nor_is_any_without_an_address(broken, webhook, monkeypatch):
+def test_a_retried_run_is_not_reported_and_nor_is_any_without_an_address(broken, webhook, monkeypatch):
     cursor = tick(broken).cursor
     run_id = fail(broken)
     assert "GRAPHRAG_ALERT_URL is not set" in tick(broken, cursor).result.skip_message

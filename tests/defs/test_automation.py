@@ -216,7 +216,7 @@ def test_a_batch_that_lands_while_the_graph_is_made_is_carried_on(at_rest, monke
     monkeypatch.setattr(graph, "merge", slow)
     result = tick(at_rest)
     assert asked(result) == [("refresh_graph", None)]
-    for request in result.run_requests:  # it may fail: the publication's gates refuse what is half new
+    for request in result.run_requests:  # it may fail: the publication's blocking checks refuse what is half new
         defs().get_repository_def().get_job("refresh_graph").execute_in_process(
             instance=at_rest.instance, raise_on_error=False, run_config=QUIET, tags=dict(request.tags)
         )

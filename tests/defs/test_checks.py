@@ -1,4 +1,4 @@
-"""Checks as Dagster runs them: a broken index is not published, and the failing check shows rows and cure."""
+"""Checks as Dagster runs them: a broken index is not published, and the failing check shows rows and the remedy."""
 
 import dagster as dg
 import pytest
@@ -39,7 +39,7 @@ def test_all_checks_pass_on_a_good_index(indexed):
     assert [e.check_name for e in evaluations if not e.passed] == []
 
 
-def test_a_failing_check_shows_offending_rows_and_the_cure(indexed):
+def test_a_failing_check_shows_offending_rows_and_the_remedy(indexed):
     corrupt(indexed, "UPDATE relationships SET target_id = 'nobody'")
     evaluation = failing(indexed)["relationship_ends_are_entities"]
     assert evaluation.metadata["offending_rows"].value > 0

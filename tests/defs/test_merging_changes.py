@@ -71,7 +71,7 @@ def test_merging_range_by_range_gives_the_whole_graph(
     if emptied:
         with index.working.transaction() as connection:
             connection.execute("DELETE FROM entities; DELETE FROM relationships")
-    monkeypatch.setattr(stage, "MENTIONS_AT_ONCE", 20)
+    monkeypatch.setattr(stage, "MENTIONS_PER_PART", 20)
     assert (rows_written_from_scratch(index) > 0) == emptied
-    monkeypatch.setattr(stage, "MENTIONS_AT_ONCE", 1_000_000)
+    monkeypatch.setattr(stage, "MENTIONS_PER_PART", 1_000_000)
     assert rows_written_from_scratch(index) == 0

@@ -132,7 +132,7 @@ def test_rollback_to_what_is_not_kept_says_what_is(cables):
 
 
 @pytest.mark.extended
-def test_recluster_makes_communities_anew_and_publishes(cables):
+def test_recluster_clusters_from_scratch_and_publishes(cables):
     before = cables.sql("SELECT count(*) FROM communities")
     cables.run("recluster")
     assert cables.sql("SELECT count(*) FROM communities") == before

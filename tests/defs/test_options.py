@@ -48,7 +48,7 @@ def test_a_setting_given_to_a_run_stays_with_its_batch_alone(start_with):
     project.write("two/a.txt", TEXT * 2)
     project.run("refresh_changed")
     assert n_units(project) == {"one": 4, "two": 1}
-    project.run("index_batches", "one", ops=of_batch(forget_earlier=True))
+    project.run("index_batches", "one", ops=of_batch(reset_settings=True))
     assert n_units(project) == {"one": 1, "two": 1}
     assert (options(project), scan(project.index).due) == ([], [])
 
@@ -86,7 +86,7 @@ def test_settings_of_communities_and_reports_stay_with_the_index(sample_index, p
     assert kept == {"max_cluster_size": "5", "report_input_tokens": "400"}
 
 
-def test_resolution_makes_communities_anew_and_leaves_the_graph(sample_index, project, monkeypatch):
+def test_resolution_clusters_from_scratch_and_leaves_the_graph(sample_index, project, monkeypatch):
     import shutil
 
     shutil.copytree(sample_index.root / "index", project.root / "index", symlinks=True)
@@ -162,12 +162,12 @@ def test_launchpad_refuses_a_rerun_that_the_step_does_not_have_and_names_those_i
     [
         ({"max_gleanings": 2}, "No batch has changed, so the settings given have no effect. which: ALL takes every"),
         ({"rerun": "EXTRACTION"}, "No batch has changed, so the settings given have no effect"),
-        ({"which": "FAILED", "forget_earlier": True}, "No batch has failed text units, so the settings given have no"),
+        ({"which": "FAILED", "reset_settings": True}, "No batch has failed text units, so the settings given have no"),
         ({"which": "ALL", "rerun": "EXTRACTION"}, None),
         ({}, None),
     ],
 )
-def test_settings_that_no_batch_takes_are_told_of(start_with, config, warned):
+def test_settings_that_no_batch_takes_are_reported(start_with, config, warned):
     project = start_with({"one/a.txt": TEXT})
     run = project.run("refresh_changed", ops={"index_selected": {"config": config}})
     said = [e.user_message for e in project.instance.all_logs(run.run_id) if "have no effect" in e.user_message]
@@ -219,7 +219,7 @@ def test_failed_units_are_left_alone_when_nothing_is_to_be_redone(project, monke
 
 
 @pytest.mark.long
-def test_doing_again_is_free_and_asking_anew_is_paid_once_per_run(modelled, server):  # noqa: F811
+def test_rerun_is_free_and_bypassing_the_cache_is_paid_once_per_run(modelled, server):  # noqa: F811
     modelled.index_all()
     sent = len(server.chats)
     modelled.run("index_batches", "one", ops=of_batch(rerun="EXTRACTION"))
@@ -231,8 +231,8 @@ def test_doing_again_is_free_and_asking_anew_is_paid_once_per_run(modelled, serv
     assert len(server.chats) == sent + extractions
     of_batch_one = (pl.col("batch") == "one") & (pl.col("task") != "model_check")
     kinds = ledger_entries(modelled.index.settings).filter(of_batch_one)["kind"]
-    books = dict(kinds.filter(kinds != "embedding").value_counts().iter_rows())
-    assert books == {"chat": extractions, "replaced": extractions}  # what was paid stays in the books
+    accounted = dict(kinds.filter(kinds != "embedding").value_counts().iter_rows())
+    assert accounted == {"chat": extractions, "replaced": extractions}  # what was paid stays in the ledger
     # A run that is repeated after a crash counts from its first attempt.
     again = dg.DagsterRun(job_name="index_batches", root_run_id=run.run_id, parent_run_id=run.run_id)
     config = BatchOptions(rerun="EXTRACTION", bypass_cache=True)

@@ -225,7 +225,7 @@ def test_purge_empties_the_ledger_of_what_the_index_does_not_rest_on(recorded, m
         with sqlite3.connect(ledger) as connection:
             assert connection.execute("SELECT count(*) FROM llm_calls WHERE kind = 'purged'").fetchone() > (0,)
             assert connection.execute("SELECT count(*) FROM llm_calls WHERE kind = 'chat'").fetchone() > (0,)
-        assert recorded.sql("SELECT sum(prompt_tokens) FROM llm_calls") >= spent  # what was paid stays in the books
+        assert recorded.sql("SELECT sum(prompt_tokens) FROM llm_calls") >= spent  # what was paid stays in the ledger
         sent = len(server.requests)
         recorded.index_all()
         assert len(server.requests) == sent

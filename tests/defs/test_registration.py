@@ -7,7 +7,7 @@ from graphrag_assets.defs.runs import register_batches
 from graphrag_assets.indexing.scan import scan
 
 
-def test_processes_that_register_the_same_batches_at_once_do_not_fail(project, monkeypatch):
+def test_processes_that_register_the_same_batches_concurrently_do_not_fail(project, monkeypatch):
     for name in "abcdef":
         project.write(f"{name}/x.txt", "Cyrus Field met William Thomson in Valentia.")
     names, found = IndexNames(), scan(project.index)

@@ -45,7 +45,7 @@ def texts_looked_at(index: Index, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
-def forget_marks(index: Index) -> None:
+def clear_marks(index: Index) -> None:
     with index.working.transaction() as connection:
         connection.execute("DELETE FROM change_marks WHERE reader = 'embed_texts'")
 
@@ -57,7 +57,7 @@ def test_an_edit_looks_at_the_texts_of_changed_rows_and_gives_the_vectors_of_all
     (Path(index.settings.input_folder) / "b/c.md").unlink()
     index_all(index)
     incremental = index.working.read(ROWS)
-    forget_marks(index)
+    clear_marks(index)
     assert update_embeddings(index, index.models(), "all").n_embedded == 0
     assert index.working.read(ROWS).equals(incremental)
     assert 0 < seen[0] < seen[1] == incremental.height
@@ -84,7 +84,7 @@ def test_the_vector_of_a_report_follows_its_entities_where_the_report_stays(inde
         "entity",
         "community_report",
     }
-    forget_marks(index)
+    clear_marks(index)
     update_embeddings(index, index.models(), "all")
     assert index.working.read(ROWS).equals(incremental)
 
@@ -113,26 +113,26 @@ def test_vectors_that_someone_deleted_are_made_again(index) -> None:
     assert index.working.read(ROWS).equals(before)
 
 
-def test_vectors_made_in_parts_are_those_made_at_once(index, monkeypatch) -> None:
-    at_once = index.working.read(ROWS)
+def test_vectors_made_in_parts_equal_those_made_in_one(index, monkeypatch) -> None:
+    in_one = index.working.read(ROWS)
     with index.working.transaction() as connection:  # a vector of nothing, one of another text, and others to be made
         connection.execute("UPDATE embeddings SET id = 'nothing' WHERE id = (SELECT min(id) FROM embeddings)")
         connection.execute("UPDATE embeddings SET fingerprint = 'other' WHERE kind = 'entity'")
-    forget_marks(index)
-    monkeypatch.setattr(embeddings, "ROWS_AT_ONCE", 5)
+    clear_marks(index)
+    monkeypatch.setattr(embeddings, "ROWS_PER_PART", 5)
     seen = texts_looked_at(index, monkeypatch)
     updated = update_embeddings(index, index.models(), "parts")
     assert len(seen) > 3
     assert updated.n_embedded == index.working.read(ENTITY_TEXTS).item()
-    assert index.working.read(ROWS).equals(at_once)
+    assert index.working.read(ROWS).equals(in_one)
 
 
 def test_a_model_with_vectors_of_another_length_embeds_all_parts_again(index, monkeypatch) -> None:
     embedded = index.working.read("SELECT kind, id FROM embeddings ORDER BY ALL")
     with index.working.transaction() as connection:
         connection.execute("UPDATE embeddings SET fingerprint = 'other' WHERE kind = 'entity'")
-    forget_marks(index)
-    monkeypatch.setattr(embeddings, "ROWS_AT_ONCE", 5)
+    clear_marks(index)
+    monkeypatch.setattr(embeddings, "ROWS_PER_PART", 5)
     shorter = replace(index.models(), embed=lambda texts: embed(texts)[:, :100])
     update_embeddings(index, shorter, "parts")
     assert index.working.read("SELECT kind, id FROM embeddings WHERE len(vector) = 100 ORDER BY ALL").equals(embedded)

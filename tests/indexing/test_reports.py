@@ -57,13 +57,13 @@ def test_reports_changed_past_the_stages_fail_the_check_and_are_written_again(st
     assert_reports(index)
 
 
-def test_reports_written_in_parts_are_those_written_at_once(start_with, monkeypatch) -> None:
+def test_reports_written_in_parts_equal_those_written_in_one(start_with, monkeypatch) -> None:
     index = first_documents(start_with, random.Random(0))
     tables = "community_reports", "citations"
     at_once = index.working.read_tables(*tables)
     with index.working.transaction() as connection:  # one is gone, and one is of a community that is
         connection.execute("UPDATE community_reports SET community = -7, id = 'gone' WHERE community = 1")
-    monkeypatch.setattr(report_inputs, "ENTITIES_AT_ONCE", 3)
+    monkeypatch.setattr(report_inputs, "ENTITIES_PER_PART", 3)
     seen = communities_looked_at(monkeypatch)
     updated = update_reports(index, index.models(), "parts", rewrite=True)
     assert len(seen) > 3

@@ -332,7 +332,7 @@ def test_seeded_faults_change_no_answer_and_cost_one_request_each(lab: Lab) -> N
     assert extra > 5
 
 
-def test_a_cancelled_caller_loses_no_answer_that_is_being_paid_for(lab: Lab) -> None:
+def test_a_canceled_caller_loses_no_answer_that_is_being_paid_for(lab: Lab) -> None:
     lab.server.latency = 0.2
     model = lab.chat(limits={"concurrency": 2})
 
@@ -409,7 +409,7 @@ def test_litellm_is_imported_with_the_first_call_that_is_sent() -> None:
     ]
 
 
-def test_a_missing_key_ends_at_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_fails_immediately(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was retried for a minute and a half."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     model = lab.chat(base_url=None, api_key=None)

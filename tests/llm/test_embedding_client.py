@@ -159,10 +159,10 @@ def test_retry_after_is_honored(lab: Lab, address: dict[str, Any]) -> None:
     assert second.at - first.at >= 0.3
 
 
-@pytest.mark.parametrize(("status", "cure"), [("401", "Check the API key"), ("404", "Check the model's name")])
-def test_fatal_failures_stop_immediately(lab: Lab, address: dict[str, Any], status: str, cure: str) -> None:
+@pytest.mark.parametrize(("status", "remedy"), [("401", "Check the API key"), ("404", "Check the model's name")])
+def test_fatal_failures_stop_immediately(lab: Lab, address: dict[str, Any], status: str, remedy: str) -> None:
     lab.server.fail_next(status)
-    with pytest.raises(CircuitOpen, match=cure):
+    with pytest.raises(CircuitOpen, match=remedy):
         run(lab.embedding(**address).embed(["Ada"]))
     assert len(lab.server.embeddings) == 1
 

@@ -332,7 +332,7 @@ def test_invalid_template_is_reported_before_any_request(tmp_path: Path):
         Prompts(folder=tmp_path)
 
 
-def test_a_template_of_ones_own_cannot_forget_the_fence(tmp_path: Path):
+def test_a_custom_template_cannot_leave_out_the_fence(tmp_path: Path):
     write(tmp_path, "extract_graph", GRAPH)
     _, user = Prompts(folder=tmp_path).render("extract_graph", **values("extract_graph"))
     assert user["content"] == fence(DATA)

@@ -91,13 +91,13 @@ def test_communities_lie_in_discs_that_do_not_overlap() -> None:
     discs = []
     for _, rows in places.sort("cluster").group_by("cluster", maintain_order=True):
         points = rows.select("x", "y").to_numpy()
-        centre = points.mean(axis=0)
-        discs.append((centre, np.hypot(*(points - centre).T).max()))
+        center = points.mean(axis=0)
+        discs.append((center, np.hypot(*(points - center).T).max()))
     assert len(discs) > 5
-    for i, (centre, radius) in enumerate(discs):
+    for i, (center, radius) in enumerate(discs):
         for other, other_radius in discs[:i]:
             # The centroid is not exactly the disc's center, hence the tenth.
-            assert np.hypot(*(centre - other)) > 0.9 * (radius + other_radius)
+            assert np.hypot(*(center - other)) > 0.9 * (radius + other_radius)
 
 
 def test_an_entity_takes_the_same_area_in_a_large_and_a_small_community() -> None:
@@ -122,8 +122,8 @@ def test_related_communities_are_nearer_than_unrelated_ones() -> None:
         if block:
             edges.append((nodes[0], f"e{5 * block - 1:04d}", 1.0))
     places = layout(*graph(40, edges), seed=1).select("x", "y").to_numpy()
-    centres = places.reshape(8, 5, 2).mean(axis=1)
-    distance = np.hypot(*(centres[:, None] - centres[None]).transpose(2, 0, 1))
+    centers = places.reshape(8, 5, 2).mean(axis=1)
+    distance = np.hypot(*(centers[:, None] - centers[None]).transpose(2, 0, 1))
     steps = np.abs(np.subtract.outer(np.arange(8), np.arange(8)))
     assert distance[steps == 1].mean() < 0.7 * distance[steps > 1].mean()
 

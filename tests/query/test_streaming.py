@@ -235,7 +235,7 @@ def test_canceled_task_leaves_nothing_running_and_keeps_sent_requests(modelled: 
     asyncio.run(story())
     server.latency = 0
     _until(lambda: server.in_flight == 0)
-    _until(lambda: not _flights(modelled))
+    _until(lambda: not _requests_in_flight(modelled))
     modelled.local(QUESTION)
     assert len(server.chats) == 2  # the answer of the canceled search was paid for and is used
 
@@ -280,7 +280,7 @@ def _searches() -> list[Any]:
     return [task for task in asyncio.all_tasks(_loop()) if "Search.run" in str(task.get_coro())]
 
 
-def _flights(rag: GraphRAG) -> Any:
+def _requests_in_flight(rag: GraphRAG) -> Any:
     return rag.answerer.chat.ledger.single_flight._by_key
 
 

@@ -19,8 +19,8 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 def clusters(n: int, dimensions: int) -> np.ndarray:
     """Gaussian clusters around centers with a strong common mean."""
     random = np.random.default_rng(7)
-    centres = random.normal(size=(50, dimensions)) + 2 * random.normal(size=dimensions)
-    return unit(centres[random.integers(50, size=n)] + 0.7 * random.normal(size=(n, dimensions)))
+    centers = random.normal(size=(50, dimensions)) + 2 * random.normal(size=dimensions)
+    return unit(centers[random.integers(50, size=n)] + 0.7 * random.normal(size=(n, dimensions)))
 
 
 def texts(n: int) -> list[str]:
@@ -68,7 +68,7 @@ SIGNS = [7390699571830525438, 7355995740240310366]
 def test_bits_are_written_only_above_the_threshold_and_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = clusters(300, 64)
     monkeypatch.setattr(module, "EXACT_UP_TO", 250)
-    monkeypatch.setattr(module, "_VECTORS_AT_ONCE", 70)
+    monkeypatch.setattr(module, "_VECTORS_PER_PART", 70)
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE embeddings (kind VARCHAR, number INTEGER, vector FLOAT[64])")
         rows = pl.DataFrame({"kind": ["entity"] * 300 + ["text_unit"] * 250, "number": [*range(300), *range(250)]})

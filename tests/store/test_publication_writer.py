@@ -158,8 +158,8 @@ def test_postings_count_the_terms_of_each_text(published, tmp_path):
 @pytest.mark.extended
 def test_postings_written_in_parts_are_the_same(working, tmp_path, monkeypatch):
     publish(working, tmp_path / "whole")
-    monkeypatch.setattr(bm25_index, "_TEXTS_AT_ONCE", 1)
-    monkeypatch.setattr(bm25_index, "_POSTINGS_AT_ONCE", 2)
+    monkeypatch.setattr(bm25_index, "_TEXTS_PER_PART", 1)
+    monkeypatch.setattr(bm25_index, "_POSTINGS_PER_PART", 2)
     publish(working, tmp_path / "parts")
     for table in ("search.postings", "search.posting_terms", "search.posting_statistics"):
         assert rows(tmp_path / "parts", f"FROM {table} ORDER BY ALL") == rows(

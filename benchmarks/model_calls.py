@@ -88,8 +88,8 @@ def ours(url: str, calls: int) -> tuple[float, float]:
 
 def bare(url: str, calls: int) -> tuple[float, float]:
     """litellm alone, set up in the same way."""
-    options = ChatOptions("openai/test-model", url)
-    return timed(lambda n: provider.send_chat(options, list(question(n).messages), {"temperature": 0}), calls)
+    acompletion, where = provider.litellm().acompletion, provider.address(ChatOptions("openai/test-model", url))
+    return timed(lambda n: acompletion(messages=list(question(n).messages), temperature=0, **where), calls)
 
 
 def plain(url: str, calls: int) -> tuple[float, float]:

@@ -18,7 +18,8 @@ from graphrag_assets.llm.model_client import ModelClient
 from graphrag_assets.llm.model_errors import BadReplyError, ModelError, RequestRejected, RetriesExhausted
 from graphrag_assets.llm.model_options import EmbeddingOptions
 from graphrag_assets.llm.prices import Prices
-from graphrag_assets.llm.retry import call_with_retries
+from graphrag_assets.llm.question_budget import flight_key
+from graphrag_assets.llm.retry import attempts
 from graphrag_assets.llm.single_flight import Trace
 from graphrag_assets.llm.usage import Usage
 from graphrag_assets.progress import Progress
@@ -126,7 +127,8 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
 
         async def request(group: list[_Piece]) -> dict[str, np.ndarray]:
             key = key_of("embedding request", [piece.key for piece in group])
-            vectors, _ = await self._once(key, partial(self._answer, group, entry))
+            call = partial(self._claimed, key, group, entry)
+            vectors, _ = await self.ledger.single_flight.share(flight_key(key), call)
             progress.advance(len(group))
             return vectors
 
@@ -138,11 +140,16 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
                 one.cancel()
         return {key: vector for answer in answers for key, vector in answer.items()}
 
+    async def _claimed(self, key: str, group: list[_Piece], entry: Entry, trace: Trace) -> dict[str, np.ndarray]:
+        """See `_answer`, while no other process requests the same."""
+        async with self.ledger.claim(key, self.limits.options.deadline_seconds):
+            return await self._answer(group, entry, trace)
+
     async def _answer(self, group: list[_Piece], entry: Entry, trace: Trace) -> dict[str, np.ndarray]:
         """Unit vectors of the pieces by key, stored; in halves, and those in halves, while the server is too slow."""
         vectors: dict[str, np.ndarray] = {}
         waiting, sent, began = [group], 0, time.monotonic()
-        with self._counting_failure(entry.task, trace):
+        async with self._counting_failure(entry.task, trace):
             prices = await self.prices()
             while waiting:
                 part = waiting.pop(0)
@@ -169,9 +176,13 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
             encoding = "float"
             if self.options.base64 and provider.speaks_openai(self.options.model) and self._place not in _no_base64:
                 encoding = "base64"
-            attempt = partial(self._attempt, group, name, encoding, entry, prices, trace)
             try:
-                return await call_with_retries(self.options, self.limits, attempt, trace, name, expected)
+                async with self.limits.slot() as waited:
+                    trace.seconds_waiting += waited
+                    async for attempt in attempts(self.options, self.limits, trace, name, expected):
+                        with attempt:
+                            vectors, n_sent = await self._attempt(group, name, encoding, entry, prices, trace)
+                return vectors, n_sent
             except RequestRejected as error:
                 if encoding == "float" or not any(word in str(error) for word in ("encoding", "base64")):
                     raise

@@ -1,8 +1,8 @@
-"""What the clients of chat, embedding and reranking models share: one request for equal ones, budget, prices, usage."""
+"""What the clients of chat, embedding and reranking models share: prices, budget, usage."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Generic, Self, TypeVar
 
@@ -12,12 +12,11 @@ from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected, RetriesExhausted
 from graphrag_assets.llm.model_options import ModelOptions
 from graphrag_assets.llm.prices import Prices
-from graphrag_assets.llm.question_budget import current_question, flight_key
+from graphrag_assets.llm.question_budget import current_question
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.single_flight import Trace
 from graphrag_assets.llm.usage import UsageMeter
 
-Answer = TypeVar("Answer")
 Options = TypeVar("Options", bound=ModelOptions)
 _MARGIN_SECONDS = 2.0  # a request is given up a second after its timeout
 TOKENIZER_MARGIN = 1.25  # a provider may count more prompt tokens than o200k_base
@@ -51,18 +50,6 @@ class ModelClient(Generic[Options]):
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-    async def _once(self, key: str, answer: Callable[[Trace], Awaitable[Answer]]) -> tuple[Answer, bool]:
-        """What `answer` returns, and whether this call made it: an identical one in flight is joined.
-
-        While another process requests the same answer, wait for it.
-        """
-
-        async def claimed(trace: Trace) -> Answer:
-            async with self.ledger.claim(key, self.limits.options.deadline_seconds):
-                return await answer(trace)
-
-        return await self.ledger.single_flight.share(flight_key(key), claimed)
 
     async def prices(self) -> Prices:
         """The model's prices; the first call imports litellm, in a thread so that the event loop goes on."""
@@ -110,8 +97,8 @@ class ModelClient(Generic[Options]):
         reservation.question, reservation.held = question, held
         return reservation
 
-    @contextmanager
-    def _counting_failure(self, task: str, trace: Trace) -> Iterator[None]:
+    @asynccontextmanager
+    async def _counting_failure(self, task: str, trace: Trace) -> AsyncIterator[None]:
         """Record an exception of a call in the usage and the circuit breaker; whatever ends it, its cost is written."""
         try:
             yield

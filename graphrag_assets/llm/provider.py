@@ -1,7 +1,7 @@
-"""The only module that calls litellm: it sends requests, reads replies, classifies errors and looks up models.
+"""litellm as it is used here: its setup, the address of requests, its replies and errors, what it knows of models.
 
-Only litellm's public functions are used: `acompletion`, `aembedding`, `arerank`, `completion_cost`, the table
-`model_cost`, and what models support.
+Only litellm's public functions are used: `acompletion`, which `chat_client` calls, `aembedding`, `arerank`,
+`completion_cost`, the table `model_cost`, and what models support.
 """
 
 import asyncio
@@ -68,15 +68,12 @@ NO_USAGE = (None, None, 0)
 MAX_TOKENS = 100_000_000
 """More tokens than any request can have: a server that says more is wrong."""
 Chunks = AsyncIterator[Any]
+STREAMED: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}}
+"""The parameters of a streamed request, whose last chunk has the usage."""
 
 
-async def send_chat(options: ChatOptions, messages: list[Any], parameters: dict[str, Any]) -> Reply:
-    """Send one chat request and read the whole reply.
-
-    Raises:
-        Exception: whatever litellm raises; `failure` classifies it.
-    """
-    response = await litellm().acompletion(messages=messages, **_address(options), **parameters)
+def read_reply(response: Any, model: str) -> Reply:
+    """What litellm's `acompletion` returns for a request to `model`, as a `Reply`; secrets are masked."""
     prompt_tokens, completion_tokens, cached_tokens = _tokens(response)
     reply = Reply(prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, cached_tokens=cached_tokens)
     if not response.choices:
@@ -87,16 +84,8 @@ async def send_chat(options: ChatOptions, messages: list[Any], parameters: dict[
         text=mask_reply(_text(choice.message.content)),
         finish_reason=choice.finish_reason or "stop",
         refusal=_refusal(choice.message),
-        cost_usd=_cost(response, options.model),
+        cost_usd=_cost(response, model),
     )
-
-
-async def open_stream(options: ChatOptions, messages: list[Any], parameters: dict[str, Any]) -> tuple[Any, Chunks]:
-    """Send a streamed chat request; returns its first chunk, which shows that the server replies, and the rest."""
-    chunks: Chunks = await litellm().acompletion(
-        messages=messages, stream=True, stream_options={"include_usage": True}, **_address(options), **parameters
-    )
-    return await anext(chunks), chunks
 
 
 async def pieces(first: Any, chunks: Chunks, timeout: float) -> AsyncIterator[tuple[str, Reply]]:
@@ -140,7 +129,7 @@ async def send_embedding(options: EmbeddingOptions, texts: list[str], encoding_f
     """
     given = json.loads(options.parameters)
     response = await litellm().aembedding(
-        input=texts, encoding_format=encoding_format, allowed_openai_params=list(given), **given, **_address(options)
+        input=texts, encoding_format=encoding_format, allowed_openai_params=list(given), **given, **address(options)
     )
     try:
         rows = {row["index"]: row["embedding"] for row in response.data}
@@ -161,7 +150,7 @@ async def send_rerank(
     Raises:
         Exception: whatever litellm raises; `failure` classifies it.
     """
-    response = await litellm().arerank(query=query, documents=documents, return_documents=False, **_address(options))
+    response = await litellm().arerank(query=query, documents=documents, return_documents=False, **address(options))
     try:
         scores = [(row["index"], float(row["relevance_score"])) for row in response.results]
     except (KeyError, TypeError, ValueError):
@@ -180,7 +169,7 @@ def is_reranker(model: str) -> bool:
     return vendor == "infinity" or "rerank" in name.lower()
 
 
-def _address(options: ModelOptions) -> dict[str, Any]:
+def address(options: ModelOptions) -> dict[str, Any]:
     """Model, address, key and timeout as litellm's parameters."""
     key = options.api_key
     if options.base_url and options.model.startswith("openai/"):

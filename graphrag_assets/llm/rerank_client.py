@@ -11,7 +11,8 @@ from graphrag_assets.llm.ledger import Entry, Hit, key_of
 from graphrag_assets.llm.model_client import ModelClient
 from graphrag_assets.llm.model_errors import BadReplyError
 from graphrag_assets.llm.model_options import ModelOptions
-from graphrag_assets.llm.retry import call_with_retries
+from graphrag_assets.llm.question_budget import flight_key
+from graphrag_assets.llm.retry import attempts
 from graphrag_assets.llm.single_flight import Trace
 from graphrag_assets.llm.usage import Usage
 from graphrag_assets.text import count_tokens
@@ -34,18 +35,23 @@ class RerankModel(ModelClient[ModelOptions]):
         vendor, name = provider.provider_of(self.options.model)
         key = key_of(TASK, vendor, name, query, list(documents))
         if (order := _stored(await self.ledger.get(key))) is None:
-            (order, paid), first = await self._once(key, partial(self._answer, key, query, documents))
+            call = partial(self._answer, key, query, documents)
+            (order, paid), first = await self.ledger.single_flight.share(flight_key(key), call)
             if first and paid.calls:
                 return order, paid
         self.usage.add(TASK, Usage(ledger_hits=1))
         return order, Usage()
 
     async def _answer(self, key: str, query: str, documents: Sequence[str], trace: Trace) -> tuple[list[int], Usage]:
-        with self._counting_failure(TASK, trace):
+        claim = self.ledger.claim(key, self.limits.options.deadline_seconds)
+        async with claim, self._counting_failure(TASK, trace):
             await self.prices()  # imports litellm
-            attempt = partial(self._attempt, key, query, documents, trace)
             expected = _tokens(query, documents) if self.limits.counts_tokens else 0
-            order = await call_with_retries(self.options, self.limits, attempt, trace, TASK, expected)
+            async with self.limits.slot() as waited:
+                trace.seconds_waiting += waited
+                async for attempt in attempts(self.options, self.limits, trace, TASK, expected):
+                    with attempt:
+                        order = await self._attempt(key, query, documents, trace)
         self.limits.breaker.succeeded()
         if trace.requests:
             self.usage.add(TASK, trace.usage)

@@ -1,12 +1,13 @@
-"""Makes a call within the limits and retries transient failures."""
+"""The attempts at a call: how transient failures are repeated, and what other failures mean."""
 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from typing import NoReturn, TypeVar
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import NoReturn
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
+from tenacity import AsyncRetrying, AttemptManager, RetryCallState, retry_if_exception_type, wait_random_exponential
 
 from graphrag_assets.llm import provider
 from graphrag_assets.llm.model_errors import CircuitOpen, ModelError, RefusedAnswer, RequestRejected, RetriesExhausted
@@ -14,7 +15,6 @@ from graphrag_assets.llm.model_options import LimitOptions, ModelOptions
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.single_flight import Trace
 
-R = TypeVar("R")
 log = logging.getLogger(__name__)
 
 REJECTS = " rejects the request. "
@@ -31,60 +31,67 @@ class _TransientError(Exception):
         self.failure = failure
 
 
-async def call_with_retries(
-    options: ModelOptions, limits: Limits, request: Callable[[], Awaitable[R]], trace: Trace, what: str, tokens: int = 0
-) -> R:
-    """The result of `request`, which is started within the limits and repeated after transient failures.
+async def attempts(
+    options: ModelOptions, limits: Limits, trace: Trace, what: str, tokens: int = 0
+) -> AsyncIterator[AbstractContextManager[None]]:
+    """The attempts at one call, as contexts: the first, and one after each transient failure in the one before.
 
-    Waits grow exponentially, with full jitter; Retry-After is honored up to its maximum, as far as the deadline
-    allows. The slot is kept meanwhile, so a struggling server gets fewer requests. `what` names the call in messages;
-    `tokens` is its expected use.
+    Each waits for its turn in the rates. Waits after failures grow exponentially, with full jitter; Retry-After is
+    honored up to its maximum, as far as the deadline allows. The caller keeps its slot meanwhile, so a struggling
+    server gets fewer requests. `what` names the call in messages; `tokens` is its expected use.
+
+    The caller lets the loop end by itself: no attempt follows one that succeeds, and errors are raised by the loop.
 
     Raises:
         CircuitOpen: calls to the model are suspended (wrong key, unknown model, repeated failures).
         RetriesExhausted: failed too often or for too long.
         RequestRejected, RefusedAnswer: the provider does not accept this request.
     """
-    async with limits.slot() as waited:
-        trace.seconds_waiting += waited + await limits.turn(tokens)
-        began, attempts = time.monotonic(), 0
+    trace.seconds_waiting += await limits.turn(tokens)
+    began, n_attempts = time.monotonic(), 0
 
-        def must_stop(state: RetryCallState) -> bool:
-            too_late = time.monotonic() - began + state.upcoming_sleep > limits.options.deadline_seconds
-            return too_late or state.attempt_number > limits.options.max_retries
+    def must_stop(state: RetryCallState) -> bool:
+        too_late = time.monotonic() - began + state.upcoming_sleep > limits.options.deadline_seconds
+        return too_late or state.attempt_number > limits.options.max_retries
 
-        async def sleep_and_wait_for_turn(seconds: float) -> None:
-            trace.seconds_waiting += seconds
-            async with limits.breaker.waiting():
-                await asyncio.sleep(seconds)
-            trace.seconds_waiting += await limits.turn(tokens)
+    async def sleep_and_wait_for_turn(seconds: float) -> None:
+        trace.seconds_waiting += seconds
+        async with limits.breaker.waiting():
+            await asyncio.sleep(seconds)
+        trace.seconds_waiting += await limits.turn(tokens)
 
-        retrying = AsyncRetrying(
-            retry=retry_if_exception_type(_TransientError),
-            wait=_wait(limits.options),
-            stop=must_stop,
-            sleep=sleep_and_wait_for_turn,
-            reraise=True,
-        )
+    retrying = AsyncRetrying(
+        retry=retry_if_exception_type(_TransientError),
+        wait=_wait(limits.options),
+        stop=must_stop,
+        sleep=sleep_and_wait_for_turn,
+        reraise=True,
+    )
+    try:
+        async for attempt in retrying:
+            trace.check()
+            n_attempts += 1
+            yield _classified(attempt, options, limits, what, n_attempts)
+    except _TransientError as last:
+        raise RetriesExhausted(
+            f"{what}: {options.where} did not answer in {n_attempts} attempts and {time.monotonic() - began:.0f} "
+            f"seconds. Last: {_in_words(last.failure)} Run again later: only missing answers are requested."
+        ) from None
+
+
+@contextmanager
+def _classified(
+    attempt: AttemptManager, options: ModelOptions, limits: Limits, what: str, n_attempts: int
+) -> Iterator[None]:
+    """The attempt of tenacity, which keeps its failure for the next turn of the loop, with the error that it means."""
+    with attempt:
         try:
-            async for attempt in retrying:
-                with attempt:
-                    attempts += 1
-                    trace.check()
-                    try:
-                        result = await request()
-                    except ModelError:
-                        raise
-                    except Exception as error:
-                        raise_for(provider.failure(error), options, limits, what, attempts)
-                    limits.breaker.has_replied = True
-                    return result
-        except _TransientError as last:
-            raise RetriesExhausted(
-                f"{what}: {options.where} did not answer in {attempts} attempts and {time.monotonic() - began:.0f} "
-                f"seconds. Last: {_in_words(last.failure)} Run again later: only missing answers are requested."
-            ) from None
-    raise AssertionError("unreachable: an attempt returns or raises")
+            yield
+        except ModelError:
+            raise
+        except Exception as error:
+            raise_for(provider.failure(error), options, limits, what, n_attempts)
+        limits.breaker.has_replied = True
 
 
 def _wait(options: LimitOptions) -> Callable[[RetryCallState], float]:
@@ -99,11 +106,11 @@ def _wait(options: LimitOptions) -> Callable[[RetryCallState], float]:
     return wait
 
 
-def raise_for(failure: provider.Failure, options: ModelOptions, limits: Limits, what: str, attempts: int) -> NoReturn:
+def raise_for(failure: provider.Failure, options: ModelOptions, limits: Limits, what: str, n_attempts: int) -> NoReturn:
     """Raise the error for a failed attempt; a fatal one also opens the circuit breaker for other calls to the model.
 
     Raises:
-        CircuitOpen, RequestRejected, RefusedAnswer: see `call_with_retries`.
+        CircuitOpen, RequestRejected, RefusedAnswer: see `attempts`.
         _TransientError: the request is to be sent again.
     """
     message = _in_words(failure)
@@ -119,10 +126,10 @@ def raise_for(failure: provider.Failure, options: ModelOptions, limits: Limits, 
             raise CircuitOpen(reason) from None
         case "rate_limited":
             limits.pause(_pause(failure, options, limits.options))
-        case "unconnected" if not breaker.has_replied and attempts >= _ATTEMPTS_WITHOUT_REPLY:
+        case "unconnected" if not breaker.has_replied and n_attempts >= _ATTEMPTS_WITHOUT_REPLY:
             breaker.trip(f"{options.where}: {message}")
             raise CircuitOpen(f"{options.where}: {message}") from None
-        case "transient" if not breaker.has_replied and attempts == _ATTEMPTS_WITHOUT_REPLY:
+        case "transient" if not breaker.has_replied and n_attempts == _ATTEMPTS_WITHOUT_REPLY:
             breaker.failed(f"{options.where}: {message}")
     raise _TransientError(failure) from None
 

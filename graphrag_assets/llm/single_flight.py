@@ -4,6 +4,7 @@ A request that has been sent is finished and stored even if all its callers are 
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,10 @@ class Trace:
         """The usage of the call so far."""
         calls = 1 if self.requests else 0
         return replace(self.paid, calls=calls, retries=self.retries, seconds_waiting=self.seconds_waiting)
+
+    def seconds_since(self, began: float) -> float:
+        """Seconds since `began` (`time.monotonic`), without those of waiting."""
+        return time.monotonic() - began - self.seconds_waiting
 
     def check(self) -> None:
         """Raise `CancelledError` if all callers were canceled, so that nothing more is sent."""

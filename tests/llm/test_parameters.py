@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from graphrag_assets.llm import chat_client
+from graphrag_assets.llm import chat_parameters
 from graphrag_assets.llm.model_errors import RequestRejected
 from tests.llm.conftest import Entity, ask, gather, run
 
@@ -13,7 +13,7 @@ GIVEN = {"temperature": 0.3, "top_p": 0.5, "seed": 7, "max_tokens": 99, "top_k":
 
 @pytest.fixture(autouse=True)
 def nothing_learned(monkeypatch):
-    monkeypatch.setattr(chat_client, "_refused", {})
+    monkeypatch.setattr(chat_parameters, "_refused", {})
 
 
 def refusing(name: str):

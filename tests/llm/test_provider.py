@@ -13,6 +13,12 @@ from tests.llm.conftest import Lab, run
 MESSAGES = [{"role": "user", "content": "Who met Charles?"}]
 
 
+async def sent(options: ChatOptions, **parameters: Any) -> Reply:
+    """The reply to one request, made as `ChatModel` makes it."""
+    response = await provider.litellm().acompletion(messages=MESSAGES, **provider.address(options), **parameters)
+    return provider.read_reply(response, options.model)
+
+
 def outcome(lab: Lab, fault: str | None, model: str = "openai/test-model") -> Reply | Failure:
     """The result of a request that meets this fault."""
     lab.server.fail_next(fault)
@@ -20,7 +26,7 @@ def outcome(lab: Lab, fault: str | None, model: str = "openai/test-model") -> Re
 
     async def ask() -> Reply | Failure:
         try:
-            return await provider.send_chat(options, MESSAGES, {"temperature": 0})
+            return await sent(options, temperature=0)
         except Exception as error:
             return provider.failure(error)
         finally:
@@ -84,7 +90,7 @@ def test_callbacks_set_in_litellm_hear_of_every_call(lab: Lab, monkeypatch: pyte
     monkeypatch.setattr(litellm, "callbacks", [Listener()])
 
     async def ask() -> Reply:
-        reply = await provider.send_chat(ChatOptions("openai/test-model", lab.server.url), MESSAGES, {})
+        reply = await sent(ChatOptions("openai/test-model", lab.server.url))
         for _ in range(100):
             if heard:
                 break

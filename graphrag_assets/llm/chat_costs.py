@@ -1,0 +1,82 @@
+"""Tokens and cost of a chat request: expected before it is sent, and counted when it is answered."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from graphrag_assets.llm import structured_output
+from graphrag_assets.llm.budget import Reservation
+from graphrag_assets.llm.chat_parameters import LIMITS, LONGEST_ANSWER, ChatParameters
+from graphrag_assets.llm.model_client import TOKENIZER_MARGIN
+from graphrag_assets.llm.model_options import ChatRequest, Message
+from graphrag_assets.llm.prices import Prices
+from graphrag_assets.llm.provider import Reply
+from graphrag_assets.llm.question_budget import current_question
+from graphrag_assets.llm.usage import Usage
+from graphrag_assets.text import count_tokens
+
+_UNKNOWN_OUTPUT_TOKENS = 1000  # of a task without a limit that has not been answered yet
+_USUAL_ANSWER, _USUAL_RECORDS = 600, 300  # tokens of text and of JSON, until the first answer is there
+_TIMES_THE_PRICE = 10
+"""A cost above this many times the price of the tokens comes from details of the usage that cannot be."""
+
+
+class ChatCosts:
+    """Tokens and cost of the requests to one chat model; it remembers how long the answers to each task are."""
+
+    def __init__(self, parameters: ChatParameters):
+        self._parameters = parameters
+        self._answered: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))  # by task: answers, their tokens
+
+    def estimate(self, request: ChatRequest, messages: Sequence[Message]) -> tuple[int, int]:
+        """Prompt tokens, counted, and completion tokens: the task's mean so far, else its limit."""
+        counted = count_tokens(message["content"] for message in messages)
+        answers, tokens = self._answered[request.task]
+        limit = self._parameters.of(request).get("max_tokens")
+        unknown, schema = _UNKNOWN_OUTPUT_TOKENS, 0
+        if current_question():  # which is not refused for a long answer: its length is limited
+            unknown = _USUAL_ANSWER if request.response_model is None else _USUAL_RECORDS
+            schema = _n_tokens(structured_output.schema_text(request.response_model)) if request.response_model else 0
+        output = tokens / answers if answers else limit or unknown
+        return sum(counted) + schema + 4 * len(messages), round(min(output, limit) if limit else output)
+
+    def affordable(
+        self,
+        request: ChatRequest,
+        messages: Sequence[Message],
+        parameters: dict[str, Any],
+        prices: Prices,
+        reservation: Reservation,
+    ) -> dict[str, Any]:
+        """The parameters with the length of the answer that the budgets of question and run pay for."""
+        ceilings = [reservation.held] if reservation.question else []
+        ceilings += [reservation.ceiling] if reservation.ceiling else []
+        if not ceilings or not prices.output_usd:
+            return parameters
+        left = min(ceilings) - prices.cost(round(self.estimate(request, messages)[0] * TOKENIZER_MARGIN))
+        unlimited = {"max_tokens": LONGEST_ANSWER} if self._parameters.takes_limits else {}
+        limits = {name: parameters[name] for name in LIMITS & parameters.keys()} or unlimited
+        return parameters | {name: min(limit, int(left / prices.output_usd)) for name, limit in limits.items()}
+
+    def usage_of(self, request: ChatRequest, reply: Reply, prices: Prices) -> Usage:
+        """Tokens and cost of a reply. Tokens that the server does not say are counted here."""
+        sent, received, cached = reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens
+        cost_usd = reply.cost_usd
+        if sent is None or received is None:
+            sent, received = self.estimate(request, request.messages)[0], _n_tokens(reply.text)
+            cost_usd, cached = None, 0
+        answers, tokens = self._answered[request.task]
+        self._answered[request.task] = (answers + 1, tokens + received)
+        cost = prices.cost(sent, received, cached)
+        if prices.source == "litellm" and cost_usd is not None and 0 <= cost_usd <= _TIMES_THE_PRICE * cost:
+            cost = cost_usd  # includes the prices of tiered tokens, and of tokens written to a cache
+        return Usage(prompt_tokens=sent, cached_tokens=cached, completion_tokens=received, cost_usd=cost)
+
+
+def longest_answer(parameters: dict[str, Any]) -> int:
+    """Tokens of the longest answer to a request with these parameters."""
+    return next((parameters[name] for name in LIMITS & parameters.keys()), LONGEST_ANSWER)
+
+
+def _n_tokens(text: str) -> int:
+    return sum(count_tokens([text]))

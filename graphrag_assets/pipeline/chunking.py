@@ -6,24 +6,29 @@ of a priority (N. Bjørner, A. Blass, Y. Gurevich: Content-dependent chunking fo
 local maximum approach, Journal of Computer and System Sciences 76, 2010).
 """
 
+import dataclasses
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import blake2b
 from itertools import pairwise
+from typing import Annotated, Literal, Self, get_args
 
 import numpy as np
 import polars as pl
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.ids import stable_id
+from graphrag_assets.pipeline.checked_options import CheckedOptions
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
 from graphrag_assets.text import encode, sentences, tokenizer
 
-METHODS = ("anchored", "tokens", "sentences")
+Method = Literal["anchored", "tokens", "sentences"]
+METHODS: tuple[Method, ...] = get_args(Method)
 Span = tuple[int, int]
 
 TEXT_UNITS = polars_schema(schema.TEXT_UNITS, "headings", "context", "context_fingerprint", "extractor")
@@ -34,21 +39,19 @@ _SAMPLE = 16
 
 
 @dataclass(frozen=True)
-class ChunkOptions:
+class ChunkOptions(CheckedOptions):
     """How documents are cut. `size` is a maximum in tokens; `overlap` is of the method `tokens` only."""
 
-    method: str = "anchored"
-    size: int = 1200
+    method: Method = "anchored"
+    size: Annotated[int, Field(ge=16)] = 1200
     overlap: int = 100
     encoding: str = "o200k_base"
 
-    def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise SettingsError(f"Chunking method {self.method!r} is unknown: use one of {', '.join(METHODS)}.")
-        if self.size < 16:
-            raise SettingsError(f"A chunk size of {self.size} tokens is too small: use 16 or more.")
+    @model_validator(mode="after")
+    def _overlap_fits(self) -> Self:
         if self.method == "tokens" and not 0 <= self.overlap < self.size:
             raise SettingsError(f"A chunk overlap of {self.overlap} must be at least 0 and below {self.size}.")
+        return self
 
     @property
     def window(self) -> int:
@@ -149,7 +152,7 @@ class _Cut(IntEnum):
     BEFORE_HEADING = 5
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class _Atoms:
     """Adjoining pieces of a text that are never cut: sentences, and pieces of those longer than `size`."""
 

@@ -14,15 +14,18 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import Annotated
 
 import igraph
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
-from graphrag_assets.errors import GraphRAGError, SettingsError
+from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.ids import number_of, stable_id
+from graphrag_assets.pipeline.checked_options import CheckedOptions
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -53,20 +56,16 @@ MEMBERS_SCHEMA: dict[str, type[pl.DataType]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterOptions:
+@dataclass(frozen=True)
+class ClusterOptions(CheckedOptions):
     """How the graph is cut: communities of more than `max_cluster_size` entities are split.
 
     `resolution` is that of modularity (Reichardt and Bornholdt 2006), on all levels: above 1, communities are smaller.
     """
 
-    max_cluster_size: int = 10
+    max_cluster_size: Annotated[int, Field(ge=2)] = 10
     seed: int = 0xDEADBEEF
     resolution: float = 1.0
-
-    def __post_init__(self) -> None:
-        if self.max_cluster_size < 2:
-            raise SettingsError(f"clustering needs max_cluster_size of at least 2, not {self.max_cluster_size}")
 
 
 @contextmanager

@@ -1,10 +1,10 @@
 """Local search: the entities of a question, their neighborhood in the graph, and the text that names them."""
 
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import polars as pl
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import QueryError
@@ -77,21 +77,19 @@ class LocalOptions(Options):
     include_covariates: types.Flag = True
     return_candidate_context: types.Flag = True
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _shares_fit(self) -> Self:
         if self.text_unit_prop + self.community_prop > 1 + 1e-9:  # sums of floats may exceed 1 a little
             raise QueryError(
                 f"The search option text_unit_prop is {self.text_unit_prop}, community_prop is "
                 f"{self.community_prop}: both are shares of one whole; their sum must be at most 1."
             )
+        return self
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocalSearchOptions(CommonOptions, LinkingOptions, LocalOptions):
     """All options of `rag.local`."""
-
-    def __post_init__(self) -> None:
-        CommonOptions.__post_init__(self)
-        LocalOptions.__post_init__(self)
 
 
 async def build_context(search: Search[LocalSearchOptions]) -> Context:

@@ -1,9 +1,9 @@
 """Options that all methods have in common."""
 
 from dataclasses import fields
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, InstanceOf, PlainValidator
+from pydantic import AfterValidator, Field, InstanceOf, PlainValidator, model_validator
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import QueryError
@@ -43,10 +43,12 @@ class QuestionOptions(Options):
     timeout: types.Seconds = None
     callbacks: Annotated[Any, AfterValidator(checked_callbacks)] = None
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _one_filter(self) -> Self:
         given = [f.name for f in fields(Filter) if getattr(self, f.name)]
         if given and self.filter is not None:
             raise QueryError(f"Give {', '.join(given)} inside the filter, or without one.")
+        return self
 
     @property
     def combined_filter(self) -> Filter:

@@ -7,8 +7,8 @@ from functools import reduce
 import numpy as np
 import polars as pl
 
-from graphrag_assets.llm import Usage, UsageMeter
 from graphrag_assets.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit, UnitExtraction
+from graphrag_assets.usage import Usage, UsageMeter
 
 Extracted = tuple[str, UnitExtraction | Exception]
 """A text unit's id with its extraction, or with the error."""

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from graphrag_assets.llm import Usage
+from graphrag_assets.usage import Usage
 
 log = logging.getLogger(__name__)
 SECONDS_BETWEEN_LINES = 5.0

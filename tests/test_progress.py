@@ -7,10 +7,10 @@ import pytest
 
 from graphrag_assets.indexing.models import embedded_models
 from graphrag_assets.llm.concurrent_calls import _next_of
-from graphrag_assets.llm.usage import Usage, UsageMeter
 from graphrag_assets.progress import Progress
 from graphrag_assets.records import TextUnit
 from graphrag_assets.settings import Settings
+from graphrag_assets.usage import Usage, UsageMeter
 
 
 def test_line_shows_done_total_rate_tokens_cost_and_remaining_time():

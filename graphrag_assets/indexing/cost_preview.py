@@ -53,7 +53,7 @@ def plan_index(index: Index) -> CostPlan:
     Raises:
         InputError: the input folder cannot be read.
     """
-    from graphrag_assets.llm import dry_run  # imports litellm
+    from graphrag_assets.indexing import dry_run  # imports litellm
 
     todo = scan(index).due
     settings, tally = index.settings, dry_run.tally_of(index.settings)

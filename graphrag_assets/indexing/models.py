@@ -35,7 +35,7 @@ def models_for(
         prompts_of(settings)
     models = embedded_models(settings)
     if settings.calls_models:
-        from graphrag_assets.llm.backend import with_models  # imports litellm
+        from graphrag_assets.indexing.provider_models import with_models  # imports litellm
 
         return with_models(models, settings, batch, run_id, keys, cache_not_before, profile)
     return models

@@ -4,12 +4,12 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_assets.embedded import EmbeddedTuner
 from graphrag_assets.errors import InputError, SettingsError
+from graphrag_assets.indexing.embedded_tuner import EmbeddedTuner
 from graphrag_assets.indexing.index import STAGED_PROFILE, Index, exclusive
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.staged_batches import staging_of
@@ -21,9 +21,7 @@ from graphrag_assets.pipeline.prompt_types import found_types, given_types, list
 from graphrag_assets.prompt_profile import BUILT_IN, PromptProfile
 from graphrag_assets.records import TextUnit
 from graphrag_assets.store.prompt_profiles import OPTION, adopt, profile_in_force, record_profile
-
-if TYPE_CHECKING:
-    from graphrag_assets.llm import Usage
+from graphrag_assets.usage import Usage
 
 CODE_VERSION = "1"
 """Incremented when the same text units and answers give another profile."""
@@ -83,8 +81,8 @@ def tune_prompts(index: Index, options: TuningOptions, run_id: str) -> Tuned:
     started, settings = time.monotonic(), index.settings
     tuner = EmbeddedTuner()
     if settings.asks_chat_model:
-        from graphrag_assets.llm.backend import indexing_tasks  # imports litellm
-        from graphrag_assets.llm.prompt_tuner import ModelTuner
+        from graphrag_assets.indexing.model_tuner import ModelTuner  # imports litellm
+        from graphrag_assets.indexing.provider_models import indexing_tasks
 
         tuner = ModelTuner(indexing_tasks(settings, index.profile, None, run_id, index.keys))
     try:
@@ -127,8 +125,8 @@ def _versions_by_extractor(index: Index) -> dict[str, int]:
 
 def plan_tuning(index: Index, options: TuningOptions) -> "tuple[pl.DataFrame, list[str]]":
     """The cost of `tune_prompts` as the columns of `dry_run.SCHEMA`, and notes on it. Nothing is sent or recorded."""
-    from graphrag_assets.llm import dry_run  # imports litellm
-    from graphrag_assets.llm.prompt_tuner import ModelTuner
+    from graphrag_assets.indexing import dry_run  # imports litellm
+    from graphrag_assets.indexing.model_tuner import ModelTuner
 
     settings, tally = index.settings, dry_run.tally_of(index.settings)
     tally.without_claims = None  # only indexing extracts claims from all text units

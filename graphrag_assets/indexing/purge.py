@@ -148,7 +148,7 @@ def needed_answers(index: Index) -> set[str]:
     keys: set[str] = set()
     if not settings.calls_models:
         return keys
-    from graphrag_assets.llm.ledger_only import ledger_only_models
+    from graphrag_assets.indexing.ledger_only import ledger_only_models
 
     with draft_folder(settings.index_folder) as drafts:
         copy = index.on_copy(drafts / "working.duckdb")

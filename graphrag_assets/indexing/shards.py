@@ -24,9 +24,9 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.stage import usage_sums
 from graphrag_assets.indexing.staged_batches import staging_of
 from graphrag_assets.indexing_models import IndexingModels
-from graphrag_assets.llm.usage import Usage, UsageMeter
 from graphrag_assets.records import ReportMaterial, ReportRecord
 from graphrag_assets.store.staging import SHARDS, Staging
+from graphrag_assets.usage import Usage, UsageMeter
 
 REPORTS, EMBEDDINGS = "reports", "embeddings"
 _ITEMS, _MADE = ".items", "made"

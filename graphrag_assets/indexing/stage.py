@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from graphrag_assets.store.working import Changes
-
-if TYPE_CHECKING:
-    from graphrag_assets.llm import Usage
+from graphrag_assets.usage import Usage
 
 
 class Rerun(Enum):

@@ -4,7 +4,3 @@ The entry points are `chat_client.ChatModel` and `embedding_client.EmbeddingMode
 ledger (no answer is paid for twice), single-flight, the limits and retries, the budget, the provider by litellm,
 validation, the ledger again. litellm is imported with the first request that is sent.
 """
-
-from graphrag_assets.llm.usage import Usage, UsageMeter
-
-__all__ = ["Usage", "UsageMeter"]

@@ -1,82 +1,30 @@
-"""Chat and embedding models of the settings: for indexing, and for answers to questions.
+"""Chat, embedding and reranking models of the settings, their ledger, prices, limits and budget.
 
 Limits, budget and ledger are handled by `chat_client` and `embedding_client`.
 """
 
 import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-import numpy as np
 from dotenv import load_dotenv
 
-from graphrag_assets.embedded import embedded_models
-from graphrag_assets.indexing_models import NO_KEYS, IndexingModels, Keys
+from graphrag_assets.indexing_models import NO_KEYS, Keys
 from graphrag_assets.llm.budget import Budget
 from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
-from graphrag_assets.llm.event_loop import wait_for
-from graphrag_assets.llm.indexing_tasks import IndexingTasks, with_tasks
 from graphrag_assets.llm.ledger import Ledger, canonical
-from graphrag_assets.llm.model_checks import Check, Preflight, chat_check, embedding_check
+from graphrag_assets.llm.model_checks import Check, chat_check, embedding_check
 from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, LimitOptions, ModelOptions, PriceOptions
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.provider import provider_of
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.rerank_client import RerankModel
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
-from graphrag_assets.llm.tasks.chat_protocol import Chat
-from graphrag_assets.llm.usage import UsageMeter
 from graphrag_assets.prompt_profile import PromptProfile
 from graphrag_assets.settings import Settings, Use
-
-
-def with_models(
-    models: IndexingModels,
-    settings: Settings,
-    batch: str | None,
-    run_id: str | None,
-    keys: Keys = NO_KEYS,
-    cache_not_before: str | None = None,
-    profile: PromptProfile | None = None,
-) -> IndexingModels:
-    """`models` with the tasks and vectors that the settings give to models of a provider."""
-    tasks = indexing_tasks(settings, profile, batch, run_id, keys, cache_not_before)
-    models = with_tasks(models, tasks)
-    if settings.embeds_remotely:
-        model = embedding_model(settings, run_id, keys)
-
-        def embed(texts: Sequence[str]) -> np.ndarray:
-            return wait_for(model.embed(texts, batch=batch, run_id=run_id))
-
-        models = replace(models, embedding_model=settings.embedding_name, embed=embed, meters=(model.usage,))
-    return replace(models, meters=(tasks.meter, *models.meters))
-
-
-def indexing_tasks(
-    settings: Settings,
-    profile: PromptProfile | None = None,
-    batch: str | None = None,
-    run_id: str | None = None,
-    keys: Keys = NO_KEYS,
-    cache_not_before: str | None = None,
-) -> IndexingTasks:
-    """The tasks of indexing by the chat models of the settings.
-
-    All models are checked before the first paid chat request; see `Preflight`.
-    """
-    meter = UsageMeter()
-    preflight = Preflight(lambda: model_checks(settings, settings.tasks_by_use, batch, run_id, keys, meter))
-
-    @functools.cache
-    def chats(use: Use) -> ChatModel:
-        chat = chat_model(settings, run_id, keys, cache_not_before, use)
-        chat.usage, chat.before_paying = meter, preflight
-        return chat
-
-    return IndexingTasks(settings, prompts_of(settings, profile), chats, batch, run_id, meter)
+from graphrag_assets.usage import UsageMeter
 
 
 def model_checks(
@@ -100,33 +48,6 @@ def model_checks(
         before = checks[chat.options].tasks if chat.options in checks else ()
         checks[chat.options] = chat_check(chat, (*before, *tasks), batch, run_id)
     return list(checks.values())
-
-
-def without_sending(
-    settings: Settings,
-    chats: Callable[[Use], Chat],
-    count: Callable[[EmbeddingModel, Sequence[str]], None],
-    batch: str | None = None,
-    profile: PromptProfile | None = None,
-) -> IndexingModels:
-    """The models of the settings, which send nothing; their rows carry the fingerprints of the real models' rows.
-
-    Args:
-        chats: answer in place of the chat models.
-        count: called with the texts that would be embedded; their vectors are zero.
-    """
-    models = embedded_models(settings, dry_run=True)
-    if settings.asks_chat_model:
-        models = with_tasks(models, IndexingTasks(settings, prompts_of(settings, profile), chats, batch))
-    if settings.embeds_remotely:
-        model = embedding_model(settings)
-
-        def embed(texts: Sequence[str]) -> np.ndarray:
-            count(model, texts)
-            return np.zeros((len(texts), 1), np.float32)
-
-        models = replace(models, embedding_model=settings.embedding_name, embed=embed)
-    return models
 
 
 def chat_answerer(settings: Settings, profile: PromptProfile | None = None) -> ChatAnswerer:

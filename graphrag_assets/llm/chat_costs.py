@@ -12,8 +12,8 @@ from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.provider import Reply
 from graphrag_assets.llm.question_budget import current_question
-from graphrag_assets.llm.usage import Usage
 from graphrag_assets.text import count_tokens
+from graphrag_assets.usage import Usage
 
 _UNKNOWN_OUTPUT_TOKENS = 1000  # of a task without a limit that has not been answered yet
 _USUAL_ANSWER, _USUAL_RECORDS = 600, 300  # tokens of text and of JSON, until the first answer is there

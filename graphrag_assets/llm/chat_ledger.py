@@ -9,7 +9,7 @@ from graphrag_assets.llm.chat_replies import completion_of
 from graphrag_assets.llm.ledger import Entry, Hit, Ledger, canonical, key_of
 from graphrag_assets.llm.model_errors import InvalidAnswer
 from graphrag_assets.llm.model_options import SAME_ANSWER, ChatRequest, Completion
-from graphrag_assets.llm.usage import Usage
+from graphrag_assets.usage import Usage
 
 
 class ChatLedger:

@@ -8,7 +8,7 @@ from graphrag_assets.llm.model_errors import EmptyAnswer, InvalidAnswer, Refused
 from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.llm.provider import Reply
 from graphrag_assets.llm.structured_output import Parsed, parse
-from graphrag_assets.llm.usage import Usage
+from graphrag_assets.usage import Usage
 
 
 class Answer(NamedTuple):

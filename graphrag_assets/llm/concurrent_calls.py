@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from graphrag_assets.llm.event_loop import submit
 from graphrag_assets.llm.tasks.chat_protocol import stops_the_run
-from graphrag_assets.llm.usage import UsageMeter
 from graphrag_assets.progress import SECONDS_BETWEEN_LINES, Progress
+from graphrag_assets.usage import UsageMeter
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -21,9 +21,9 @@ from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.question_budget import flight_key
 from graphrag_assets.llm.retry import attempts
 from graphrag_assets.llm.single_flight import Trace
-from graphrag_assets.llm.usage import Usage
 from graphrag_assets.progress import Progress
 from graphrag_assets.text import encode, tokenizer
+from graphrag_assets.usage import Usage
 
 _no_base64: set[tuple[str, str | None]] = set()  # models whose servers have rejected it, learned once per process
 _in_time: dict[tuple[str, str | None], int] = {}  # texts per request that a slow server answers in time, likewise

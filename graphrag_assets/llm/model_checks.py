@@ -12,7 +12,7 @@ from graphrag_assets.llm.model_errors import BudgetExceeded, InvalidAnswer, Ledg
 from graphrag_assets.llm.model_options import ChatRequest, Message, ModelOptions
 from graphrag_assets.llm.single_flight import SingleFlight, Trace
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
-from graphrag_assets.llm.usage import UsageMeter
+from graphrag_assets.usage import UsageMeter
 
 TASK = "model_check"
 _QUESTION = (

@@ -15,7 +15,7 @@ from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.question_budget import current_question
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.single_flight import Trace
-from graphrag_assets.llm.usage import UsageMeter
+from graphrag_assets.usage import UsageMeter
 
 Options = TypeVar("Options", bound=ModelOptions)
 _MARGIN_SECONDS = 2.0  # a request is given up a second after its timeout

@@ -14,8 +14,8 @@ from graphrag_assets.llm.model_options import ModelOptions
 from graphrag_assets.llm.question_budget import flight_key
 from graphrag_assets.llm.retry import attempts
 from graphrag_assets.llm.single_flight import Trace
-from graphrag_assets.llm.usage import Usage
 from graphrag_assets.text import count_tokens
+from graphrag_assets.usage import Usage
 
 TASK = "rerank"
 

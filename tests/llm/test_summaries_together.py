@@ -6,8 +6,8 @@ import random
 import polars as pl
 import pytest
 
-from graphrag_assets.llm.indexing_tasks import IndexingTasks
-from graphrag_assets.llm.ledger_only import LedgerOnlyChat
+from graphrag_assets.indexing.ledger_only import LedgerOnlyChat
+from graphrag_assets.indexing.model_tasks import IndexingTasks
 from graphrag_assets.llm.model_errors import CircuitOpen
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.token_estimates import PlanningChat, Tally

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from graphrag_assets.errors import SettingsError
-from graphrag_assets.llm.indexing_tasks import IndexingTasks
+from graphrag_assets.indexing.model_tasks import IndexingTasks
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
 from graphrag_assets.llm.tasks.extract_graph import MORE, PROMPT

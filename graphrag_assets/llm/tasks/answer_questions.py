@@ -47,8 +47,8 @@ from graphrag_assets.llm.tasks.question_forms import (
 )
 from graphrag_assets.llm.tasks.rate_reports import ratings_of
 from graphrag_assets.llm.tasks.relevance import relevance_of
-from graphrag_assets.llm.usage import UsageMeter
 from graphrag_assets.plans import MAX_STEPS, StepKind
+from graphrag_assets.usage import UsageMeter
 
 MIDDLE_SCORE = 50.0  # of a point or question that was not scored
 _MAX_LINKS = 10  # of each list

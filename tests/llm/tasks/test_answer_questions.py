@@ -19,9 +19,9 @@ from graphrag_assets.answering import (
 from graphrag_assets.llm.model_errors import RetriesExhausted
 from graphrag_assets.llm.prompts import Prompts, fence
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
-from graphrag_assets.llm.usage import Usage as TaskUsage
-from graphrag_assets.llm.usage import UsageMeter
 from graphrag_assets.text import count_tokens
+from graphrag_assets.usage import Usage as TaskUsage
+from graphrag_assets.usage import UsageMeter
 from tests.llm.tasks.scripted_chat import Said, ScriptedChat
 
 QUESTION = "Who laid the cable?"

@@ -5,19 +5,19 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from graphrag_assets.embedded import EmbeddedTuner
+from graphrag_assets.indexing.embedded_tuner import EmbeddedTuner
+from graphrag_assets.indexing.model_tasks import IndexingTasks, tuning_use
 from graphrag_assets.llm.event_loop import wait_for
-from graphrag_assets.llm.indexing_tasks import IndexingTasks, tuning_use
 from graphrag_assets.llm.prompts import Prompts, prompts_of
 from graphrag_assets.llm.tasks.chat_protocol import Origin
 from graphrag_assets.llm.tasks.extract_graph import ExtractionOptions
 from graphrag_assets.llm.tasks.tune_prompts import ReadingChat, describe_corpus
-from graphrag_assets.llm.usage import Usage
 from graphrag_assets.pipeline.prompt_examples import Measures, Readings, measured
 from graphrag_assets.pipeline.prompt_types import defined, listed_type
 from graphrag_assets.prompt_profile import PromptProfile
 from graphrag_assets.records import TextUnit, UnitExtraction
 from graphrag_assets.settings import Use
+from graphrag_assets.usage import Usage
 
 log = logging.getLogger(__name__)
 _ANY_TYPE = "the general noun that says best what kind of thing it is"

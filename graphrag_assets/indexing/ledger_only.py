@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from graphrag_assets.indexing.provider_models import without_sending
 from graphrag_assets.indexing_models import IndexingModels
-from graphrag_assets.llm.backend import chat_model, without_sending
+from graphrag_assets.llm.backend import chat_model
 from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.event_loop import wait_for

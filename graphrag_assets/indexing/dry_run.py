@@ -9,19 +9,13 @@ import polars as pl
 
 from graphrag_assets.embedded import extract_unit
 from graphrag_assets.ids import stable_id
+from graphrag_assets.indexing.model_tasks import IndexingTasks, tuning_use
+from graphrag_assets.indexing.provider_models import without_sending
 from graphrag_assets.indexing_models import Extracted, IndexingModels
-from graphrag_assets.llm.backend import (
-    chat_model,
-    chat_prices,
-    embedding_model,
-    embedding_prices,
-    ledger_of,
-    without_sending,
-)
+from graphrag_assets.llm.backend import chat_model, chat_prices, embedding_model, embedding_prices, ledger_of
 from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.event_loop import wait_for
-from graphrag_assets.llm.indexing_tasks import IndexingTasks, tuning_use
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.provider import missing_key, provider_of

@@ -44,10 +44,10 @@ from graphrag_assets.llm.tasks.summarize_descriptions import (
 from graphrag_assets.llm.tasks.write_context import TASK as CONTEXT_TASK
 from graphrag_assets.llm.tasks.write_context import ContextOptions, write_context
 from graphrag_assets.llm.tasks.write_report import GRAPH, TEXT, ReportOptions, write_report
-from graphrag_assets.llm.usage import Usage, UsageMeter
 from graphrag_assets.pipeline.prompt_examples import without_leaks
 from graphrag_assets.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit, UnitExtraction
 from graphrag_assets.settings import Settings, Use
+from graphrag_assets.usage import Usage, UsageMeter
 
 log = logging.getLogger(__name__)
 _SMALL = 2

@@ -2,15 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from graphrag_assets.embedded.extractor import EXTRACTOR, extract_unit
-from graphrag_assets.llm import Usage
+from graphrag_assets.embedded import EXTRACTOR, extract_unit
+from graphrag_assets.pipeline.prompt_examples import Measures, Readings
+from graphrag_assets.pipeline.prompt_types import defined
 from graphrag_assets.prompt_profile import PromptProfile
 from graphrag_assets.records import TextUnit
-
-if TYPE_CHECKING:
-    from graphrag_assets.pipeline.prompt_examples import Measures, Readings
+from graphrag_assets.usage import Usage
 
 _TYPES = {
     "PERSON": "a human being by name",
@@ -35,21 +33,19 @@ class EmbeddedTuner:
         """Usage so far, by task."""
         return {}
 
-    def untyped(self, units: Iterable[TextUnit]) -> "Readings":
+    def untyped(self, units: Iterable[TextUnit]) -> Readings:
         """Extractions by unit."""
         return {unit.id: extract_unit(unit.text, unit.title, unit.language) for unit in units}
 
     def described(self, draft: PromptProfile, texts: Sequence[str]) -> PromptProfile:
         """The draft with definitions of its types."""
-        from graphrag_assets.pipeline.prompt_types import defined  # the query module imports no pipeline
-
         return replace(draft, entity_types=defined(draft.entity_types, _TYPES))
 
-    def readings(self, draft: PromptProfile, units: Sequence[TextUnit]) -> "tuple[Readings, Readings]":
+    def readings(self, draft: PromptProfile, units: Sequence[TextUnit]) -> tuple[Readings, Readings]:
         """The same extraction twice: it is deterministic."""
         found = self.untyped(units)
         return found, found
 
-    def proof(self, profile: PromptProfile, units: Sequence[TextUnit]) -> "dict[str, Measures]":
+    def proof(self, profile: PromptProfile, units: Sequence[TextUnit]) -> dict[str, Measures]:
         """Nothing: there are no prompts to compare."""
         return {}

@@ -1,0 +1,94 @@
+"""The models of a provider for the stages: with the tasks and vectors that the settings give to them."""
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from graphrag_assets.embedded import embedded_models
+from graphrag_assets.indexing.model_tasks import IndexingTasks, with_tasks
+from graphrag_assets.indexing_models import NO_KEYS, IndexingModels, Keys
+from graphrag_assets.llm.backend import chat_model, embedding_model, model_checks
+from graphrag_assets.llm.chat_client import ChatModel
+from graphrag_assets.llm.embedding_client import EmbeddingModel
+from graphrag_assets.llm.event_loop import wait_for
+from graphrag_assets.llm.model_checks import Preflight
+from graphrag_assets.llm.prompts import prompts_of
+from graphrag_assets.llm.tasks.chat_protocol import Chat
+from graphrag_assets.prompt_profile import PromptProfile
+from graphrag_assets.settings import Settings, Use
+from graphrag_assets.usage import UsageMeter
+
+
+def with_models(
+    models: IndexingModels,
+    settings: Settings,
+    batch: str | None,
+    run_id: str | None,
+    keys: Keys = NO_KEYS,
+    cache_not_before: str | None = None,
+    profile: PromptProfile | None = None,
+) -> IndexingModels:
+    """`models` with the tasks and vectors that the settings give to models of a provider."""
+    tasks = indexing_tasks(settings, profile, batch, run_id, keys, cache_not_before)
+    models = with_tasks(models, tasks)
+    if settings.embeds_remotely:
+        model = embedding_model(settings, run_id, keys)
+
+        def embed(texts: Sequence[str]) -> np.ndarray:
+            return wait_for(model.embed(texts, batch=batch, run_id=run_id))
+
+        models = replace(models, embedding_model=settings.embedding_name, embed=embed, meters=(model.usage,))
+    return replace(models, meters=(tasks.meter, *models.meters))
+
+
+def indexing_tasks(
+    settings: Settings,
+    profile: PromptProfile | None = None,
+    batch: str | None = None,
+    run_id: str | None = None,
+    keys: Keys = NO_KEYS,
+    cache_not_before: str | None = None,
+) -> IndexingTasks:
+    """The tasks of indexing by the chat models of the settings.
+
+    All models are checked before the first paid chat request; see `Preflight`.
+    """
+    meter = UsageMeter()
+    preflight = Preflight(lambda: model_checks(settings, settings.tasks_by_use, batch, run_id, keys, meter))
+
+    @functools.cache
+    def chats(use: Use) -> ChatModel:
+        chat = chat_model(settings, run_id, keys, cache_not_before, use)
+        chat.usage, chat.before_paying = meter, preflight
+        return chat
+
+    return IndexingTasks(settings, prompts_of(settings, profile), chats, batch, run_id, meter)
+
+
+def without_sending(
+    settings: Settings,
+    chats: Callable[[Use], Chat],
+    count: Callable[[EmbeddingModel, Sequence[str]], None],
+    batch: str | None = None,
+    profile: PromptProfile | None = None,
+) -> IndexingModels:
+    """The models of the settings, which send nothing; their rows carry the fingerprints of the real models' rows.
+
+    Args:
+        chats: answer in place of the chat models.
+        count: called with the texts that would be embedded; their vectors are zero.
+    """
+    models = embedded_models(settings, dry_run=True)
+    if settings.asks_chat_model:
+        models = with_tasks(models, IndexingTasks(settings, prompts_of(settings, profile), chats, batch))
+    if settings.embeds_remotely:
+        model = embedding_model(settings)
+
+        def embed(texts: Sequence[str]) -> np.ndarray:
+            count(model, texts)
+            return np.zeros((len(texts), 1), np.float32)
+
+        models = replace(models, embedding_model=settings.embedding_name, embed=embed)
+    return models

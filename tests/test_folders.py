@@ -1,0 +1,23 @@
+"""Imports between the folders of the package lead one way."""
+
+from collections import defaultdict
+from graphlib import TopologicalSorter
+
+from tests.embedded.test_facade import PACKAGE, imports_of
+
+
+def test_imports_between_folders_have_no_cycle():
+    """A module beside the folders counts as one. Imports for types alone, and those inside functions, count too."""
+    imported = defaultdict[str, set[str]](set)
+    for path in PACKAGE.rglob("*.py"):
+        folder = path.relative_to(PACKAGE).with_suffix("").parts[0]
+        for module, name in imports_of(path):
+            package, _, rest = module.partition(".")
+            if package == PACKAGE.name and folder != "__init__":
+                imported[folder].add(rest.partition(".")[0] or name)
+    between = {folder: imports - {folder} for folder, imports in imported.items()}
+    assert len(between) > 20
+    order = list(TopologicalSorter(between).static_order())  # raises CycleError, which names the cycle
+    assert order.index("llm") < order.index("indexing") < order.index("defs")
+    assert "llm" not in between["embedded"]
+    assert "embedded" not in between["llm"]

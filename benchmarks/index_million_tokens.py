@@ -15,18 +15,35 @@ import string
 import tempfile
 import threading
 import time
+import uuid
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
-import dagster as dg
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from graphrag_assets.indexing.checks import CHECKS, offending_rows
+from graphrag_assets.indexing.communities import update_communities
+from graphrag_assets.indexing.embeddings import update_embeddings
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.index_batch import index_batch
+from graphrag_assets.indexing.merge_graph import merge_graph
+from graphrag_assets.indexing.publish import update_publication
+from graphrag_assets.indexing.reports import update_reports
+from graphrag_assets.indexing.scan import scan_input
+from graphrag_assets.query import GraphRAG
+from graphrag_assets.settings import Settings
+from graphrag_assets.text import count_tokens
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS_PER_BATCH = 20
-QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+COUNTS = "SELECT " + ", ".join(
+    f"(SELECT count(*) FROM {name}) AS {name}"
+    for name in ("text_units", "entities", "relationships", "communities", "covariates")
+)
 
 
 def main() -> None:
@@ -48,8 +65,6 @@ def sample_files() -> list[Path]:
 
 def write_corpus(folder: Path, tokens: int, texts: list[Path]) -> int:
     """Batches of documents with at least `tokens` tokens in all; returns how many there are."""
-    from graphrag_assets.text import count_tokens
-
     written = 0
     for number, text in enumerate(repetitions([path.read_text(encoding="utf-8") for path in texts])):
         batch = folder / f"batch-{number // DOCUMENTS_PER_BATCH:03}"
@@ -101,31 +116,21 @@ class MemorySampler(threading.Thread):
 
 
 def measure(tokens: int) -> Table:
-    """Index the corpus at GRAPHRAG_DATA through the Dagster jobs; a table of its stages."""
-    from graphrag_assets.definitions import defs
-
+    """Index the corpus at GRAPHRAG_DATA by calling the stages; a table of them."""
     sampler = MemorySampler()
     sampler.start()
     seconds: dict[str, float] = defaultdict(float)
     memory: dict[str, int] = defaultdict(int)
-    with dg.DagsterInstance.ephemeral() as instance:
-        repository = defs().get_repository_def()
-        started = time.time()
-        runs = [repository.get_job("scan_input").execute_in_process(instance=instance, run_config=QUIET)]
-        for batch in instance.get_dynamic_partitions("document_batches"):
-            job = repository.get_job("index_batches")
-            runs.append(job.execute_in_process(instance=instance, partition_key=batch, run_config=QUIET))
-        runs.append(repository.get_job("refresh_graph").execute_in_process(instance=instance, run_config=QUIET))
-        total = time.time() - started
-        for run in runs:
-            for step, start, end in steps(instance, run.run_id):
-                stage = "checks" if step.startswith("check_") or "_are_" in step or "few_" in step else step
-                seconds[stage] += end - start
-                memory[stage] = max(memory[stage], sampler.peak(start, end))
-        rows = runs[-1].asset_materializations_for_node("publication")[-1].metadata
+    started = time.time()
+    for stage, work in stages(Index.from_environment(), uuid.uuid4().hex):
+        began = time.time()
+        work()
+        seconds[stage] += time.time() - began
+        memory[stage] = max(memory[stage], sampler.peak(began, time.time()))
+    total = time.time() - started
     sampler.stopped.set()
-    names = ("text_units", "entities", "relationships", "communities", "covariates")
-    counts = ", ".join(f"{rows[f'rows/{name}'].value:,} {name}" for name in names)
+    rows = GraphRAG(Settings.load().index_folder).sql(COUNTS).row(0, named=True)
+    counts = ", ".join(f"{n:,} {name}" for name, n in rows.items())
     table = Table("stage", "seconds", "peak MB", title=f"{tokens:,} tokens: {counts}")
     for stage, value in seconds.items():
         table.add_row(stage, f"{value:.1f}", f"{memory[stage] / 1e6:,.0f}")
@@ -133,15 +138,20 @@ def measure(tokens: int) -> Table:
     return table
 
 
-def steps(instance: dg.DagsterInstance, run_id: str) -> Iterator[tuple[str, float, float]]:
-    """Step, start and end of each step of a run."""
-    starts: dict[str, float] = {}
-    for entry in instance.all_logs(run_id):
-        event = entry.dagster_event
-        if event and event.step_key and event.event_type == dg.DagsterEventType.STEP_START:
-            starts[event.step_key] = entry.timestamp
-        elif event and event.step_key and event.event_type == dg.DagsterEventType.STEP_SUCCESS:
-            yield event.step_key, starts[event.step_key], entry.timestamp
+def stages(index: Index, run_id: str) -> Iterator[tuple[str, Callable[[], object]]]:
+    """The stages of a first run by name, in order; `index_batch` once per batch."""
+    yield "scan_input", partial(scan_input, index)
+    for batch in index.input_folder.batches():
+        own = index.with_run_options(batch)
+        yield "index_batch", partial(index_batch, own, batch, own.models(batch, run_id), run_id)
+    own = index.with_run_options(None)
+    models = own.models(run_id=run_id)
+    yield "merge_graph", partial(merge_graph, own, models, run_id)
+    yield "update_communities", partial(update_communities, own, run_id)
+    yield "update_reports", partial(update_reports, own, models, run_id)
+    yield "update_embeddings", partial(update_embeddings, own, models, run_id)
+    yield "checks", partial(offending_rows, CHECKS, own)
+    yield "update_publication", partial(update_publication, own, run_id, checked=True)
 
 
 if __name__ == "__main__":

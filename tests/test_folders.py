@@ -21,3 +21,16 @@ def test_imports_between_folders_have_no_cycle():
     assert order.index("llm") < order.index("indexing") < order.index("defs")
     assert "llm" not in between["embedded"]
     assert "embedded" not in between["llm"]
+
+
+def test_only_commands_that_run_dagster_import_it_outside_defs():
+    """Inside functions, as these do: docs/architecture.md says why."""
+    dagster = ("dagster", f"{PACKAGE.name}.defs", f"{PACKAGE.name}.definitions")
+    importing = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        for module, _ in imports_of(path)
+        if module.startswith(dagster) and path.parent.name != "defs"
+    }
+    commands = {f"cli/{name}.py" for name in ("dev", "doctor", "index", "index_runs", "purge")}
+    assert importing == commands | {"__init__.py", "definitions.py"}

@@ -7,6 +7,7 @@ from rich.text import Text
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.purge import Removed, ledger_note
+from graphrag_assets.indexing.purge import purge as purge_index
 from graphrag_assets.indexing.purge_proof import places_of, removed_words
 
 
@@ -15,18 +16,18 @@ from graphrag_assets.indexing.purge_proof import places_of, removed_words
 @click.option("--shared-ledger", is_flag=True, help="Purge a ledger set by GRAPHRAG_LEDGER_URL too.")
 def purge(dry_run: bool, shared_ledger: bool) -> None:
     """Purge deleted documents and versions of documents from the ledger, old publications, logs and free space."""
-    from graphrag_assets.defs.dagster_cleanup import purge_with_history  # imports Dagster
-    from graphrag_assets.defs.dagster_home import dagster_instance
-
     console, index = Console(), Index.from_environment()
     if note := ledger_note(index.settings, shared_ledger):
         console.say(note)
     words = [] if dry_run or not index.working.path.exists() else removed_words(index)
     if home := index.settings.dagster_home:
+        from graphrag_assets.defs.dagster_cleanup import purge_with_history  # imports Dagster
+        from graphrag_assets.defs.dagster_home import dagster_instance
+
         with dagster_instance(home) as instance:
             removed = purge_with_history(index, instance, dry_run, shared_ledger)
     else:
-        removed = purge_with_history(index, None, dry_run, shared_ledger)
+        removed = purge_index(index, dry_run, shared_ledger)
         console.say(
             "This index has no Dagster home, so no Dagster storage was purged. If its runs are recorded elsewhere, set "
             "DAGSTER_HOME and purge again: the records of runs contain names and titles. The sensor requests nothing "

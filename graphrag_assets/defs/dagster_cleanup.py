@@ -34,15 +34,13 @@ _FINISHED_BACKFILLS = {"COMPLETED", "FAILED", "CANCELED", "COMPLETED_SUCCESS", "
 
 
 def purge_with_history(
-    index: Index, instance: dg.DagsterInstance | None, dry_run: bool = False, shared_ledger: bool = False
+    index: Index, instance: dg.DagsterInstance, dry_run: bool = False, shared_ledger: bool = False
 ) -> list[Removed]:
-    """`purge`, and what Dagster's storage records of deleted documents; None leaves the storage alone.
+    """`purge`, and what Dagster's storage records of deleted documents.
 
     Raises:
         StoreError: as `purge`; or a run is in progress.
     """
-    if instance is None:
-        return purge(index, dry_run, shared_ledger)
     names = IndexNames()
     if index.working.path.exists() and (runs := unfinished_runs(instance, names)):
         raise StoreError(f"Run {runs[0]} is in progress. Purge when it has finished.")

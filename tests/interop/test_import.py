@@ -4,9 +4,9 @@ import duckdb
 import polars as pl
 import pytest
 
-from graphrag_assets.defs.dagster_cleanup import purge_with_history
 from graphrag_assets.errors import InputError
 from graphrag_assets.indexing.checks import failed_blocking_checks
+from graphrag_assets.indexing.purge import purge
 from graphrag_assets.indexing.scan import scan
 from graphrag_assets.interop.imported_batches import hand_over, remove
 from graphrag_assets.interop.importer import import_index
@@ -130,7 +130,7 @@ def test_documents_are_added_around_the_import(imported):
     imported.write(
         "new/lamps.md", "Samuel Canning met the Penguin in London. Samuel Canning sold lamps to Robert Halpin."
     )
-    imported.run("refresh_changed")
+    imported.index_all()
     assert imported.sql("SELECT batch, language, count(*) FROM documents GROUP BY ALL ORDER BY 1") == [
         ("imported-small", "en", 2),
         ("new", "en", 1),
@@ -326,7 +326,7 @@ def test_purge_leaves_an_import_alone(imported):
     imported.write("new.md", "Samuel Canning sold lamps to Robert Halpin.")
     imported.index_all()
     before = contents(imported)
-    purge_with_history(imported.index, imported.instance)
+    purge(imported.index)
     assert contents(imported) == before
     assert imported.index.working.read("SELECT batch FROM batch_state ORDER BY 1")["batch"].to_list() == [
         "imported-small",

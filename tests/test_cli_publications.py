@@ -2,14 +2,13 @@
 
 import shutil
 
-import dagster as dg
 import duckdb
 import pytest
 from click.testing import CliRunner
 
 from graphrag_assets.cli import main
 from graphrag_assets.query import GraphRAG
-from tests.conftest import Project, build_once, default_settings
+from tests.conftest import IndexFolder, build_once, default_settings
 
 ANDERSON = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
 THOMSON = "William Thomson invented the mirror galvanometer. Cyrus Field met William Thomson in Valentia.\n"
@@ -21,9 +20,9 @@ def changed(project, shared_folder):
     """Two publications: one document added, one edited, one removed, one moved. A copy of an index built once."""
 
     def build(root):
-        with pytest.MonkeyPatch.context() as patch, dg.DagsterInstance.ephemeral() as instance:
+        with pytest.MonkeyPatch.context() as patch:
             default_settings(root, patch)
-            publish_twice(Project(root, instance))
+            publish_twice(IndexFolder(root))
 
     shutil.copytree(build_once(shared_folder / "changed", build), project.root, symlinks=True, dirs_exist_ok=True)
     return project

@@ -12,7 +12,7 @@ from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.publication_files import current_number, kept_publications, point_to
 from graphrag_assets.store.publications import list_publications, roll_back
-from tests.conftest import Project, build_once, default_settings
+from tests.conftest import IndexFolder, Project, build_once, default_settings
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
 
@@ -95,7 +95,7 @@ def published(project, shared_folder) -> Project:
     def build(root: Path) -> None:
         with pytest.MonkeyPatch.context() as patch:
             default_settings(root, patch)
-            built = Project(root, project.instance)
+            built = IndexFolder(root)
             built.write("one/a.txt", TEXT)
             built.index_all()
             built.write("one/b.txt", "Robert Halpin sailed with Daniel Gooch.")
@@ -103,7 +103,6 @@ def published(project, shared_folder) -> Project:
 
     copied = build_once(shared_folder / "two-publications", build)
     shutil.copytree(copied, project.root, symlinks=True, dirs_exist_ok=True)
-    project.instance.add_dynamic_partitions("document_batches", ["one"])
     assert kept_publications(project.root / "index") == [1, 2]
     return project
 

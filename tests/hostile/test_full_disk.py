@@ -13,7 +13,7 @@ import pytest
 from graphrag_assets.errors import DiskFullError, masked_errors
 from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.store import schema
-from tests.conftest import Project
+from tests.conftest import IndexFolder
 from tests.defs.test_language_models import use
 from tests.openai_content import content_for
 from tests.openai_server import running
@@ -59,7 +59,7 @@ def fill(folder: Path) -> None:
     raise AssertionError("The disk was never filled.")
 
 
-def committed(project: Project) -> set[str]:
+def committed(project: IndexFolder) -> set[str]:
     """The stages that have committed; none while the disk is too full even to look."""
     with contextlib.suppress(DiskFullError), masked_errors():
         return set(project.index.working.read("SELECT stage FROM index_runs")["stage"])
@@ -73,7 +73,7 @@ def test_a_disk_that_is_full_at_any_stage_is_named_and_nothing_is_lost(start_wit
     with small_disk(disk):
         monkeypatch.setenv("GRAPHRAG_DATA", str(disk))
         monkeypatch.setenv("GRAPHRAG_INPUT", str(expected.input))
-        project = Project(disk, expected.instance)
+        project = IndexFolder(disk)
         for kilobytes in FREE:
             resize(disk, shutil.disk_usage(disk).used // 1024 + kilobytes)
             try:
@@ -111,7 +111,7 @@ def test_no_paid_answer_is_lost_when_the_disk_is_full(project, tmp_path, monkeyp
         monkeypatch.setenv("GRAPHRAG_CONCURRENCY", str(in_flight))
         for name in ("Cyrus Field", "William Thomson", "Samuel Canning", "Robert Halpin", "Daniel Gooch"):
             project.write(f"a/{name}.txt", f"{name} sailed with the Great Eastern to Newfoundland.")
-        indexing = Project(disk, project.instance)
+        indexing = IndexFolder(disk)
         for kilobytes in (100_000, 50, 400, 1600, 100_000):
             resize(disk, shutil.disk_usage(disk).used // 1024 + kilobytes)
             try:

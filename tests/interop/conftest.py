@@ -4,12 +4,11 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import dagster as dg
 import polars as pl
 import pytest
 
 from graphrag_assets.interop.importer import Imported, import_index
-from tests.conftest import Project, build_once, default_settings
+from tests.conftest import IndexFolder, Project, build_once, default_settings
 from tests.interop.small_index import write_small_index
 
 
@@ -23,7 +22,7 @@ def import_small(project: Project) -> Callable[..., Imported]:
     return imported
 
 
-class SmallIndex(Project):
+class SmallIndex(IndexFolder):
     """The small index, imported."""
 
     @property
@@ -38,13 +37,13 @@ def small(shared_folder: Path) -> Iterator[SmallIndex]:
 
     def build(root: Path) -> None:
         default_settings(root, patch)
-        index = Project(root, instance).index
+        index = IndexFolder(root).index
         import_index(index, write_small_index(root / "small")).counts.write_parquet(root / "counts.parquet")
 
-    with pytest.MonkeyPatch.context() as patch, dg.DagsterInstance.ephemeral() as instance:
+    with pytest.MonkeyPatch.context() as patch:
         root = build_once(shared_folder / "small", build)
         patch.setenv("GRAPHRAG_DATA", str(root))
-        yield SmallIndex(root, instance)
+        yield SmallIndex(root)
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ def test_every_generation_is_imported_and_answers(project, shared_folder, folder
     assert {number: plain(text) for number, text in kept.items()} == {
         int(number): plain(text) for number, text in given.select("community", "full_content").iter_rows()
     }
-    project.run("refresh_graph")
+    project.refresh()
     assert project.index.working.read("SELECT max(number) FROM publications").item() == 1
 
 

@@ -35,8 +35,8 @@ def _print_prices(question: str, budget: int | None) -> None:
     if not settings.model_of("query"):
         console.say("No model is set for questions (GRAPHRAG_CHAT_MODEL, GRAPHRAG_QUERY_MODEL), so they cost nothing.")
         return
+    from graphrag_assets.indexing.dry_run import key_notes, price_in_words
     from graphrag_assets.llm.backend import chat_model, chat_prices  # imports litellm
-    from graphrag_assets.llm.dry_run import key_notes, price_in_words
     from graphrag_assets.llm.prices import Prices
 
     model, prices = settings.model_of("query"), Prices.of(settings.model_of("query"), chat_prices(settings, "query"))

@@ -25,6 +25,7 @@ from graphrag_assets.records import PlacedUnit
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import recorded_inputs
 from graphrag_assets.store.compaction import KEPT_RUNS, compact
+from graphrag_assets.store.connections import SPILL_FOLDER
 from graphrag_assets.store.drafts import draft_folder, leftovers, remove_leftovers
 from graphrag_assets.store.index_purge import live_rows, purge_rows, stale_publications
 from graphrag_assets.store.locks import batch_locks, lock_file
@@ -32,7 +33,6 @@ from graphrag_assets.store.publication_files import current_number, kept_publica
 from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.records_file import write_records
 from graphrag_assets.store.schema import IMPORTED
-from graphrag_assets.store.working import SPILL_FOLDER
 
 _STAGES = ("knowledge_graph", "detect_communities", "write_community_reports", "embed_texts", "publication")
 _RUN = "purge"

@@ -13,6 +13,12 @@ from graphrag_assets.store.schema import literal
 
 NO_EXTENSIONS: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 """Without network look-ups, which fail on hosts behind a firewall."""
+CONNECTION_CONFIG: dict[str, Any] = {
+    **NO_EXTENSIONS,
+    "storage_compatibility_version": "v1.5.0",  # so that 1.5 tools, the duckdb CLI for one, open the file
+}
+SPILL_FOLDER = "spill"
+"""Where DuckDB puts what does not fit into memory, beside the working database; a purge empties it."""
 
 
 class Limits(NamedTuple):
@@ -21,9 +27,13 @@ class Limits(NamedTuple):
     memory: str = "1.2GB"
     spill_folder: Path | None = None
 
-    def config(self, spill_folder: Path) -> dict[str, Any]:
-        """As DuckDB's configuration; `spill_folder` is where it spills if no folder is set."""
-        return {"memory_limit": self.memory, "temp_directory": str(self.spill_folder or spill_folder)}
+    def beside(self, database: Path) -> "Limits":
+        """With the spill folder beside a database where none is set."""
+        return self._replace(spill_folder=self.spill_folder or database.parent / SPILL_FOLDER)
+
+    def config(self) -> dict[str, Any]:
+        """As DuckDB's configuration."""
+        return {"memory_limit": self.memory, "temp_directory": str(self.spill_folder or "")}
 
 
 DEFAULT_LIMITS = Limits()

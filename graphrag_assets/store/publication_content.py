@@ -26,6 +26,7 @@ from graphrag_assets.store.connections import (
     one_value,
 )
 from graphrag_assets.store.drafts import copy_file
+from graphrag_assets.store.idle_instances import idle_instance
 from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.publication_schema import LLM_CALLS, MAIN, OPERATIONS, PUBLISHED
 from graphrag_assets.store.records_file import CALLS_AS_PUBLISHED
@@ -115,7 +116,7 @@ def start_empty(index_folder: Path, source: Source, dimensions: int, draft: Path
     options, versions = _options(source), (duckdb.__version__, sys.version)
     made_from = (publication_shape(), dimensions, options, text.FOLDED, text.SPELLED_OUT, *versions)
     kept = index_folder / f"{_EMPTY}{hashlib.md5(repr(made_from).encode()).hexdigest()}.duckdb"
-    if not kept.exists() or not _is_whole(kept):
+    if not kept.exists() or not _is_whole(kept, source.limits):
         for outdated in index_folder.glob(f"{_EMPTY}*"):
             outdated.unlink()
         draft.write_bytes(_empty(dimensions, options))
@@ -123,12 +124,22 @@ def start_empty(index_folder: Path, source: Source, dimensions: int, draft: Path
     copy_file(kept, draft)
 
 
-def _is_whole(database: Path) -> bool:
+def _is_whole(publication: Path, limits: Limits) -> bool:
+    """Whether all tables of a publication can be read."""
     try:
-        with duckdb.connect(str(database), read_only=True, config=dict(NO_EXTENSIONS)):
-            return True
+        with idle_instance(limits, small=True) as connection, _published(connection, publication, "READ_ONLY"):
+            connection.execute(ROWS_PER_TABLE)
+        return True
     except duckdb.Error:
         return False
+
+
+@contextlib.contextmanager
+def _published(connection: duckdb.DuckDBPyConnection, file: Path, options: str) -> Iterator[None]:
+    """The file is open as `published`, and in use."""
+    connection.execute(f"ATTACH {literal(file)} AS published ({options}); USE published")
+    yield
+    connection.execute("USE memory; DETACH published")
 
 
 @functools.cache
@@ -156,9 +167,12 @@ def _options(source: Source) -> str:
 def fill(source: Source, draft: Path, made: Made, llm_calls: pl.DataFrame | None) -> dict[str, int]:
     """Fill the empty publication `draft` from a copy of the working database; returns the rows per table."""
     small = is_small(source.path)
-    with memory_errors(source.limits), _connected(draft, source.limits, small) as connection:
-        connection.execute(f"ATTACH {literal(draft)} AS published ({_options(source)})")
-        connection.execute(f"ATTACH {literal(source.path)} AS working (READ_ONLY); USE published")
+    with (
+        memory_errors(source.limits),
+        idle_instance(source.limits, small) as connection,
+        _attached(connection, source.path),
+        _published(connection, draft, _options(source)),
+    ):
         _create_touched(connection)
         for name, (table, column) in _TOUCHED.items():
             connection.execute(f"INSERT INTO touched_{name} SELECT DISTINCT {column} FROM working.{table}")
@@ -212,14 +226,19 @@ def update(
     Returns:
         None if the publication has to be made from nothing: the last one is damaged, or too much has changed.
     """
-    small = is_small(working.path)
-    with memory_errors(working.limits), _connected(draft, working.limits, small) as connection:
-        if not _attached_whole(connection, draft):
-            return None
+    small, limits = is_small(working.path), working.limits.beside(working.path)
+    if not _is_whole(draft, limits):
+        return None
+    with (
+        memory_errors(limits),
+        idle_instance(limits, small) as connection,
+        _published(connection, draft, _ROW_GROUPS),
+    ):
         with working.closed() as path, _attached(connection, path):
             state = state_since(connection, last, made_with, known)
             connection.execute("USE published")
             before = _replace_touched(connection, state.changed, small) if state and not state.is_much else None
+        connection.execute("USE published")
         if not state or not before or not update_search_tables(connection, before):
             return None
         _write_calls(connection, llm_calls)
@@ -228,22 +247,13 @@ def update(
         return Update(made, _finished(connection, made), state.revision)
 
 
-def _attached_whole(connection: duckdb.DuckDBPyConnection, draft: Path) -> bool:
-    """Attach `draft` as `published`; whether all tables of a publication can be read from it."""
-    try:
-        connection.execute(f"ATTACH {literal(draft)} AS published ({_ROW_GROUPS}); USE published; {ROWS_PER_TABLE}")
-    except duckdb.Error:
-        return False
-    return True
-
-
 @contextlib.contextmanager
 def _attached(connection: duckdb.DuckDBPyConnection, path: Path) -> Iterator[None]:
-    """The working database at `path` is open as `working`, and in use."""
+    """The working database at `path`, or a copy of it, is open as `working`, and in use."""
     try:
         connection.execute(f"ATTACH {literal(path)} AS working (READ_ONLY); USE working")
         yield
-        connection.execute("USE published; DETACH working")
+        connection.execute("USE memory; DETACH working")
     except BaseException:  # nobody else could open the file
         connection.close()
         raise
@@ -361,12 +371,6 @@ def _finished(connection: duckdb.DuckDBPyConnection, made: Made) -> dict[str, in
     return rows
 
 
-def _connected(file: Path, limits: Limits, small: bool) -> duckdb.DuckDBPyConnection:
-    """A connection to a database in memory, within these limits, that spills beside `file`."""
-    config = {**NO_EXTENSIONS, **limits.config(file.with_suffix(".spill")), **({"threads": 1} if small else {})}
-    return duckdb.connect(config=config)
-
-
 def create_tables(connection: duckdb.DuckDBPyConnection, dimensions: int) -> None:
     """Create the empty tables, macros and views of a publication, for vectors of this many dimensions."""
     ddl = "".join(table.ddl() for table in PUBLISHED).replace("{dimensions}", str(dimensions))
@@ -399,8 +403,7 @@ _WHOLE = {
 @contextlib.contextmanager
 def reading(source: Source) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection that reads a copy of the working database."""
-    with _connected(source.path, source.limits, is_small(source.path)) as connection:
-        connection.execute(f"ATTACH {literal(source.path)} AS working (READ_ONLY); USE working")
+    with idle_instance(source.limits, is_small(source.path)) as connection, _attached(connection, source.path):
         yield connection
 
 

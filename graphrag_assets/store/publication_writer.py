@@ -20,6 +20,7 @@ from graphrag_assets import __version__
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.change_log import LOGGED, last_revision, set_mark
 from graphrag_assets.store.drafts import copy_file, draft_folder, make_folder, move_into_place
+from graphrag_assets.store.idle_instances import close_idle_instances
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file
 from graphrag_assets.store.publication_content import (
@@ -47,7 +48,7 @@ from graphrag_assets.store.publication_files import (
     publication_file,
 )
 from graphrag_assets.store.publication_reader import CurrentPublication
-from graphrag_assets.store.working import WorkingDatabase, close_idle_instances
+from graphrag_assets.store.working import WorkingDatabase
 
 MOST_GROWTH = 1.5
 """Replaced rows stay in the file; one that has grown by more is made from nothing."""
@@ -99,7 +100,7 @@ def _publish(
                 copy_file(publication_file(index_folder, newest), draft)
                 updated = update(working, draft, number, last, _made_with(newest), state, llm_calls)
         if not updated:
-            copy = Source(drafts / "working.duckdb", working.limits)
+            copy = Source(drafts / "working.duckdb", working.limits.beside(working.path))
             working.copy_to(copy.path)
             with reading(copy) as connection:
                 revision, digest = last_revision(connection), content_digest(connection)

@@ -6,11 +6,11 @@ Queries of users find these records in place of those of the publication, see `p
 
 from pathlib import Path
 
-import duckdb
 import polars as pl
 
-from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
+from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.drafts import draft_folder, move_into_place
+from graphrag_assets.store.idle_instances import idle_instance
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.publication_schema import LLM_CALLS, OPERATIONS
 from graphrag_assets.store.schema import literal
@@ -27,7 +27,7 @@ def write_records(working: WorkingDatabase, index_folder: Path, llm_calls: pl.Da
     runs = working.read("FROM index_runs ORDER BY committed_at, stage, batch")
     with draft_folder(index_folder) as drafts:
         draft = drafts / RECORDS_FILE
-        with interrupts_raised(), duckdb.connect(config={**NO_EXTENSIONS, "threads": 1}) as connection:
+        with interrupts_raised(), idle_instance(working.limits.beside(working.path), small=True) as connection:
             connection.execute(f"ATTACH {literal(draft)} AS recent (RECOVERY_MODE NO_WAL_WRITES); USE recent")
             connection.execute(_INDEX_RUNS.ddl())
             execute_with(connection, f"INSERT INTO {_INDEX_RUNS.sql_name} BY NAME FROM runs", runs=runs)
@@ -35,5 +35,5 @@ def write_records(working: WorkingDatabase, index_folder: Path, llm_calls: pl.Da
                 connection.execute(LLM_CALLS.ddl())
                 insert = f"INSERT INTO llm_calls BY NAME {CALLS_AS_PUBLISHED} ORDER BY created_at, key"
                 execute_with(connection, insert, incoming_calls=llm_calls)
-            connection.execute("CHECKPOINT recent")
+            connection.execute("CHECKPOINT recent; USE memory; DETACH recent")
         move_into_place(draft, index_folder / RECORDS_FILE)

@@ -9,7 +9,6 @@ import contextlib
 import functools
 import logging
 import os
-import queue
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,8 +22,9 @@ from filelock import FileLock, Timeout
 from graphrag_assets import __version__
 from graphrag_assets.errors import StoreError, full_disk
 from graphrag_assets.store.change_log import log_changes
-from graphrag_assets.store.connections import DEFAULT_LIMITS, NO_EXTENSIONS, Limits, execute_with, memory_errors
+from graphrag_assets.store.connections import CONNECTION_CONFIG, DEFAULT_LIMITS, Limits, execute_with, memory_errors
 from graphrag_assets.store.drafts import copy_file, draft_folder, move_into_place, refuse_folder
+from graphrag_assets.store.idle_instances import idle_instance
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file
 from graphrag_assets.store.resolved_claims import RESOLVED_CLAIMS
@@ -32,13 +32,7 @@ from graphrag_assets.store.schema import WORKING, Table, identifier, literal
 
 log = logging.getLogger(__name__)
 
-CONNECTION_CONFIG: dict[str, Any] = {
-    **NO_EXTENSIONS,
-    "storage_compatibility_version": "v1.5.0",  # so that 1.5 tools, the duckdb CLI for one, open the file
-}
 LOCK_TIMEOUT_SECONDS = 600.0
-SPILL_FOLDER = "spill"
-"""Where DuckDB puts what does not fit into memory, beside the working database; a purge empties it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,78 +148,42 @@ def is_small(path: Path) -> bool:
     return not path.exists() or path.stat().st_size < _SMALL_FILE
 
 
-_instances: queue.LifoQueue[tuple[dict[str, Any], duckdb.DuckDBPyConnection]] = queue.LifoQueue()
-"""Idle in-memory DuckDB instances with their limits. Attaching the file to one takes 2 ms, opening it takes 15."""
 _completed: set[Path] = set()
 """Files whose tables this process has completed: checking every column takes 18 ms."""
-_inherited: list[duckdb.DuckDBPyConnection] = []
-"""Instances of the parent process: after a fork their threads are missing, so they are neither used nor closed."""
-
-
-def _after_fork() -> None:
-    _inherited.extend(instance for _, instance in _instances.queue)
-    _instances.queue.clear()
-
-
-os.register_at_fork(after_in_child=_after_fork)
-
-
-def _instance(config: dict[str, Any]) -> duckdb.DuckDBPyConnection:
-    """An in-memory DuckDB with these limits: an idle one, or a new one. Idle ones with other limits are closed."""
-    with contextlib.suppress(queue.Empty):
-        while True:
-            limits, instance = _instances.get_nowait()
-            if limits == config:
-                return instance
-            instance.close()
-    return duckdb.connect(config={**CONNECTION_CONFIG, **config})
-
-
-def close_idle_instances() -> None:
-    """Free what DuckDB keeps in memory for the next connection, before something else needs as much."""
-    with contextlib.suppress(queue.Empty):
-        while True:
-            _instances.get_nowait()[1].close()
 
 
 @contextlib.contextmanager
 def _attached(path: Path, limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection with the file at `path` attached for the duration of the context."""
-    config = limits.config(path.parent / SPILL_FOLDER)
-    instance = _instance(config)
-    connection, name = instance.cursor(), identifier(path.stem)
+    if not path.exists():
+        _create(path)
+    name = identifier(path.stem)
     try:
-        if not path.exists():
-            _create(path)
-        try:
-            threads = "SET threads = 1" if is_small(path) else "RESET threads"
-            connection.execute(f"{threads}; ATTACH {literal(path)} AS {name}; USE {name}")
-        except duckdb.IOException as error:
-            refuse_folder(path)
-            if _is_damaged(error) or full_disk(error):
-                raise
-            raise StoreError(
-                f"Cannot open {path}: {error}. If a DuckDB shell or notebook has it open, close it there; to look at "
-                "the index, open graphrag.duckdb beside it instead, which never blocks anyone."
-            ) from error
-        if path not in _completed or not _has_tables(connection):
-            _refuse_newer(connection, path)
-            _complete(connection)
-            _completed.add(path)
-        yield connection
-        connection.execute(f"USE memory; DETACH {name}")
-    except BaseException as error:  # closes everything left open
-        connection.close()
-        instance.close()
-        if not (isinstance(error, duckdb.Error) and _is_damaged(error)):
+        with idle_instance(limits.beside(path), is_small(path)) as connection:
+            try:
+                connection.execute(f"ATTACH {literal(path)} AS {name}; USE {name}")
+            except duckdb.IOException as error:
+                refuse_folder(path)
+                if _is_damaged(error) or full_disk(error):
+                    raise
+                raise StoreError(
+                    f"Cannot open {path}: {error}. If a DuckDB shell or notebook has it open, close it there; to look "
+                    "at the index, open graphrag.duckdb beside it instead, which never blocks anyone."
+                ) from error
+            if path not in _completed or not _has_tables(connection):
+                _refuse_newer(connection, path)
+                _complete(connection)
+                _completed.add(path)
+            yield connection
+            connection.execute(f"USE memory; DETACH {name}")
+    except duckdb.Error as error:
+        if not _is_damaged(error):
             raise
         raise StoreError(
             f"The working database {path} is damaged. Restore it from a backup. Or delete it and run `graphrag-assets "
             "index`: paid answers come from the ledger. Imported indexes must be imported again. "
             f"DuckDB says: {str(error).partition(chr(10))[0]}"
         ) from error
-    connection.close()
-    _instances.put((config, instance))
 
 
 _DAMAGE = ("not a valid DuckDB database file", "Could not read enough bytes", "Corrupt database file", "checksum")

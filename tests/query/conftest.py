@@ -11,11 +11,11 @@ import pytest
 from benchmarks.retrieval_quality import Collection, collections
 from graphrag_assets.embedded import DIMENSIONS, EMBEDDING_MODEL, embed
 from graphrag_assets.query import GraphRAG
+from graphrag_assets.store.connections import CONNECTION_CONFIG
 from graphrag_assets.store.macros import write_macros
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.search_tables import write_search_tables
-from graphrag_assets.store.working import CONNECTION_CONFIG
 from graphrag_assets.text import title_key
 from tests.conftest import SHARED_DATA, index_once
 

@@ -17,10 +17,10 @@ from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.question_terms import RELATED_WEIGHT, question_terms
 from graphrag_assets.query.retrieval import Question, word_scores
+from graphrag_assets.store.connections import CONNECTION_CONFIG
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.search_tables import write_search_tables
-from graphrag_assets.store.working import CONNECTION_CONFIG
 from graphrag_assets.text import title_key
 
 ENGLISH = [

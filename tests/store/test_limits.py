@@ -9,8 +9,8 @@ from graphrag_assets.errors import SettingsError, StoreError
 from graphrag_assets.indexing.purge import purge
 from graphrag_assets.peak_memory import peak_megabytes, restart_peak
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.connections import Limits
-from graphrag_assets.store.working import SPILL_FOLDER, WorkingDatabase
+from graphrag_assets.store.connections import SPILL_FOLDER, Limits
+from graphrag_assets.store.working import WorkingDatabase
 from tests.comparison import SENTENCES, index_all, index_at, no_settings
 
 SORTED = "SELECT count(*) AS n FROM (SELECT DISTINCT md5(range::VARCHAR) FROM range(3_000_000))"

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from graphrag_assets.errors import StoreError
+from graphrag_assets.store.connections import CONNECTION_CONFIG
 from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.publication_schema import PUBLISHED
-from graphrag_assets.store.working import CONNECTION_CONFIG
 
 
 def publish(folder: Path, number: int) -> Path:

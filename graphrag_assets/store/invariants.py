@@ -162,8 +162,12 @@ INVARIANTS = (
         "communities",
         True,
         "Members of a child are members of its parent; parents and children name each other.",
-        "SELECT c.community, c.parent, 'member is not in the parent' AS problem FROM {communities} c "
-        "JOIN communities p ON p.community = c.parent WHERE NOT list_has_all(p.entity_ids, c.entity_ids) "
+        # Not list_has_all: it reads a parent's members again for each child.
+        "SELECT DISTINCT community, parent, 'member is not in the parent' AS problem FROM "
+        "(SELECT community, parent, unnest(entity_ids) AS member FROM {communities}) ANTI JOIN "
+        "(SELECT community AS parent, unnest(entity_ids) AS member FROM communities "
+        "WHERE community IN (SELECT parent FROM {communities})) USING (parent, member) "
+        "WHERE parent IN (SELECT community FROM communities) "
         "UNION ALL SELECT c.community, c.parent, 'parent does not list it' FROM {communities} c "
         "LEFT JOIN communities p ON p.community = c.parent "
         "WHERE c.parent <> -1 AND NOT coalesce(list_contains(p.children, c.community), false) "

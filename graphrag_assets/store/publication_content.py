@@ -64,13 +64,15 @@ WITH numbers AS (
     UNION ALL SELECT 'text_unit', id, human_readable_id FROM working.numbers SEMI JOIN working.text_units USING (id)
     WHERE table_name = 'text_units'
 )
-SELECT kind, id, n.number, row_number() OVER (ORDER BY kind, n.number) AS place
-FROM (SELECT kind, id FROM working.embeddings SEMI JOIN touched_embeddings USING (id)) JOIN numbers n USING (kind, id)
+SELECT e.stored_at, kind, n.number, row_number() OVER (ORDER BY kind, n.number) AS place
+FROM (SELECT rowid AS stored_at, kind, id FROM working.embeddings SEMI JOIN touched_embeddings USING (id)) e
+JOIN numbers n USING (kind, id)
 """
+# By rowid: a join by id would read all vectors.
 _VECTORS = """
 INSERT INTO embeddings BY NAME
 SELECT e.kind, n.number, e.id, e.model, e.vector FROM working.embeddings e
-JOIN (FROM numbered_vectors WHERE place BETWEEN $first AND $last) n USING (kind, id) ORDER BY place
+JOIN (FROM numbered_vectors WHERE place BETWEEN $first AND $last) n ON n.stored_at = e.rowid ORDER BY place
 """
 _VECTORS_PER_PART = 50_000  # more are sorted in slices that fit in memory
 _FIND_TOUCHED = _SQL.joinpath("touched.sql").read_text()

@@ -1,5 +1,6 @@
 """Fixtures shared by all tests: a project per test, and indexes that are built once and read or copied by many tests."""
 
+import contextlib
 import functools
 import gc
 import hashlib
@@ -223,14 +224,23 @@ def build_once(folder: Path, build: Callable[[Path], object]) -> Path:
     return folder
 
 
+@contextlib.contextmanager
+def indexed(root: Path, documents: Path) -> Iterator[IndexFolder]:
+    """The index of a folder of documents, made in `root` with the default settings."""
+    with pytest.MonkeyPatch.context() as patch:
+        default_settings(root, patch)
+        patch.setenv("GRAPHRAG_INPUT", str(documents))
+        made = IndexFolder(root)
+        made.index_all()
+        yield made
+
+
 def index_once(folder: Path, documents: Path) -> Path:
     """A data folder with the index of a folder of documents; built as by `build_once`."""
 
     def build(root: Path) -> None:
-        with pytest.MonkeyPatch.context() as patch:
-            default_settings(root, patch)
-            patch.setenv("GRAPHRAG_INPUT", str(documents))
-            IndexFolder(root).index_all()
+        with indexed(root, documents):
+            pass
 
     return build_once(folder, build)
 

@@ -41,7 +41,7 @@ class ModelClient(Generic[Options]):
         return self.options.model, self.options.base_url
 
     async def close(self) -> None:
-        """Let the in-flight calls finish, and close the connections of this event loop."""
+        """Let the in-flight calls finish, and close the connections, which litellm shares among models."""
         await self.ledger.single_flight.drain()
         await provider.close_clients()
 

@@ -247,9 +247,10 @@ def known(model: str) -> dict[str, Any] | None:
 
 
 async def close_clients() -> None:
-    """Close litellm's connections of the running event loop."""
+    """Close the connections that litellm keeps for all models; the next request opens others."""
     if litellm.cache_info().currsize:
         await litellm().close_litellm_async_clients()
+        litellm().in_memory_llm_clients_cache.flush_cache()  # which would hand out the closed ones for an hour
 
 
 def _cost(response: Any, model: str) -> float | None:

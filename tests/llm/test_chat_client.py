@@ -416,3 +416,16 @@ def test_a_missing_key_fails_immediately(lab: Lab, monkeypatch: pytest.MonkeyPat
     with pytest.raises(CircuitOpen, match="Missing credentials"):
         run(model.complete(ask()))
     assert model.usage.total.retries == 0
+
+
+def test_a_closed_model_leaves_the_others_connections_that_work(lab: Lab) -> None:
+    """litellm shares connections among models, and would hand out a closed one."""
+
+    async def in_turn() -> list[str]:
+        async with lab.chat() as closed:
+            first = await closed.complete(ask("Ada met Charles."))
+        second = await lab.chat(limits={"max_retries": 0}).complete(ask("Charles met Ada."))
+        return [first.text, second.text]
+
+    assert all(run(in_turn()))
+    assert len(lab.server.requests) == 2

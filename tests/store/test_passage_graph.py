@@ -8,8 +8,7 @@ import pytest
 
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.passage_graph import DEFINITION, MAX_HEADED, names_of
-
-from ..conftest import indexed
+from tests.conftest import indexed
 
 DEFINED = [
     " is an engineer.",

@@ -354,8 +354,8 @@ def _replace_differing(connection: duckdb.DuckDBPyConnection, table: Table, sour
     # Counted, because EXCEPT ALL numbers the rows first and takes ten times as long.
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE differing AS SELECT DISTINCT {keys} FROM ("
-        f"SELECT {columns}, 1 AS n FROM {source} UNION ALL SELECT {columns}, -1 FROM {table.sql_name}"
-        f") GROUP BY {columns} HAVING sum(n) <> 0"
+        f"SELECT {columns}, 1 AS is_new FROM {source} UNION ALL SELECT {columns}, -1 FROM {table.sql_name}"
+        f") GROUP BY {columns} HAVING sum(is_new) <> 0"
     )
     if one_value(connection, "SELECT count(*) FROM differing"):
         same_key = " AND ".join(f'r."{c}" IS NOT DISTINCT FROM d."{c}"' for c in table.key)

@@ -237,9 +237,9 @@ def test_prices_come_from_the_table_or_from_options() -> None:
 def test_an_unknown_price_is_zero_and_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
-            assert Prices.of("openai/never-heard-of").cost(1000, 1000) == 0
-    assert [record.message for record in caplog.records if "never-heard-of" in record.message] == [
-        "No price is known for openai/never-heard-of: its calls count as free and are not limited by a budget. "
+            assert Prices.of("openai/without-any-price").cost(1000, 1000) == 0
+    assert [record.message for record in caplog.records if "without-any-price" in record.message] == [
+        "No price is known for openai/without-any-price: its calls count as free and are not limited by a budget. "
         "Set its prices per million tokens."
     ]
 

@@ -32,7 +32,7 @@ class Limits(NamedTuple):
         return self._replace(spill_folder=self.spill_folder or database.parent / SPILL_FOLDER)
 
     def config(self) -> dict[str, Any]:
-        """As DuckDB's configuration."""
+        """As DuckDB's configuration. Without a spill folder nothing is spilled."""
         return {"memory_limit": self.memory, "temp_directory": str(self.spill_folder or "")}
 
 

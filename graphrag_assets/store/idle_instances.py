@@ -4,11 +4,13 @@ import contextlib
 import os
 import queue
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from graphrag_assets.store.connections import CONNECTION_CONFIG, Limits
+from graphrag_assets.store.connections import CONNECTION_CONFIG, Limits, one_value
+from graphrag_assets.store.schema import literal
 
 _instances: queue.LifoQueue[tuple[dict[str, Any], duckdb.DuckDBPyConnection]] = queue.LifoQueue()
 """Idle instances with their limits."""
@@ -28,7 +30,7 @@ os.register_at_fork(after_in_child=_after_fork)
 def idle_instance(limits: Limits, small: bool) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to an instance that nobody else uses, with these limits; on one thread if its files are `small`.
 
-    Whoever attaches a file detaches it. An exception closes the instance, and with it what is open there.
+    The caller must detach the files that it attaches (see `opened`). After an exception the instance is closed.
     """
     config = limits.config()
     instance = _instance(config)
@@ -42,6 +44,20 @@ def idle_instance(limits: Limits, small: bool) -> Iterator[duckdb.DuckDBPyConnec
         raise
     connection.close()
     _instances.put((config, instance))
+
+
+@contextlib.contextmanager
+def opened(connection: duckdb.DuckDBPyConnection, file: Path, name: str, options: str = "READ_ONLY") -> Iterator[None]:
+    """The file is attached as `name`, and in use. After an exception it is detached too: others may wait for it."""
+    close = f"USE {one_value(connection, 'SELECT current_database()')}; DETACH {name}"
+    connection.execute(f"ATTACH {literal(file)} AS {name} ({options}); USE {name}")
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(duckdb.Error):
+            connection.execute(close)
+        raise
+    connection.execute(close)
 
 
 def _instance(config: dict[str, Any]) -> duckdb.DuckDBPyConnection:

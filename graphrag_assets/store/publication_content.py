@@ -18,7 +18,6 @@ from graphrag_assets import __version__, text
 from graphrag_assets.ids import stable_id
 from graphrag_assets.store.change_log import LOGGED, Changed, changes_since_mark
 from graphrag_assets.store.connections import (
-    DEFAULT_LIMITS,
     NO_EXTENSIONS,
     Limits,
     execute_with,
@@ -26,7 +25,7 @@ from graphrag_assets.store.connections import (
     one_value,
 )
 from graphrag_assets.store.drafts import copy_file
-from graphrag_assets.store.idle_instances import idle_instance
+from graphrag_assets.store.idle_instances import idle_instance, opened
 from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.publication_schema import LLM_CALLS, MAIN, OPERATIONS, PUBLISHED
 from graphrag_assets.store.records_file import CALLS_AS_PUBLISHED
@@ -84,7 +83,7 @@ class Source(NamedTuple):
     """What a publication is made from: a copy of the working database, and the limits of computing with it."""
 
     path: Path
-    limits: Limits = DEFAULT_LIMITS
+    limits: Limits
 
 
 class Made(NamedTuple):
@@ -118,7 +117,7 @@ def start_empty(index_folder: Path, source: Source, dimensions: int, draft: Path
     options, versions = _options(source), (duckdb.__version__, sys.version)
     made_from = (publication_shape(), dimensions, options, text.FOLDED, text.SPELLED_OUT, *versions)
     kept = index_folder / f"{_EMPTY}{hashlib.md5(repr(made_from).encode()).hexdigest()}.duckdb"
-    if not kept.exists() or not _is_whole(kept, source.limits):
+    if rows_of(kept, source.limits) is None:
         for outdated in index_folder.glob(f"{_EMPTY}*"):
             outdated.unlink()
         draft.write_bytes(_empty(dimensions, options))
@@ -126,22 +125,13 @@ def start_empty(index_folder: Path, source: Source, dimensions: int, draft: Path
     copy_file(kept, draft)
 
 
-def _is_whole(publication: Path, limits: Limits) -> bool:
-    """Whether all tables of a publication can be read."""
+def rows_of(publication: Path, limits: Limits) -> dict[str, int] | None:
+    """The rows of each table of a publication; None if the file is damaged."""
     try:
-        with idle_instance(limits, small=True) as connection, _published(connection, publication, "READ_ONLY"):
-            connection.execute(ROWS_PER_TABLE)
-        return True
+        with idle_instance(limits, small=True) as connection, opened(connection, publication, "published"):
+            return dict(connection.execute(ROWS_PER_TABLE).fetchall())
     except duckdb.Error:
-        return False
-
-
-@contextlib.contextmanager
-def _published(connection: duckdb.DuckDBPyConnection, file: Path, options: str) -> Iterator[None]:
-    """The file is open as `published`, and in use."""
-    connection.execute(f"ATTACH {literal(file)} AS published ({options}); USE published")
-    yield
-    connection.execute("USE memory; DETACH published")
+        return None
 
 
 @functools.cache
@@ -172,8 +162,8 @@ def fill(source: Source, draft: Path, made: Made, llm_calls: pl.DataFrame | None
     with (
         memory_errors(source.limits),
         idle_instance(source.limits, small) as connection,
-        _attached(connection, source.path),
-        _published(connection, draft, _options(source)),
+        opened(connection, source.path, "working"),
+        opened(connection, draft, "published", _options(source)),
     ):
         _create_touched(connection)
         for name, (table, column) in _TOUCHED.items():
@@ -229,36 +219,23 @@ def update(
         None if the publication has to be made from nothing: the last one is damaged, or too much has changed.
     """
     small, limits = is_small(working.path), working.limits.beside(working.path)
-    if not _is_whole(draft, limits):
+    if rows_of(draft, limits) is None:
         return None
     with (
         memory_errors(limits),
         idle_instance(limits, small) as connection,
-        _published(connection, draft, _ROW_GROUPS),
+        opened(connection, draft, "published", _ROW_GROUPS),
     ):
-        with working.closed() as path, _attached(connection, path):
+        with working.closed() as path, opened(connection, path, "working"):
             state = state_since(connection, last, made_with, known)
             connection.execute("USE published")
             before = _replace_touched(connection, state.changed, small) if state and not state.is_much else None
-        connection.execute("USE published")
         if not state or not before or not update_search_tables(connection, before):
             return None
         _write_calls(connection, llm_calls)
         connection.execute("DELETE FROM publication")
         made = last._replace(number=number, digest=state.digest)
         return Update(made, _finished(connection, made), state.revision)
-
-
-@contextlib.contextmanager
-def _attached(connection: duckdb.DuckDBPyConnection, path: Path) -> Iterator[None]:
-    """The working database at `path`, or a copy of it, is open as `working`, and in use."""
-    try:
-        connection.execute(f"ATTACH {literal(path)} AS working (READ_ONLY); USE working")
-        yield
-        connection.execute("USE memory; DETACH working")
-    except BaseException:  # nobody else could open the file
-        connection.close()
-        raise
 
 
 def _replace_touched(connection: duckdb.DuckDBPyConnection, changed: Changed, small: bool) -> SearchedBefore | None:
@@ -405,7 +382,7 @@ _WHOLE = {
 @contextlib.contextmanager
 def reading(source: Source) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection that reads a copy of the working database."""
-    with idle_instance(source.limits, is_small(source.path)) as connection, _attached(connection, source.path):
+    with idle_instance(source.limits, is_small(source.path)) as connection, opened(connection, source.path, "working"):
         yield connection
 
 

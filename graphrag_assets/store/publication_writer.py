@@ -12,20 +12,18 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
 import polars as pl
 from filelock import FileLock
 
 from graphrag_assets import __version__
-from graphrag_assets.errors import StoreError
 from graphrag_assets.store.change_log import LOGGED, last_revision, set_mark
+from graphrag_assets.store.connections import Limits
 from graphrag_assets.store.drafts import copy_file, draft_folder, make_folder, move_into_place
 from graphrag_assets.store.idle_instances import close_idle_instances
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file
 from graphrag_assets.store.publication_content import (
     READER,
-    ROWS_PER_TABLE,
     Made,
     Source,
     Update,
@@ -34,6 +32,7 @@ from graphrag_assets.store.publication_content import (
     publication_shape,
     reading,
     record,
+    rows_of,
     start_empty,
     state_since,
     update,
@@ -47,7 +46,6 @@ from graphrag_assets.store.publication_files import (
     points_to,
     publication_file,
 )
-from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.working import WorkingDatabase
 
 MOST_GROWTH = 1.5
@@ -94,7 +92,7 @@ def _publish(
         if last:
             with working.connect() as connection:
                 state = state_since(connection, last, _made_with(newest))
-            if state and state.digest == last.digest and (found := _whole(index_folder, kept)):
+            if state and state.digest == last.digest and (found := _whole(working, index_folder, kept)):
                 return found
             if state and not state.is_much and _may_grow(publication_file(index_folder, newest), last):
                 copy_file(publication_file(index_folder, newest), draft)
@@ -105,7 +103,7 @@ def _publish(
             with reading(copy) as connection:
                 revision, digest = last_revision(connection), content_digest(connection)
                 dimensions = vector_dimensions(connection)
-            if last and last.digest == digest and (found := _whole(index_folder, kept)):
+            if last and last.digest == digest and (found := _whole(working, index_folder, kept)):
                 return found
             made = Made(number, digest, number)
             close_idle_instances()
@@ -142,37 +140,30 @@ def intact_publication(working: WorkingDatabase, index_folder: Path) -> Publicat
     with FileLock(lock_file(index_folder, "publishing")):
         kept = kept_publications(index_folder)
         last = working.read("SELECT max(number) FROM publications").item()
-        return _whole(index_folder, kept) if kept and kept[-1] == last else None
+        return _whole(working, index_folder, kept) if kept and kept[-1] == last else None
 
 
-def _whole(index_folder: Path, kept: list[int]) -> Publication | None:
+def _whole(working: WorkingDatabase, index_folder: Path, kept: list[int]) -> Publication | None:
     """The newest publication, unless its file is damaged; repairs pointer and link."""
     path = publication_file(index_folder, kept[-1])
-    rows = _rows_of(path)
+    limits = working.limits.beside(working.path)
+    rows = rows_of(path, limits)
     if rows is None:
         return None
-    _repair(index_folder, kept)
+    _repair(index_folder, kept, limits)
     return Publication(kept[-1], path, False, rows)
 
 
-def _repair(index_folder: Path, kept: list[int]) -> None:
+def _repair(index_folder: Path, kept: list[int], limits: Limits) -> None:
     """Make pointer and link lead to one intact publication: that of the pointer, which a rollback may have set.
 
     Of the `kept` ones the newest is known to be intact.
     """
     current = current_number(index_folder)
-    if current not in kept[:-1] or not _rows_of(publication_file(index_folder, current)):
+    if current not in kept[:-1] or not rows_of(publication_file(index_folder, current), limits):
         current = kept[-1]
     if not points_to(index_folder, current):
         point_to(index_folder, current)
-
-
-def _rows_of(path: Path) -> dict[str, int] | None:
-    """The rows of each table of a publication; None if the file is damaged."""
-    try:
-        return dict(CurrentPublication(path).reader().rows(ROWS_PER_TABLE).iter_rows())
-    except (StoreError, duckdb.Error):
-        return None
 
 
 def _recorded(working: WorkingDatabase, number: int) -> Made | None:

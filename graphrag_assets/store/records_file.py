@@ -10,10 +10,9 @@ import polars as pl
 
 from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.drafts import draft_folder, move_into_place
-from graphrag_assets.store.idle_instances import idle_instance
+from graphrag_assets.store.idle_instances import idle_instance, opened
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.publication_schema import LLM_CALLS, OPERATIONS
-from graphrag_assets.store.schema import literal
 from graphrag_assets.store.working import WorkingDatabase
 
 RECORDS_FILE = "records.duckdb"
@@ -27,13 +26,16 @@ def write_records(working: WorkingDatabase, index_folder: Path, llm_calls: pl.Da
     runs = working.read("FROM index_runs ORDER BY committed_at, stage, batch")
     with draft_folder(index_folder) as drafts:
         draft = drafts / RECORDS_FILE
-        with interrupts_raised(), idle_instance(working.limits.beside(working.path), small=True) as connection:
-            connection.execute(f"ATTACH {literal(draft)} AS recent (RECOVERY_MODE NO_WAL_WRITES); USE recent")
+        with (
+            interrupts_raised(),
+            idle_instance(working.limits.beside(working.path), small=True) as connection,
+            opened(connection, draft, "recent", "RECOVERY_MODE NO_WAL_WRITES"),
+        ):
             connection.execute(_INDEX_RUNS.ddl())
             execute_with(connection, f"INSERT INTO {_INDEX_RUNS.sql_name} BY NAME FROM runs", runs=runs)
             if llm_calls is not None:
                 connection.execute(LLM_CALLS.ddl())
                 insert = f"INSERT INTO llm_calls BY NAME {CALLS_AS_PUBLISHED} ORDER BY created_at, key"
                 execute_with(connection, insert, incoming_calls=llm_calls)
-            connection.execute("CHECKPOINT recent; USE memory; DETACH recent")
+            connection.execute("CHECKPOINT recent")
         move_into_place(draft, index_folder / RECORDS_FILE)

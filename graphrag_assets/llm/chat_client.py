@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from graphrag_assets.llm import provider, structured_output
 from graphrag_assets.llm.budget import Budget, Reservation
@@ -30,6 +30,10 @@ from graphrag_assets.llm.question_budget import flight_key
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.retry import attempts
 from graphrag_assets.llm.single_flight import Trace
+
+T = TypeVar("T")
+Send = Callable[[list[Message], dict[str, Any], Structured], Awaitable[T]]
+"""Sends one request with these messages and parameters, which asks for JSON in this way."""
 
 
 async def _no_check() -> None:
@@ -81,11 +85,12 @@ class ChatModel(ModelClient[ChatOptions]):
             began, messages = time.monotonic(), list(request.messages)
             await self.before_paying()
             prices = await self.prices()
-            answer = await self._request(key, request, messages, prices, trace)
+            send = partial(self._attempt, key, request, prices, trace)
+            answer = await self._request(request, messages, trace, send)
             if answer.problem:
                 await self._answers.put_invalid(request, answer.completion.usage, trace.seconds_since(began))
                 messages = structured_output.again(messages, answer.completion.text, answer.problem)
-                first, answer = answer, await self._request(key, request, messages, prices, trace)
+                first, answer = answer, await self._request(request, messages, trace, send)
                 if answer.problem:
                     answer = await self._best_guess(key, request, first, answer, trace.seconds_since(began))
         if answer.completion.from_ledger:
@@ -100,10 +105,8 @@ class ChatModel(ModelClient[ChatOptions]):
             seconds_waiting=trace.seconds_waiting,
         )
 
-    async def _request(
-        self, key: str, request: ChatRequest, messages: list[Message], prices: Prices, trace: Trace
-    ) -> Answer:
-        """The answer to one request, in the form that the server accepts; transient failures are repeated."""
+    async def _request(self, request: ChatRequest, messages: list[Message], trace: Trace, send: Send[T]) -> T:
+        """What `send` returns for one request, in the form that the server accepts; transient failures are repeated."""
         tokens = self._expected_tokens(request, messages)
         while True:
             mode, parameters = self.structured_mode, self._parameters.accepted(request)
@@ -112,8 +115,8 @@ class ChatModel(ModelClient[ChatOptions]):
                     trace.seconds_waiting += waited
                     async for attempt in attempts(self.options, self.limits, trace, request.name, tokens):
                         with attempt:
-                            answer = await self._attempt(key, request, messages, parameters, mode, prices, trace)
-                return answer
+                            sent = await send(messages, parameters, mode)
+                return sent
             except RequestRejected as error:
                 if not self._parameters.adapt(request, mode, parameters, error):
                     raise
@@ -122,11 +125,11 @@ class ChatModel(ModelClient[ChatOptions]):
         self,
         key: str,
         request: ChatRequest,
+        prices: Prices,
+        trace: Trace,
         messages: list[Message],
         parameters: dict[str, Any],
         mode: Structured,
-        prices: Prices,
-        trace: Trace,
     ) -> Answer:
         """Send one request, unless another process has stored the answer meanwhile.
 
@@ -184,7 +187,8 @@ class ChatModel(ModelClient[ChatOptions]):
         async with self._counting_failure(request.task, trace):
             await self.before_paying()
             prices = await self.prices()
-            first, chunks, reservation = await self._open(request, prices, trace)
+            send = partial(self._open, request, prices, trace)
+            first, chunks, reservation = await self._request(request, list(request.messages), trace, send)
             try:
                 async for piece, reply in provider.pieces(first, chunks, self.options.timeout):  # noqa: B007
                     if time.monotonic() - began > self.limits.options.deadline_seconds:
@@ -207,29 +211,25 @@ class ChatModel(ModelClient[ChatOptions]):
         self._count_success(request, Completion(reply.text), trace)
 
     async def _open(
-        self, request: ChatRequest, prices: Prices, trace: Trace
+        self,
+        request: ChatRequest,
+        prices: Prices,
+        trace: Trace,
+        messages: list[Message],
+        parameters: dict[str, Any],
+        _: Structured,
     ) -> tuple[Any, provider.Chunks, Reservation]:
-        """Send a streamed request as `_request` and `_attempt` do: its first chunk, the rest, the reserved price."""
-        messages, deadline = list(request.messages), self.limits.options.deadline_seconds
-        tokens, where = self._expected_tokens(request, messages), provider.address(self.options)
-        while True:
-            mode, parameters = self.structured_mode, self._parameters.accepted(request)
-            try:
-                async with self.limits.slot() as waited:
-                    trace.seconds_waiting += waited
-                    async for attempt in attempts(self.options, self.limits, trace, request.name, tokens):
-                        with attempt, await self._reserved(request, messages, parameters, prices, deadline) as held:
-                            affordable = self._costs.affordable(request, messages, parameters, prices, held)
-                            async with trace.request(self.options.timeout):
-                                chunks = await provider.litellm().acompletion(
-                                    messages=messages, **where, **affordable, **provider.STREAMED
-                                )
-                                first = await anext(chunks)
-                            opened = first, chunks, held.transfer()
-                return opened
-            except RequestRejected as error:
-                if not self._parameters.adapt(request, mode, parameters, error):
-                    raise
+        """Send a streamed request: its first chunk, the rest, the reserved price."""
+        deadline = self.limits.options.deadline_seconds
+        with await self._reserved(request, messages, parameters, prices, deadline) as reservation:
+            parameters = self._costs.affordable(request, messages, parameters, prices, reservation)
+            async with trace.request(self.options.timeout):
+                where = provider.address(self.options)
+                chunks = await provider.litellm().acompletion(
+                    messages=messages, **where, **parameters, **provider.STREAMED
+                )
+                first = await anext(chunks)
+            return first, chunks, reservation.transfer()
 
     async def known(self, request: ChatRequest) -> Completion | None:
         """The answer from the ledger, or None; nothing is sent."""

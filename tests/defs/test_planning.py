@@ -225,5 +225,5 @@ def test_plan_names_a_missing_key_and_an_unknown_price(project, monkeypatch):
         monkeypatch.setenv(name, "sk-planted-secret")
         assert "has no API key" not in run_command("plan")
         monkeypatch.delenv(name)
-    monkeypatch.setenv("GRAPHRAG_CHAT_BASE_URL", "http://localhost:1")  # a server of one's own may need none
+    monkeypatch.setenv("GRAPHRAG_CHAT_BASE_URL", "http://localhost:1")  # a self-hosted server may need no key
     assert "has no API key" not in run_command("plan")

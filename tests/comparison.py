@@ -163,7 +163,8 @@ def assert_published(index: Index) -> None:
     """The current publication has the rows that one made from nothing would have."""
     folder = index.database.parent
     with tempfile.TemporaryDirectory() as scratch:
-        copy, expected = Source(Path(scratch) / "working.duckdb"), Path(scratch) / "expected.duckdb"
+        copy = Source(Path(scratch) / "working.duckdb", index.working.limits.beside(index.database))
+        expected = Path(scratch) / "expected.duckdb"
         index.working.copy_to(copy.path)
         with reading(copy) as connection:
             dimensions = vector_dimensions(connection)

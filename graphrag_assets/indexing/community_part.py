@@ -1,7 +1,7 @@
 """Communities after a change: the part of the graph that it reaches is read and clustered, and nothing else.
 
-A part has whole communities of level 0: those of changed entities and relationships, and those into which the change
-spreads.
+A part has whole communities of level 0: those of changed entities, those at both ends of relationships that count as
+changed, and those into which the change spreads.
 """
 
 from typing import NamedTuple
@@ -13,6 +13,7 @@ from graphrag_assets.pipeline.clustering import ClusterOptions, community_table
 from graphrag_assets.pipeline.community_identity import Matched, match_communities
 from graphrag_assets.pipeline.incremental_leiden import (
     FRESH_SHARE,
+    WEIGHT_TOLERANCE,
     FreshRun,
     Outside,
     Reclustered,
@@ -25,9 +26,24 @@ from graphrag_assets.store.connections import one_value
 
 LOGGED_INPUTS = ("documents", "entities", "relationships")
 
-_CONCERNED = """
+# A sentence about a hub changes all its relationships by a little: they do not count, see `incremental_leiden`.
+_CONCERNED = f"""
 CREATE OR REPLACE TEMP TABLE concerned AS
+WITH written AS (
+    SELECT DISTINCT least(one, other) AS source_id, greatest(one, other) AS target_id
+    FROM (SELECT unnest($sources::VARCHAR[]) AS one, unnest($targets::VARCHAR[]) AS other)
+), weighed AS (
+    SELECT source_id, target_id, coalesce(n.weight, 0) AS weight, coalesce(e.weight, 0) AS settled FROM written
+    LEFT JOIN (
+        SELECT least(source_id, target_id) AS source_id, greatest(source_id, target_id) AS target_id, weight
+        FROM relationships WHERE id IN (SELECT unnest($relationships::VARCHAR[]))
+    ) n USING (source_id, target_id)
+    LEFT JOIN clustered_edges e USING (source_id, target_id)
+), changed AS (
+    FROM weighed WHERE abs(weight - settled) > {WEIGHT_TOLERANCE} * greatest(weight, settled)
+)
 SELECT unnest($entities::VARCHAR[]) AS id
+UNION SELECT unnest([source_id, target_id]) FROM changed
 UNION SELECT e.id FROM (SELECT id, unnest(text_unit_ids) AS unit FROM entities) e JOIN text_units t ON t.id = e.unit
 WHERE t.document_id IN (SELECT unnest($documents::VARCHAR[]))
 """
@@ -157,9 +173,13 @@ def cluster_part(
 
 def _read(connection: duckdb.DuckDBPyConnection, changed: Changed, options: ClusterOptions) -> _Read | None:
     """The part, clustered; None if the deepest level is not the one that it was."""
-    ends = changed.concerns("relationships")["key"].drop_nulls()
-    entities = pl.concat([changed.ids("entities"), ends]).unique().to_list()
-    connection.execute(_CONCERNED, {"entities": entities, "documents": changed.ids("documents").to_list()})
+    given = {
+        "entities": changed.ids("entities").to_list(),
+        "documents": changed.ids("documents").to_list(),
+        "relationships": changed.ids("relationships").to_list(),
+        **changed.ends(),
+    }
+    connection.execute(_CONCERNED, given)
     own = connection.sql(_FIRST).pl()["community"].to_list()
     weights = connection.sql(_WEIGHTS).pl()
     while True:

@@ -1,7 +1,8 @@
 """What community reports are written from: everything, or what the changes since the last run concern.
 
 A report depends on its community's row, on the entities, relationships and claims inside, and on the reports of its
-sub-communities. So a change concerns the communities of the changed rows, and all communities above them.
+sub-communities. So a change concerns the communities of the changed rows, of a relationship those with both ends, and
+all communities above them.
 
 Reports are written part by part, so that memory is bounded. A part is whole communities of level 0 with all that is
 inside: it needs nothing of another.
@@ -54,6 +55,10 @@ WITH RECURSIVE claimed AS (  -- keys of subjects of changed claims; claims in do
 ), touched AS (
     SELECT unnest($communities::BIGINT[]) AS community
     UNION SELECT m.community FROM community_members m JOIN named ON named.id = m.entity_id
+    UNION SELECT s.community
+        FROM (SELECT unnest($sources::VARCHAR[]) AS source_id, unnest($targets::VARCHAR[]) AS target_id)
+        JOIN community_members s ON s.entity_id = source_id
+        JOIN community_members t ON t.entity_id = target_id AND t.community = s.community
     -- A report that another writer stood in for is written again.
     UNION SELECT community FROM community_reports
         WHERE model NOT IN ($reporter, '{schema.IMPORTED}') OR fingerprint IS NULL
@@ -200,10 +205,10 @@ def _find_touched(connection: duckdb.DuckDBPyConnection, changed: Changed, repor
     """Write the numbers of the communities that the changes concern into touched_communities."""
     numbers = [changed.concerns(table)["key"] for table in ("communities", "community_members")]
     in_documents = [changed.concerns(t)["key"] for t in ("text_units", "entity_mentions", "relationship_mentions")]
-    entities = [changed.ids("entities", "community_members"), changed.concerns("relationships")["key"]]
     given = {
         "communities": pl.concat(numbers).cast(pl.Int64).unique().drop_nulls().to_list(),
-        "entities": pl.concat(entities).unique().drop_nulls().to_list(),
+        "entities": changed.ids("entities", "community_members").to_list(),
+        **changed.ends(),
         "claims": changed.concerns("covariates")["key"].unique().drop_nulls().to_list(),
         "documents": pl.concat([changed.ids("documents"), *in_documents]).unique().drop_nulls().to_list(),
         "shown_documents": changed.ids("documents").to_list() if from_text else [],

@@ -60,6 +60,11 @@ class Changed(NamedTuple):
         """id and key of what the changed rows of a table concern, a row per key."""
         return self.of(table).select("id", key="concerns").explode("key").unique()
 
+    def ends(self) -> dict[str, list[str]]:
+        """The ids of the `sources` of the changed relationships, and of their `targets`, in the same order."""
+        concerns = self.of("relationships")["concerns"]
+        return {"sources": concerns.list.get(0).to_list(), "targets": concerns.list.get(1).to_list()}
+
 
 def log_changes(connection: duckdb.DuckDBPyConnection, table: Table, relation: str) -> None:
     """Log the rows of `relation`, which has all columns of `table`: those deleted and those inserted.

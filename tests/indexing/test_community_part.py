@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_assets.indexing import community_part
+from graphrag_assets.indexing import community_part, reports
 from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.index_batch import index_batch
@@ -64,3 +64,47 @@ def test_an_edit_reads_the_communities_that_it_reaches(start_with, monkeypatch: 
     index_all(index)
     everything = index.working.read("SELECT count(*) FROM entities").item()
     assert 0 < max(seen) < everything
+
+
+def test_a_sentence_about_a_hub_reads_neither_its_neighbors_nor_their_reports(
+    start_with, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = (
+        "Ada Brook",
+        "Bela Crane",
+        "Carl Dorn",
+        "Dora Eland",
+        "Egon Falk",
+        "Frida Gold",
+        "Greg Hart",
+        "Hedda Ibsen",
+    )
+    families = [(name, name.replace(" ", "x "), f"{name}son") for name in names]
+    documents = {
+        f"{n}/{n}.md": f"{one} met {two}. {two} met {three}. {three} met {one}. " * 4 + f"{one} met Quentin Zorn. " * 2
+        for n, (one, two, three) in enumerate(families)
+    }
+    index = start_with(documents).index
+    degree = index.working.read("SELECT degree FROM entities WHERE title = 'Quentin Zorn'").item()
+    assert degree == len(families)
+    seen: dict[str, int] = {}
+    recluster_part, read_part = community_part.recluster_part, reports.read_part
+
+    def counted_nodes(ids, *given):
+        seen["nodes"] = max(len(ids), seen.get("nodes", 0))
+        return recluster_part(ids, *given)
+
+    def counted_reports(own, communities):
+        seen["reports"] = seen.get("reports", 0) + len(communities)
+        return read_part(own, communities)
+
+    monkeypatch.setattr(community_part, "recluster_part", counted_nodes)
+    monkeypatch.setattr(reports, "read_part", counted_reports)
+    file = Path(index.settings.input_folder) / "0/0.md"
+    file.write_text(file.read_text() + "Quentin Zorn went home.")
+    index_all(index)
+    entities, communities = index.working.read("SELECT (SELECT count(*) FROM entities), count(*) FROM communities").row(
+        0
+    )
+    assert 0 < seen["nodes"] < entities / 2
+    assert 0 < seen["reports"] < communities / 2

@@ -45,21 +45,32 @@ NUMBERED = {
 }
 
 
-CODE_VERSION = "3"
+CODE_VERSION = "4"
 """Incremented when the same inputs give other rows."""
 
 _READER = "knowledge_graph"
 _MENTIONS = ("entity_mentions", "relationship_mentions")
 _READ = (*NUMBERED, *_MENTIONS)
 # An imported index has resolved its names: rules made for our own extraction would undo its communities.
-_OWN = f"SELECT document_id, title, title_key, type FROM entity_mentions WHERE extractor <> '{schema.IMPORTED}'"
+_NAMED = "document_id, title, title_key, type"
+_IS_OWN = f"extractor <> '{schema.IMPORTED}'"
+_OWN = f"SELECT {_NAMED} FROM entity_mentions WHERE {_IS_OWN}"
 _ALIASES = "FROM entity_aliases ORDER BY ALL"
-_UNDESCRIBED = "SELECT * REPLACE ('' AS description) FROM entity_mentions"
+_UNDESCRIBED = "* REPLACE ('' AS description)"
 _ENDS = ("source_id", "target_id")
 MENTIONS_PER_PART = 100_000
 """More mentions are merged range by range of their names, in ranges of so many or more."""
 MOST_RANGES = 20
 """Of a larger graph the ranges are larger, because each range reads the neighbors of its names, too."""
+# Not logged, as the entities are: rows that differ in nothing else are not written again.
+_COMBINED_DEGREES = """
+WITH moved AS MATERIALIZED (SELECT unnest($moved::VARCHAR[]) AS id)
+UPDATE relationships SET combined_degree = s.degree + t.degree FROM entities s, entities t
+WHERE s.id = source_id AND t.id = target_id AND combined_degree <> s.degree + t.degree AND relationships.id IN (
+    SELECT id FROM relationships WHERE source_id IN (FROM moved)
+    UNION SELECT id FROM relationships WHERE target_id IN (FROM moved)
+)
+"""
 _NAMES = """
 WITH named AS (
     SELECT title_key AS key, count(*) AS n FROM entity_mentions GROUP BY title_key
@@ -143,10 +154,10 @@ def _update_aliases(
     connection: duckdb.DuckDBPyConnection, stored: pl.DataFrame, keys: set[str], documents: set[str]
 ) -> UpdatedAliases:
     def read_mentions(column: str, values: Collection[str]) -> pl.DataFrame:
-        return _rows(connection, f"FROM ({_OWN})", values, column)
+        return _rows(connection, "entity_mentions", values, column, shown=_NAMED, among=_IS_OWN)
 
     def read_names(column: str, values: Collection[str]) -> pl.DataFrame:
-        return _rows(connection, "FROM resolved_names", values, column)
+        return _rows(connection, "resolved_names", values, column)
 
     return update_aliases(keys, documents, stored, read_mentions, read_names)
 
@@ -228,9 +239,9 @@ def _merge_keys(
         part = part_of(
             keys,
             aliases,
-            lambda given: _rows(connection, "FROM entity_mentions", given, "title_key"),
-            lambda given: _rows(connection, _UNDESCRIBED, given, "title_key"),
-            lambda given: _rows(connection, "FROM relationship_mentions", given, "source_key", "target_key"),
+            lambda given: _rows(connection, "entity_mentions", given, "title_key"),
+            lambda given: _rows(connection, "entity_mentions", given, "title_key", shown=_UNDESCRIBED),
+            lambda given: _rows(connection, "relationship_mentions", given, "source_key", "target_key"),
         )
 
     def summarize(descriptions: pl.DataFrame) -> pl.DataFrame:
@@ -242,20 +253,29 @@ def _merge_keys(
     graph = merge(part.mentions, part.pairs, aliases, index.settings.min_concept_mentions, summarize)
     with index.working.connect() as connection:
         stored = Stored(
-            lambda given: _rows(connection, "FROM entities", given, "id"),
-            lambda given: _rows(connection, "SELECT id, degree FROM entities", given, "id"),
-            lambda given: _rows(connection, "FROM relationships", given, *_ENDS),
-            lambda given: _rows(connection, "SELECT id, source_id, target_id FROM relationships", given, *_ENDS),
+            lambda given: _rows(connection, "entities", given, "id"),
+            lambda given: _rows(connection, "entities", given, "id", shown="id, degree"),
+            lambda given: _rows(connection, "relationships", given, *_ENDS, shown="id, source_id, target_id"),
         )
         if within is None:
             return replacement(part, graph, stored)
         return replacement_in_range(part, graph, within.end, stored)
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, query: str, given: Collection[str], *columns: str) -> pl.DataFrame:
-    """The rows of a query without conditions of which a column has one of the values given."""
-    where = " OR ".join(f"{column} IN (SELECT unnest($given::VARCHAR[]))" for column in columns)
-    return connection.sql(f"{query} WHERE {where} ORDER BY ALL", params={"given": list(given)}).pl()
+def _rows(
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    given: Collection[str],
+    *columns: str,
+    shown: str = "*",
+    among: str = "true",
+) -> pl.DataFrame:
+    """The rows of a table, `among` those of a condition, of which a column has one of the values `given`."""
+    wanted = "(SELECT unnest($given::VARCHAR[]))"
+    # By rowid, so that nothing is read of other rows but keys.
+    found = " UNION ".join(f"SELECT rowid FROM {table} WHERE {column} IN {wanted}" for column in columns)
+    query = f"SELECT {shown} FROM {table} WHERE rowid IN ({found}) AND {among} ORDER BY ALL"
+    return connection.sql(query, params={"given": list(given)}).pl()
 
 
 def _assign_numbers(connection: duckdb.DuckDBPyConnection, changed: Changed | None) -> None:
@@ -283,4 +303,9 @@ def _write(
     connection: duckdb.DuckDBPyConnection, frames: Mapping[schema.Table, pl.DataFrame], merged: Replacement
 ) -> dict[str, Changes]:
     ids = {schema.ENTITIES: merged.entity_ids, schema.RELATIONSHIPS: merged.relationship_ids}
-    return {table.name: replace_rows(connection, table, frame, "id", ids.get(table)) for table, frame in frames.items()}
+    changes = {}
+    for table, frame in frames.items():
+        if table is schema.RELATIONSHIPS and merged.moved is not None:  # with the entities' new degrees
+            connection.execute(_COMBINED_DEGREES, {"moved": merged.moved.to_list()})
+        changes[table.name] = replace_rows(connection, table, frame, "id", ids.get(table))
+    return changes

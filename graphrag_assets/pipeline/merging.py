@@ -198,7 +198,8 @@ def _with_weight(merged: pl.DataFrame, mentions: pl.DataFrame) -> pl.DataFrame:
         merged.join(named.select(low="title_key", low_n="sentences"), on="low", how="left")
         .join(named.select(high="title_key", high_n="sentences"), on="high", how="left")
         .with_columns(pl.col("low_n", "high_n").fill_null(1.0))
-        # Leiden needs a positive weight.
-        .with_columns(weight=(pl.col("stated") + pl.col("together") * (1 + cosine) / 2).clip(0.01).round(6))
+        # Leiden needs a positive weight. With four digits, another sentence about a hub leaves nearly all its
+        # relationships as they are.
+        .with_columns(weight=(pl.col("stated") + pl.col("together") * (1 + cosine) / 2).clip(0.01).round(4))
         .drop("low_n", "high_n", "stated", "together")
     )

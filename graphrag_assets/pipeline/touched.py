@@ -2,7 +2,8 @@
 
 An entity depends on the mentions of its name, a relationship on those of its pair and on both ends: their titles, how
 often they are named, and whether they are rare concepts. So what is merged again are the names of changed mentions and
-their relationships; the neighbors are read, too, but only their degrees can differ.
+their relationships; the neighbors are read, too, but only their degrees can differ. The combined degrees of all others
+of their relationships are updated in place where they are stored: a hub has thousands.
 """
 
 from collections.abc import Callable, Collection
@@ -99,28 +100,30 @@ def _names(rows: pl.DataFrame, aliases: pl.DataFrame, columns: list[str]) -> set
 
 
 class Replacement(NamedTuple):
-    """The graph, or the part of it that replaces the rows of some ids (None: all rows)."""
+    """The graph, or the part of it that replaces the rows of some ids (None: all rows).
+
+    moved: entities that stay and whose degree differs, so that the combined degree of any of their relationships may.
+    """
 
     graph: Graph
     entity_ids: pl.Series | None = None
     relationship_ids: pl.Series | None = None
+    moved: pl.Series | None = None
 
 
 class Stored(NamedTuple):
     """Reads stored rows by ids of entities. Few are needed whole, and whole rows take the longest to read.
 
-    entities: their rows. degrees: id, degree. relationships: the rows with such an end. ends: id, source_id, target_id
-    of these.
+    entities: their rows. degrees: id, degree. ends: id, source_id, target_id of the relationships with such an end.
     """
 
     entities: Read
     degrees: Read
-    relationships: Read
     ends: Read
 
 
 def replacement(part: Part, merged: Graph, stored: Stored) -> Replacement:
-    """The rows to write: those of the part, and neighbors whose degree has changed with their relationships.
+    """The rows to write: those of the part, and neighbors whose degree has changed.
 
     `merged` is the graph of the part's mentions.
     """
@@ -133,22 +136,20 @@ def replacement(part: Part, merged: Graph, stored: Stored) -> Replacement:
         .agg(pl.col("difference").sum())
         .join(ids.to_frame(), on="id", how="anti")
     )
-    moved = difference.filter(pl.col("difference") != 0)
     neighbors = _moved(stored.degrees(difference["id"]), difference)
     entities = merged.entities.filter(pl.col("id").is_in(ids.implode()))
     degree = pl.concat([entities.select("id", "degree"), neighbors])
     now = _with_combined_degree(now, degree)
-    beyond = stored.relationships(moved["id"]).filter(~touches)
-    for end in ("source_id", "target_id"):
-        beyond = beyond.join(moved.select(pl.col("id").alias(end), by="difference"), on=end, how="left")
-        beyond = beyond.with_columns(pl.col("combined_degree") + pl.col("by").fill_null(0)).drop("by")
-    changed_neighbors = _moved(stored.entities(moved["id"]), moved)
+    difference = difference.filter(pl.col("difference") != 0)
+    changed_neighbors = _moved(stored.entities(difference["id"]), difference)
+    degree_before = stored.degrees(ids).rename({"degree": "before"})
+    moved = entities.join(degree_before, on="id").filter(pl.col("degree") != pl.col("before"))["id"]
     entities = pl.concat([entities, changed_neighbors.select(entities.columns)])
-    relationships = pl.concat([now, beyond.select(now.columns)])
     return Replacement(
-        Graph(entities.sort("id"), relationships.sort("id")),
-        pl.concat([ids, moved["id"]]),
-        pl.concat([now["id"], before["id"], beyond["id"]]).unique(),
+        Graph(entities.sort("id"), now.sort("id")),
+        pl.concat([ids, difference["id"]]),
+        pl.concat([now["id"], before["id"]]).unique(),
+        pl.concat([moved, difference["id"]]),
     )
 
 

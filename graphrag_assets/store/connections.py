@@ -16,6 +16,7 @@ NO_EXTENSIONS: dict[str, Any] = {"autoinstall_known_extensions": False, "autoloa
 CONNECTION_CONFIG: dict[str, Any] = {
     **NO_EXTENSIONS,
     "storage_compatibility_version": "v1.5.0",  # so that 1.5 tools, the duckdb CLI for one, open the file
+    "dynamic_or_filter_threshold": 1_000,  # keys of a join that are compared with zone maps
 }
 SPILL_FOLDER = "spill"
 """Where DuckDB puts what does not fit into memory, beside the working database; a purge empties it."""

@@ -13,7 +13,7 @@ from graphrag_assets.store.connections import CONNECTION_CONFIG, Limits, one_val
 from graphrag_assets.store.schema import literal
 
 _instances: queue.LifoQueue[tuple[dict[str, Any], duckdb.DuckDBPyConnection]] = queue.LifoQueue()
-"""Idle instances with their limits."""
+"""Idle instances with their configuration. Changing the number of threads of one would take longer than a query."""
 _inherited: list[duckdb.DuckDBPyConnection] = []
 """Instances of the parent process: after a fork their threads are missing, so they are neither used nor closed."""
 
@@ -32,11 +32,10 @@ def idle_instance(limits: Limits, small: bool) -> Iterator[duckdb.DuckDBPyConnec
 
     The caller must detach the files that it attaches (see `opened`). After an exception the instance is closed.
     """
-    config = limits.config()
+    config = {**limits.config(), **({"threads": 1} if small else {})}
     instance = _instance(config)
     connection = instance.cursor()
     try:
-        connection.execute("SET threads = 1" if small else "RESET threads")
         yield connection
     except BaseException:
         connection.close()
@@ -61,14 +60,22 @@ def opened(connection: duckdb.DuckDBPyConnection, file: Path, name: str, options
 
 
 def _instance(config: dict[str, Any]) -> duckdb.DuckDBPyConnection:
-    """An idle instance with these limits, or a new one. Idle ones with other limits are closed."""
-    with contextlib.suppress(queue.Empty):
+    """An idle instance with this configuration, or a new one. Idle ones with other limits of memory are closed."""
+    others = []
+    try:
         while True:
-            limits, instance = _instances.get_nowait()
-            if limits == config:
+            found, instance = _instances.get_nowait()
+            if found == config:
                 return instance
-            instance.close()
-    return duckdb.connect(config={**CONNECTION_CONFIG, **config})
+            if {**found, "threads": None} == {**config, "threads": None}:
+                others.append((found, instance))
+            else:
+                instance.close()
+    except queue.Empty:
+        return duckdb.connect(config={**CONNECTION_CONFIG, **config})
+    finally:
+        for other in others:
+            _instances.put(other)
 
 
 def close_idle_instances() -> None:

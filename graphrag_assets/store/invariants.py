@@ -26,13 +26,15 @@ _TOUCHED_BY = {
     "relationships": ("id", "source_id", "target_id"),
     "clustered_edges": ("source_id", "target_id"),
     "entity_positions": ("id",),
-    "communities": ("id", "community::VARCHAR", "parent::VARCHAR"),
-    "community_members": ("entity_id", "community::VARCHAR"),
-    "community_reports": ("id", "community::VARCHAR"),
+    "communities": ("id", "community", "parent"),
+    "community_members": ("entity_id", "community"),
+    "community_reports": ("id", "community"),
     "citations": ("report_id",),
     "embeddings": ("id",),
     "numbers": ("id",),
 }
+_NUMBERS = ("community", "parent")
+"""The columns of these that hold numbers."""
 _ROWS = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -49,12 +51,17 @@ def over_touched(query: str) -> str:
 def find_touched(connection: duckdb.DuckDBPyConnection, changed: Changed, queries: Iterable[str]) -> None:
     """Create the views of the rows that `changed` touches, for `queries` of invariants."""
     ids = pl.concat([changed.rows["id"], changed.rows["concerns"].explode()]).drop_nulls().unique()
-    create = "CREATE OR REPLACE TEMP TABLE touched_ids AS SELECT id FROM given"
+    # The parent of level 0 is no community: all of the level would be touched.
+    create = (
+        "CREATE OR REPLACE TEMP TABLE touched_ids AS SELECT id, nullif(try_cast(id AS BIGINT), -1) AS number FROM given"
+    )
     execute_with(connection, create, given=pl.DataFrame({"id": ids}))
     for table in _TOUCHED_BY.keys() & {name for query in queries for name in _ROWS.findall(query)}:
         # Not one condition with OR, for which DuckDB compares every row with every column's ids.
         places = " UNION ".join(
-            f"SELECT rowid AS place FROM {table} WHERE {column} IN (FROM touched_ids)" for column in _TOUCHED_BY[table]
+            f"SELECT rowid AS place FROM {table} "
+            f"WHERE {column} IN (SELECT {'number' if column in _NUMBERS else 'id'} FROM touched_ids)"
+            for column in _TOUCHED_BY[table]
         )
         rows = f"CREATE OR REPLACE TEMP TABLE rows_of_{table} AS {places}"
         view = f"CREATE OR REPLACE TEMP VIEW touched_{table} AS FROM {table} WHERE rowid IN (FROM rows_of_{table})"
@@ -183,7 +190,8 @@ INVARIANTS = (
         "A community's entity_ids are its rows in community_members.",
         "SELECT community, entity_id, 'not in community_members' AS problem FROM "
         "((SELECT community, level, unnest(entity_ids) AS entity_id FROM {communities}) "
-        "EXCEPT (SELECT community, level, entity_id FROM community_members)) "
+        "EXCEPT (SELECT community, level, entity_id FROM community_members "
+        "WHERE community IN (SELECT community FROM {communities}))) "
         "UNION ALL SELECT community, entity_id, 'not in entity_ids' FROM "
         "((SELECT community, entity_id FROM {community_members}) EXCEPT (SELECT community, unnest(entity_ids) "
         "FROM communities WHERE community IN (SELECT community FROM {community_members})))",

@@ -292,8 +292,10 @@ def _touches_much(connection: duckdb.DuckDBPyConnection) -> bool:
 
 def _same_dimensions(connection: duckdb.DuckDBPyConnection) -> bool:
     ((new, old),) = connection.execute(
-        "SELECT (SELECT max(len(vector)) FROM working.embeddings SEMI JOIN touched_embeddings USING (id)), "
-        "(SELECT max(len(vector)) FROM (SELECT vector FROM embeddings LIMIT 1))"
+        # One of them, as all have one length; by rowid, because a join reads all vectors.
+        "SELECT (SELECT len(vector) FROM working.embeddings WHERE rowid = "
+        "(SELECT min(e.rowid) FROM working.embeddings e SEMI JOIN touched_embeddings USING (id))), "
+        "(SELECT len(vector) FROM embeddings LIMIT 1)"
     ).fetchall()
     return new is None or new == old
 

@@ -16,6 +16,15 @@ class Column:
     type: str
     comment: str
 
+    def ddl(self) -> str:
+        """The column in `CREATE TABLE`.
+
+        Ids and keys, hashes and names, are searched the most. They hardly compress, and are read three times as fast.
+        """
+        is_key = self.name in ("id", "fingerprint") or self.name.endswith(("_id", "_ids", "_key"))
+        compression = " USING COMPRESSION uncompressed" if is_key and "VARCHAR" in self.type else ""
+        return f"{identifier(self.name)} {self.type}{compression}"
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -38,7 +47,7 @@ class Table:
 
     def ddl(self) -> str:
         """`CREATE TABLE IF NOT EXISTS`, and its schema, with comments on the table and each column."""
-        name, columns = self.sql_name, ", ".join(f'"{c.name}" {c.type}' for c in self.columns)
+        name, columns = self.sql_name, ", ".join(c.ddl() for c in self.columns)
         comments = "".join(f'COMMENT ON COLUMN {name}."{c.name}" IS {literal(c.comment)};' for c in self.columns)
         create_schema = "" if self.schema == "main" else f"CREATE SCHEMA IF NOT EXISTS {self.schema};"
         return (

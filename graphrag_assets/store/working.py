@@ -315,7 +315,8 @@ def _replace(
     execute_with(connection, create, given=frame.select(table.column_names))
     stored = f"SELECT {columns} FROM {name}"
     if scope:  # read once: without an index, every look-up reads the whole column
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE stored AS {stored} {scope}", parameters)
+        found = f"WHERE rowid IN (SELECT rowid FROM {name} {scope})"  # so that nothing is read of other rows but keys
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE stored AS {stored} {found}", parameters)
         stored = f"SELECT {columns} FROM stored"
     # Whole-row differences: lists and structs compare by value, and nulls as equal.
     n_gone = _count(

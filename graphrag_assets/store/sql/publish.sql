@@ -1,6 +1,7 @@
 -- Replaces the touched rows of a publication by those of a copy of the working database, attached as `working`.
 -- Input, from Python: the temporary tables touched_* (id), which for a new publication have every id, see touched.sql.
--- Rows are sorted by the keys of searches, so that zone maps serve as indexes.
+-- Rows are sorted by the keys of searches, so that zone maps serve as indexes. Wide rows are read by rowid: a join by id
+-- would read those beside them, too.
 
 CREATE TEMP TABLE unit_numbers AS
 SELECT id, human_readable_id AS number FROM working.numbers WHERE table_name = 'text_units';
@@ -18,16 +19,30 @@ UNION SELECT unnest([source_number, target_number]) FROM relationships SEMI JOIN
 DELETE FROM entities WHERE id IN (FROM touched_entities);
 INSERT INTO entities BY NAME
 SELECT e.*, p.x, p.y
-FROM working.entities e SEMI JOIN touched_entities USING (id)
-LEFT JOIN working.entity_positions p USING (id)
+FROM working.entities e LEFT JOIN working.entity_positions p USING (id)
+WHERE e.rowid IN (SELECT rowid FROM working.entities WHERE id IN (FROM touched_entities))
 ORDER BY human_readable_id;
+
+-- A combined degree changes with an entity, without its relationship being written.
+CREATE TEMP TABLE combined_degrees AS
+SELECT r.human_readable_id AS relationship, s.degree + t.degree AS sum
+FROM relationships r
+JOIN entities s ON s.human_readable_id = r.source_number
+JOIN entities t ON t.human_readable_id = r.target_number
+WHERE r.combined_degree <> s.degree + t.degree AND r.human_readable_id IN (
+    SELECT human_readable_id FROM relationships WHERE source_number IN (FROM touched_nodes)
+    UNION SELECT human_readable_id FROM relationships WHERE target_number IN (FROM touched_nodes)
+);
+UPDATE relationships SET combined_degree = c.sum FROM combined_degrees c WHERE human_readable_id = c.relationship;
+UPDATE search.edges SET combined_degree = c.sum FROM combined_degrees c WHERE edges.relationship = c.relationship;
 
 DELETE FROM relationships WHERE id IN (FROM touched_relationships);
 INSERT INTO relationships BY NAME
 SELECT r.*, s.human_readable_id AS source_number, t.human_readable_id AS target_number
-FROM working.relationships r SEMI JOIN touched_relationships USING (id)
+FROM working.relationships r
 JOIN working.entities s ON s.id = r.source_id
 JOIN working.entities t ON t.id = r.target_id
+WHERE r.rowid IN (SELECT rowid FROM working.relationships WHERE id IN (FROM touched_relationships))
 ORDER BY r.human_readable_id;
 
 INSERT INTO touched_nodes
@@ -127,6 +142,7 @@ LEFT JOIN working.documents d ON d.id = t.document_id
 LEFT JOIN entities_of e USING (text_unit)
 LEFT JOIN relationships_of r USING (text_unit)
 LEFT JOIN covariates_of c USING (text_unit)
+WHERE t.rowid IN (SELECT rowid FROM working.text_units WHERE id IN (FROM touched_text_units))
 ORDER BY n.text_unit;
 
 DELETE FROM documents WHERE id IN (FROM touched_documents);
@@ -137,20 +153,25 @@ WITH units AS (
 )
 SELECT d.*, n.human_readable_id, coalesce(u.text_unit_ids, []) AS text_unit_ids,
        try_cast(d.creation_date AS TIMESTAMP) AS created_at
-FROM working.documents d SEMI JOIN touched_documents USING (id)
+FROM working.documents d
 JOIN working.numbers n ON n.table_name = 'documents' AND n.id = d.id
 LEFT JOIN units u ON u.document_id = d.id
+WHERE d.rowid IN (SELECT rowid FROM working.documents WHERE id IN (FROM touched_documents))
 ORDER BY n.human_readable_id;
 
 DELETE FROM communities WHERE id IN (FROM touched_communities);
 INSERT INTO communities BY NAME
 SELECT *, try_cast(period AS DATE) AS period_date
-FROM working.communities SEMI JOIN touched_communities USING (id) ORDER BY community;
+FROM working.communities
+WHERE rowid IN (SELECT rowid FROM working.communities WHERE id IN (FROM touched_communities))
+ORDER BY community;
 
 DELETE FROM community_reports WHERE id IN (FROM touched_community_reports);
 INSERT INTO community_reports BY NAME
 SELECT *, try_cast(period AS DATE) AS period_date
-FROM working.community_reports SEMI JOIN touched_community_reports USING (id) ORDER BY community;
+FROM working.community_reports
+WHERE rowid IN (SELECT rowid FROM working.community_reports WHERE id IN (FROM touched_community_reports))
+ORDER BY community;
 
 DELETE FROM citations WHERE report_id IN (FROM touched_citations);
 INSERT INTO citations BY NAME

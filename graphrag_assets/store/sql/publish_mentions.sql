@@ -3,22 +3,24 @@
 DELETE FROM entity_mentions WHERE id IN (FROM touched_entity_mentions);
 INSERT INTO entity_mentions BY NAME
 SELECT m.*, e.number AS entity_number, u.number AS text_unit_number
-FROM working.entity_mentions m SEMI JOIN touched_entity_mentions USING (id)
+FROM working.entity_mentions m
 LEFT JOIN entity_of_name e ON e.document_id = m.document_id AND e.key = m.title_key
 LEFT JOIN unit_numbers u ON u.id = m.text_unit_id
+WHERE m.rowid IN (SELECT rowid FROM working.entity_mentions WHERE id IN (FROM touched_entity_mentions))
 ORDER BY entity_number, text_unit_number, m.id;
 
 DELETE FROM relationship_mentions WHERE id IN (FROM touched_relationship_mentions);
 INSERT INTO relationship_mentions BY NAME
 SELECT m.*, r.human_readable_id AS relationship_number, s.number AS source_number, t.number AS target_number,
        u.number AS text_unit_number
-FROM working.relationship_mentions m SEMI JOIN touched_relationship_mentions USING (id)
+FROM working.relationship_mentions m
 LEFT JOIN entity_of_name s ON s.document_id = m.document_id AND s.key = m.source_key
 LEFT JOIN entity_of_name t ON t.document_id = m.document_id AND t.key = m.target_key
 LEFT JOIN relationships r
        ON least(r.source_number, r.target_number) = least(s.number, t.number)
       AND greatest(r.source_number, r.target_number) = greatest(s.number, t.number)
 LEFT JOIN unit_numbers u ON u.id = m.text_unit_id
+WHERE m.rowid IN (SELECT rowid FROM working.relationship_mentions WHERE id IN (FROM touched_relationship_mentions))
 ORDER BY relationship_number, text_unit_number, m.id;
 
 DELETE FROM community_history WHERE revision NOT IN (SELECT revision FROM working.community_history);

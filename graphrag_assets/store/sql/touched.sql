@@ -12,11 +12,14 @@ CREATE TEMP TABLE new_or_gone_units AS
 UNION (SELECT id FROM working.text_units EXCEPT SELECT id FROM text_units);
 
 -- Names that lead to another entity than before, or to none.
+CREATE TEMP TABLE touched_before AS SELECT id, title_key FROM entities WHERE id IN (FROM touched_entities);
+CREATE TEMP TABLE touched_now AS SELECT id, title_key FROM working.entities WHERE id IN (FROM touched_entities);
+CREATE TEMP TABLE new_or_gone_entities AS
+FROM touched_before ANTI JOIN touched_now USING (id) UNION (FROM touched_now ANTI JOIN touched_before USING (id));
+
 CREATE TEMP TABLE changed_names AS
 WITH entities_changed AS (
-    SELECT title_key FROM entities WHERE id IN (FROM touched_entities) AND id NOT IN (SELECT id FROM working.entities)
-    UNION SELECT title_key FROM working.entities
-    WHERE id IN (FROM touched_entities) AND id NOT IN (SELECT id FROM entities)
+    SELECT title_key FROM new_or_gone_entities
 ), aliases AS (
     SELECT document_id, alias_key, title_key, accepted FROM entity_aliases
 ), now AS (
@@ -33,27 +36,36 @@ INSERT INTO touched_covariates
 SELECT id FROM changed_rows WHERE table_name = 'covariates'
 UNION (SELECT id FROM covariates EXCEPT SELECT id FROM working.covariates)
 UNION (SELECT id FROM working.covariates EXCEPT SELECT id FROM covariates)
-UNION SELECT id FROM working.covariates WHERE subject_key IN (FROM changed_names) OR object_key IN (FROM changed_names);
+UNION SELECT id FROM working.covariates WHERE subject_key IN (FROM changed_names)
+UNION SELECT id FROM working.covariates WHERE object_key IN (FROM changed_names);
 
 INSERT INTO touched_entity_mentions
 SELECT id FROM changed_rows WHERE table_name = 'entity_mentions'
-UNION SELECT id FROM working.entity_mentions
-WHERE title_key IN (FROM changed_names) OR text_unit_id IN (FROM new_or_gone_units);
+UNION SELECT id FROM working.entity_mentions WHERE title_key IN (FROM changed_names)
+UNION SELECT id FROM working.entity_mentions WHERE text_unit_id IN (FROM new_or_gone_units);
+
+-- Pairs of numbers of entities that are related now, and were not.
+CREATE TEMP TABLE related_now AS
+WITH appeared AS (
+    SELECT source_id, target_id FROM working.relationships WHERE id IN (
+        FROM touched_relationships EXCEPT (SELECT id FROM relationships WHERE id IN (FROM touched_relationships))
+    )
+)
+SELECT least(s.human_readable_id, t.human_readable_id) AS low, greatest(s.human_readable_id, t.human_readable_id) AS high
+FROM appeared JOIN working.entities s ON s.id = source_id JOIN working.entities t ON t.id = target_id;
 
 INSERT INTO touched_relationship_mentions
 SELECT id FROM changed_rows WHERE table_name = 'relationship_mentions'
-UNION SELECT id FROM working.relationship_mentions
-WHERE source_key IN (FROM changed_names) OR target_key IN (FROM changed_names)
-   OR text_unit_id IN (FROM new_or_gone_units)
+UNION SELECT id FROM working.relationship_mentions WHERE source_key IN (FROM changed_names)
+UNION SELECT id FROM working.relationship_mentions WHERE target_key IN (FROM changed_names)
+UNION SELECT id FROM working.relationship_mentions WHERE text_unit_id IN (FROM new_or_gone_units)
 UNION SELECT m.id FROM relationship_mentions m JOIN relationships r ON r.human_readable_id = m.relationship_number
-WHERE r.id IN (FROM touched_relationships) AND r.id NOT IN (SELECT id FROM working.relationships)
+WHERE r.id IN (
+    FROM touched_relationships EXCEPT (SELECT id FROM working.relationships WHERE id IN (FROM touched_relationships))
+)
 UNION SELECT m.id FROM relationship_mentions m
-JOIN working.entities s ON s.human_readable_id = m.source_number
-JOIN working.entities t ON t.human_readable_id = m.target_number
-JOIN working.relationships r
-  ON least(r.source_id, r.target_id) = least(s.id, t.id) AND greatest(r.source_id, r.target_id) = greatest(s.id, t.id)
-WHERE m.relationship_number IS NULL AND r.id IN (FROM touched_relationships)
-  AND r.id NOT IN (SELECT id FROM relationships);
+JOIN related_now ON low = least(source_number, target_number) AND high = greatest(source_number, target_number)
+WHERE relationship_number IS NULL;
 
 INSERT INTO touched_documents
 SELECT id FROM changed_rows WHERE table_name = 'documents'
@@ -98,7 +110,7 @@ INSERT INTO touched_community_members SELECT DISTINCT id FROM changed_rows WHERE
 INSERT INTO touched_embeddings
 SELECT id FROM changed_rows WHERE table_name = 'embeddings'
 UNION FROM new_or_gone_units
-UNION SELECT id FROM touched_entities WHERE id NOT IN (SELECT id FROM entities) OR id NOT IN (SELECT id FROM working.entities)
+UNION SELECT id FROM new_or_gone_entities
 UNION FROM touched_community_reports;
 
 -- Texts that the inverted index may have to replace. The language of an entity's text is that of its text units.

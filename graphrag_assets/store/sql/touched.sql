@@ -84,13 +84,17 @@ WHERE new.id IN (FROM touched_documents)
 -- Text units list what is named and stated in them.
 INSERT INTO touched_text_units
 WITH named AS (
-    SELECT id, unnest(text_unit_ids) AS unit FROM entities WHERE id IN (FROM touched_entities)
+    SELECT id, unnest(text_unit_ids) AS unit FROM entities
+    WHERE rowid IN (SELECT rowid FROM entities WHERE id IN (FROM touched_entities))
 ), named_now AS (
-    SELECT id, unnest(text_unit_ids) AS unit FROM working.entities WHERE id IN (FROM touched_entities)
+    SELECT id, unnest(text_unit_ids) AS unit FROM working.entities
+    WHERE rowid IN (SELECT rowid FROM working.entities WHERE id IN (FROM touched_entities))
 ), stated AS (
-    SELECT id, unnest(text_unit_ids) AS unit FROM relationships WHERE id IN (FROM touched_relationships)
+    SELECT id, unnest(text_unit_ids) AS unit FROM relationships
+    WHERE rowid IN (SELECT rowid FROM relationships WHERE id IN (FROM touched_relationships))
 ), stated_now AS (
-    SELECT id, unnest(text_unit_ids) AS unit FROM working.relationships WHERE id IN (FROM touched_relationships)
+    SELECT id, unnest(text_unit_ids) AS unit FROM working.relationships
+    WHERE rowid IN (SELECT rowid FROM working.relationships WHERE id IN (FROM touched_relationships))
 ), listed AS (
     (FROM named EXCEPT FROM named_now) UNION (FROM named_now EXCEPT FROM named)
     UNION (FROM stated EXCEPT FROM stated_now) UNION (FROM stated_now EXCEPT FROM stated)

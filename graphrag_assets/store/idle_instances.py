@@ -27,12 +27,12 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 @contextlib.contextmanager
-def idle_instance(limits: Limits, small: bool) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to an instance that nobody else uses, with these limits; on one thread if its files are `small`.
+def idle_instance(limits: Limits, one_thread: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to an instance that nobody else uses, with these limits; `one_thread` or all.
 
     The caller must detach the files that it attaches (see `opened`). After an exception the instance is closed.
     """
-    config = {**limits.config(), **({"threads": 1} if small else {})}
+    config = {**limits.config(), **({"threads": 1} if one_thread else {})}
     instance = _instance(config)
     connection = instance.cursor()
     try:

@@ -36,7 +36,7 @@ from graphrag_assets.store.search_tables import (
     update_search_tables,
     write_search_tables,
 )
-from graphrag_assets.store.working import WorkingDatabase, is_small
+from graphrag_assets.store.working import WorkingDatabase, is_small, suits_one_thread
 
 READER = "publication"
 """The reader of the change log whose mark is that of the newest publication."""
@@ -128,7 +128,7 @@ def start_empty(index_folder: Path, source: Source, dimensions: int, draft: Path
 def rows_of(publication: Path, limits: Limits) -> dict[str, int] | None:
     """The rows of each table of a publication; None if the file is damaged."""
     try:
-        with idle_instance(limits, small=True) as connection, opened(connection, publication, "published"):
+        with idle_instance(limits, one_thread=True) as connection, opened(connection, publication, "published"):
             return dict(connection.execute(ROWS_PER_TABLE).fetchall())
     except duckdb.Error:
         return None
@@ -223,7 +223,7 @@ def update(
         return None
     with (
         memory_errors(limits),
-        idle_instance(limits, small) as connection,
+        idle_instance(limits, suits_one_thread(working.path)) as connection,
         opened(connection, draft, "published", _ROW_GROUPS),
     ):
         with working.closed() as path, opened(connection, path, "working"):
@@ -384,7 +384,10 @@ _WHOLE = {
 @contextlib.contextmanager
 def reading(source: Source) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection that reads a copy of the working database."""
-    with idle_instance(source.limits, is_small(source.path)) as connection, opened(connection, source.path, "working"):
+    with (
+        idle_instance(source.limits, suits_one_thread(source.path)) as connection,
+        opened(connection, source.path, "working"),
+    ):
         yield connection
 
 

@@ -28,7 +28,7 @@ def write_records(working: WorkingDatabase, index_folder: Path, llm_calls: pl.Da
         draft = drafts / RECORDS_FILE
         with (
             interrupts_raised(),
-            idle_instance(working.limits.beside(working.path), small=True) as connection,
+            idle_instance(working.limits.beside(working.path), one_thread=True) as connection,
             opened(connection, draft, "recent", "RECOVERY_MODE NO_WAL_WRITES"),
         ):
             connection.execute(_INDEX_RUNS.ddl())

@@ -61,12 +61,10 @@ def _uncounted(
     connection: duckdb.DuckDBPyConnection, table: str, column: str, cells: str
 ) -> Iterator[list[tuple[Any, ...]]]:
     """The cells of the rows whose count is null, the number first, in parts of bounded size."""
-    bounds = f"SELECT min(human_readable_id), max(human_readable_id) FROM {table} WHERE {column} IS NULL"
-    ((least, most),) = connection.execute(bounds).fetchall()
-    for first in range(least, most + 1, _ROWS_PER_PART) if most is not None else ():
+    numbers = f"SELECT human_readable_id FROM {table} WHERE {column} IS NULL ORDER BY human_readable_id"
+    for part in connection.sql(numbers).pl().iter_slices(_ROWS_PER_PART):
         query = f"SELECT {cells} FROM {table} WHERE human_readable_id BETWEEN $first AND $last AND {column} IS NULL"
-        if found := connection.execute(query, {"first": first, "last": first + _ROWS_PER_PART - 1}).fetchall():
-            yield found
+        yield connection.execute(query, {"first": part.item(0, 0), "last": part.item(-1, 0)}).fetchall()
 
 
 def _write(

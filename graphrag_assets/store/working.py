@@ -140,12 +140,18 @@ class WorkingDatabase:
             return [connection.sql(f'FROM "{name}" ORDER BY ALL').pl() for name in names]
 
 
-_SMALL_FILE = 64 * 2**20
-
-
 def is_small(path: Path) -> bool:
+    """Whether a database file is small enough that its publication fits in memory, and small blocks fit it."""
+    return _is_below(path, 64 * 2**20)
+
+
+def suits_one_thread(path: Path) -> bool:
     """Whether one thread is fastest for a database file: for short statements, distributing work costs the most."""
-    return not path.exists() or path.stat().st_size < _SMALL_FILE
+    return _is_below(path, 512 * 2**20)
+
+
+def _is_below(path: Path, size: int) -> bool:
+    return not path.exists() or path.stat().st_size < size
 
 
 _completed: set[Path] = set()
@@ -159,7 +165,7 @@ def _attached(path: Path, limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]
         _create(path)
     name = identifier(path.stem)
     try:
-        with idle_instance(limits.beside(path), is_small(path)) as connection:
+        with idle_instance(limits.beside(path), suits_one_thread(path)) as connection:
             try:
                 connection.execute(f"ATTACH {literal(path)} AS {name}; USE {name}")
             except duckdb.IOException as error:

@@ -20,7 +20,7 @@ def files(tmp_path: Path) -> list[Path]:
 
 
 def test_a_file_opened_in_another_leaves_that_one_in_use(files: list[Path]) -> None:
-    with idle_instance(Limits().beside(files[0]), small=True) as connection, opened(connection, files[0], "first"):
+    with idle_instance(Limits().beside(files[0]), one_thread=True) as connection, opened(connection, files[0], "first"):
         with opened(connection, files[1], "second"):
             assert connection.sql("SELECT current_database()").fetchall() == [("second",)]
         assert connection.sql("SELECT current_database()").fetchall() == [("first",)]
@@ -29,7 +29,7 @@ def test_a_file_opened_in_another_leaves_that_one_in_use(files: list[Path]) -> N
 
 def test_a_file_is_closed_before_the_exception_leaves(files: list[Path]) -> None:
     """The lock of the working database is released next: whoever waits for it opens the file."""
-    with idle_instance(Limits().beside(files[0]), small=True) as connection:
+    with idle_instance(Limits().beside(files[0]), one_thread=True) as connection:
         with pytest.raises(ZeroDivisionError), opened(connection, files[0], "working"):
             raise ZeroDivisionError
         assert connection.sql(OPEN).fetchall() == []
@@ -40,11 +40,11 @@ def test_an_instance_is_closed_after_an_exception(files: list[Path]) -> None:
     limits = Limits().beside(files[0])
 
     def fail() -> None:
-        with idle_instance(limits, small=True) as connection:
+        with idle_instance(limits, one_thread=True) as connection:
             connection.execute("CREATE TABLE left_behind (id INTEGER)")
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    with idle_instance(limits, small=True) as connection:
+    with idle_instance(limits, one_thread=True) as connection:
         assert connection.sql("SELECT table_name FROM duckdb_tables()").fetchall() == []

@@ -1,8 +1,8 @@
 """The ledger: every valid answer is stored before it is used, so that nothing is paid for twice.
 
-The table `llm_calls`, in SQLite (WAL) or any other database of SQLAlchemy; budgets have `llm_spending`. Writes are
-batched: one thread commits everything that is waiting; an awaited write is on disk. Any number of processes may share a
-ledger, and may be killed at any moment.
+The table `llm_calls`, in SQLite (WAL) or any other database of SQLAlchemy; budgets have `llm_spending`. Reads and writes
+are batched: one thread reads, or commits, everything that is waiting; an awaited write is on disk. Any number of
+processes may share a ledger, and may be killed at any moment.
 """
 
 import asyncio
@@ -12,12 +12,12 @@ import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import polars as pl
 import sqlalchemy as sa
@@ -25,6 +25,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
 from graphrag_assets.llm import spending
+from graphrag_assets.llm.batcher import Batcher, in_background
 from graphrag_assets.llm.ledger_claims import Claims
 from graphrag_assets.llm.model_errors import LedgerError
 from graphrag_assets.llm.single_flight import SingleFlight
@@ -66,7 +67,6 @@ LLM_CALLS = sa.Table(
 _BY_TIME = sa.Index("llm_calls_created_at", LLM_CALLS.c.created_at)
 _ACCOUNTING = [column for column in LLM_CALLS.c if column.name not in ("response", "vector")]
 _KEYS_PER_QUERY = 500
-T = TypeVar("T")
 REPLY_SECONDS = 120.0
 """The longest wait for the database: SQLite's locks, and PostgreSQL's statements, end sooner by themselves."""
 _LOCK_SECONDS = 60
@@ -143,11 +143,8 @@ class Ledger:
         self._engine = _engine(url)
         self._created = False
         self._creating = threading.Lock()
-        self._waiting: list[_Write] = []
-        self._written: Future[None] | None = None  # of the writes that are waiting, or were last
-        self._is_due = False  # whether the writes that are waiting are about to be performed
-        self._queueing = threading.Lock()
-        self._writing = threading.Lock()
+        self._reads = Batcher(self._read)
+        self._writes = Batcher(self._write)
         self.single_flight = SingleFlight()
         self._claims = Claims(self._engine, self._newest)
 
@@ -158,28 +155,28 @@ class Ledger:
     async def get_many(self, keys: Sequence[str]) -> dict[str, Hit]:
         """The stored answers by key."""
         async with self._reply():
-            return await asyncio.wrap_future(_in_background(lambda: self._read(keys)))
+            found = await asyncio.wrap_future(self._reads.add(*keys))
+        return {key: found[key] for key in keys if key in found}
 
     async def put(self, *entries: Entry, replace: bool = False) -> None:
         """Store entries; on return they are on disk. The first entry of a key stays, unless `replace`.
 
         The cost of a replaced answer stays in the ledger, as an entry of kind "replaced".
         """
-        written = self._queue(_Write(entries, replace))
-        assert written
+        written = self._writes.add(_Write(entries, replace))
         async with self._reply():
-            await asyncio.shield(asyncio.wrap_future(written))  # a canceled caller does not cancel others' writes
+            await asyncio.wrap_future(written)
 
     async def reserve(self, key: str, choose: Callable[[float, float], float | None], seconds: float) -> float | None:
         """Reserve money for a call, see `spending.reserve`; settlements before it count."""
-        written = self._queue(_Write()) if self._waiting else self._written
+        written = self._writes.add()
 
         def work() -> float | None:
-            wait([written] if written else [], REPLY_SECONDS)
+            wait([written], REPLY_SECONDS)
             with self._transaction() as connection:
                 return spending.reserve(connection, _now(connection), key, choose, seconds)
 
-        reserved = _in_background(work)
+        reserved = in_background(work)
         try:
             async with self._reply():
                 return await asyncio.wrap_future(reserved)
@@ -192,20 +189,16 @@ class Ledger:
 
         It is written with the next `put`, `reserve` or `flush`; at once if nothing was spent: no answer is put then.
         """
-        self._queue(_Write(settled=spending.Settled(usd, reservation)), at_once=not usd)
+        settled = _Write(settled=spending.Settled(usd, reservation))
+        if usd:
+            self._writes.defer(settled)
+        else:
+            self._writes.add(settled)
 
     def flush(self) -> None:
-        """Have waiting settlements written: their call ended without an answer to put."""
-        if self._waiting:
-            self._queue(_Write())
-
-    def _queue(self, write: _Write, at_once: bool = True) -> Future[None] | None:
-        """Have something written, with what is waiting; what is not written at once is written with what follows."""
-        with self._queueing:
-            if at_once and not self._is_due:
-                self._is_due, self._written = True, _in_background(self._write)  # begins when this lock is free
-            self._waiting.append(write)
-            return self._written
+        """Have deferred settlements written: their call ended without an answer to put."""
+        if self._writes.has_deferred:
+            self._writes.add()
 
     @asynccontextmanager
     async def _reply(self) -> AsyncIterator[None]:
@@ -266,8 +259,7 @@ class Ledger:
 
     def close(self) -> None:
         """Finish the waiting writes and close the database. The next use opens it again."""
-        written = self._queue(_Write()) if self._waiting else self._written
-        wait([written] if written else [], REPLY_SECONDS)
+        wait([self._writes.add()], REPLY_SECONDS)
         self._claims.close()
         self._engine.dispose()
 
@@ -321,14 +313,10 @@ class Ledger:
         with self._connection() as connection, connection.begin():
             yield connection
 
-    def _write(self) -> None:
-        """Perform the waiting writes in one transaction, after those before them."""
-        with self._writing:
-            with self._queueing:
-                writes, self._waiting, self._is_due = self._waiting, [], False
-            self._perform(writes)
-
-    def _perform(self, writes: Sequence[_Write]) -> None:
+    def _write(self, writes: Sequence[_Write]) -> None:
+        """Perform writes in one transaction."""
+        if not writes:
+            return
         stale = [{"stale": entry.key, "to": uuid.uuid4().hex} for w in writes if w.replace for entry in w.entries]
         with self._transaction() as connection:
             now = _now(connection)
@@ -354,21 +342,6 @@ class Ledger:
             f"The ledger {self._shown} cannot be used: {cause.strip()}. Check GRAPHRAG_LEDGER_URL, that its "
             "database is up, and that its folder is on a local disk with space left."
         )
-
-
-def _in_background(work: Callable[[], T]) -> Future[T]:
-    """Do `work` in a thread that the end of the process does not wait for: a database may never reply."""
-    done: Future[T] = Future()
-
-    def run() -> None:
-        done.set_running_or_notify_cancel()  # a canceled caller leaves the work to be done
-        try:
-            done.set_result(work())
-        except BaseException as error:
-            done.set_exception(error)
-
-    threading.Thread(target=run, name="ledger", daemon=True).start()
-    return done
 
 
 _REPLACED = (

@@ -5,10 +5,14 @@ say that they hold one, as the providers' do; user and password of URLs in the e
 What merely looks like a key, or like a URL with a password, is masked too.
 """
 
+import contextlib
+import functools
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
+from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, quote_plus, unquote
 
 from dotenv import dotenv_values
@@ -60,8 +64,8 @@ def mask(text: str) -> str:
 
 
 def masker() -> Callable[[str], str]:
-    """`mask` with the secrets in use now, for many texts: finding them reads the environment and `.env`."""
-    pattern = _pattern(_given | set(_of_environment()))
+    """`mask` with the secrets in use now, for many texts: finding them looks at the environment and `.env`."""
+    pattern = _pattern(_given | _of_environment())
 
     def masked(text: str) -> str:
         text = without_credentials(text)
@@ -80,11 +84,7 @@ class ReplyMasker:
     """
 
     def __init__(self) -> None:
-        secrets = {value for value in _given | set(_of_environment()) if _is_no_word(value)}
-        self._forms = _forms(secrets)
-        self._beginnings = {form[0] for form in self._forms}
-        self._longest = max(map(len, self._forms), default=0)
-        self._pattern = re.compile(_pattern(secrets) or "(?!)")  # which never matches
+        self._forms, self._pattern = _no_words(_of_environment().union(_given))
         self._raw, self._done = "", 0
 
     def feed(self, piece: str, last: bool = False) -> str:
@@ -102,9 +102,10 @@ class ReplyMasker:
 
     def _unfinished(self) -> int:
         """Where the first secret may begin that the next piece would complete, or show to be part of a word."""
-        n = len(self._raw)
-        for start in range(max(self._done, n - self._longest), n):
-            if self._raw[start] in self._beginnings:
+        n, longest = len(self._raw), max(map(len, self._forms), default=0)
+        beginnings = {form[0] for form in self._forms}
+        for start in range(max(self._done, n - longest), n):
+            if self._raw[start] in beginnings:
                 rest = self._raw[start:]
                 if any(form.startswith(rest) for form in self._forms):
                     return start
@@ -121,9 +122,23 @@ def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if not _SECRET_NAME.search(name)}
 
 
-def _of_environment() -> Iterator[str]:
+def _of_environment() -> frozenset[str]:
     """The secrets in the environment and `.env`."""
-    for name, value in {**dotenv_values(".env"), **os.environ}.items():
+    version = None
+    with contextlib.suppress(OSError):
+        file = Path(".env").stat()
+        version = file.st_dev, file.st_ino, file.st_mtime_ns, file.st_size
+    return _secrets(tuple(os.environ.items()), version)
+
+
+@functools.lru_cache(maxsize=1)
+def _secrets(environment: tuple[tuple[str, str], ...], _: object) -> frozenset[str]:
+    """The secrets in an environment and a version of `.env`. Each reply of a model asks for them."""
+    return frozenset(_secrets_among({**dotenv_values(".env"), **dict(environment)}))
+
+
+def _secrets_among(variables: Mapping[str, str | None]) -> Iterator[str]:
+    for name, value in variables.items():
         if not value:
             continue
         if "://" in value:
@@ -153,7 +168,20 @@ def _is_no_word(secret: str) -> bool:
     return len(secret) >= _UNMISTAKABLE or (len(secret) >= _SHORTEST and not secret.isalpha())
 
 
-def _forms(secrets: set[str]) -> set[str]:
+class _NoWords(NamedTuple):
+    """Secrets that cannot be words: all their forms, and the pattern of these, which matches nothing without any."""
+
+    forms: set[str]
+    pattern: re.Pattern[str]
+
+
+@functools.lru_cache(maxsize=1)
+def _no_words(secrets: frozenset[str]) -> _NoWords:
+    found = frozenset(filter(_is_no_word, secrets))
+    return _NoWords(_forms(found), re.compile(_pattern(found) or "(?!)"))
+
+
+def _forms(secrets: Set[str]) -> set[str]:
     """The secrets in all forms in which they are echoed."""
     return {
         form
@@ -171,7 +199,7 @@ def _forms(secrets: set[str]) -> set[str]:
     } - {"", MASK}
 
 
-def _pattern(secrets: set[str]) -> str:
+def _pattern(secrets: Set[str]) -> str:
     """A pattern of the secrets in all their forms, the longest first."""
     return "|".join(
         re.escape(form) if len(form) >= _UNMISTAKABLE else rf"(?<!\w){re.escape(form)}(?!\w)"

@@ -1,7 +1,7 @@
 """The ledger: every valid answer is stored before it is used, so that nothing is paid for twice.
 
-The table `llm_calls`, in SQLite (WAL) or any other database of SQLAlchemy; budgets have `llm_spending`. Reads and writes
-are batched: one thread reads, or commits, everything that is waiting; an awaited write is on disk. Any number of
+The table `llm_calls`, in SQLite (WAL) or any other database of SQLAlchemy; budgets have `llm_spending`. Reads and
+writes are batched: one thread reads, or commits, everything that is waiting; an awaited write is on disk. Any number of
 processes may share a ledger, and may be killed at any moment.
 """
 

@@ -329,11 +329,10 @@ class Ledger:
 
     def _read(self, keys: Sequence[str]) -> dict[str, Hit]:
         found: dict[str, Hit] = {}
-        columns = [LLM_CALLS.c[name] for name in Hit._fields]
         with self._connection() as connection:
             for start in range(0, len(keys), _KEYS_PER_QUERY):
-                query = sa.select(*columns).where(LLM_CALLS.c.key.in_(keys[start : start + _KEYS_PER_QUERY]))
-                found |= {row[0]: Hit(*row) for row in connection.execute(query)}
+                rows = connection.execute(_STORED, {"keys": keys[start : start + _KEYS_PER_QUERY]})
+                found |= {row[0]: Hit(*row) for row in rows}
         return found
 
     def _error(self, error: Exception) -> LedgerError:
@@ -344,6 +343,11 @@ class Ledger:
         )
 
 
+_STORED = sa.select(*(LLM_CALLS.c[name] for name in Hit._fields)).where(
+    LLM_CALLS.c.key.in_(sa.bindparam("keys", expanding=True))
+)
+_NEW_IN_SQLITE = sqlite.insert(LLM_CALLS).on_conflict_do_nothing()
+_NEW_IN_POSTGRES = postgresql.insert(LLM_CALLS).on_conflict_do_nothing()
 _REPLACED = (
     sa.update(LLM_CALLS)
     .where(LLM_CALLS.c.key == sa.bindparam("stale"))
@@ -409,11 +413,11 @@ def _insert(connection: sa.Connection, rows: list[dict[str, Any]]) -> None:
     """Insert the rows whose keys are new."""
     match connection.dialect.name:
         case "sqlite":
-            connection.execute(sqlite.insert(LLM_CALLS).on_conflict_do_nothing(), rows)
+            connection.execute(_NEW_IN_SQLITE, rows)
         case "postgresql":
             # In order of the keys, so that two writers that insert the same keys do not deadlock.
             rows.sort(key=lambda row: row["key"])
-            connection.execute(postgresql.insert(LLM_CALLS).on_conflict_do_nothing(), rows)
+            connection.execute(_NEW_IN_POSTGRES, rows)
         case _:
             for row in rows:
                 with suppress(sa.exc.IntegrityError), connection.begin_nested():

@@ -94,4 +94,7 @@ class Limits:
         self._paused_until = max(self._paused_until, self._clock() + seconds)
 
     def _limiter(self) -> RateLimiter:
-        return self._limiters.setdefault(asyncio.get_running_loop(), RateLimiter(self.options))
+        loop = asyncio.get_running_loop()
+        if (limiter := self._limiters.get(loop)) is None:
+            limiter = self._limiters[loop] = RateLimiter(self.options)
+        return limiter

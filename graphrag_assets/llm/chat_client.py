@@ -111,8 +111,7 @@ class ChatModel(ModelClient[ChatOptions]):
         while True:
             mode, parameters = self.structured_mode, self._parameters.accepted(request)
             try:
-                async with self.limits.slot() as waited:
-                    trace.seconds_waiting += waited
+                async with self._slot(trace):
                     async for attempt in attempts(self.options, self.limits, trace, request.name, tokens):
                         with attempt:
                             sent = await send(messages, parameters, mode)

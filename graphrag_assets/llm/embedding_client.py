@@ -177,8 +177,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
             if self.options.base64 and provider.speaks_openai(self.options.model) and self._place not in _no_base64:
                 encoding = "base64"
             try:
-                async with self.limits.slot() as waited:
-                    trace.seconds_waiting += waited
+                async with self._slot(trace):
                     async for attempt in attempts(self.options, self.limits, trace, name, expected):
                         with attempt:
                             vectors, n_sent = await self._attempt(group, name, encoding, entry, prices, trace)

@@ -1,8 +1,9 @@
 """The ledger: every valid answer is stored before it is used, so that nothing is paid for twice.
 
 The table `llm_calls`, in SQLite (WAL) or any other database of SQLAlchemy; budgets have `llm_spending`. Reads and
-writes are batched: one thread reads, or commits, everything that is waiting; an awaited write is on disk. Any number of
-processes may share a ledger, and may be killed at any moment.
+writes are batched: one thread reads, or commits, everything that is waiting; an awaited write is on disk. What could
+not be written, because the disk is full or the database down, is written before anything else is paid for. Any number
+of processes may share a ledger, and may be killed at any moment.
 """
 
 import asyncio
@@ -145,6 +146,7 @@ class Ledger:
         self._creating = threading.Lock()
         self._reads = Batcher(self._read)
         self._writes = Batcher(self._write)
+        self._unwritten: list[_Write] = []  # by the last transaction, which failed
         self.single_flight = SingleFlight()
         self._claims = Claims(self._engine, self._newest)
 
@@ -166,6 +168,16 @@ class Ledger:
         written = self._writes.add(_Write(entries, replace))
         async with self._reply():
             await asyncio.wrap_future(written)
+
+    async def catch_up(self) -> None:
+        """Write what could not be written. It is called before a request is sent, whose answer could not be stored.
+
+        Raises:
+            LedgerError: the database still cannot be used.
+        """
+        if self._unwritten:
+            async with self._reply():
+                await asyncio.wrap_future(self._writes.add())
 
     async def reserve(self, key: str, choose: Callable[[float, float], float | None], seconds: float) -> float | None:
         """Reserve money for a call, see `spending.reserve`; settlements before it count."""
@@ -298,13 +310,20 @@ class Ledger:
         Raises:
             LedgerError: the database cannot be used.
         """
+        with self._errors(), self._open() as connection:
+            yield connection
+
+    def _open(self) -> sa.Connection:
+        with self._creating:
+            if not self._created:
+                _create(self._engine)
+                self._created = True
+        return self._engine.connect()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
         try:
-            with self._creating:
-                if not self._created:
-                    _create(self._engine)
-                    self._created = True
-            with self._engine.connect() as connection:
-                yield connection
+            yield
         except sa.exc.SQLAlchemyError as error:
             raise self._error(error) from None
 
@@ -314,11 +333,22 @@ class Ledger:
             yield connection
 
     def _write(self, writes: Sequence[_Write]) -> None:
-        """Perform writes in one transaction."""
+        """Perform writes, with those that have failed before, in one transaction."""
+        writes, failed = [*self._unwritten, *writes], list[_Write]()
         if not writes:
             return
+        with self._errors():
+            try:
+                self._perform(writes)
+            except sa.exc.OperationalError:  # no space, no connection, a lock: another attempt may succeed
+                failed = writes
+                raise
+            finally:
+                self._unwritten = failed
+
+    def _perform(self, writes: Sequence[_Write]) -> None:
         stale = [{"stale": entry.key, "to": uuid.uuid4().hex} for w in writes if w.replace for entry in w.entries]
-        with self._transaction() as connection:
+        with self._open() as connection, connection.begin():
             now = _now(connection)
             if settled := [write.settled for write in writes if write.settled]:
                 spending.settle(connection, now, settled)  # first: a new day begins with the entries before it

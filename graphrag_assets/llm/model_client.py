@@ -58,6 +58,21 @@ class ModelClient(Generic[Options]):
             self._known_prices = Prices.of(self.options.model, self.options.prices)
         return self._known_prices
 
+    @asynccontextmanager
+    async def _slot(self, trace: Trace) -> AsyncIterator[None]:
+        """One of the places for concurrent calls, once all answers paid for so far are stored.
+
+        So what a full disk, or the end of the process, can lose are the answers in flight at its first failure.
+
+        Raises:
+            CircuitOpen: the circuit breaker has suspended calls to the model.
+            LedgerError: the ledger cannot store answers.
+        """
+        async with self.limits.slot() as waited:
+            trace.seconds_waiting += waited
+            await self.ledger.catch_up()
+            yield
+
     async def _reserve(
         self,
         prices: Prices,

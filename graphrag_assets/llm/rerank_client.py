@@ -47,8 +47,7 @@ class RerankModel(ModelClient[ModelOptions]):
         async with claim, self._counting_failure(TASK, trace):
             await self.prices()  # imports litellm
             expected = _tokens(query, documents) if self.limits.counts_tokens else 0
-            async with self.limits.slot() as waited:
-                trace.seconds_waiting += waited
+            async with self._slot(trace):
                 async for attempt in attempts(self.options, self.limits, trace, TASK, expected):
                     with attempt:
                         order = await self._attempt(key, query, documents, trace)

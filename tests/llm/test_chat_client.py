@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
+import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
@@ -15,6 +17,7 @@ from graphrag_assets.llm.model_errors import (
     CircuitOpen,
     EmptyAnswer,
     InvalidAnswer,
+    LedgerError,
     ModelError,
     RefusedAnswer,
     RetriesExhausted,
@@ -23,7 +26,7 @@ from graphrag_assets.llm.model_errors import (
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.provider import known as litellm_prices
 from tests.llm.conftest import ONE_DOLLAR_PER_TOKEN, Extraction, Lab, ask, gather, run
-from tests.openai_server import FaultPlan
+from tests.openai_server import FaultPlan, OpenAIServer
 
 
 class Answer(BaseModel):
@@ -429,3 +432,32 @@ def test_a_closed_model_leaves_the_others_connections_that_work(lab: Lab) -> Non
 
     assert all(run(in_turn()))
     assert len(lab.server.requests) == 2
+
+
+def test_what_could_not_be_stored_is_stored_before_anything_else_is_paid_for(
+    openai_server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graphrag_assets.llm.ledger._LOCK_SECONDS", 0.1)
+    lab = Lab(openai_server, tmp_path)
+    chat, embedding = lab.chat(limits={"concurrency": 2}), lab.embedding()
+    requests = [ask(str(n)) for n in range(6)]
+    run(lab.ledger.put())  # creates the table
+    other = sqlite3.connect(tmp_path / "ledger.db")
+    other.execute("BEGIN IMMEDIATE")
+
+    async def fail() -> list[Any]:
+        calls = [*map(chat.complete, requests), embedding.embed(["Ada"])]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    assert [type(error) for error in run(fail())] == [LedgerError] * 7
+    assert (len(lab.server.chats), len(lab.server.embeddings)) == (2, 1)  # one in each slot
+    assert [type(error) for error in run(fail())] == [LedgerError] * 7
+    assert (len(lab.server.chats), len(lab.server.embeddings)) == (2, 1)
+
+    other.rollback()
+    answers = run(gather(chat.complete, *requests))
+    assert sum(answer.from_ledger for answer in answers) == 2
+    assert len(lab.server.chats) == 6
+    assert len(run(embedding.embed(["Ada"]))) == 1
+    assert len(lab.server.embeddings) == 1
+    lab.ledger.close()

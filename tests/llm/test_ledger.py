@@ -199,10 +199,11 @@ def test_a_database_that_takes_connections_and_never_replies_is_an_error_with_a_
 
 
 def test_no_wait_for_the_database_is_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ledger, replies = Ledger(tmp_path / "ledger.db"), threading.Event()
+    replies = threading.Event()
     monkeypatch.setattr("graphrag_assets.llm.ledger.REPLY_SECONDS", 0.1)
     for method in ("_read", "_write"):
-        monkeypatch.setattr(ledger, method, lambda *_: replies.wait(20))
+        monkeypatch.setattr(Ledger, method, lambda *_: replies.wait(20))
+    ledger = Ledger(tmp_path / "ledger.db")
 
     async def work() -> None:
         try:
@@ -223,8 +224,8 @@ import asyncio, threading
 from graphrag_assets.llm import ledger
 from graphrag_assets.llm.model_errors import LedgerError
 ledger.REPLY_SECONDS = 0.2
+ledger.Ledger._read = ledger.Ledger._write = lambda *_: threading.Event().wait()
 stuck = ledger.Ledger({str(tmp_path / "ledger.db")!r})
-stuck._read = stuck._perform = lambda *_: threading.Event().wait()
 for work in (stuck.get("a"), stuck.put()):
     try:
         asyncio.run(work)

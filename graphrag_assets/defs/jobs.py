@@ -50,12 +50,14 @@ def preview_cost_job(names: IndexNames) -> dg.JobDefinition:
     @masked
     def preview(context: dg.OpExecutionContext) -> dg.Output[None]:
         plan = plan_index(open_index(names, context.resources))
-        table = markdown_table(plan.by_task, 50)
-        total = plan.costs.select(pl.col("calls", "prompt_tokens", "completion_tokens", "cost_usd").sum())
+        costs = pl.col("cost_usd").cast(pl.String).fill_null("unknown")
+        table = markdown_table(plan.by_task.with_columns(costs), 50)
+        total = plan.costs.select(pl.col("calls", "prompt_tokens", "completion_tokens").sum())
         context.log.info("%d batches to index\n\n%s\n\n%s", len(plan.batches), table, "\n".join(plan.notes))
         metadata = {
             "batches": len(plan.batches),
             **total.row(0, named=True),
+            "cost_usd": "unknown" if plan.cost_usd is None else plan.cost_usd,
             "by_task": dg.MetadataValue.md(table),
             "notes": dg.MetadataValue.md("\n".join(f"- {as_markdown(note)}" for note in plan.notes)),
         }

@@ -35,6 +35,12 @@ class CostPlan:
     notes: tuple[str, ...]
 
     @property
+    def cost_usd(self) -> float | None:
+        """US dollars of all tasks; None if a price is unknown."""
+        costs = self.costs["cost_usd"]
+        return None if costs.null_count() else float(costs.sum())
+
+    @property
     def by_task(self) -> pl.DataFrame:
         """The costs over all batches, in the order of the tasks."""
         return self.costs.group_by("task", maintain_order=True).agg(

@@ -207,6 +207,25 @@ def test_job_shows_the_preview_as_metadata_of_its_output(small):
     assert "extract_all_continue" in output.metadata["by_task"].value
 
 
+@pytest.mark.extended
+def test_job_shows_an_unknown_price_as_unknown(small, monkeypatch):
+    def preview():
+        (output,) = [one.step_output_data for one in small.run("preview_cost").all_events if one.is_successful_output]
+        rows = [line.split(" | ") for line in output.metadata["by_task"].value.splitlines()]
+        costs = [row[rows[0].index("cost_usd")] for row in rows[2:]]
+        return output.metadata["cost_usd"].value, costs
+
+    total, costs = preview()
+    assert 0 < total == pytest.approx(sum(map(float, costs)))
+
+    for name in ("INPUT", "OUTPUT"):
+        monkeypatch.delenv(f"GRAPHRAG_CHAT_{name}_USD_PER_MILLION")
+    total, costs = preview()
+    assert total == "unknown"
+    assert float(costs.pop()) > 0  # of the vectors, whose price is known
+    assert set(costs) == {"unknown"}
+
+
 def test_plan_names_a_missing_key_and_an_unknown_price(project, monkeypatch):
     project.write("one/a.txt", "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable.")
     monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/gpt-4.1-mini")

@@ -78,8 +78,13 @@ _POSTGRES = {
     "keepalives_count": "4",
     "tcp_user_timeout": "30000",
     "options": "-c statement_timeout=60s -c lock_timeout=60s",
+    "client_encoding": "utf8",
 }
-"""libpq's parameters where the URL has none: a database that does not reply, or is cut off, is an error."""
+"""libpq's parameters where the URL has none.
+
+A database that does not reply, or is cut off, is an error. Without an encoding the driver takes that of the database,
+and returns bytes where this is SQL_ASCII, which stores UTF-8 as it is.
+"""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@
 The test server runs in a process of its own and answers repeated requests from memory. CPU is that of this process at
 no latency, the least of the rounds, each of which has all ways in turn: other work on the machine only adds to it.
 Throughput is against a server that answers after 200 ms, the best of the rounds, as a share of concurrency / latency.
+What is required of ours is relative to litellm's alone, which a busy machine slows down as much.
 
     litellm as it comes   acompletion, concurrency held by a semaphore
     litellm as we call it the same with our settings of litellm
@@ -51,7 +52,8 @@ def main() -> None:
     cpu = {name: min(cost[name] for cost in costs) for name in ways}
     with server_process("--remember", "--latency", str(LATENCY)) as url:
         ideal = CONCURRENCY / LATENCY
-        shares = {name: max(way(url, options.calls)[1] for _ in rounds) / ideal for name, way in ways.items()}
+        speeds = [{name: way(url, options.calls)[1] for name, way in ways.items()} for _ in rounds]
+    shares = {name: max(speed[name] for speed in speeds) / ideal for name in ways}
     table = Table("", "CPU ms per call", f"throughput at {CONCURRENCY} × {LATENCY * 1000:.0f} ms")
     for name in ways:
         table.add_row(name, f"{cpu[name]:.2f}", f"{shares[name]:.0%} of {ideal:.0f} calls/s")
@@ -59,7 +61,8 @@ def main() -> None:
     console.print(table)
     own = cpu["ChatModel"] - cpu["litellm as we call it"]
     console.print(f"Ours on top of litellm: {own:.2f} ms (at most {OWN_MILLISECONDS:g}).", highlight=False)
-    console.print(f"Throughput: {shares['ChatModel']:.0%} (at least {SHARE:.0%}).", highlight=False)
+    of_litellm = shares["ChatModel"] / shares["litellm as we call it"]
+    console.print(f"Throughput: {of_litellm:.0%} of litellm's alone (at least {SHARE:.0%}).", highlight=False)
 
 
 def question(n: int) -> ChatRequest:

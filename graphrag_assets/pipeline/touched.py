@@ -70,7 +70,8 @@ def part_of(
 
     pairs = pairs_of(keys)
     named = keys | neighbors(pairs)
-    undeclared = named - keys - _names(mentions_of(named - keys), aliases, ["title_key"])
+    of_neighbors = mentions_of(named - keys)
+    undeclared = named - keys - _names(of_neighbors, aliases, ["title_key"])
     if undeclared:
         keys = keys | undeclared
         pairs = pairs_of(keys)
@@ -78,7 +79,8 @@ def part_of(
         further = named - keys - _names(mentions_of(named), aliases, ["title_key"])
         pairs = pairs_of(keys | further)
         named = keys | neighbors(pairs)
-    return Part(keys, pl.concat([mentions_of(keys, read_mentions), mentions_of(named - keys)]), pairs)
+        of_neighbors = mentions_of(named - keys)
+    return Part(keys, pl.concat([mentions_of(keys, read_mentions), of_neighbors]), pairs)
 
 
 def _raw(keys: set[str], aliases: pl.DataFrame) -> pl.Series:

@@ -4,6 +4,7 @@ import logging
 import time
 from typing import NamedTuple
 
+import duckdb
 import numpy as np
 import polars as pl
 
@@ -137,8 +138,9 @@ def _due(index: Index, made_with: str | None) -> _Due:
 
 def _made(index: Index, models: IndexingModels, ids: pl.Series, size: int | None) -> _Part:
     """The vectors of the rows that have one of these ids: stored ones of `size` numbers, and new ones."""
-    texts = _texts(index, ids, models.embedding_model)
-    stored = _stored(index, texts.rows, size)
+    with index.working.connect() as connection:
+        texts = _texts(connection, ids, models.embedding_model)
+        stored = _stored(connection, texts.rows, size)
     new = _new(texts, stored)
     vectors = pl.Series("vector", models.embed(new["text"].to_list())).cast(pl.List(pl.Float32))
     made_size = vectors.list.len()[0] if new.height else size
@@ -150,19 +152,18 @@ def _made(index: Index, models: IndexingModels, ids: pl.Series, size: int | None
     return _Part(frame, new.height, made_size)
 
 
-def _texts(index: Index, ids: pl.Series, model: str) -> EmbeddingTexts:
+def _texts(connection: duckdb.DuckDBPyConnection, ids: pl.Series, model: str) -> EmbeddingTexts:
     """The texts to embed of the rows that have one of these ids."""
     given = {"ids": ids.to_list()}
-    with index.working.connect() as connection:
-        queries = (query.format(among=_AMONG) for query in TEXTS.values())
-        units, entities, reports = (connection.sql(query, params=given).pl() for query in queries)
-        return embedding_texts(units, entities, reports, model)
+    queries = (query.format(among=_AMONG) for query in TEXTS.values())
+    units, entities, reports = (connection.sql(query, params=given).pl() for query in queries)
+    return embedding_texts(units, entities, reports, model)
 
 
-def _stored(index: Index, rows: pl.DataFrame, size: int | None) -> pl.DataFrame:
+def _stored(connection: duckdb.DuckDBPyConnection, rows: pl.DataFrame, size: int | None) -> pl.DataFrame:
     """Stored vectors of `size` numbers of the rows and of their parts: fingerprint, vector."""
     wanted = pl.concat([rows["fingerprint"], rows["parts"].explode()]).unique().to_list()
-    return index.working.read(_STORED, {"fingerprints": wanted, "size": size})
+    return connection.sql(_STORED, params={"fingerprints": wanted, "size": size}).pl()
 
 
 def _new(found: EmbeddingTexts, stored: pl.DataFrame) -> pl.DataFrame:

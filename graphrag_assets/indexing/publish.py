@@ -14,7 +14,7 @@ from graphrag_assets.indexing.scan import overtaken
 from graphrag_assets.outgoing import shown
 from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import record_inputs, recorded_inputs
+from graphrag_assets.store.batches import record_inputs, recorded
 from graphrag_assets.store.compaction import compact, trim_records
 from graphrag_assets.store.publication_writer import Publication, publish
 from graphrag_assets.store.records_file import write_records
@@ -44,8 +44,8 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
     own = index.with_run_options(None)
     settings, values = own.settings, made_with(own)
     rows = pl.DataFrame({"name": list(values), "value": list(values.values())})
-    inputs = recorded_inputs(index.working, "graph")
     with index.working.transaction() as connection:
+        inputs = recorded(connection, "graph")
         replace_table(connection, schema.INDEX_SETTINGS, rows)
         trim_records(connection)
     calls = ledger_entries(settings)

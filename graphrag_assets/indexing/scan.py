@@ -13,7 +13,7 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import deciding_options, limited_formats
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.batches import inputs_of, recorded_inputs, replace_errors, stored_options
+from graphrag_assets.store.batches import inputs_of, recorded, replace_errors, stored_options
 from graphrag_assets.store.digest_cache import NAME, DigestCache
 
 
@@ -163,7 +163,8 @@ def present_inputs(index: Index) -> str:
 
 def overtaken(index: Index) -> bool:
     """Whether a batch was committed after the graph had read its mentions."""
-    return recorded_inputs(index.working, "graph") != present_inputs(index)
+    with index.working.connect() as connection:
+        return recorded(connection, "graph") != inputs_of(connection)
 
 
 def claim_input_folder(index: Index, replace: bool = False) -> None:

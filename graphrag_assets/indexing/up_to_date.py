@@ -12,7 +12,7 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing import communities, embeddings, merge_graph, publish, report_inputs
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import Scan, present_inputs
-from graphrag_assets.store.batches import REFRESHED, record_inputs, recorded_inputs
+from graphrag_assets.store.batches import REFRESHED, inputs_of, record_inputs, recorded_inputs
 from graphrag_assets.store.publication_content import publication_shape
 from graphrag_assets.store.publication_writer import Publication, intact_publication
 
@@ -37,10 +37,12 @@ FROM index_runs, refresh
 
 def refresh_digest(index: Index) -> str:
     """Hash of what a refresh is made from: batches, decisions, prompt profiles, errors, settings, models, code."""
-    decisions, profiles, errors = index.working.read_all(report_inputs.DECISIONS, _PROFILES, _ERRORS)
+    with index.working.connect() as connection:
+        batches = inputs_of(connection)
+        recorded = [connection.sql(query).pl() for query in (report_inputs.DECISIONS, _PROFILES, _ERRORS)]
     made_with = publish.made_with(index.with_run_options(None))
-    rows = (*decisions.iter_rows(), *profiles.iter_rows(), *errors.iter_rows(), *sorted(made_with.items()))
-    return stable_id("refresh", present_inputs(index), _CODE, publication_shape(), *rows)
+    rows = (*(row for frame in recorded for row in frame.iter_rows()), *sorted(made_with.items()))
+    return stable_id("refresh", batches, _CODE, publication_shape(), *rows)
 
 
 def record_refreshed(index: Index, digest: str, run_id: str) -> None:

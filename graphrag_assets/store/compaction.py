@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import duckdb
 
-from graphrag_assets.store.connections import one_value
+from graphrag_assets.store.connections import ROW_GROUPS, one_value
 from graphrag_assets.store.drafts import draft_folder, move_into_place
 from graphrag_assets.store.schema import literal
 from graphrag_assets.store.working import WorkingDatabase
@@ -50,7 +50,7 @@ def compact(working: WorkingDatabase, always: bool = False, min_bytes: int = MIN
         if not always and (before < min_bytes or not one_value(connection, _IS_MOSTLY_FREE)):
             return Compacted(before, before)
         name = one_value(connection, "SELECT current_database()")
-        connection.execute(f"ATTACH {literal(draft)} AS compacted (STORAGE_VERSION 'v1.5.0')")
+        connection.execute(f"ATTACH {literal(draft)} AS compacted ({ROW_GROUPS})")
         connection.execute(f'COPY FROM DATABASE "{name}" TO compacted')
         connection.execute("DETACH compacted")  # a checkpoint: everything is in the file, nothing in a log
         with draft.open("rb") as written:

@@ -18,6 +18,11 @@ CONNECTION_CONFIG: dict[str, Any] = {
     "storage_compatibility_version": "v1.5.0",  # so that 1.5 tools, the duckdb CLI for one, open the file
     "dynamic_or_filter_threshold": 1_000,  # keys of a join that are compared with zone maps
 }
+ROW_GROUPS = "STORAGE_VERSION 'v1.5.0', ROW_GROUP_SIZE 16384"
+"""The options with which a file is attached for writing, always the same: with others a checkpoint rewrites all rows.
+
+An append rewrites the last group of rows, and zone maps skip groups, so they are smaller than DuckDB's.
+"""
 SPILL_FOLDER = "spill"
 """Where DuckDB puts what does not fit into memory, beside the working database; a purge empties it."""
 

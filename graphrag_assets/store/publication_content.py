@@ -19,6 +19,7 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.store.change_log import LOGGED, Changed, changes_since_mark
 from graphrag_assets.store.connections import (
     NO_EXTENSIONS,
+    ROW_GROUPS,
     Limits,
     execute_with,
     memory_errors,
@@ -43,8 +44,7 @@ READER = "publication"
 MOST_CHANGED = 0.2
 """A larger share of touched rows is published from nothing: that takes no longer, and leaves a compact file."""
 _EMPTY = "empty-publication-"
-# Without the first two, a checkpoint of a copy would rewrite all row groups.
-_ROW_GROUPS = "STORAGE_VERSION 'v1.5.0', ROW_GROUP_SIZE 16384, RECOVERY_MODE NO_WAL_WRITES"
+_OPTIONS = f"{ROW_GROUPS}, RECOVERY_MODE NO_WAL_WRITES"
 # By temporary table of touched ids, the working table and its column.
 _TOUCHED = {
     **{name: (name, "id") for name in LOGGED - {"community_history", "entity_positions"}},
@@ -153,7 +153,7 @@ def _options(source: Source) -> str:
     unfinished draft is thrown away. Blocks of 16 kB make the file of a small index three times smaller; that of a large
     one would be a fifth larger, and slower to scan.
     """
-    return f"{_ROW_GROUPS}, BLOCK_SIZE {16_384 if is_small(source.path) else 262_144}"
+    return f"{_OPTIONS}, BLOCK_SIZE {16_384 if is_small(source.path) else 262_144}"
 
 
 def fill(source: Source, draft: Path, made: Made, llm_calls: pl.DataFrame | None) -> dict[str, int]:
@@ -224,7 +224,7 @@ def update(
     with (
         memory_errors(limits),
         idle_instance(limits, suits_one_thread(working.path)) as connection,
-        opened(connection, draft, "published", _ROW_GROUPS),
+        opened(connection, draft, "published", _OPTIONS),
     ):
         with working.closed() as path, opened(connection, path, "working"):
             state = state_since(connection, last, made_with, known)

@@ -22,7 +22,14 @@ from filelock import FileLock, Timeout
 from graphrag_assets import __version__
 from graphrag_assets.errors import StoreError, full_disk
 from graphrag_assets.store.change_log import log_changes
-from graphrag_assets.store.connections import CONNECTION_CONFIG, DEFAULT_LIMITS, Limits, execute_with, memory_errors
+from graphrag_assets.store.connections import (
+    CONNECTION_CONFIG,
+    DEFAULT_LIMITS,
+    ROW_GROUPS,
+    Limits,
+    execute_with,
+    memory_errors,
+)
 from graphrag_assets.store.drafts import copy_file, draft_folder, move_into_place, refuse_folder
 from graphrag_assets.store.idle_instances import idle_instance
 from graphrag_assets.store.interrupts import interrupts_raised
@@ -167,7 +174,7 @@ def _attached(path: Path, limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]
     try:
         with idle_instance(limits.beside(path), suits_one_thread(path)) as connection:
             try:
-                connection.execute(f"ATTACH {literal(path)} AS {name}; USE {name}")
+                connection.execute(f"ATTACH {literal(path)} AS {name} ({ROW_GROUPS}); USE {name}")
             except duckdb.IOException as error:
                 refuse_folder(path)
                 if _is_damaged(error) or full_disk(error):
@@ -234,7 +241,7 @@ def _without_rows() -> bytes:
     with TemporaryDirectory() as scratch:
         file = Path(scratch) / "working.duckdb"
         with duckdb.connect(config=CONNECTION_CONFIG) as connection:
-            connection.execute(f"ATTACH {literal(file)} AS working; USE working")
+            connection.execute(f"ATTACH {literal(file)} AS working ({ROW_GROUPS}); USE working")
             _complete(connection)
         return file.read_bytes()
 

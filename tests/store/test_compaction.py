@@ -165,3 +165,18 @@ def test_records_of_runs_keep_their_newest_rows_and_the_last_of_each_batch(tmp_p
     ]
     assert working.read("SELECT DISTINCT revision FROM community_history ORDER BY 1")["revision"].to_list() == [7, 8, 9]
     assert working.read("SELECT number FROM publications ORDER BY 1")["number"].to_list() == [16, 17, 18, 19]
+
+
+LAYOUT = """
+SELECT max(row_group_id) + 1 AS groups,
+       list(DISTINCT compression ORDER BY compression) FILTER (column_name = 'id' AND segment_type = 'VARCHAR') AS of_ids
+FROM pragma_storage_info('documents')
+"""
+
+
+def test_row_groups_are_small_and_ids_uncompressed_also_after_compaction(tmp_path: Path) -> None:
+    database = WorkingDatabase(tmp_path / "working.duckdb")
+    write(database, documents(0, 20_000))
+    assert database.read(LAYOUT).row(0) == (2, ["Uncompressed"])
+    compact(database, always=True)
+    assert database.read(LAYOUT).row(0) == (2, ["Uncompressed"])

@@ -48,3 +48,14 @@ def test_an_instance_is_closed_after_an_exception(files: list[Path]) -> None:
         fail()
     with idle_instance(limits, one_thread=True) as connection:
         assert connection.sql("SELECT table_name FROM duckdb_tables()").fetchall() == []
+
+
+def test_instances_with_other_threads_stay_idle(files: list[Path]) -> None:
+    limits = Limits().beside(files[0])
+    with idle_instance(limits, one_thread=True) as connection:
+        connection.execute("CREATE TABLE of_one_thread (id INTEGER)")
+    with idle_instance(limits, one_thread=False) as connection:
+        assert connection.sql("SELECT table_name FROM duckdb_tables()").fetchall() == []
+    with idle_instance(limits, one_thread=True) as connection:
+        assert connection.sql("SELECT current_setting('threads')").fetchall() == [(1,)]
+        connection.execute("DROP TABLE of_one_thread")

@@ -11,24 +11,26 @@ CREATE TEMP TABLE new_or_gone_units AS
 (SELECT id FROM text_units EXCEPT SELECT id FROM working.text_units)
 UNION (SELECT id FROM working.text_units EXCEPT SELECT id FROM text_units);
 
--- Names that lead to another entity than before, or to none.
-CREATE TEMP TABLE touched_before AS SELECT id, title_key FROM entities WHERE id IN (FROM touched_entities);
-CREATE TEMP TABLE touched_now AS SELECT id, title_key FROM working.entities WHERE id IN (FROM touched_entities);
 CREATE TEMP TABLE new_or_gone_entities AS
-FROM touched_before ANTI JOIN touched_now USING (id) UNION (FROM touched_now ANTI JOIN touched_before USING (id));
+WITH before AS (
+    SELECT id, title_key FROM entities WHERE id IN (FROM touched_entities)
+), now AS (
+    SELECT id, title_key FROM working.entities WHERE id IN (FROM touched_entities)
+)
+(FROM before EXCEPT FROM now) UNION (FROM now EXCEPT FROM before);
 
+-- Names that lead to another entity than before, or to none.
 CREATE TEMP TABLE changed_names AS
-WITH entities_changed AS (
-    SELECT title_key FROM new_or_gone_entities
-), aliases AS (
+WITH aliases AS (
     SELECT document_id, alias_key, title_key, accepted FROM entity_aliases
 ), now AS (
     SELECT document_id, alias_key, title_key, accepted FROM working.entity_aliases
 ), aliases_changed AS (
     (FROM aliases EXCEPT FROM now) UNION (FROM now EXCEPT FROM aliases)
 )
-SELECT title_key AS name FROM entities_changed
-UNION SELECT alias_key FROM working.entity_aliases WHERE accepted AND title_key IN (FROM entities_changed)
+SELECT title_key AS name FROM new_or_gone_entities
+UNION SELECT alias_key FROM working.entity_aliases
+WHERE accepted AND title_key IN (SELECT title_key FROM new_or_gone_entities)
 UNION SELECT alias_key FROM aliases_changed
 UNION SELECT title_key FROM aliases_changed;
 

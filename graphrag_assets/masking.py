@@ -84,14 +84,14 @@ class ReplyMasker:
     """
 
     def __init__(self) -> None:
-        self._forms, self._pattern = _no_words(_of_environment().union(_given))
+        self._secrets = _no_words(_of_environment().union(_given))
         self._raw, self._done = "", 0
 
     def feed(self, piece: str, last: bool = False) -> str:
         """What may be shown now; the end is kept back until the next piece while a secret may begin there."""
         self._raw += piece
         end, shown = len(self._raw) if last else self._unfinished(), list[str]()
-        for match in self._pattern.finditer(self._raw, self._done):
+        for match in self._secrets.pattern.finditer(self._raw, self._done):
             if match.start() >= end:
                 break
             shown += [self._raw[self._done : match.start()], MASK]
@@ -102,12 +102,11 @@ class ReplyMasker:
 
     def _unfinished(self) -> int:
         """Where the first secret may begin that the next piece would complete, or show to be part of a word."""
-        n, longest = len(self._raw), max(map(len, self._forms), default=0)
-        beginnings = {form[0] for form in self._forms}
-        for start in range(max(self._done, n - longest), n):
-            if self._raw[start] in beginnings:
+        n, secrets = len(self._raw), self._secrets
+        for start in range(max(self._done, n - secrets.longest), n):
+            if self._raw[start] in secrets.beginnings:
                 rest = self._raw[start:]
-                if any(form.startswith(rest) for form in self._forms):
+                if any(form.startswith(rest) for form in secrets.forms):
                     return start
         return n
 
@@ -169,16 +168,23 @@ def _is_no_word(secret: str) -> bool:
 
 
 class _NoWords(NamedTuple):
-    """Secrets that cannot be words: all their forms, and the pattern of these, which matches nothing without any."""
+    """Secrets that cannot be words: all their forms, their first characters, and the length of the longest.
+
+    pattern: that of the forms; without any it matches nothing.
+    """
 
     forms: set[str]
+    beginnings: set[str]
+    longest: int
     pattern: re.Pattern[str]
 
 
 @functools.lru_cache(maxsize=1)
 def _no_words(secrets: frozenset[str]) -> _NoWords:
     found = frozenset(filter(_is_no_word, secrets))
-    return _NoWords(_forms(found), re.compile(_pattern(found) or "(?!)"))
+    forms = _forms(found)
+    beginnings, longest = {form[0] for form in forms}, max(map(len, forms), default=0)
+    return _NoWords(forms, beginnings, longest, re.compile(_pattern(found) or "(?!)"))
 
 
 def _forms(secrets: Set[str]) -> set[str]:

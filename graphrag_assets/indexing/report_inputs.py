@@ -99,9 +99,7 @@ _ROWS_OF_PART = (  # of the tables of ReportInputs
     "FROM communities SEMI JOIN part USING (community)",
     "FROM community_members m WHERE entity_id IN (FROM inside)",
     "FROM entities WHERE id IN (FROM inside)",
-    # By rowid, so that nothing is read of other rows but keys.
-    "FROM relationships WHERE rowid IN "
-    "(SELECT rowid FROM relationships WHERE source_id IN (FROM inside) AND target_id IN (FROM inside))",
+    "FROM relationships WHERE source_id IN (FROM inside) AND target_id IN (FROM inside)",
     f"FROM ({claims_of_entities(_NAMING_PART)}) WHERE subject_entity_id IN (FROM inside)",
 )
 # The report of a community that is gone may be that of a new one.

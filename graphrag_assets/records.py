@@ -4,6 +4,9 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import NamedTuple
 
+UNKNOWN = "UNKNOWN"
+"""The type of an entity that has been given none."""
+
 
 class TextUnit(NamedTuple):
     """What an extraction is made from: a text unit, and of its document title, language (ISO 639-1), date, metadata."""

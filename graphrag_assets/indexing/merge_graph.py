@@ -45,7 +45,7 @@ NUMBERED = {
 }
 
 
-CODE_VERSION = "4"
+CODE_VERSION = "5"
 """Incremented when the same inputs give other rows."""
 
 _READER = "knowledge_graph"
@@ -57,6 +57,7 @@ _IS_OWN = f"extractor <> '{schema.IMPORTED}'"
 _OWN = f"SELECT {_NAMED} FROM entity_mentions WHERE {_IS_OWN}"
 _ALIASES = "FROM entity_aliases ORDER BY ALL"
 _UNDESCRIBED = "* REPLACE ('' AS description)"
+_KNOWN = "title_key, title, type, n_sentences"
 _ENDS = ("source_id", "target_id")
 MENTIONS_PER_PART = 100_000
 """More mentions are merged range by range of their names, in ranges of so many or more."""
@@ -242,6 +243,8 @@ def _merge_keys(
             lambda given: _rows(connection, "entity_mentions", given, "title_key"),
             lambda given: _rows(connection, "entity_mentions", given, "title_key", shown=_UNDESCRIBED),
             lambda given: _rows(connection, "relationship_mentions", given, "source_key", "target_key"),
+            # While a whole graph is merged range by range, what is stored is of another graph.
+            lambda given: _rows(connection, "entities", given if within is None else (), "id", shown=_KNOWN),
         )
 
     def summarize(descriptions: pl.DataFrame) -> pl.DataFrame:
@@ -250,7 +253,8 @@ def _merge_keys(
         is_of_part = pl.any_horizontal(ends[place].is_in(list(part.keys)) for place in (0, 1))
         return models.summarize(descriptions.filter(is_of_part))
 
-    graph = merge(part.mentions, part.pairs, aliases, index.settings.min_concept_mentions, summarize)
+    minimum = index.settings.min_concept_mentions
+    graph = merge(part.mentions, part.pairs, aliases, minimum, summarize, known=part.known)
     with index.working.connect() as connection:
         stored = Stored(
             lambda given: _rows(connection, "entities", given, "id"),

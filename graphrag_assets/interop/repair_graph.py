@@ -7,9 +7,9 @@ import polars as pl
 
 from graphrag_assets.interop.repair_texts import Counts
 from graphrag_assets.iso_dates import iso_date
+from graphrag_assets.records import UNKNOWN
 from graphrag_assets.text import title_key
 
-UNKNOWN = "UNKNOWN"
 STATUSES = ("TRUE", "FALSE", "SUSPECTED")
 _UNITS = pl.col("text_unit_ids").list
 _ALL_UNITS = pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintain_order=True)

@@ -17,9 +17,10 @@ from graphrag_assets.embedded import summarize as most_central
 from graphrag_assets.ids import with_id
 from graphrag_assets.pipeline.pruning import PruningOptions, prune
 from graphrag_assets.pipeline.resolution import apply_aliases
+from graphrag_assets.records import UNKNOWN
 from graphrag_assets.store import schema
 
-GENERIC_TYPES = ["", "UNKNOWN", "CONCEPT", "NAME"]
+GENERIC_TYPES = ["", UNKNOWN, "CONCEPT", "NAME"]
 _LEAST_SHARE = 0.2
 PAIR_SEPARATOR = "\x1f"
 """Between the names of a pair, in the key under which its descriptions are summarized."""
@@ -45,6 +46,7 @@ def merge(
     min_concept_mentions: int = 2,
     summarize: Summarize = most_central,
     pruning: PruningOptions | None = None,
+    known: pl.DataFrame | None = None,
 ) -> Graph:
     """The graph of all mentions.
 
@@ -55,9 +57,11 @@ def merge(
             together with its relationships.
         summarize: from descriptions (key, title, description, n) to one description per key (key, description).
         pruning: what else is left out; it is not summarized.
+        known: entities without mentions here, which relationships may have as an end: title_key, title, n_sentences.
 
     Returns:
-        entities: id, title, type, description, text_unit_ids, frequency, degree, title_key, types.
+        entities: id, title, type, description, text_unit_ids, frequency, degree, n_sentences, title_key, types. Of
+        those `known` beforehand, type, description, text units and degree are not what they are in the whole graph.
         relationships: id, source, target, description, weight, combined_degree, text_unit_ids, source_id,
         target_id, type, types.
     """
@@ -68,7 +72,10 @@ def merge(
     pairs = pairs.filter(pl.col("source_key") != pl.col("target_key"))
     for end in ("source_key", "target_key"):
         pairs = pairs.filter(pl.col(end) != "").join(rare, left_on=end, right_on="title_key", how="anti")
-    mentions = pl.concat([mentions.filter(pl.col("title_key") != ""), _undeclared(mentions, pairs)], how="diagonal")
+    mentions = mentions.filter(pl.col("title_key") != "")
+    if known is not None:
+        mentions = pl.concat([mentions, _as_mentions(known)], how="diagonal")
+    mentions = pl.concat([mentions, _undeclared(mentions, pairs)], how="diagonal")
     undirected = _undirected(pairs)
     merged = _merged_pairs(undirected, mentions)
     frequencies = mentions.group_by("title_key").agg(frequency=pl.col("text_unit_id").n_unique())
@@ -99,6 +106,18 @@ def _rare_concepts(mentions: pl.DataFrame, minimum: int) -> pl.DataFrame:
     )
 
 
+def _as_mentions(known: pl.DataFrame) -> pl.DataFrame:
+    """One mention for each `known` entity, with all its sentences."""
+    return known.select(
+        pl.col("title_key", "title", "n_sentences"),
+        own_key="title_key",
+        type=pl.lit(""),
+        description=pl.lit(""),
+        text_unit_id=pl.lit(""),
+        extractor=pl.when(pl.col("n_sentences").is_not_null()).then(pl.lit(EXTRACTOR)).otherwise(pl.lit("")),
+    )
+
+
 def _undeclared(mentions: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     """Mentions of type UNKNOWN for relationship ends that no extraction declared as entities."""
     ends = pl.concat(
@@ -106,7 +125,7 @@ def _undeclared(mentions: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
         for end in ("source", "target")
     )
     return ends.join(mentions.select("title_key"), on="title_key", how="anti").with_columns(
-        type=pl.lit("UNKNOWN"), n_sentences=pl.lit(1, pl.Int64), own_key=pl.col("title_key")
+        type=pl.lit(UNKNOWN), n_sentences=pl.lit(1, pl.Int64), own_key=pl.col("title_key")
     )
 
 
@@ -136,6 +155,7 @@ def _entities(mentions: pl.DataFrame, summarize: Summarize) -> pl.DataFrame:
     described = mentions.select("title_key", "description", n=pl.lit(1, pl.Int64)).join(titles, on="title_key")
     entities = (
         titles.join(units, on="title_key")
+        .join(_sentences(mentions), on="title_key", how="left")
         .join(_majority_type(mentions, "title_key", _LEAST_SHARE), on="title_key")
         .join(summarize(described.rename({"title_key": "key"})), left_on="title_key", right_on="key", how="left")
         .with_columns(
@@ -166,7 +186,12 @@ def _merged_pairs(undirected: pl.DataFrame, mentions: pl.DataFrame) -> pl.DataFr
         together=pl.col("strength").filter("counted").sum(),
         text_unit_ids=pl.col("text_unit_id").unique().sort(),
     )
-    return _with_weight(merged, mentions)
+    return _with_weight(merged, _sentences(mentions))
+
+
+def _sentences(mentions: pl.DataFrame) -> pl.DataFrame:
+    """title_key, n_sentences: in how many sentences the embedded default found each name, if it extracted any."""
+    return mentions.filter(_EMBEDDED).group_by("title_key").agg(pl.col("n_sentences").sum())
 
 
 def _relationships(
@@ -190,13 +215,13 @@ def _relationships(
     return with_id(relationships, "kind", "low", "high").select(columns)
 
 
-def _with_weight(merged: pl.DataFrame, mentions: pl.DataFrame) -> pl.DataFrame:
-    """`merged` with weight = stated + together * (1 + cosine) / 2, over the sentences that name each end."""
-    named = mentions.filter(_EMBEDDED).group_by("title_key").agg(sentences=pl.col("n_sentences").sum().cast(pl.Float64))
+def _with_weight(merged: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFrame:
+    """`merged` with weight = stated + together * (1 + cosine) / 2, over the `sentences` that name each end."""
+    named = sentences.with_columns(pl.col("n_sentences").cast(pl.Float64))
     cosine = (pl.col("together") / (pl.col("low_n") * pl.col("high_n")).sqrt()).clip(0, 1)
     return (
-        merged.join(named.select(low="title_key", low_n="sentences"), on="low", how="left")
-        .join(named.select(high="title_key", high_n="sentences"), on="high", how="left")
+        merged.join(named.select(low="title_key", low_n="n_sentences"), on="low", how="left")
+        .join(named.select(high="title_key", high_n="n_sentences"), on="high", how="left")
         .with_columns(pl.col("low_n", "high_n").fill_null(1.0))
         # Leiden needs a positive weight. With four digits, another sentence about a hub leaves nearly all its
         # relationships as they are.

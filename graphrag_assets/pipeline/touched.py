@@ -2,8 +2,9 @@
 
 An entity depends on the mentions of its name, a relationship on those of its pair and on both ends: their titles, how
 often they are named, and whether they are rare concepts. So what is merged again are the names of changed mentions and
-their relationships; the neighbors are read, too, but only their degrees can differ. The combined degrees of all others
-of their relationships are updated in place where they are stored: a hub has thousands.
+their relationships. Of the neighbors, title and number of sentences are read where they are stored, and only their
+degrees can differ. The combined degrees of all others of their relationships are updated in place where they are
+stored: a hub has thousands.
 """
 
 from collections.abc import Callable, Collection
@@ -14,6 +15,7 @@ import polars as pl
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.merging import Graph
 from graphrag_assets.pipeline.resolution import apply_aliases
+from graphrag_assets.records import UNKNOWN
 
 _ENDS = ["source_key", "target_key"]
 _ALIAS = ["document_id", "alias_key", "title_key", "accepted"]
@@ -23,19 +25,21 @@ Read = Callable[[pl.Series], pl.DataFrame]
 
 
 class Part(NamedTuple):
-    """`keys`: of the entities to merge again. The mentions from which `merge` makes these and their relationships.
+    """`keys`: of the entities to merge again. What `merge` makes these and their relationships from.
 
-    Those of their neighbors have no descriptions.
+    mentions: theirs, and without descriptions those of neighbors that are not `known`. pairs: of which an end is one of
+    these. known: neighbors that are stored: title_key, title, n_sentences.
     """
 
     keys: set[str]
     mentions: pl.DataFrame
     pairs: pl.DataFrame
+    known: pl.DataFrame
 
     @property
     def ids(self) -> list[str]:
         """The ids of the entities to merge again, whether or not they exist."""
-        return sorted(stable_id("entity", key) for key in self.keys)
+        return _ids(self.keys)
 
 
 def touched_keys(changed: Collection[str], before: pl.DataFrame, aliases: pl.DataFrame) -> set[str]:
@@ -51,12 +55,22 @@ def _both_ways(before: pl.DataFrame, after: pl.DataFrame) -> list[tuple[pl.DataF
 
 
 def part_of(
-    keys: set[str], aliases: pl.DataFrame, read_mentions: Read, read_undescribed: Read, read_pairs: Read
+    keys: set[str],
+    aliases: pl.DataFrame,
+    read_mentions: Read,
+    read_undescribed: Read,
+    read_pairs: Read,
+    read_known: Read,
 ) -> Part:
-    """What to merge for the entities `keys`; `read_undescribed` reads mentions with empty descriptions.
+    """What to merge for the entities `keys`.
 
     An end that no mention declares exists by its relationships alone. It is merged again with its neighbors, as one of
     these may have become a rare concept, and all its relationships are read wherever it is a neighbor.
+
+    Args:
+        read_undescribed: reads mentions with empty descriptions.
+        read_known: reads title_key, title, type and n_sentences of stored entities by their ids. Those that are not
+            among `keys` must be as merging everything would make them, but for their degree.
     """
 
     def mentions_of(wanted: set[str], read: Read = read_undescribed) -> pl.DataFrame:
@@ -65,22 +79,27 @@ def part_of(
     def pairs_of(wanted: set[str]) -> pl.DataFrame:
         return _resolved_in(wanted, read_pairs(_raw(wanted, aliases)), aliases, _ENDS)
 
-    def neighbors(pairs: pl.DataFrame) -> set[str]:
-        return _names(pairs, aliases, _ENDS)
+    def neighbors(pairs: pl.DataFrame) -> tuple[set[str], pl.DataFrame, pl.DataFrame]:
+        """The names of the other ends: those that nothing declares, the known, and mentions of the rest."""
+        names = _names(pairs, aliases, _ENDS) - keys
+        known = read_known(pl.Series("id", _ids(names), dtype=pl.String)).filter(pl.col("type") != UNKNOWN)
+        unknown = names - set(known["title_key"])
+        mentions = mentions_of(unknown)
+        return unknown - _names(mentions, aliases, ["title_key"]), known.drop("type"), mentions
 
     pairs = pairs_of(keys)
-    named = keys | neighbors(pairs)
-    of_neighbors = mentions_of(named - keys)
-    undeclared = named - keys - _names(of_neighbors, aliases, ["title_key"])
+    undeclared, known, of_neighbors = neighbors(pairs)
     if undeclared:
         keys = keys | undeclared
-        pairs = pairs_of(keys)
-        named = keys | neighbors(pairs)
-        further = named - keys - _names(mentions_of(named), aliases, ["title_key"])
+        further, _, _ = neighbors(pairs_of(keys))
         pairs = pairs_of(keys | further)
-        named = keys | neighbors(pairs)
-        of_neighbors = mentions_of(named - keys)
-    return Part(keys, pl.concat([mentions_of(keys, read_mentions), of_neighbors]), pairs)
+        _, known, of_neighbors = neighbors(pairs)
+    return Part(keys, pl.concat([mentions_of(keys, read_mentions), of_neighbors]), pairs, known)
+
+
+def _ids(keys: Collection[str]) -> list[str]:
+    """The ids of entities, whether or not they exist, sorted."""
+    return sorted(stable_id("entity", key) for key in keys)
 
 
 def _raw(keys: set[str], aliases: pl.DataFrame) -> pl.Series:

@@ -227,6 +227,7 @@ ENTITIES = table(
     TEXT_UNIT_IDS,
     ("frequency", "BIGINT", "Number of text units that name it."),
     ("degree", "BIGINT", "Number of distinct neighbors."),
+    ("n_sentences", "BIGINT", "In how many sentences the embedded default found it; null: it did not extract any."),
     ("title_key", "VARCHAR", "The normalized name."),
     TYPES,
 )

@@ -13,7 +13,7 @@ from graphrag_assets.pipeline.touched import Stored, part_of, replacement, touch
 from tests.pipeline.frames import entity_mentions, relationship_mentions
 
 NAMES = ("Cyrus Field", "Field", "The Great Eastern", "Great Eastern", "cable", "cables", "Valentia", "Cyrus W. Field")
-TYPES = ("CONCEPT", "PERSON", "ORGANIZATION")
+TYPES = ("CONCEPT", "PERSON", "ORGANIZATION", "UNKNOWN")
 units = st.sampled_from(("a#1", "a#2", "b#1", "c#1"))
 names = st.sampled_from(NAMES)
 texts = st.sampled_from(("It was laid.", "He came aboard.", ""))
@@ -35,8 +35,10 @@ def aliases_of(mentions: pl.DataFrame, decision: tuple | None) -> pl.DataFrame:
     return with_decisions(propose_aliases(mentions), pl.DataFrame(rows, schema=ALIAS_SCHEMA, orient="row"))
 
 
-def rows_with(frame: pl.DataFrame, *columns: str):
-    return lambda given: frame.filter(pl.any_horizontal(pl.col(columns).is_in(given.implode())))
+def rows_with(frame: pl.DataFrame, *columns: str, shown: tuple[str, ...] = ()):
+    return lambda given: frame.filter(pl.any_horizontal(pl.col(columns).is_in(given.implode()))).select(
+        shown or frame.columns
+    )
 
 
 def changed_keys(before: pl.DataFrame, after: pl.DataFrame, *columns: str) -> set[str]:
@@ -77,10 +79,11 @@ def test_merging_what_changed_is_merging_everything(
         rows_with(new_mentions, "title_key"),
         rows_with(new_mentions.with_columns(description=pl.lit("")), "title_key"),
         rows_with(new_related, "source_key", "target_key"),
+        rows_with(stored.entities, "id", shown=("title_key", "title", "type", "n_sentences")),
     )
     rows = replacement(
         part,
-        merge(part.mentions, part.pairs, aliases),
+        merge(part.mentions, part.pairs, aliases, known=part.known),
         Stored(
             rows_with(stored.entities, "id"),
             rows_with(stored.entities.select("id", "degree"), "id"),

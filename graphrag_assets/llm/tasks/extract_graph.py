@@ -14,7 +14,7 @@ from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm, Strength, Text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, stops_the_run
 from graphrag_assets.llm.tasks.claims import ExtractedClaim, claim_records
-from graphrag_assets.records import EntityRecord, Losses, RelationshipRecord, UnitExtraction
+from graphrag_assets.records import UNKNOWN, EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from graphrag_assets.text import title_key
 
 PROMPT, MORE = "extract_graph", "extract_graph_continue"
@@ -26,7 +26,6 @@ DATE = "extract_graph_date"
 WITH_CLAIMS = "extract_all"
 """The task in the ledger with claims, whose answers are longer."""
 ENTITY_TYPES = ("organization", "person", "geo", "event")
-UNKNOWN = "UNKNOWN"
 MIDDLE_STRENGTH = 5.0  # of a relationship without a stated strength
 _LISTED_LENGTH = 60  # characters of a claim
 MAX_NAME_LENGTH = 200  # characters; anything longer is a sentence

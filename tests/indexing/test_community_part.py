@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.indexing import community_part, reports
+from graphrag_assets.indexing import merge_graph as merge_graph_stage
 from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.index_batch import index_batch
@@ -89,6 +90,7 @@ def test_a_sentence_about_a_hub_reads_neither_its_neighbors_nor_their_reports(
     assert degree == len(families)
     seen: dict[str, int] = {}
     recluster_part, read_part = community_part.recluster_part, reports.read_part
+    part_of = merge_graph_stage.part_of
 
     def counted_nodes(ids, *given):
         seen["nodes"] = max(len(ids), seen.get("nodes", 0))
@@ -98,6 +100,15 @@ def test_a_sentence_about_a_hub_reads_neither_its_neighbors_nor_their_reports(
         seen["reports"] = seen.get("reports", 0) + len(communities)
         return read_part(own, communities)
 
+    def counted_mentions(keys, aliases, read_mentions, read_undescribed, *given):
+        def read(names):
+            found = read_undescribed(names)
+            seen["mentions"] = seen.get("mentions", 0) + found.height
+            return found
+
+        return part_of(keys, aliases, read_mentions, read, *given)
+
+    monkeypatch.setattr(merge_graph_stage, "part_of", counted_mentions)
     monkeypatch.setattr(community_part, "recluster_part", counted_nodes)
     monkeypatch.setattr(reports, "read_part", counted_reports)
     file = Path(index.settings.input_folder) / "0/0.md"
@@ -106,5 +117,6 @@ def test_a_sentence_about_a_hub_reads_neither_its_neighbors_nor_their_reports(
     entities, communities = index.working.read("SELECT (SELECT count(*) FROM entities), count(*) FROM communities").row(
         0
     )
+    assert seen["mentions"] == 0
     assert 0 < seen["nodes"] < entities / 2
     assert 0 < seen["reports"] < communities / 2

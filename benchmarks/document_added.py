@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.index_million_tokens import repetitions, sample_files
-from benchmarks.index_with_model import cost, cost_of, write_corpus
+from benchmarks.index_with_model import compile_package, cost, cost_of, write_corpus
 from graphrag_assets.text import cut_text
 from tests.model_index import ModelIndex, server_process
 
@@ -29,6 +29,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tokens", type=int, action="append", help="corpus size; may be given several times")
     options = parser.parse_args()
+    compile_package()
     shown = Table("tokens", "first index", "nothing due", "document added", "beyond", "`import litellm`", title="CPU s")
     for tokens in options.tokens or [250_000, 1_000_000]:
         shown.add_row(f"{tokens:,}", *(f"{seconds:.1f}" for seconds in measure(tokens)))

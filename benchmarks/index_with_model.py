@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--profile", help="file for cProfile's figures of the (last) first run, main thread only")
     options = parser.parse_args()
     console = Console()
-    compileall.compile_dir(PROJECT / "graphrag_assets", quiet=1)  # as an installation does
+    compile_package()
     claims = {"off": [False], "on": [True], "both": [False, True]}[options.claims]
     for with_claims in claims:
         with tempfile.TemporaryDirectory() as folder:
@@ -139,6 +139,11 @@ def rows_found(index: ModelIndex) -> list[tuple[str, int]]:
     tables = ("entity_mentions", "relationship_mentions", "covariates", "entities", "relationships")
     with duckdb.connect(str(index.folder / "index" / "working.duckdb"), read_only=True) as working:
         return [(name, working.execute(f"SELECT count(*) FROM {name}").fetchall()[0][0]) for name in tables]
+
+
+def compile_package() -> None:
+    """As an installation does: where Python is told not to write bytecode, each process would compile all modules."""
+    compileall.compile_dir(PROJECT / "graphrag_assets", quiet=1)
 
 
 def cost(index: ModelIndex, profile: str | None = None) -> Cost:

@@ -9,7 +9,7 @@ import polars as pl
 from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import markdown_table
-from graphrag_assets.defs.resources import needs, open_index
+from graphrag_assets.defs.resources import begin_step, needs
 from graphrag_assets.indexing.checks import CHECKS, offending_rows
 from graphrag_assets.store.invariants import Check
 
@@ -42,7 +42,7 @@ def _checks_of(names: IndexNames, asset: str) -> dg.AssetChecksDefinition:
     def check_asset(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
         asked_for = {check.name for check in context.selected_asset_check_keys}
         checks = [check for check in own if check.name in asked_for]
-        found = offending_rows(checks, open_index(names, context.resources))
+        found = offending_rows(checks, begin_step(names, context))
         yield from (_result(key, check, rows) for check, rows in zip(checks, found, strict=True))
 
     return check_asset

@@ -16,7 +16,7 @@ from graphrag_assets.defs.reporting import (
     tables_metadata,
     usage_metadata,
 )
-from graphrag_assets.defs.resources import MODELS, needs, open_index
+from graphrag_assets.defs.resources import MODELS, begin_step, needs
 from graphrag_assets.defs.shards import sharing_models
 from graphrag_assets.indexing import communities, report_inputs, reports
 from graphrag_assets.indexing.shards import REPORTS
@@ -53,7 +53,7 @@ def detect_communities(names: IndexNames) -> dg.AssetsDefinition:
         context: dg.AssetExecutionContext, config: CommunityOptions
     ) -> Iterator[dg.MaterializeResult]:
         """Communities of the graph as it is now, with their members, their history and the map."""
-        own = config.apply_to(open_index(names, context.resources), None)
+        own = config.apply_to(begin_step(names, context), None)
         written = communities.update_communities(own, context.run.run_id, config.from_scratch)
         entities, relationships = own.working.read_tables("entities", "relationships")
         frames = dict(zip(_BY_NAME, own.working.read_tables(*_BY_NAME), strict=True))
@@ -102,7 +102,7 @@ def write_community_reports(names: IndexNames) -> dg.AssetsDefinition:
         context: dg.AssetExecutionContext, config: ReportOptions
     ) -> Iterator[dg.MaterializeResult]:
         """A report on each community, and what it cites."""
-        own, run = config.apply_to(open_index(names, context.resources), None), context.run
+        own, run = config.apply_to(begin_step(names, context), None), context.run
         not_before = cache_not_before(context.instance, run, config)
         models = own.models(run_id=run.run_id, cache_not_before=not_before)
         with sharing_models(names, context, own, models, REPORTS, not_before) as sharing:

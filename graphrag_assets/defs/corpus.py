@@ -21,7 +21,7 @@ from graphrag_assets.defs.reporting import (
     tables_metadata,
     usage_metadata,
 )
-from graphrag_assets.defs.resources import MODELS, needs, open_index
+from graphrag_assets.defs.resources import MODELS, begin_step, needs
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing import index_batch as stage
@@ -69,7 +69,7 @@ def extract_batch(names: IndexNames) -> dg.AssetsDefinition:
     def extract_batch(context: dg.AssetExecutionContext, config: StagedOptions) -> dg.MaterializeResult:
         """Read, chunk and extract the batch of the run; stage it."""
         batch, run_id = context.partition_key, context.run.run_id
-        own = open_index(names, context.resources).with_options(config.given)
+        own = begin_step(names, context).with_options(config.given)
         models = own.models(batch, run_id, cache_not_before(context.instance, context.run, config))
         staged = stage_batch(own, batch, models, run_id)
         rows = {f"rows/{name}": table.rows for name, table in staged.tables.items()}
@@ -102,7 +102,7 @@ def index_batch(names: IndexNames, staged: bool) -> dg.AssetsDefinition:
     @masked
     def index_batch(context: dg.AssetExecutionContext, config: BatchOptions) -> Iterator[dg.MaterializeResult]:
         """Read, chunk and extract each batch of the run, unless that is staged; commit it; report it."""
-        index, asked_for = open_index(names, context.resources), selected(context)
+        index, asked_for = begin_step(names, context), selected(context)
         extract = bool(asked_for.keys() - {"documents", "text_units"})
         for batch in context.partition_keys:
             started = time.monotonic()

@@ -7,7 +7,7 @@ import dagster as dg
 from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import Metadata, asset_spec, selected_results, table_metadata, usage_metadata
-from graphrag_assets.defs.resources import MODELS, needs, open_index
+from graphrag_assets.defs.resources import MODELS, begin_step, needs
 from graphrag_assets.defs.shards import sharing_models
 from graphrag_assets.indexing import embeddings
 from graphrag_assets.indexing.shards import EMBEDDINGS
@@ -27,7 +27,7 @@ def embed_texts(names: IndexNames) -> dg.AssetsDefinition:
     @masked
     def embed_texts(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
         """A vector of each text unit, entity and report."""
-        index, run_id = open_index(names, context.resources), context.run.run_id
+        index, run_id = begin_step(names, context), context.run.run_id
         with sharing_models(names, context, index, index.models(run_id=run_id), EMBEDDINGS) as sharing:
             written = embeddings.update_embeddings(index, sharing, run_id)
         yield from selected_results(context, index, embedding_metadata(names, *written))

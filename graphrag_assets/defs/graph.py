@@ -9,7 +9,7 @@ from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import GraphOptions, cache_not_before
 from graphrag_assets.defs.reporting import Metadata, asset_spec, selected_results, tables_metadata, usage_metadata
-from graphrag_assets.defs.resources import MODELS, needs, open_index
+from graphrag_assets.defs.resources import MODELS, begin_step, needs
 from graphrag_assets.indexing import merge_graph as stage
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.stage import StageResult, usage_sums
@@ -34,7 +34,7 @@ def knowledge_graph(names: IndexNames) -> dg.AssetsDefinition:
     @masked
     def knowledge_graph(context: dg.AssetExecutionContext, config: GraphOptions) -> Iterator[dg.MaterializeResult]:
         """Entities and relationships, merged from the mentions of all batches."""
-        index, run = open_index(names, context.resources), context.run
+        index, run = begin_step(names, context), context.run
         models = index.models(run_id=run.run_id, cache_not_before=cache_not_before(context.instance, run, config))
         updated = stage.merge_graph(index, models, run.run_id, from_scratch=config.rerun != "NOTHING")
         yield from selected_results(context, index, graph_metadata(names, index, updated))

@@ -7,7 +7,7 @@ from pydantic import Field
 from graphrag_assets.defs.index_names import COMMIT, PREVIEW_COST, ROLLBACK, SCAN_INPUT, IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import markdown_table
-from graphrag_assets.defs.resources import MODELS, needs, open_index
+from graphrag_assets.defs.resources import MODELS, begin_step, needs
 from graphrag_assets.defs.runs import register_batches
 from graphrag_assets.indexing.cost_preview import plan_index
 from graphrag_assets.indexing.publish import share_publications
@@ -26,7 +26,7 @@ def register_batches_job(names: IndexNames) -> dg.JobDefinition:
     )
     @masked
     def register(context: dg.OpExecutionContext) -> None:
-        found = scan_input(open_index(names, context.resources))
+        found = scan_input(begin_step(names, context))
         register_batches(names, context.instance, found)
         changed, deleted = (", ".join(batches) or "-" for batches in (found.changed, found.deleted))
         context.log.info(
@@ -49,7 +49,7 @@ def preview_cost_job(names: IndexNames) -> dg.JobDefinition:
     )
     @masked
     def preview(context: dg.OpExecutionContext) -> dg.Output[None]:
-        plan = plan_index(open_index(names, context.resources))
+        plan = plan_index(begin_step(names, context))
         costs = pl.col("cost_usd").cast(pl.String).fill_null("unknown")
         table = markdown_table(plan.by_task.with_columns(costs), 50)
         total = plan.costs.select(pl.col("calls", "prompt_tokens", "completion_tokens").sum())
@@ -83,7 +83,7 @@ def rollback_job(names: IndexNames) -> dg.JobDefinition:
     )
     @masked
     def roll_back_publication(context: dg.OpExecutionContext, config: Rollback) -> None:
-        settings = open_index(names, context.resources).settings
+        settings = begin_step(names, context).settings
         roll_back(settings.index_folder, config.publication)
         share_publications(settings)
         context.log.info("readers see publication %d", config.publication)

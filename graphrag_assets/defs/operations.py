@@ -19,7 +19,7 @@ from graphrag_assets.defs.index_names import (
     IndexNames,
 )
 from graphrag_assets.defs.masked import masked
-from graphrag_assets.defs.resources import needs, open_index
+from graphrag_assets.defs.resources import begin_step, needs
 from graphrag_assets.defs.runs import IndexRun, Runner, register_batches
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.scan import scan_input
@@ -63,7 +63,7 @@ def operations(names: IndexNames, get_job: Callable[[str], dg.JobDefinition]) ->
     @masked
     def index_selected(context: dg.OpExecutionContext, config: BatchSelection) -> list[str]:
         """Returns the batches that failed."""
-        index = open_index(names, context.resources)
+        index = begin_step(names, context)
         found = scan_input(index, read_every_file=config.read_every_file)
         todo = {Which.CHANGED: found.due, Which.FAILED: found.pending, Which.ALL: found.known}[config.which]
         register_batches(names, context.instance, found)
@@ -98,7 +98,7 @@ def operations(names: IndexNames, get_job: Callable[[str], dg.JobDefinition]) ->
         }
         if config.rerun == "EVERYTHING":
             ops[names.name("knowledge_graph")] = options.run_config_of(options.GraphOptions, config)
-        index = open_index(names, context.resources)
+        index = begin_step(names, context)
         run = runner(context).refresh(index, ops)
         _log(context, "refresh", run)
         if not run.result.success:

@@ -1,4 +1,4 @@
-"""Options of one run in the launchpad: typed, empty by default, checked before anything is paid.
+"""Options of one run in the launchpad: typed, empty by default, checked before anything is done.
 
 A setting given to a run is stored with its output (table index_options). Later runs, such as the sensor's, use the same
 setting, so they do not compute and pay for the batch again with the environment's settings.
@@ -12,6 +12,7 @@ from typing import Any, Literal
 import dagster as dg
 from pydantic import Field, field_validator, model_validator
 
+from graphrag_assets.defs.index_names import INDEX_SELECTED, IndexNames
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.settings import Settings
@@ -69,11 +70,7 @@ class RunOptions(dg.Config):
 
     @model_validator(mode="after")
     def _is_possible(self) -> "RunOptions":
-        if given := self.given:
-            try:
-                Settings.load(**given)
-            except SettingsError as error:
-                raise _refusal(f"{str(error).rstrip('.')}. Given in the run's config as {', '.join(given)}.") from None
+        _refuse_impossible(self.given)
         return self
 
 
@@ -194,12 +191,12 @@ class RefreshOptions(CommunityOptions, ReportOptions):
 class TuningConfig(dg.Config):
     """How this run makes a prompt profile, and whether it is adopted."""
 
-    sample: int = Field(default=30, ge=1, description="Maximum number of text units to tune on.")
+    sample: int = Field(default=30, description="Maximum number of text units to tune on, from 1.")
     types: str = Field(
         default="",
         description='Entity types in place of those found: "PERSON, SHIP: a vessel"; or changes: "+PORT, -EVENT".',
     )
-    examples: int = Field(default=4, ge=0, description="Maximum number of worked examples.")
+    examples: int = Field(default=4, description="Maximum number of worked examples, from 0.")
     language: str = Field(
         default="auto", description="Language to write in, ISO 639-1; auto: of nearly all documents; none: of each."
     )
@@ -209,6 +206,40 @@ class TuningConfig(dg.Config):
     new_batches: bool = Field(
         default=False, description="true, with adopt: batches that are indexed keep the prompts they were made with."
     )
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> "TuningConfig":
+        for name, minimum in (("sample", 1), ("examples", 0)):
+            if (value := getattr(self, name)) < minimum:
+                raise _refusal(f"{name}: {value} must be at least {minimum}.")
+        return self
+
+
+_STEPS = ("index_batch", INDEX_SELECTED, "refresh_all", "detect_communities", "write_community_reports")
+"""Those whose config has settings."""
+
+
+def refuse_impossible(names: IndexNames, run: dg.DagsterRun, models: str) -> None:
+    """Refuse a run in whose config a number is out of range: in that of any of its steps, or of the resource `models`.
+
+    The launchpad checks types and names, not ranges. Each step calls this first, so that none has done anything.
+
+    Raises:
+        dagster.Failure: naming the setting, its value and its limit.
+    """
+    ops, resources = run.run_config.get("ops", {}), run.run_config.get("resources", {})
+    for entry in (*(ops.get(names.name(step)) for step in _STEPS), resources.get(names.name(models))):
+        config = ((entry or {}).get("config") or {}).items()
+        _refuse_impossible({n: v for n, v in config if n in Settings.model_fields and isinstance(v, int | float)})
+
+
+def _refuse_impossible(given: dict[str, Any]) -> None:
+    if not given:
+        return
+    try:
+        Settings.load(**given)
+    except SettingsError as error:
+        raise _refusal(f"{str(error).rstrip('.')}. Given in the run's config as {', '.join(given)}.") from None
 
 
 def run_config_of(options: type[RunOptions], given: RunOptions) -> dict[str, Any]:

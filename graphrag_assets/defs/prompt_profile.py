@@ -7,7 +7,7 @@ from graphrag_assets.defs.index_names import PROMPT_PROFILE, IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import TuningConfig
 from graphrag_assets.defs.reporting import asset_spec, markdown_table, table_metadata, usage_metadata
-from graphrag_assets.defs.resources import MODELS, needs, open_index
+from graphrag_assets.defs.resources import MODELS, begin_step, needs
 from graphrag_assets.indexing import prompt_tuning as stage
 from graphrag_assets.indexing.stage import usage_sums
 from graphrag_assets.store import schema
@@ -23,7 +23,7 @@ def prompt_profile(names: IndexNames) -> dg.AssetsDefinition:
     @masked
     def tune(context: dg.AssetExecutionContext, config: TuningConfig) -> dg.MaterializeResult:
         """A profile of the text units, tried on others."""
-        index = open_index(names, context.resources)
+        index = begin_step(names, context)
         options = stage.TuningOptions(config.sample, config.types, config.examples, config.language)
         tuned = stage.tune_prompts(index, options, context.run.run_id)
         if config.adopt:

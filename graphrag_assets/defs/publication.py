@@ -10,7 +10,7 @@ from graphrag_assets.defs.checks import blocking_checks_passed
 from graphrag_assets.defs.index_names import PUBLICATION, IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import markdown_table, picture
-from graphrag_assets.defs.resources import MODELS, needs, open_index
+from graphrag_assets.defs.resources import MODELS, begin_step, needs
 from graphrag_assets.errors import CheckError
 from graphrag_assets.indexing import publish as stage
 from graphrag_assets.indexing.checks import clear_verified
@@ -51,7 +51,7 @@ def publication(names: IndexNames, nightly: bool) -> dg.AssetsDefinition:
     @masked
     def publication(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
         """The newest publication, and the pointer to it."""
-        index, started = open_index(names, context.resources), time.monotonic()
+        index, started = begin_step(names, context), time.monotonic()
         checked = blocking_checks_passed(names, context.instance, context.run.run_id)
         clear_verified(index)
         try:

@@ -12,6 +12,7 @@ from dagster_duckdb import DuckDBResource
 from pydantic import Field
 
 from graphrag_assets.defs.index_names import IndexNames
+from graphrag_assets.defs.options import refuse_impossible
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing_models import NO_KEYS, Keys
 from graphrag_assets.settings import Settings
@@ -75,10 +76,6 @@ class ModelCalls(dg.ConfigurableResource):
         """The limits that were given to this run, by the name of the setting."""
         return {name: value for name in type(self).model_fields if (value := getattr(self, name)) is not None}
 
-    def setup_for_execution(self, context: dg.InitResourceContext) -> None:
-        """Raises SettingsError for a value that does not fit, before any step begins."""
-        Settings.load(**self.given)
-
 
 SETTINGS, DATABASE, MODELS = "settings", "database", "models"
 """Names of the resources; `IndexNames.name` makes them unique in a project with several indexes."""
@@ -101,12 +98,24 @@ def _without_fields(kind: type, make: Callable[[], object]) -> dg.ResourceDefini
 
 
 def needs(names: IndexNames, *resources: str) -> set[str]:
-    """`required_resource_keys` of a step, sensor or schedule that calls `open_index`."""
+    """`required_resource_keys` of what calls `open_index` or `begin_step`."""
     return {names.name(resource) for resource in (SETTINGS, DATABASE, *resources)}
 
 
+def begin_step(
+    names: IndexNames, context: dg.OpExecutionContext | dg.AssetExecutionContext | dg.AssetCheckExecutionContext
+) -> Index:
+    """The index that a step of a run works on, see `open_index`.
+
+    Raises:
+        dagster.Failure: the config of one of the run's steps has a number out of range.
+    """
+    refuse_impossible(names, context.run, MODELS)
+    return open_index(names, context.resources)
+
+
 def open_index(names: IndexNames, resources: object) -> Index:
-    """The index that a step's `context.resources` describe, with the settings in force now."""
+    """The index that a context's `resources` describe, with the settings in force now."""
     settings: IndexSettings = getattr(resources, names.name(SETTINGS))
     database: IndexDatabase = getattr(resources, names.name(DATABASE))
     models: ModelCalls | None = getattr(resources, names.name(MODELS), None)

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from graphrag_assets.defs.index_names import EXTRACT, MAKE_SHARDS, IndexNames
 from graphrag_assets.defs.masked import masked
-from graphrag_assets.defs.resources import MODELS, needs, open_index
+from graphrag_assets.defs.resources import MODELS, begin_step, needs
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.shards import make_shard, open_shards, shared
 from graphrag_assets.indexing_models import IndexingModels
@@ -33,7 +33,7 @@ def make_shards_job(names: IndexNames, extract_tags: Mapping[str, Any]) -> dg.Jo
     )
     @masked
     def make(context: dg.OpExecutionContext, config: Shard) -> None:
-        context.log.info("made: %d", make_shard(open_index(names, context.resources), config.shard))
+        context.log.info("made: %d", make_shard(begin_step(names, context), config.shard))
 
     @dg.job(
         name=names.name(MAKE_SHARDS),

@@ -12,6 +12,7 @@ from graphrag_assets.defs.options import (
     CommunityOptions,
     RefreshOptions,
     ReportOptions,
+    TuningConfig,
     cache_not_before,
 )
 from graphrag_assets.indexing.communities import update_communities
@@ -121,6 +122,8 @@ def test_resolution_clusters_from_scratch_and_leaves_the_graph(sample_index, pro
         (BatchSelection, {"entity_types": " , "}, "entity_types: ' , ' names no entity type"),
         (CommunityOptions, {"max_cluster_size": 1}, "MAX_CLUSTER_SIZE=1: Input should be greater than or equal to 2"),
         (ReportOptions, {"report_words": 0}, "REPORT_WORDS=0: Input should be greater than or equal to 50"),
+        (TuningConfig, {"sample": 0}, "sample: 0 must be at least 1."),
+        (TuningConfig, {"examples": -1}, "examples: -1 must be at least 0."),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(project, options_of, config, said):
@@ -186,6 +189,41 @@ def test_a_run_with_an_impossible_setting_does_nothing(project):
     assert n_units(project) == {}
     with pytest.raises(dg.DagsterInvalidConfigError, match="chunk_size"):  # the launchpad refuses it before a run
         project.run("index_batches", "one", ops=of_batch(chunk_size="many"))
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize(
+    ("job", "config", "said"),
+    [
+        (
+            "refresh_graph",
+            {"ops": {"write_community_reports": {"config": {"report_words": 0}}}},
+            "GRAPHRAG_REPORT_WORDS=0: Input should be greater than or equal to 50. Given in the run's config as "
+            "report_words",
+        ),
+        (
+            "refresh_changed",
+            {"ops": {"refresh_all": {"config": {"max_cluster_size": 1}}}},
+            "GRAPHRAG_MAX_CLUSTER_SIZE=1: Input should be greater than or equal to 2. Given in the run's config as "
+            "max_cluster_size",
+        ),
+        (
+            "refresh_changed",
+            {"resources": {"models": {"config": {"budget_usd": -1.0}}}},
+            "GRAPHRAG_BUDGET_USD=-1.0: Input should be greater than or equal to 0. Given in the run's config as "
+            "budget_usd",
+        ),
+    ],
+)
+def test_a_number_out_of_range_in_a_later_step_is_refused_by_the_first(start_with, job, config, said):
+    project = start_with({"one/a.txt": TEXT})
+    project.write("two/b.txt", TEXT)
+    definition = repository().get_job(job)
+    result = definition.execute_in_process(instance=project.instance, run_config=config, raise_on_error=False)
+    failures = {event.step_failure_data.error.message.strip() for event in result.all_events if event.is_step_failure}
+    assert {failure.partition("Failure: ")[2] for failure in failures} == {f"Bad setting. {said}. Nothing was done."}
+    assert not [event for event in result.all_events if event.is_step_success]
+    assert list(n_units(project)) == ["one"]
 
 
 @pytest.mark.parametrize("options_of", [BatchOptions, CommunityOptions, ReportOptions, RefreshOptions, BatchSelection])

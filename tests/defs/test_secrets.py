@@ -124,16 +124,19 @@ def test_a_key_cannot_be_typed_into_a_run(recorded):
 
 
 @pytest.mark.extended
-def test_a_limit_that_cannot_be_is_refused_before_any_step(recorded):
+def test_a_limit_out_of_range_is_refused_by_the_first_step(recorded):
     project, server = recorded
     project.write("one/a.md", TEXT)
     job = defs().get_repository_def().get_job("index_batches")
     project.run("scan_input")
     config = {"resources": {"models": {"config": {"concurrency": 0}}}}
-    with pytest.raises(dg.DagsterResourceFunctionError) as refused:
+    with pytest.raises(dg.Failure) as refused:
         job.execute_in_process(instance=project.instance, run_config=config, partition_key="one")
-    said = str(refused.value.__cause__)
-    assert said == "Bad setting. GRAPHRAG_CONCURRENCY=0: Input should be greater than or equal to 1"
+    assert refused.value.description == (
+        "Bad setting. GRAPHRAG_CONCURRENCY=0: Input should be greater than or equal to 1. "
+        "Given in the run's config as concurrency. Nothing was done."
+    )
+    assert not refused.value.allow_retries
     assert not server.requests
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -103,6 +104,10 @@ class Plan(BaseModel):
         """A line per step: "2. X = find: Who commanded {A}?"."""
         lines = [f"{n}. {step.variable} = {step.kind}: {step.question}" for n, step in enumerate(self.steps, 1)]
         return "\n".join([*lines, *([self.note] if self.note else [])])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain data for JSON."""
+        return self.model_dump(mode="json")
 
     def _repr_markdown_(self) -> str:
         """How a notebook shows the plan."""

@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import polars as pl
 
@@ -112,6 +113,12 @@ class Context:
     def tokens(self) -> int:
         """Length of `text`, and of the history."""
         return len(encode(self.text)) + (self.history.tokens if self.history else 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The context as plain data for JSON; its rows as numbers by section."""
+        rows = {section.name.lower(): sorted(section.numbers) for section in self.sections}
+        plain = {"method": self.method, "question": self.question, "text": self.text, "tokens": self.tokens}
+        return plain | {"rows": rows, "seconds": self.seconds}
 
     def _repr_markdown_(self) -> str:
         """How a notebook shows the context."""

@@ -2,7 +2,7 @@
 
 import difflib
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from graphrag_assets.query.history import History
 from graphrag_assets.query.method import AsyncMethod, Method, answering
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Answer, MethodPrice
-from graphrag_assets.query.search import Search, SearchMethod
+from graphrag_assets.query.search import Search
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 from graphrag_assets.query.suggestions import Suggestions, split_history
 from graphrag_assets.store.publication_reader import CurrentPublication
@@ -184,12 +184,12 @@ class GraphRAG:
 
     def _named(self, name: str, prefix: str = "") -> Any:
         """The method of that name: an AnswerMethod, with the prefix "a" an AsyncAnswerMethod."""
-        if name != "ask":
-            _method(name)
+        _refuse_unknown(name, (*METHODS, "ask"))
         return getattr(self, "global_" if (name, prefix) == ("global", "") else prefix + name)
 
     def _context(self, name: str, question: str, options: dict[str, Any]) -> Search[Any]:
-        method = _method(name)
+        _refuse_unknown(name, METHODS)
+        method = ask_search.METHODS[name]
         return Search(self, name, method.context, question, method.options(**self.defaults[name] | options))
 
     def _prices(self, question: str, options: Mapping[str, Mapping[str, Any]]) -> Search[Any]:
@@ -219,9 +219,8 @@ def _checked_defaults() -> dict[str, dict[str, Any]]:
     return found
 
 
-def _method(name: str) -> SearchMethod[...]:
-    if name not in METHODS:
-        meant = difflib.get_close_matches(name, METHODS, 1)
+def _refuse_unknown(name: str, methods: Sequence[str]) -> None:
+    if name not in methods:
+        meant = difflib.get_close_matches(name, methods, 1)
         hint = f" Did you mean {meant[0]!r}?" if meant else ""
-        raise QueryError(f"Unknown search method {name!r}.{hint} The methods are: {', '.join(METHODS)}.")
-    return ask_search.METHODS[name]
+        raise QueryError(f"Unknown search method {name!r}.{hint} The methods are: {', '.join(methods)}.")

@@ -63,6 +63,26 @@ def test_an_answer_is_plain_data(rag: GraphRAG, name: str) -> None:
     assert plain["citations"][0]["quote"] == answer.citations[0].quote
 
 
+def test_a_context_is_plain_data(rag: GraphRAG) -> None:
+    context = rag.context("local", QUESTION)
+    plain = json.loads(json.dumps(context.to_dict()))
+    assert plain["text"] == context.text
+    shown = context.frames["sources"].filter("in_context")["human_readable_id"]
+    assert plain["rows"]["sources"] == shown.sort().to_list()
+
+
+def test_a_plan_is_plain_data(rag: GraphRAG) -> None:
+    plan = rag.plan("Who commanded the Niagara?")
+    assert plan.model_validate(json.loads(json.dumps(plan.to_dict()))) == plan
+
+
+def test_an_unknown_method_is_named_with_those_that_there_are(rag: GraphRAG) -> None:
+    with pytest.raises(QueryError, match=r"Did you mean 'local'.*local, .*, ask"):
+        rag.search("locl", QUESTION)
+    with pytest.raises(QueryError, match=r"Unknown search method 'ask'\. The methods are: local, .*planned\.$"):
+        rag.context("ask", QUESTION)
+
+
 def test_the_file_is_closed_at_the_end_of_a_with_block_and_opened_again_by_a_question(index_file: Path) -> None:
     with GraphRAG(index_file) as rag:
         first, reader = rag.basic(QUESTION).answer, rag.index.reader()

@@ -95,7 +95,7 @@ def full_disk_in(stage: str) -> Iterator[None]:
         raise DiskFullError(f"The disk is full: {stage} could not write. {_FREE_SPACE} ({said})") from None
 
 
-_FREE_SPACE = "Free space and run again: what was committed stays, and the next run goes on from there."
+_FREE_SPACE = "Free space and run again: what was committed stays, and the next run continues from there."
 _FULL = ("no space left on device", "disk quota exceeded", "database or disk is full")
 
 

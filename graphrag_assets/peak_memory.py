@@ -13,7 +13,7 @@ def restart_peak() -> None:
 
 
 def peak_megabytes(process: int | str = "self") -> int | None:
-    """Most resident memory since the last `restart_peak` of the process, in MB; None where it is not measured."""
+    """Maximum resident memory since the last `restart_peak` of the process, in MB; None where it is not measured."""
     files = Path("/proc") / str(process)
     if not os.access(files / "clear_refs", os.W_OK):
         return None

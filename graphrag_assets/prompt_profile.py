@@ -1,4 +1,4 @@
-"""The prompt profile: what prompts are told about a corpus. It is data for templates, never a template."""
+"""The prompt profile: what prompts say about a corpus. It is data for templates, never a template."""
 
 from dataclasses import dataclass, fields, replace
 
@@ -32,7 +32,7 @@ class WorkedExample:
 
 @dataclass(frozen=True, slots=True)
 class PromptProfile:
-    """What prompts are told about a corpus.
+    """What prompts say about a corpus.
 
     `language`: ISO 639-1 code of the language to write in; empty: that of the documents. `id`: hash of all else when
     the profile was made. It stays when a purge takes out examples, so that nothing is extracted again for that.

@@ -100,7 +100,7 @@ def test_a_bad_setting_names_the_variable(project):
     assert "Traceback" not in output
 
 
-def test_unknown_variable_is_warned_of_once_with_the_similar_setting(project, tmp_path, monkeypatch):
+def test_an_unknown_variable_gives_one_warning_with_the_similar_setting(project, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".env").write_text(
         "GRAPHRAG_CHUNKSIZE=300\nGRAPHRAG_API_KEY=a\nGRAPHRAG_CHAT_API_KEY=${GRAPHRAG_API_KEY}\n"

@@ -61,7 +61,7 @@ class _Commands(click.Group):
                 # Python makes a RuntimeError of an interrupt while a class is created, as an import does.
                 signal_number = signals and signals.first
                 if signal_number or isinstance(error, KeyboardInterrupt):
-                    message = "Interrupted. What was committed stays; the next run goes on from there."
+                    message = "Interrupted. What was committed stays; the next run continues from there."
                     Console(stderr=True).print(message)
                     sys.exit(128 + (signal_number or signal.SIGINT))
                 if not isinstance(error, GraphRAGError):

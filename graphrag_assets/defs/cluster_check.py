@@ -22,7 +22,7 @@ from graphrag_assets.outgoing import shown
 from graphrag_assets.store.staging import Manifest, Staging
 
 _SECONDS = 5.0
-_MOST_SKEW = 60.0
+_MAX_SKEW = 60.0
 _NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "glusterfs", "fuse.glusterfs", "fuse.sshfs", "lustre"}
 _TRIED = "cluster-check"
 
@@ -144,7 +144,7 @@ def _compare_clocks(url: str) -> Finding:
     remedy = (
         "Set it by NTP. Nothing is lost by it, but waits after failures and for files to settle are off by as much."
     )
-    return Finding("clock", found, remedy if skew > _MOST_SKEW else "")
+    return Finding("clock", found, remedy if skew > _MAX_SKEW else "")
 
 
 def _time_of(url: str) -> float:

@@ -14,7 +14,7 @@ from graphrag_assets.defs.graph import knowledge_graph
 from graphrag_assets.defs.index_names import MAKE_SHARDS, REFRESH_CHANGED, IndexNames
 from graphrag_assets.defs.jobs import preview_cost_job, register_batches_job, rollback_job
 from graphrag_assets.defs.operations import operations
-from graphrag_assets.defs.prompt_profile import prompt_profile
+from graphrag_assets.defs.prompt_tuning import prompt_profile
 from graphrag_assets.defs.publication import publication
 from graphrag_assets.defs.resources import IndexSettings, index_resources
 from graphrag_assets.defs.shards import make_shards_job

@@ -31,8 +31,8 @@ DESCRIPTIONS = {
     "community_reports": "Global and DRIFT search read these. A report is rewritten only when its inputs have changed. "
     "With a language model, each costs a call.",
     "citations": "The references of the reports, each resolved and checked.",
-    "prompt_profile": "What a sample of the text units tells: types, examples, domain, persona. It changes no prompt "
-    "until a version is adopted. The metadata compare extraction with and without it.",
+    "prompt_profile": "What was found in a sample of the text units: types, examples, domain, persona. It changes no "
+    "prompt until a version is adopted. The metadata compare extraction with and without it.",
     "embeddings": "Vectors for similarity search. A text is embedded again when it, or the model, has changed.",
 }
 """Descriptions of the assets, shown after the description of one row."""

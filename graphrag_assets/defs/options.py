@@ -4,6 +4,7 @@ A setting given to a run is stored with its output (table index_options). Later 
 setting, so they do not compute and pay for the batch again with the environment's settings.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import Enum
 from functools import partial
@@ -228,9 +229,11 @@ def refuse_impossible(names: IndexNames, run: dg.DagsterRun, models: str) -> Non
         dagster.Failure: naming the setting, its value and its limit.
     """
     ops, resources = run.run_config.get("ops", {}), run.run_config.get("resources", {})
-    for entry in (*(ops.get(names.name(step)) for step in _STEPS), resources.get(names.name(models))):
-        config = ((entry or {}).get("config") or {}).items()
-        _refuse_impossible({n: v for n, v in config if n in Settings.model_fields and isinstance(v, int | float)})
+    entries: list[Any] = [*(ops.get(names.name(step)) for step in _STEPS), resources.get(names.name(models))]
+    for entry in entries:
+        config: Mapping[str, object] = (entry or {}).get("config") or {}
+        numbers = {name: value for name, value in config.items() if isinstance(value, int | float)}
+        _refuse_impossible({name: value for name, value in numbers.items() if name in Settings.model_fields})
 
 
 def _refuse_impossible(given: dict[str, Any]) -> None:

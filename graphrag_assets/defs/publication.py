@@ -44,9 +44,9 @@ def publication(names: IndexNames, nightly: bool) -> dg.AssetsDefinition:
         required_resource_keys=needs(names, MODELS),
         description="graphrag.duckdb: a new compact file shaped for reading, numbered, linked, and switched in "
         "atomically. Open it with any DuckDB tool; it never blocks indexing and is never blocked by it.\n\n"
-        "It stands behind the blocking checks: while one of them fails, readers keep what was published last. Its "
-        "metadata show the graph's map and what models have cost; the check publication_is_up_to_date tells whether "
-        "the input folder has moved on.",
+        "While a blocking check fails, nothing is published, and readers keep the previous publication. Its metadata "
+        "show the graph's map and the cost of the models; the check publication_is_up_to_date compares it with the "
+        "input folder.",
     )
     @masked
     def publication(context: dg.AssetExecutionContext) -> dg.MaterializeResult:

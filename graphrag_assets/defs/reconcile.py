@@ -157,7 +157,7 @@ def decide(observed: Observed) -> Decision:
 
 
 def _unpaid(observed: Observed) -> list[str]:
-    """The batches to be indexed whose last run has ended for lack of a budget or of a model."""
+    """The batches to be indexed whose last run ended because the budget was used up or a model was out of service."""
     requests = {batch: batch_request(observed.scan, batch) for batch in wanted(observed)}
     return [batch for batch, name in requests.items() if name in observed.failures and observed.failures[name].unpaid]
 

@@ -50,26 +50,26 @@ from graphrag_assets.references import reference, without_references
 from graphrag_assets.text import sentences
 
 MODEL = "embedded/extractive"
-LEAST_DIRECT = 1.0
+MIN_DIRECT = 1.0
 """Minimum score of a point that answers the question; the closest points score less."""
 MAX_SENTENCES = 5
 _SENTENCES_PER_PART = 3  # for a question that asks one thing only
 MAX_POINTS = 7
-_MOST_DEFINING = 4
-_LEAST_DEFINING = 0.35  # of the best one's score
-_LEAST_SAYING = 0.5  # about the subject, and not only with its name in it
+_MAX_DEFINING = 4
+_MIN_DEFINING = 0.35  # of the best one's score
+_MIN_SAYING = 0.5  # about the subject, and not only with its name in it
 
-_LEAST_ANSWERED = 0.5  # of the question's weight: minimum coverage of a direct answer
-_LEAST_RELEVANT = 0.5  # of the question's terms, in a passage that is relevant
-_LEAST_MATCH = 0.3  # of a word that counts as one of the two that an answer must have
-_MOST_WORDS_OF_ONE = 6  # a question of more words is not expected to be answered by one sentence
-_MOST_CLOSEST = 3
+_MIN_ANSWERED = 0.5  # of the question's weight: minimum coverage of a direct answer
+_MIN_RELEVANT = 0.5  # of the question's terms, in a passage that is relevant
+_MIN_MATCH = 0.3  # of a word that counts as one of the two that an answer must have
+_MAX_WORDS_OF_ONE = 6  # a question of more words is not expected to be answered by one sentence
+_MAX_CLOSEST = 3
 
-_LEAST_OF_BEST = 0.6  # of the best sentence's score: what is further below is padding
-_LEAST_OWN = 0.25  # of the question's weight, in a sentence that stands alone
-_LEAST_COVERAGE = 0.3  # below it a sentence is not about the question
-_LEAST_GAIN = 0.3  # of the best sentence's gain; what adds less is left out
-_LEAST_POINT = 0.45  # of the best point's score, in a list of points
+_MIN_OF_BEST = 0.6  # of the best sentence's score: what is further below is padding
+_MIN_OWN = 0.25  # of the question's weight, in a sentence that stands alone
+_MIN_COVERAGE = 0.3  # below it a sentence is not about the question
+_MIN_GAIN = 0.3  # of the best sentence's gain; what adds less is left out
+_MIN_POINT = 0.45  # of the best point's score, in a list of points
 _COVERED = 0.3  # how much of a term's weight a chosen sentence uses up
 
 # Weights of further evidence for a sentence, tuned on tests/ground_truth.json and on the
@@ -94,7 +94,7 @@ class EmbeddedAnswerer:
     """
 
     model: str = MODEL
-    min_direct_score: ClassVar[float] = LEAST_DIRECT
+    min_direct_score: ClassVar[float] = MIN_DIRECT
 
     async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
         """One to five sentences of the evidence in reading order, each with its citation."""
@@ -235,10 +235,10 @@ def map_(question: str, evidence: Evidence, follow_ups: int = 0, by_meaning: boo
         found = _choose(asked, pool, MAX_POINTS, standalone=True, by_meaning=by_meaning)
         found = found or _closest_lines(asked, evidence.passages)
         points = [
-            Point(in_words(candidate, pool), max(round(100 * score, 1), LEAST_DIRECT) if found.direct else score)
+            Point(in_words(candidate, pool), max(round(100 * score, 1), MIN_DIRECT) if found.direct else score)
             for candidate, score in found.chosen
         ]
-    answering = [point for point in points if point.score >= LEAST_DIRECT]
+    answering = [point for point in points if point.score >= MIN_DIRECT]
     asked_next = _follow_ups(asked, answering, follow_ups) if follow_ups else ()
     return Mapped(tuple(points), asked_next)
 
@@ -258,9 +258,9 @@ def relevance_of(question: str, passages: Sequence[Passage], rarity: Mapping[str
     named = [[place for place, term in enumerate(asked.terms) if term in name] for name in asked.names]
     relevant: dict[int, tuple[int, ...]] = {}
     for place, passage in enumerate(passages):
-        enough = (has[place] >= _LEAST_MATCH).sum() >= min(2, len(asked.terms))
-        enough &= not named or any((has[place][name] >= _LEAST_MATCH).any() for name in named)
-        if share[place] < _LEAST_RELEVANT or not enough or not texts[place]:
+        enough = (has[place] >= _MIN_MATCH).sum() >= min(2, len(asked.terms))
+        enough &= not named or any((has[place][name] >= _MIN_MATCH).any() for name in named)
+        if share[place] < _MIN_RELEVANT or not enough or not texts[place]:
             continue
         own = asked.occurrences([asked.words(text) for text in texts[place]]) @ shares
         helping = np.flatnonzero(own >= max(own.max() / 2, 1e-9))
@@ -271,16 +271,16 @@ def relevance_of(question: str, passages: Sequence[Passage], rarity: Mapping[str
 def reduce(question: str, points: Sequence[Point]) -> Reply:
     """A list of the best points, none repeating another; of those that come closest, if none answers."""
     asked = Asked.of(question, language_of_question(question, points[0].text if points else ""))
-    answering = [point for point in points if point.score >= LEAST_DIRECT]
+    answering = [point for point in points if point.score >= MIN_DIRECT]
     points = _merged(answering or points)
     words = [asked.words(without_references(point.text)) for point in points]
     has = asked.occurrences(words)
     covered = has @ asked.weights(has)
     scores = [round(point.score / 100 + part, 6) for point, part in zip(points, covered, strict=True)]
-    most = MAX_POINTS if answering else _MOST_CLOSEST
+    most = MAX_POINTS if answering else _MAX_CLOSEST
     kept: list[int] = []
     for place in sorted(range(len(points)), key=lambda i: (-scores[i], points[i].text)):
-        enough = len(kept) == most or (kept and scores[place] < _LEAST_POINT * scores[kept[0]])
+        enough = len(kept) == most or (kept and scores[place] < _MIN_POINT * scores[kept[0]])
         same = (len(words[place] & words[k]) / (min(len(words[place]), len(words[k])) or 1) for k in kept)
         if not enough and max(same, default=0) < _SAME:
             kept.append(place)
@@ -345,11 +345,11 @@ def _choose(
     best_possible = 1 + _SIMILARITY + _PASSAGE + _RANK + _KIND * len(asked.kinds)
     coverage = matches @ weights
     alone = coverage + _KIND * kinds.sum(axis=1) + fixed
-    eligible = np.asarray(coverage >= _LEAST_COVERAGE)
+    eligible = np.asarray(coverage >= _MIN_COVERAGE)
     if standalone:
-        eligible &= has @ weights >= _LEAST_OWN
+        eligible &= has @ weights >= _MIN_OWN
     eligible = _preferring(understood, eligible)
-    eligible &= alone >= _LEAST_OF_BEST * np.where(eligible, alone, 0).max()
+    eligible &= alone >= _MIN_OF_BEST * np.where(eligible, alone, 0).max()
     chosen = _covering(pool, matches, kinds, weights, fixed, vectors[1:], has, eligible, most, asked.asks_one_fact)
     if chosen and _is_answered(asked, has, headings, matches, [place for place, _ in chosen]):
         return _Selection(tuple((pool[place], float(np.clip(g / best_possible, 0, 1))) for place, g in chosen), True)
@@ -358,10 +358,10 @@ def _choose(
     if not near.any():
         near = np.asarray(headings.any(axis=1))
     if by_meaning and asked.terms and not near.any():
-        near = np.array([candidate.rank < _MOST_CLOSEST for candidate in pool])
+        near = np.array([candidate.rank < _MAX_CLOSEST for candidate in pool])
     near = _preferring(understood, near)
-    ranked = sorted(np.flatnonzero(near).tolist(), key=lambda place: (-round(alone[place], 6), place))[:_MOST_CLOSEST]
-    return _Selection(tuple((pool[i], min(round(alone[i] / best_possible, 4), 0.99) * LEAST_DIRECT) for i in ranked))
+    ranked = sorted(np.flatnonzero(near).tolist(), key=lambda place: (-round(alone[place], 6), place))[:_MAX_CLOSEST]
+    return _Selection(tuple((pool[i], min(round(alone[i] / best_possible, 4), 0.99) * MIN_DIRECT) for i in ranked))
 
 
 def _closest_lines(asked: Asked, passages: Sequence[Passage]) -> _Selection:
@@ -370,8 +370,8 @@ def _closest_lines(asked: Asked, passages: Sequence[Passage]) -> _Selection:
     has = asked.occurrences([asked.words(candidate.text) for candidate in pool])
     coverage = np.round(has @ asked.weights(has), 4)
     ranked = sorted(np.flatnonzero(coverage).tolist(), key=lambda place: (-coverage[place], place))
-    ranked = [i for i in ranked if not any(i != k and pool[i].text in pool[k].text for k in ranked)][:_MOST_CLOSEST]
-    return _Selection(tuple((pool[i], min(float(coverage[i]), 0.99) * LEAST_DIRECT) for i in ranked))
+    ranked = [i for i in ranked if not any(i != k and pool[i].text in pool[k].text for k in ranked)][:_MAX_CLOSEST]
+    return _Selection(tuple((pool[i], min(float(coverage[i]), 0.99) * MIN_DIRECT) for i in ranked))
 
 
 def _covering(
@@ -400,7 +400,7 @@ def _covering(
         gain += _NEIGHBOR * neighbors - _REPETITION * repeated
         # Rounded, so that the last bit of a sum does not decide; then the earlier sentence wins.
         best = int(np.argmax(np.where(eligible, gain.round(6), -np.inf)))
-        least = least or _LEAST_GAIN * gain[best]
+        least = least or _MIN_GAIN * gain[best]
         if gain[best] < least:
             break
         chosen.append((best, float(gain[best])))
@@ -428,10 +428,10 @@ def _is_answered(
     if any(not any(s for s, term in zip(stands, asked.terms, strict=True) if term in name) for name in asked.names):
         return False
     covered = matches[chosen]
-    if asked.asks_several or len(asked.terms) > _MOST_WORDS_OF_ONE:
+    if asked.asks_several or len(asked.terms) > _MAX_WORDS_OF_ONE:
         covered = 1 - np.prod(1 - covered, axis=0, keepdims=True)
-    enough = covered @ asked.shares(has) >= _LEAST_ANSWERED
-    enough &= (covered >= _LEAST_MATCH).sum(axis=1) >= min(2, len(asked.terms))
+    enough = covered @ asked.shares(has) >= _MIN_ANSWERED
+    enough &= (covered >= _MIN_MATCH).sum(axis=1) >= min(2, len(asked.terms))
     return bool(enough.any())
 
 
@@ -448,14 +448,14 @@ def _defining(
     described = np.array([_rows_about(subject, candidate, ("Entities",)) > 0 for candidate in pool], float)
     near = np.clip(vectors[1:] @ vectors[0], 0, 1)
     scores = (2 * says + 0.5 * described + np.log1p(links) / np.log1p(max(links.max(), 1)) + 0.5 * near) / 4
-    scores *= says >= (_LEAST_SAYING if says.max() >= _LEAST_SAYING else says.max())
+    scores *= says >= (_MIN_SAYING if says.max() >= _MIN_SAYING else says.max())
     scores *= _preferring(understood, says > 0)
     repeated = np.zeros(len(pool))
     chosen: list[tuple[Candidate, float]] = []
-    while len(chosen) < _MOST_DEFINING:
+    while len(chosen) < _MAX_DEFINING:
         gain = (scores - _REPETITION * repeated) * (scores > 0)
         best = int(np.argmax(gain.round(6)))
-        if gain[best] <= (_LEAST_DEFINING * chosen[0][1] if chosen else 0):
+        if gain[best] <= (_MIN_DEFINING * chosen[0][1] if chosen else 0):
             break
         chosen.append((pool[best], float(gain[best])))
         scores[best] = 0
@@ -478,7 +478,7 @@ def _overview(passages: Sequence[Passage], asked: Asked) -> list[Point]:
         opening = [candidate for candidate in candidates([passage], asked.language) if not candidate.dangles][:2]
         if opening:
             text = " ".join(c.text for c in opening)
-            score = max(round(100 * passage.weight, 1), LEAST_DIRECT)
+            score = max(round(100 * passage.weight, 1), MIN_DIRECT)
             points.append(Point(f"{text} {reference([(passage.table, passage.number)], 1)}", score))
     return points
 

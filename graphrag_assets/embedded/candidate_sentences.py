@@ -21,12 +21,12 @@ _HEADER = re.compile(
     re.IGNORECASE,
 )
 _REPLY = re.compile(r"^(?:(?:re|fwd?|aw|wg|tr|rv): ?)+", re.IGNORECASE)
-_LEAST_WORDS, _MOST_WORDS = 4, 120
-_MOST_TITLE_WORDS = 12
+_MIN_WORDS, _MAX_WORDS = 4, 120
+_MAX_TITLE_WORDS = 12
 _NO_EMPHASIS = str.maketrans("", "", "*_")
-_MOST_NUMBERS = 3
+_MAX_NUMBERS = 3
 _CONTINUES = "… "  # before a sentence whose antecedent is not in the evidence
-_MOST_BEFORE = 2  # sentences shown before one that refers back
+_MAX_BEFORE = 2  # sentences shown before one that refers back
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def candidates(passages: Sequence[Passage], language: str = "en") -> list[Candid
             before = found.setdefault(key, (len(found), text, rank, before, heading))[0]
     pool = []
     for key, (order, text, rank, before, heading) in found.items():
-        cited = f"{text} {reference(titles[key], _MOST_NUMBERS)}"
+        cited = f"{text} {reference(titles[key], _MAX_NUMBERS)}"
         rows = tuple((table, title) for (table, _), title in titles[key].items())
         pool.append(Candidate(text, rank, order, before, heading, cited, rows, dangles(text, language)))
     return pool
@@ -89,7 +89,7 @@ def lines(passages: Sequence[Passage]) -> list[Candidate]:
     for rank, passage in enumerate(passages):
         for raw in without_references(passage.text).split("\n"):
             words = _MARKER.sub("", raw.strip("# ")).split()
-            line = " ".join(words[:_MOST_WORDS]) + (" …" if len(words) > _MOST_WORDS else "")
+            line = " ".join(words[:_MAX_WORDS]) + (" …" if len(words) > _MAX_WORDS else "")
             if word_count(line):
                 rank_of.setdefault(line, rank)
     pool = []
@@ -114,7 +114,7 @@ def _statements(text: str, language: str) -> list[tuple[str, bool]]:
             found.append((line.strip("# "), True))
             continue
         line = _MARKER.sub("", line).strip()
-        if _LEAST_WORDS <= word_count(line) <= _MOST_WORDS:
+        if _MIN_WORDS <= word_count(line) <= _MAX_WORDS:
             found.append((line, False))
     return found
 
@@ -147,14 +147,14 @@ def _in_capitals(line: str) -> bool:
 
 def _is_title(line: str) -> bool:
     """Whether a paragraph is a title: one short line that no full stop ends."""
-    return not _MARKER.match(line) and word_count(line) <= _MOST_TITLE_WORDS and not _SENTENCE_END.search(line)
+    return not _MARKER.match(line) and word_count(line) <= _MAX_TITLE_WORDS and not _SENTENCE_END.search(line)
 
 
 def in_full(candidate: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
     """The sentence, after those before it that it refers to; an empty list where these are not in the evidence."""
     found = [candidate]
     while found[0].dangles:
-        if found[0].before is None or len(found) > _MOST_BEFORE:
+        if found[0].before is None or len(found) > _MAX_BEFORE:
             return []
         found.insert(0, pool[found[0].before])
     return found

@@ -48,7 +48,7 @@ _ANSWERS = {"date": _DATE, "number": _AMOUNT, "place": _PLACE, "cause": CAUSE, "
 _PARTS = re.compile(r"\band\b|[,;]|\bwhy\b|\bhow (?:did|does|do|was|were|is|are|could|can|had|has|have)\b", re.I)
 _SEVERAL = re.compile(r"\b(?:and|und|et|y|и)\b|[,;:]", re.I)
 _POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
-_MOST_NAME_WORDS = 6
+_MAX_NAME_WORDS = 6
 _WHO_DID = re.compile(r"\bwho (?:had |has |have |was |were |is |are |first |also )*(\w+)", re.I)
 _DONE_WEIGHT = 1.2
 _HONORIFICS = frozenset[str]().union(
@@ -59,7 +59,7 @@ _IS = (
 )
 _DEFINES = re.compile(rf"{_IS}|, (?:{WHAT}\b|(?:[a-z]+ ){{1,2}}(?:of|at|to|in)\b|who\b|which\b)")
 _DEFINES_THING = re.compile(rf"{_IS}|, (?:an? |which (?:is|was|are|were) )")  # ", the" is mostly a list's
-_LEAST_COMMON, _LEAST_SHARED = 5, 0.8  # letters that begin both stems of kindred words, and their part of the longer
+_MIN_COMMON, _MIN_SHARED = 5, 0.8  # letters that begin both stems of kindred words, and their part of the longer
 _KINDRED = 0.8
 _DOER = ("er", "or")  # left on by the English stemmer
 _PARTICLES = frozenset(["of", "and", "the", "de", "la", "le", "von", "van", "der", "du", "del", "&", "for"])
@@ -110,10 +110,10 @@ def kinship(one: str, other: str) -> float:
         return 1.0
     if one[:3] == other[:3] and any(one + end == other or other + end == one for end in _DOER):
         return _KINDRED
-    if one[:_LEAST_COMMON] != other[:_LEAST_COMMON] or min(len(one), len(other)) < _LEAST_COMMON:
+    if one[:_MIN_COMMON] != other[:_MIN_COMMON] or min(len(one), len(other)) < _MIN_COMMON:
         return 0.0
     common = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    return _KINDRED if common >= _LEAST_SHARED * max(len(one), len(other)) else 0.0
+    return _KINDRED if common >= _MIN_SHARED * max(len(one), len(other)) else 0.0
 
 
 def names_in(text: str, language: str = "en") -> list[str]:
@@ -142,7 +142,7 @@ def _subject(question: str, language: str) -> str | None:
     is_name = all(word[0].isupper() or word.casefold() in _PARTICLES for word in words)
     # "Scrooge's clerk" is a question too: whose clerk. "Marley's Ghost" is a name.
     simple = is_name or (len(content) == len(words) <= 3 and not _POSSESSIVE.search(" ".join(words[:-1])))
-    return " ".join(words) if simple and content and len(words) <= _MOST_NAME_WORDS else None
+    return " ".join(words) if simple and content and len(words) <= _MAX_NAME_WORDS else None
 
 
 def spelled(subject: str, texts: Sequence[str]) -> str:

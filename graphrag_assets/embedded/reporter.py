@@ -19,7 +19,7 @@ REPORTER = "embedded/extractive-2"
 MIN_FINDINGS = 5
 MAX_FINDINGS = 10
 SENTENCES_PER_FINDING = 3
-_MOST_CITED = 5  # rows of a table, in one reference
+_MAX_CITED = 5  # rows of a table, in one reference
 _CENTRAL = 3
 _RELATED = 2
 _CONNECTED = 5
@@ -35,7 +35,7 @@ class _Statement:
     cited: set[tuple[str, int]] = field(default_factory=set)  # sections and numbers of rows
 
     def with_citation(self) -> str:
-        return f"{self.text} {reference(sorted(self.cited), _MOST_CITED)}"
+        return f"{self.text} {reference(sorted(self.cited), _MAX_CITED)}"
 
 
 def write_reports(materials: Sequence[ReportMaterial], ranked: bool = True) -> list[ReportRecord]:

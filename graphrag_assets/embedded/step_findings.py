@@ -26,8 +26,8 @@ from graphrag_assets.text import title_key
 SENTENCES = 20
 # Weights and thresholds, set on tests/query/planned_questions.json.
 _LEAST = 0.06  # score of a value that is stated
-_LEAST_COVERED = 0.4  # of the question's weight, by a sentence with its surroundings
-_LEAST_MATCH = 0.3  # of a word that counts as one of the two that a sentence must have
+_MIN_COVERED = 0.4  # of the question's weight, by a sentence with its surroundings
+_MIN_MATCH = 0.3  # of a word that counts as one of the two that a sentence must have
 _PASSAGE, _RANK = 0.4, 0.2  # weights of what the passage covers, and of its rank
 _QUOTED = 2  # sentences that are quoted if none states a value
 _WITHOUT_KEY = 0.2  # of the score: a sentence without the verb, or the office, that the question asks about
@@ -342,7 +342,7 @@ def _covering(asked: Asked, pool: Sequence[Candidate]) -> list[tuple[float, Cand
     has, _, found, passages = term_matches(asked, pool)
     shares = asked.shares(has)
     covered = found @ shares
-    enough = (covered >= _LEAST_COVERED) & ((found >= _LEAST_MATCH).sum(axis=1) >= min(2, len(asked.terms)))
+    enough = (covered >= _MIN_COVERED) & ((found >= _MIN_MATCH).sum(axis=1) >= min(2, len(asked.terms)))
     enough &= has.any(axis=1)
     ranks = np.array([1 / (1 + candidate.rank / 3) for candidate in pool])
     scores = covered + _PASSAGE * (passages @ shares) + _RANK * ranks

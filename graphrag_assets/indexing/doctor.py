@@ -78,7 +78,7 @@ def _check_local_embeddings(settings: Settings) -> CheckedModel:
 
 
 def sample_yield(index: Index, n: int) -> Iterator[UnitYield]:
-    """Extract `n` text units of the input folder, spread over its first batches, and tell what each gave.
+    """Extract `n` text units of the input folder, spread over its first batches, and return what each gave.
 
     Answers are stored in the ledger, so `index` does not pay for them again; nothing is written to the index.
 

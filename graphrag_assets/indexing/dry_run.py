@@ -98,7 +98,7 @@ def counting_models(
 def counting_tasks(
     settings: Settings, tally: Tally, profile: PromptProfile | None
 ) -> tuple[IndexingTasks, Callable[[Iterable[TextUnit]], Iterator[TextUnit]]]:
-    """The tasks of indexing, whose calls are counted in `tally`, and what is to be told the text units before."""
+    """The tasks of indexing, whose calls are counted in `tally`, and what to call with the text units before."""
     chats = _planning_chats(settings, tally)
     return IndexingTasks(settings, prompts_of(settings, profile), chats), chats("extraction").remembering
 

@@ -61,7 +61,7 @@ _KNOWN = "title_key, title, type, n_sentences"
 _ENDS = ("source_id", "target_id")
 MENTIONS_PER_PART = 100_000
 """More mentions are merged range by range of their names, in ranges of so many or more."""
-MOST_RANGES = 20
+MAX_RANGES = 20
 """Of a larger graph the ranges are larger, because each range reads the neighbors of its names, too."""
 # Not logged, as the entities are: rows that differ in nothing else are not written again.
 _COMBINED_DEGREES = """
@@ -203,7 +203,7 @@ def _ranges(index: Index, aliases: pl.DataFrame, inputs: _Inputs) -> list[_Range
         if mentions <= MENTIONS_PER_PART:
             return [None]
         connection.register("new_aliases", aliases)
-        named = connection.sql(_NAMES, params={"per_part": max(MENTIONS_PER_PART, mentions // MOST_RANGES)}).pl()
+        named = connection.sql(_NAMES, params={"per_part": max(MENTIONS_PER_PART, mentions // MAX_RANGES)}).pl()
         connection.unregister("new_aliases")
     parts = [part["key"].to_list() for part in named.partition_by("place", maintain_order=True)]
     ends = [keys[0] for keys in parts[1:]]

@@ -29,7 +29,7 @@ IN_FORCE, TUNED = "in force", "tuned"
 class ModelTuner(EmbeddedTuner):
     """What prompt tuning asks of chat models; where the embedded default extracts, it does so here too.
 
-    `remember` is told which text units are extracted next.
+    `remember` is called with the text units that are extracted next.
     """
 
     tasks: IndexingTasks

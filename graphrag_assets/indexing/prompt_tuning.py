@@ -105,7 +105,7 @@ def tune_prompts(index: Index, options: TuningOptions, run_id: str) -> Tuned:
 
 @exclusive("prompt_profile")
 def adopt_profile(index: Index, version: int, new_batches: bool = False) -> None:
-    """Put a version in force, see `adopt`; tell it to the machines that extract where there are several.
+    """Put a version in force, see `adopt`, also for other machines that extract.
 
     Raises:
         SettingsError: there is no such version.
@@ -164,7 +164,7 @@ def tune(
 def _sampled(index: Index, options: TuningOptions) -> tuple[Sample, dict[str, TextUnit]]:
     seed = index.settings.seed
     if options.sample < 1 or options.examples < 0:
-        raise SettingsError("--sample is at least 1, and --examples at least 0.")
+        raise SettingsError("--sample must be at least 1, and --examples at least 0.")
     candidates = index.working.read(_CANDIDATES, {"seed": str(seed), "most": _MAX_CANDIDATES})
     if candidates.is_empty():
         raise InputError("There are no text units to tune prompts on. Run `graphrag-assets index` first.")

@@ -131,7 +131,7 @@ def _ducklake(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, 
 
 
 def _load_ducklake(connection: duckdb.DuckDBPyConnection) -> None:
-    """Load the extension; install it where it is not."""
+    """Load the extension, after installing it if it is missing."""
     try:
         try:
             connection.execute("LOAD ducklake")

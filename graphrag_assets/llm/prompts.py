@@ -185,7 +185,7 @@ class Prompts:
         messages = tuple(_messages(template, values | fenced))
         if not (profile := self._profile_of(task)):
             return messages
-        return with_rules(messages, self.render(PROFILE, **_told(profile, task, values)))
+        return with_rules(messages, self.render(PROFILE, **_used_of_profile(profile, task, values)))
 
     def preview(self, task: str) -> str:
         """The prompt of `task` with the names of its placeholders in place of values."""
@@ -211,10 +211,10 @@ class Prompts:
         return text
 
     def _profile_of(self, task: str) -> PromptProfile | None:
-        """The profile, where it tells the prompt of a task something; the user's own prompts are told nothing."""
+        """The profile, if the prompt of a task uses it; the user's own prompts do not."""
         own = task in self._own or any(name == task for name, _ in self._parts)
-        told = PROFILED.get(task, frozenset()) - {"claims"}
-        return self.profile if not own and any(getattr(self.profile, name, None) for name in told) else None
+        used = PROFILED.get(task, frozenset()) - {"claims"}
+        return self.profile if not own and any(getattr(self.profile, name, None) for name in used) else None
 
     def _template(self, task: str) -> _Template:
         if task not in self._loaded:
@@ -252,11 +252,11 @@ def with_rules(messages: Sequence[Message], rules: Sequence[Message]) -> tuple[M
     return (Message(role="system", content="\n\n".join(system)), *others)
 
 
-def _told(profile: PromptProfile, task: str, values: Mapping[str, object]) -> dict[str, object]:
-    """What the profile tells a task. Types that are given in place of the profile's have no definitions in it."""
+def _used_of_profile(profile: PromptProfile, task: str, values: Mapping[str, object]) -> dict[str, object]:
+    """What a task's prompt uses of the profile. Types given in place of the profile's have no definitions in it."""
     types = [kind.type for kind in profile.entity_types]
     typed = values.get("entity_types") == ", ".join(types)
-    told: dict[str, object] = {
+    used: dict[str, object] = {
         "persona": profile.persona,
         "domain": profile.domain,
         "written_in": profile.language_name,
@@ -265,7 +265,7 @@ def _told(profile: PromptProfile, task: str, values: Mapping[str, object]) -> di
         "examples": "\n\n".join(map(_shown, profile.examples)) if typed else None,
         "claims": values.get("claim_description"),
     }
-    return {name: value if name in PROFILED[task] else None for name, value in told.items()}
+    return {name: value if name in PROFILED[task] else None for name, value in used.items()}
 
 
 def _defined(kind: ProfileType) -> str:

@@ -6,9 +6,9 @@ import polars as pl
 
 from graphrag_assets.pictures.svg import FAINT, PALETTE, document, text
 
-MOST_ENTITIES = 3500
-MOST_RELATIONSHIPS = 1500
-MOST_LABELS = 45
+MAX_ENTITIES = 3500
+MAX_RELATIONSHIPS = 1500
+MAX_LABELS = 45
 _SIZE, _MARGIN, _FOOT = 900, 40, 26
 _SHOWN = 0.82  # fits, with its frame, into the UI of a laptop
 _LETTER = 0.56  # mean width of a letter, in font sizes
@@ -31,7 +31,7 @@ def graph_map(
         relationships.sort("weight", "source_id", "target_id", descending=[True, False, False])
         .join(drawn.select(source_id="id", x1="px", y1="py"), on="source_id", maintain_order="left")
         .join(drawn.select(target_id="id", x2="px", y2="py"), on="target_id", maintain_order="left")
-        .head(MOST_RELATIONSHIPS)
+        .head(MAX_RELATIONSHIPS)
     )
     shown = f"{drawn.height:,} of {entities.height:,} entities, colored by their communities at level 0"
     parts = [_edges(lines), *_nodes(drawn), *_labels(drawn), text(12, _SIZE + 12, shown, 14, FAINT)]
@@ -53,7 +53,7 @@ def _drawn(entities: pl.DataFrame, members: pl.DataFrame, positions: pl.DataFram
         .join(coarsest, on="id", how="left")
         .join(colors, on="community", how="left")
         .sort("degree", "title", descending=[True, False])
-        .head(MOST_ENTITIES)
+        .head(MAX_ENTITIES)
         .with_columns(
             (_MARGIN + (pl.col("x") + 1) * scale).round(0).cast(pl.Int64).alias("px"),
             (_MARGIN + (pl.col("y") + 1) * scale).round(0).cast(pl.Int64).alias("py"),
@@ -86,9 +86,9 @@ def _labels(drawn: pl.DataFrame) -> Iterator[str]:
     taken: list[tuple[float, float, float, float]] = []
     top = float(drawn["degree"].max() or 1) if drawn.height else 1.0  # type: ignore[arg-type]
     for title, degree, x, point, radius in (
-        drawn.select("title", "degree", "px", "py", "radius").head(8 * MOST_LABELS).iter_rows()
+        drawn.select("title", "degree", "px", "py", "radius").head(8 * MAX_LABELS).iter_rows()
     ):
-        if len(taken) == MOST_LABELS:
+        if len(taken) == MAX_LABELS:
             return
         name = title if len(title) <= _LONGEST_LABEL else title[: _LONGEST_LABEL - 1] + "…"
         size = 12 + 8 * (degree / top) ** 0.5

@@ -21,9 +21,9 @@ from graphrag_assets.pipeline.document_dates import FIELDS, front_matter, in_fie
 from graphrag_assets.text import unescape
 
 _JSON_HINT = "Correct the JSON: it needs double quotes, and must not have comments or trailing commas."
-_MOST_ROWS = 1_000_000
-_MOST_LINES = 10_000_000
-_MOST_JSON = 100_000_000
+_MAX_ROWS = 1_000_000
+_MAX_LINES = 10_000_000
+_MAX_JSON = 100_000_000
 """Rows and lines of a structured file, and characters of one JSON value: small ones take many times their size."""
 _JSON_TYPES = {str: "a string", list: "a list", bool: "a boolean", int: "a number", float: "a number"}
 _NAMES = ("txt", "md", "csv", "tsv", "json", "jsonl", "parquet", "pdf", "docx", "pptx", "html")
@@ -95,8 +95,8 @@ class _Table:
         Raises:
             UnreadableError: there are too many.
         """
-        if len(self.rows) == _MOST_ROWS:
-            raise UnreadableError(f"the file has more than {_MOST_ROWS:,} rows", "Split it into several files.")
+        if len(self.rows) == _MAX_ROWS:
+            raise UnreadableError(f"the file has more than {_MAX_ROWS:,} rows", "Split it into several files.")
         self.rows.append(row)
 
 
@@ -148,8 +148,8 @@ def _from_text(text: str, file_format: str, options: LoadOptions, convert: Conve
         yield Record(text, title, date=in_fields(front_matter(text), options.date_fields))
     elif file_format == "html":
         yield _converted(convert(text.encode(), file_format))
-    elif text.count("\n") > _MOST_LINES:
-        yield Problem(f"the file has more than {_MOST_LINES:,} lines", "Split it into several files.")
+    elif text.count("\n") > _MAX_LINES:
+        yield Problem(f"the file has more than {_MAX_LINES:,} lines", "Split it into several files.")
     else:
         yield from _records(_TABLES[file_format](text, options), options)
 
@@ -380,8 +380,8 @@ def _jsonl(text: str, options: LoadOptions) -> _Table:
 
 
 def _parse(text: str) -> Any:
-    if len(text) > _MOST_JSON:
-        error = f"JSON of {len(text) / 1e6:,.0f} million characters, the limit is {_MOST_JSON / 1e6:,.0f} million"
+    if len(text) > _MAX_JSON:
+        error = f"JSON of {len(text) / 1e6:,.0f} million characters, the limit is {_MAX_JSON / 1e6:,.0f} million"
         return Problem(error, "Write one document per line (JSON lines), or split the file.")
     try:
         return json.loads(text)

@@ -16,7 +16,7 @@ from graphrag_assets.pipeline.layout import DISC_FILL, GOLDEN_ANGLE, community_l
 
 PLACED_SHARE = 0.1
 """Of all entities: when more were placed since the last layout from scratch, there is a new one."""
-_MOST_PLACED = 2_000  # in one run; beyond, a layout from scratch is cheaper
+_MAX_PLACED = 2_000  # in one run; beyond, a layout from scratch is cheaper
 _WINDOWS = (0.05, 0.2, 1.0)  # how far from where it belongs a gap for a community is looked for
 _CANDIDATES = 400
 
@@ -70,7 +70,7 @@ def place_new(
     points[distance > 2 * scale * np.sqrt(sizes[labels])] = np.nan
     missing = np.flatnonzero(np.isnan(points[:, 0]))
     n_placed = n_placed_before + len(missing)
-    if len(missing) > _MOST_PLACED or n_placed > PLACED_SHARE * nodes.height:
+    if len(missing) > _MAX_PLACED or n_placed > PLACED_SHARE * nodes.height:
         return None
     edges, weights = edge_arrays(nodes["id"], relationships)
     if not _place(points, missing, labels, keys, edges, weights, scale):

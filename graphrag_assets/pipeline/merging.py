@@ -21,7 +21,7 @@ from graphrag_assets.records import UNKNOWN
 from graphrag_assets.store import schema
 
 GENERIC_TYPES = ["", UNKNOWN, "CONCEPT", "NAME"]
-_LEAST_SHARE = 0.2
+_MIN_SHARE = 0.2
 PAIR_SEPARATOR = "\x1f"
 """Between the names of a pair, in the key under which its descriptions are summarized."""
 _EMBEDDED = pl.col("extractor").str.starts_with(EXTRACTOR)
@@ -156,7 +156,7 @@ def _entities(mentions: pl.DataFrame, summarize: Summarize) -> pl.DataFrame:
     entities = (
         titles.join(units, on="title_key")
         .join(_sentences(mentions), on="title_key", how="left")
-        .join(_majority_type(mentions, "title_key", _LEAST_SHARE), on="title_key")
+        .join(_majority_type(mentions, "title_key", _MIN_SHARE), on="title_key")
         .join(summarize(described.rename({"title_key": "key"})), left_on="title_key", right_on="key", how="left")
         .with_columns(
             pl.col("description").fill_null(""),

@@ -18,7 +18,7 @@ NEIGHBORS_SHARE = 0.1
 """Of the budget: kept for the neighbors of relevant text units."""
 MAX_LEVELS = 4
 """Communities deeper than this hold few text units each: the ranking finds those as well."""
-_MOST_AT_ONCE = 0.1  # of the budget: batches of the ranking that are tested at the same time, at least one
+_CONCURRENT_SHARE = 0.1  # of the budget: batches of the ranking that are tested at the same time, at least one
 _RANKS_PER_COMMUNITY = 5
 
 Sentences = tuple[int, ...]
@@ -67,7 +67,7 @@ class Exploration:
         self._ranking, self._levels = list(ranking), min(levels, MAX_LEVELS)
         self._budget, self._batch, self._deeper_after = budget, batch, deeper_after
         self._reserved = max(int(budget * NEIGHBORS_SHARE), 1) if neighbors and budget > 1 else 0
-        self._width, self._widest = 1, max(int(budget * _MOST_AT_ONCE / batch), 1)
+        self._width, self._widest = 1, max(int(budget * _CONCURRENT_SHARE / batch), 1)
         self._communities: dict[int, list[int]] | None = None
         self._current: int | None = None
         self._pending: dict[int, int | None] = {}  # units that are due, and the community that led to each

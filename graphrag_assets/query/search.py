@@ -301,7 +301,8 @@ class Search(Generic[OptionsOf]):
             calls: what is lost without the call, and the call.
 
         Raises:
-            Exception: the first error, if all calls failed and `all_may_fail` is false; not for want of money.
+            Exception: the first error, if all calls failed, none of them because of the question's budget, and
+                `all_may_fail` is false.
         """
 
         async def attempt(call: Coroutine[Any, Any, Result]) -> Result | Exception:

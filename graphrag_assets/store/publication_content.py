@@ -41,7 +41,7 @@ from graphrag_assets.store.working import WorkingDatabase, is_small, suits_one_t
 
 READER = "publication"
 """The reader of the change log whose mark is that of the newest publication."""
-MOST_CHANGED = 0.2
+MAX_CHANGED = 0.2
 """A larger share of touched rows is published from nothing: that takes no longer, and leaves a compact file."""
 _EMPTY = "empty-publication-"
 _OPTIONS = f"{ROW_GROUPS}, RECOVERY_MODE NO_WAL_WRITES"
@@ -281,13 +281,13 @@ def state_since(
 def _is_much(connection: duckdb.DuckDBPyConnection, changed: Changed) -> bool:
     counts = ", ".join(f"(SELECT count(*) FROM {name})" for name in _WEIGHED)
     ((*present,),) = connection.execute(f"SELECT {counts}").fetchall()
-    return changed.ids(*_WEIGHED).len() > MOST_CHANGED * sum(present)
+    return changed.ids(*_WEIGHED).len() > MAX_CHANGED * sum(present)
 
 
 def _touches_much(connection: duckdb.DuckDBPyConnection) -> bool:
     counts = ", ".join(f"(SELECT count(*) FROM touched_{n}), (SELECT count(*) FROM working.{n})" for n in _WEIGHED)
     ((*found,),) = connection.execute(f"SELECT {counts}").fetchall()
-    return sum(found[::2]) > MOST_CHANGED * sum(found[1::2])
+    return sum(found[::2]) > MAX_CHANGED * sum(found[1::2])
 
 
 def _same_dimensions(connection: duckdb.DuckDBPyConnection) -> bool:

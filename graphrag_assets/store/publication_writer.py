@@ -48,7 +48,7 @@ from graphrag_assets.store.publication_files import (
 )
 from graphrag_assets.store.working import WorkingDatabase
 
-MOST_GROWTH = 1.5
+MAX_GROWTH = 1.5
 """Replaced rows stay in the file; one that has grown by more is made from nothing."""
 
 
@@ -129,7 +129,7 @@ def _made_with(number: int) -> str:
 
 def _may_grow(newest: Path, last: Made) -> bool:
     """Whether the newest publication is there and not yet half as large again as it began."""
-    return last.base_bytes is not None and newest.stat().st_size <= MOST_GROWTH * last.base_bytes
+    return last.base_bytes is not None and newest.stat().st_size <= MAX_GROWTH * last.base_bytes
 
 
 def intact_publication(working: WorkingDatabase, index_folder: Path) -> Publication | None:

@@ -102,7 +102,7 @@ DOCUMENTS = table(
     ("creation_date", "VARCHAR", "Time of the file's last change, ISO 8601, UTC."),
     ("document_date", "DATE", "What the document says its date is, or else its file's name; null if neither does."),
     ("raw_data", "JSON", "The other columns of a structured file's row."),
-    ("content_hash", "VARCHAR", "Hash of title, text and raw_data; tells an edit."),
+    ("content_hash", "VARCHAR", "Hash of title, text and raw_data; differs after an edit."),
     ("format", "VARCHAR", "File format it was read from."),
     ("encoding", "VARCHAR", "Encoding of the text file it was read from, such as utf-8 or cp1252."),
     ("language", "VARCHAR", "Language of the text, ISO 639-1; und if unidentified."),
@@ -357,7 +357,7 @@ EMBEDDINGS = table(
 _PROFILE_TYPES = 'STRUCT("type" VARCHAR, n BIGINT, definition VARCHAR, examples VARCHAR[])[]'
 PROMPT_PROFILE = table(
     "prompt_profile",
-    "One row per version of the prompt profile: what prompts are told about the documents, and its proof.",
+    "One row per version of the prompt profile: what prompts say about the documents, and its proof.",
     "version",
     ("version", "BIGINT", "Number of the version, from 1."),
     ("id", "VARCHAR", "Hash of the profile when it was made; part of the fingerprints of what it concerns."),

@@ -26,7 +26,7 @@ def server():
 
 
 @pytest.fixture
-def modelled(project, server, monkeypatch):
+def modeled(project, server, monkeypatch):
     """A project with documents, and a chat model; embeddings are the embedded default's."""
     use(monkeypatch, server)
     monkeypatch.delenv("GRAPHRAG_EMBEDDING_MODEL")
@@ -98,25 +98,25 @@ def test_the_former_switch_of_claims_is_named(project, monkeypatch):
 
 
 @pytest.mark.long
-def test_fast_indexing_extracts_without_a_model_and_writes_reports_from_text_units(modelled, server, monkeypatch):
+def test_fast_indexing_extracts_without_a_model_and_writes_reports_from_text_units(modeled, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_METHOD", "fast")
-    planned = dict(plan_index(modelled.index).by_task.select("task", "calls").iter_rows())
-    modelled.index_all()
+    planned = dict(plan_index(modeled.index).by_task.select("task", "calls").iter_rows())
+    modeled.index_all()
     assert tasks(server) == {"CommunityReport"}
     assert planned == {"community_report_text": len(server.chats)}
     (system, user) = server.chats[0].body["messages"]
     assert "from the passages that speak of it" in system["content"]
     assert "-----Sources-----\nid,text\n" in user["content"]
     assert any(text[:40] in user["content"] for text in BATCHES.values())
-    assert modelled.sql("SELECT DISTINCT extractor FROM entity_mentions") == [(EXTRACTOR,)]
-    assert modelled.sql("SELECT count(*) FROM citations WHERE cited_id IS NULL") == [(0,)]
+    assert modeled.sql("SELECT DISTINCT extractor FROM entity_mentions") == [(EXTRACTOR,)]
+    assert modeled.sql("SELECT count(*) FROM citations WHERE cited_id IS NULL") == [(0,)]
     server.requests.clear()
-    tables = contents(modelled)
-    modelled.index_all()
+    tables = contents(modeled)
+    modeled.index_all()
     assert server.requests == []
-    assert contents(modelled) == tables
-    modelled.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
-    modelled.index_all()
+    assert contents(modeled) == tables
+    modeled.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
+    modeled.index_all()
     assert tasks(server) == {"CommunityReport"}
     assert all("Liverpool" in str(request.body["messages"]) for request in server.chats)
 
@@ -131,19 +131,19 @@ def test_fast_indexing_extracts_without_a_model_and_writes_reports_from_text_uni
     ],
 )
 def test_entities_and_claims_are_chosen_separately(
-    modelled, server, monkeypatch, extraction, claims, asked, extractor, n_claims
+    modeled, server, monkeypatch, extraction, claims, asked, extractor, n_claims
 ):
     for name, value in {"EXTRACTION": extraction, "CLAIMS": claims, "SUMMARIES": "embedded"}.items():
         monkeypatch.setenv(f"GRAPHRAG_{name}", value)
     monkeypatch.setenv("GRAPHRAG_REPORTS", "embedded")
-    modelled.index_all()
+    modeled.index_all()
     assert tasks(server) == asked
-    ((found,),) = modelled.sql("SELECT DISTINCT extractor FROM entity_mentions")
+    ((found,),) = modeled.sql("SELECT DISTINCT extractor FROM entity_mentions")
     assert found.startswith(extractor)
     assert found.endswith(f"+{EXTRACTOR}") == (claims == "embedded")
     if n_claims is not None:
-        assert modelled.sql("SELECT count(*) > 0 FROM covariates") == [(n_claims,)]
-    assert modelled.sql("SELECT DISTINCT model FROM community_reports") == [(REPORTER,)]
+        assert modeled.sql("SELECT count(*) > 0 FROM covariates") == [(n_claims,)]
+    assert modeled.sql("SELECT DISTINCT model FROM community_reports") == [(REPORTER,)]
 
 
 @pytest.mark.long
@@ -171,17 +171,17 @@ def test_only_what_a_choice_concerns_is_done_again(indexed, server, monkeypatch,
 
 
 @pytest.mark.long
-def test_status_and_plan_name_the_method(modelled, monkeypatch):
+def test_status_and_plan_name_the_method(modeled, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_METHOD", "fast")
     method = "fast (extraction: embedded, summaries: embedded, reports: model, claims: embedded)"
-    assert f"Method: {method}." in plan_index(modelled.index).notes
+    assert f"Method: {method}." in plan_index(modeled.index).notes
     monkeypatch.setenv("GRAPHRAG_REPORTS", "embedded")
-    modelled.index_all()
+    modeled.index_all()
     assert "Method: embedded (" in run_command("status")
 
 
 @pytest.mark.long
-def test_each_task_uses_its_own_model_and_parameters(modelled, server, monkeypatch):
+def test_each_task_uses_its_own_model_and_parameters(modeled, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_EXTRACTION_MODEL", "openai/small")
     monkeypatch.setenv("GRAPHRAG_SUMMARY_MODEL", "openai/middle")
     monkeypatch.setenv("GRAPHRAG_REPORT_MODEL", "openai/large")
@@ -192,7 +192,7 @@ def test_each_task_uses_its_own_model_and_parameters(modelled, server, monkeypat
     monkeypatch.setenv("GRAPHRAG_REPORT_PARAMETERS", json.dumps({"temperature": 0.7, "seed": None}))
     monkeypatch.setenv("GRAPHRAG_QUERY_PARAMETERS", json.dumps({"reasoning_effort": "low"}))
     monkeypatch.setenv("GRAPHRAG_SUMMARY_MIN_TOKENS", "0")
-    modelled.index_all()
+    modeled.index_all()
     from graphrag_assets.query import GraphRAG
 
     assert GraphRAG().local("Who commanded the Great Eastern?").model == "openai/quick"
@@ -209,15 +209,15 @@ def test_each_task_uses_its_own_model_and_parameters(modelled, server, monkeypat
         body = sent[task]
         assert (body["model"], {k: v for k, v in body.items() if k not in about}) == expected[task], task
     assert sent.keys() >= expected.keys()
-    models = dict(modelled.sql("SELECT task, any_value(model) FROM llm_calls GROUP BY ALL"))
+    models = dict(modeled.sql("SELECT task, any_value(model) FROM llm_calls GROUP BY ALL"))
     assert (models["extract_all"], models["community_report"]) == ("small", "large")
 
 
-def test_prices_are_those_of_the_model_that_is_used(modelled, monkeypatch):
+def test_prices_are_those_of_the_model_that_is_used(modeled, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_CHAT_INPUT_USD_PER_MILLION", "1")
     monkeypatch.setenv("GRAPHRAG_CHAT_OUTPUT_USD_PER_MILLION", "4")
     monkeypatch.setenv("GRAPHRAG_REPORT_MODEL", "openai/gpt-4.1-mini")
-    notes = plan_index(modelled.index).notes
+    notes = plan_index(modeled.index).notes
     assert "openai/test-chat: $1 in, $4 out per million tokens, by the settings." in notes
     assert "openai/gpt-4.1-mini: $0.4 in, $1.6 out per million tokens, by litellm's table." in notes
 
@@ -234,11 +234,11 @@ def test_a_model_of_another_provider_has_neither_server_nor_key_of_the_chat_mode
 
 
 @pytest.mark.extended
-def test_words_of_settings_reach_the_prompts(modelled, server, monkeypatch):
+def test_words_of_settings_reach_the_prompts(modeled, server, monkeypatch):
     settings = {"CLAIM_DESCRIPTION": "prices of anchors", "SUMMARY_WORDS": 77, "SUMMARY_MIN_TOKENS": 0}
     for name, value in settings.items():
         monkeypatch.setenv(f"GRAPHRAG_{name}", str(value))
-    modelled.index_all()
+    modeled.index_all()
     prompts = {task: [str(r.body["messages"]) for r in server.chats if r.task == task] for task in tasks(server)}
     assert all("check: prices of anchors\\n" in prompt for prompt in prompts["ExtractGraphWithClaims"])
     assert prompts["Summaries"]

@@ -19,7 +19,7 @@ def server():
 
 
 @pytest.fixture
-def modelled(project, server, monkeypatch):
+def modeled(project, server, monkeypatch):
     """A project with documents, two chat models and an embedding model of the test server."""
     use(monkeypatch, server)
     monkeypatch.setenv("GRAPHRAG_REPORT_MODEL", "openai/test-report")
@@ -64,43 +64,43 @@ FAULTS = [
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_model_that_cannot_be_used_stops_the_run_before_anything_is_paid(modelled, server, monkeypatch, fault):
+def test_a_model_that_cannot_be_used_stops_the_run_before_anything_is_paid(modeled, server, monkeypatch, fault):
     reason = break_model(fault, server, monkeypatch)
     with pytest.raises(ModelError, match=f"{reason}.* The run stopped before anything was paid for."):
-        modelled.index_all()
+        modeled.index_all()
     assert {request.task for request in server.chats} <= {"ModelCheck"}
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", ["wrong key", "unknown extraction model"])
-def test_nothing_is_published_where_a_model_cannot_be_used(modelled, server, monkeypatch, fault):
+def test_nothing_is_published_where_a_model_cannot_be_used(modeled, server, monkeypatch, fault):
     break_model(fault, server, monkeypatch)
     printed = " ".join(run_command("index", status=1).split())
     assert "Nothing was published. Run again when the cause is removed" in printed
     assert "1 failed" in printed  # the other batch is not tried
-    assert not (modelled.root / "index" / "CURRENT").exists()
+    assert not (modeled.root / "index" / "CURRENT").exists()
 
 
 @pytest.mark.long
-def test_each_model_is_asked_once_by_its_first_run_that_pays(modelled, server):
-    modelled.index_all()
+def test_each_model_is_asked_once_by_its_first_run_that_pays(modeled, server):
+    modeled.index_all()
     asked = [request.body["model"] for request in server.chats if request.task == "ModelCheck"]
     assert sorted(asked) == ["test-chat", "test-report"]
     assert [request.body["input"] for request in server.embeddings].count(["ready"]) == 1
     first = [request.task for request in server.requests[:3]]
     assert first == ["embedding", "ModelCheck", "ModelCheck"]
     server.requests.clear()
-    modelled.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
-    modelled.index_all()
+    modeled.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
+    modeled.index_all()
     assert server.chats
     assert "ModelCheck" not in {request.task for request in server.chats}
 
 
 @pytest.mark.long
-def test_a_single_model_is_not_asked(modelled, server, monkeypatch):
+def test_a_single_model_is_not_asked(modeled, server, monkeypatch):
     monkeypatch.delenv("GRAPHRAG_EMBEDDING_MODEL")
     monkeypatch.delenv("GRAPHRAG_REPORT_MODEL")
-    modelled.index_all()
+    modeled.index_all()
     assert "ModelCheck" not in {request.task for request in server.chats}
 
 
@@ -114,13 +114,13 @@ def test_a_run_that_pays_nothing_asks_nothing(project, server, monkeypatch, shar
 
 
 @pytest.mark.long
-def test_an_answer_of_the_wrong_form_does_not_stop_the_run(modelled, server):
+def test_an_answer_of_the_wrong_form_does_not_stop_the_run(modeled, server):
     server.content = lambda body: "{}" if task_of(body) == "ModelCheck" else content_for(body)
-    modelled.index_all()
-    assert modelled.sql("SELECT count(*) > 0 FROM entities") == [(True,)]
+    modeled.index_all()
+    assert modeled.sql("SELECT count(*) > 0 FROM entities") == [(True,)]
 
 
-def test_doctor_asks_every_model_and_shows_its_reply(modelled, server, monkeypatch):
+def test_doctor_asks_every_model_and_shows_its_reply(modeled, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_QUERY_MODEL", "openai/test-query")
     printed = run_command("doctor")
     for line in (
@@ -136,7 +136,7 @@ def test_doctor_asks_every_model_and_shows_its_reply(modelled, server, monkeypat
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_doctor_names_what_is_wrong_and_fails(modelled, server, monkeypatch, fault):
+def test_doctor_names_what_is_wrong_and_fails(modeled, server, monkeypatch, fault):
     reason = break_model(fault, server, monkeypatch)
     assert re.search(reason, " ".join(run_command("doctor", "--texts", "2", status=1).split()))
     assert {request.task for request in server.chats} <= {"ModelCheck"}
@@ -147,19 +147,19 @@ def test_doctor_without_models_has_nothing_to_ask(project):
 
 
 @pytest.mark.long
-def test_doctor_shows_the_yield_of_text_units_that_index_does_not_pay_again(modelled, server):
+def test_doctor_shows_the_yield_of_text_units_that_index_does_not_pay_again(modeled, server):
     printed = run_command("doctor", "--texts", "2")
     assert "per text unit" in printed
     extracted = [str(request.body) for request in server.chats if request.task == "ExtractGraphWithClaims"]
     assert len(extracted) == 4  # two text units, each with a gleaning
     server.requests.clear()
-    modelled.index_all()
+    modeled.index_all()
     again = {str(request.body) for request in server.chats if request.task == "ExtractGraphWithClaims"}
     assert again
     assert not again & set(extracted)
 
 
-def test_doctor_fails_where_a_model_extracts_nothing(modelled, server):
+def test_doctor_fails_where_a_model_extracts_nothing(modeled, server):
     empty = json.dumps({"entities": [], "relationships": [], "claims": []})
     server.content = lambda body: empty if task_of(body).startswith("Extract") else content_for(body)
     printed = run_command("doctor", "--texts", "5", status=1)
@@ -167,7 +167,7 @@ def test_doctor_fails_where_a_model_extracts_nothing(modelled, server):
     assert "GRAPHRAG_EXTRACTION=embedded" in printed
 
 
-def test_doctor_counts_invalid_records(modelled, server):
+def test_doctor_counts_invalid_records(modeled, server):
     mixed = json.dumps({"entities": [{"name": "Ada", "type": "PERSON"}, {"name": {}}, 7], "relationships": []})
     server.content = lambda body: mixed if task_of(body) == "ExtractGraphWithClaims" else content_for(body)
     printed = run_command("doctor", "--texts", "1")

@@ -36,7 +36,7 @@ def server():
 
 
 @pytest.fixture
-def modelled(project, server, monkeypatch):
+def modeled(project, server, monkeypatch):
     """A project with documents and the models of the test server."""
     use(monkeypatch, server)
     for path, text in BATCHES.items():
@@ -45,9 +45,9 @@ def modelled(project, server, monkeypatch):
 
 
 @pytest.fixture
-def indexed(modelled, shared_folder):
+def indexed(modeled, shared_folder):
     """The same, indexed: `server` has no requests yet."""
-    return copy_index(modelled, shared_folder)
+    return copy_index(modeled, shared_folder)
 
 
 def copy_index(project, shared_folder, documents=BATCHES, **settings):
@@ -115,7 +115,7 @@ def test_every_stage_is_made_by_the_models(dagster_index):
 @pytest.mark.parametrize("fault", ["misnamed", "unreachable"])
 @pytest.mark.parametrize("contexts", ["headings", "model"])
 def test_an_embedding_model_that_fails_is_noticed_before_chat_is_paid_for(
-    modelled, server, monkeypatch, fault, contexts
+    modeled, server, monkeypatch, fault, contexts
 ):
     monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", contexts)
     if fault == "misnamed":
@@ -123,7 +123,7 @@ def test_an_embedding_model_that_fails_is_noticed_before_chat_is_paid_for(
     else:
         monkeypatch.setenv("GRAPHRAG_EMBEDDING_BASE_URL", "http://127.0.0.1:1/v1")
     with pytest.raises(ModelError, match="test-embedding"):
-        modelled.index_all()
+        modeled.index_all()
     assert server.chats == []
 
 
@@ -228,31 +228,31 @@ def test_edit_pays_for_its_text_unit_and_its_dependents(indexed, server):
     assert all("Liverpool" in str(request.body["messages"]) for request in extractions)
 
 
-def test_wrong_key_fails_immediately_with_one_clear_error(modelled, server):
+def test_wrong_key_fails_immediately_with_one_clear_error(modeled, server):
     server.api_key = "sk-other"
-    modelled.run("scan_input")
-    result = modelled.run("index_batches", "one", succeed=False)
+    modeled.run("scan_input")
+    result = modeled.run("index_batches", "one", succeed=False)
     (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
     assert "GRAPHRAG_CHAT_API_KEY" in str(failure) or "API key" in str(failure)
     assert len(server.requests) <= 25
-    assert modelled.index.working.read("SELECT count(*) FROM documents").item() == 0
+    assert modeled.index.working.read("SELECT count(*) FROM documents").item() == 0
 
 
 @pytest.mark.long
-def test_budget_stops_the_run_and_a_higher_one_pays_only_for_the_rest(modelled, server, monkeypatch):
+def test_budget_stops_the_run_and_a_higher_one_pays_only_for_the_rest(modeled, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_CHAT_INPUT_USD_PER_MILLION", "100")
     monkeypatch.setenv("GRAPHRAG_CHAT_OUTPUT_USD_PER_MILLION", "100")
     monkeypatch.setenv("GRAPHRAG_CONCURRENCY", "1")
     monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "0.3")
-    modelled.run("scan_input")
-    result = modelled.run("index_batches", "one", succeed=False)
+    modeled.run("scan_input")
+    result = modeled.run("index_batches", "one", succeed=False)
     (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
     assert "GRAPHRAG_BUDGET_USD" in str(failure)
     assert re.search(r"Done: \d of 2 text units, \d are left\.", str(failure))
     paid = len(server.chats)
     assert paid > 0
     monkeypatch.delenv("GRAPHRAG_BUDGET_USD")
-    modelled.index_all()
+    modeled.index_all()
     sent = [str(request.body) for request in server.chats]
     assert len(sent) == len(set(sent))  # no request was sent twice
     assert len(sent) > paid
@@ -269,15 +269,15 @@ def test_key_is_not_in_database_ledger_or_event_log(dagster_index):
 
 
 @pytest.mark.long
-def test_key_in_a_dotenv_file_is_found(modelled, server, monkeypatch):
+def test_key_in_a_dotenv_file_is_found(modeled, server, monkeypatch):
     server.api_key = "sk-in-the-file"
     monkeypatch.delenv("GRAPHRAG_CHAT_API_KEY")
     monkeypatch.delenv("GRAPHRAG_EMBEDDING_API_KEY")
-    (modelled.root / ".env").write_text(
+    (modeled.root / ".env").write_text(
         "GRAPHRAG_CHAT_API_KEY=sk-in-the-file\nGRAPHRAG_EMBEDDING_API_KEY=sk-in-the-file\n"
     )
-    modelled.index_all()
-    assert modelled.sql("SELECT count(*) > 0 FROM llm_calls") == [(True,)]
+    modeled.index_all()
+    assert modeled.sql("SELECT count(*) > 0 FROM llm_calls") == [(True,)]
     for name in ("GRAPHRAG_CHAT_API_KEY", "GRAPHRAG_EMBEDDING_API_KEY"):
         monkeypatch.delenv(name)  # loaded from the file, and not to reach other tests
 
@@ -291,36 +291,36 @@ def test_usage_is_metadata_of_the_materializations(dagster_index):
 
 
 @pytest.mark.long
-def test_spend_is_sql(modelled, server):
-    modelled.index_all()
-    calls = modelled.sql("SELECT count(*) FROM llm_calls WHERE kind = 'chat'")[0][0]
+def test_spend_is_sql(modeled, server):
+    modeled.index_all()
+    calls = modeled.sql("SELECT count(*) FROM llm_calls WHERE kind = 'chat'")[0][0]
     assert calls == len(server.chats)
-    by_batch = modelled.sql(
+    by_batch = modeled.sql(
         "SELECT batch, task, count(*) FROM llm_calls WHERE task = 'extract_all' GROUP BY ALL ORDER BY ALL"
     )
     assert by_batch == [("one", "extract_all", 2), ("two", "extract_all", 1)]
-    (run,) = modelled.sql(
+    (run,) = modeled.sql(
         "SELECT calls, ledger_hits, prompt_tokens > 0, list_sort(list_transform(usage, lambda u: u.task)) "
         "FROM operations.index_runs WHERE stage = 'index_batch' AND batch = 'one'"
     )
     assert run == (6, 0, True, ["extract_all", "extract_all_continue", "model_check"])
-    assert modelled.sql("SELECT sum(prompt_tokens) FROM llm_calls WHERE batch = 'one'") == modelled.sql(
+    assert modeled.sql("SELECT sum(prompt_tokens) FROM llm_calls WHERE batch = 'one'") == modeled.sql(
         "SELECT sum(prompt_tokens) FROM operations.index_runs WHERE batch = 'one'"
     )
 
 
 @pytest.mark.long
-def test_tokens_from_the_provider_s_cache_are_recorded_by_task_and_in_the_bill(modelled, server):
+def test_tokens_from_the_provider_s_cache_are_recorded_by_task_and_in_the_bill(modeled, server):
     server.cached = 0.5
-    modelled.index_all("one")
+    modeled.index_all("one")
     of_batch = "FROM llm_calls WHERE batch = 'one' GROUP BY task"
-    cached = dict(modelled.sql(f"SELECT task, sum(cached_tokens) {of_batch} HAVING sum(cached_tokens) > 0"))
+    cached = dict(modeled.sql(f"SELECT task, sum(cached_tokens) {of_batch} HAVING sum(cached_tokens) > 0"))
     assert cached.keys() == {"extract_all", "extract_all_continue", "model_check"}
     stage = "FROM operations.index_runs WHERE stage = 'index_batch'"
-    assert modelled.sql(f"SELECT cached_tokens, list_sum([u.cached_tokens FOR u IN usage]) {stage}") == [
+    assert modeled.sql(f"SELECT cached_tokens, list_sum([u.cached_tokens FOR u IN usage]) {stage}") == [
         (sum(cached.values()),) * 2
     ]
-    by_task = dict(modelled.sql("SELECT spent_on, cached_tokens FROM spend_by('task')"))
+    by_task = dict(modeled.sql("SELECT spent_on, cached_tokens FROM spend_by('task')"))
     assert {task: by_task[task] for task in cached} == cached
 
 
@@ -421,20 +421,20 @@ def test_questions_are_embedded_and_answered_by_the_models_of_the_index(indexed,
 
 
 @pytest.mark.long
-def test_nothing_is_published_when_the_budget_ends_in_a_batch(modelled, monkeypatch):
+def test_nothing_is_published_when_the_budget_ends_in_a_batch(modeled, monkeypatch):
     for name in ("INPUT", "OUTPUT"):
         monkeypatch.setenv(f"GRAPHRAG_CHAT_{name}_USD_PER_MILLION", "1000")
     monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "0.5")
-    result = modelled.run("refresh_changed", succeed=False)
+    result = modeled.run("refresh_changed", succeed=False)
     (failure,) = [event.step_failure_data for event in result.all_events if event.is_step_failure]
     assert "The budget is used up, so nothing was published" in str(failure)
-    assert not (modelled.root / "index" / "CURRENT").exists()
+    assert not (modeled.root / "index" / "CURRENT").exists()
     printed = run_command("index", status=1)
     assert "The budget is used up, so nothing was published." in " ".join(printed.split())
-    assert not (modelled.root / "index" / "CURRENT").exists()
+    assert not (modeled.root / "index" / "CURRENT").exists()
     monkeypatch.delenv("GRAPHRAG_BUDGET_USD")
-    modelled.run("refresh_changed")
-    assert modelled.sql("SELECT count(*) > 0 FROM entities") == [(True,)]
+    modeled.run("refresh_changed")
+    assert modeled.sql("SELECT count(*) > 0 FROM entities") == [(True,)]
 
 
 @pytest.mark.long
@@ -443,9 +443,9 @@ def test_nothing_is_published_when_the_budget_ends_in_a_batch(modelled, monkeypa
     [("Summaries", "0", "3"), ("CommunityReport", "500", "3")],
 )
 def test_nothing_is_published_when_the_budget_ends_in_a_global_stage(
-    modelled, server, shared_folder, monkeypatch, task, summary_min_tokens, budget
+    modeled, server, shared_folder, monkeypatch, task, summary_min_tokens, budget
 ):
-    project = copy_index(modelled, shared_folder, MANY)
+    project = copy_index(modeled, shared_folder, MANY)
     tables = ("documents", "entities", "relationships", "community_reports")
     published = {name: project.sql(f"FROM {name} ORDER BY ALL") for name in tables}
     monkeypatch.setenv("GRAPHRAG_SUMMARY_MIN_TOKENS", summary_min_tokens)

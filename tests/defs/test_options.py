@@ -19,7 +19,7 @@ from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.models import ledger_entries
 from graphrag_assets.indexing.scan import scan
 from tests.conftest import repository
-from tests.defs.test_language_models import modelled, server  # noqa: F401
+from tests.defs.test_language_models import modeled, server  # noqa: F401
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland. "
 
@@ -257,34 +257,34 @@ def test_failed_units_are_left_alone_when_nothing_is_to_be_redone(project, monke
 
 
 @pytest.mark.long
-def test_rerun_is_free_and_bypassing_the_cache_is_paid_once_per_run(modelled, server):  # noqa: F811
-    modelled.index_all()
+def test_rerun_is_free_and_bypassing_the_cache_is_paid_once_per_run(modeled, server):  # noqa: F811
+    modeled.index_all()
     sent = len(server.chats)
-    modelled.run("index_batches", "one", ops=of_batch(rerun="EXTRACTION"))
-    modelled.run("refresh_graph", ops={"write_community_reports": {"config": {"rerun": "REPORTS"}}})
+    modeled.run("index_batches", "one", ops=of_batch(rerun="EXTRACTION"))
+    modeled.run("refresh_graph", ops={"write_community_reports": {"config": {"rerun": "REPORTS"}}})
     assert len(server.chats) == sent
     extracted = "batch = 'one' AND kind = 'chat' AND task <> 'model_check'"
-    extractions = modelled.sql(f"SELECT count(*) FROM llm_calls WHERE {extracted}")[0][0]
-    run = modelled.run("index_batches", "one", ops=of_batch(rerun="EXTRACTION", bypass_cache=True))
+    extractions = modeled.sql(f"SELECT count(*) FROM llm_calls WHERE {extracted}")[0][0]
+    run = modeled.run("index_batches", "one", ops=of_batch(rerun="EXTRACTION", bypass_cache=True))
     assert len(server.chats) == sent + extractions
     of_batch_one = (pl.col("batch") == "one") & (pl.col("task") != "model_check")
-    kinds = ledger_entries(modelled.index.settings).filter(of_batch_one)["kind"]
+    kinds = ledger_entries(modeled.index.settings).filter(of_batch_one)["kind"]
     accounted = dict(kinds.filter(kinds != "embedding").value_counts().iter_rows())
     assert accounted == {"chat": extractions, "replaced": extractions}  # what was paid stays in the ledger
     # A run that is repeated after a crash counts from its first attempt.
     again = dg.DagsterRun(job_name="index_batches", root_run_id=run.run_id, parent_run_id=run.run_id)
     config = BatchOptions(rerun="EXTRACTION", bypass_cache=True)
-    assert cache_not_before(modelled.instance, again, config) == cache_not_before(
-        modelled.instance, run.dagster_run, config
+    assert cache_not_before(modeled.instance, again, config) == cache_not_before(
+        modeled.instance, run.dagster_run, config
     )
 
 
 @pytest.mark.extended
-def test_gleanings_of_a_run_are_asked_for_and_kept(modelled, server):  # noqa: F811
-    modelled.run("scan_input")
-    modelled.run("index_batches", "one", ops=of_batch(max_gleanings=0, entity_types="ship, engineer"))
+def test_gleanings_of_a_run_are_asked_for_and_kept(modeled, server):  # noqa: F811
+    modeled.run("scan_input")
+    modeled.run("index_batches", "one", ops=of_batch(max_gleanings=0, entity_types="ship, engineer"))
     assert all("ship" in str(request.body) for request in server.chats if request.task == "ExtractGraphWithClaims")
     calls = len(server.chats)
     assert calls == 1 + 2  # is the model there; two text units, without a second round
-    modelled.run("index_batches", "one")
+    modeled.run("index_batches", "one")
     assert len(server.chats) == calls

@@ -98,7 +98,7 @@ def indexed(start_with):
 
 
 @pytest.fixture
-def modelled(indexed, server, monkeypatch):
+def modeled(indexed, server, monkeypatch):
     """The same with a chat model from now on."""
     use(monkeypatch, server)
     monkeypatch.delenv("GRAPHRAG_EMBEDDING_MODEL")
@@ -124,10 +124,10 @@ def planned(project) -> dict[str, int]:
 
 
 @pytest.mark.extended
-def test_tuning_finds_the_domains_and_is_paid_for_once(modelled, server):
-    estimated, _ = plan_tuning(modelled.index, OPTIONS)
+def test_tuning_finds_the_domains_and_is_paid_for_once(modeled, server):
+    estimated, _ = plan_tuning(modeled.index, OPTIONS)
     assert server.requests == []
-    tuned = tune_prompts(modelled.index, OPTIONS, "one")
+    tuned = tune_prompts(modeled.index, OPTIONS, "one")
     profile, sent = tuned.profile, len(server.chats)
     # 15 untyped, the corpus, two readings of the passages, two of ten text units with each prompt, and their gleanings
     assert sent == 15 + 1 + 2 * 15 + 2 * 2 * 2 * 10
@@ -155,16 +155,16 @@ def test_tuning_finds_the_domains_and_is_paid_for_once(modelled, server):
     assert before.other > after.other == 0.0
     assert after.tokens > before.tokens
     server.requests.clear()
-    again = tune_prompts(modelled.index, OPTIONS, "two")
+    again = tune_prompts(modeled.index, OPTIONS, "two")
     assert server.requests == []
     assert (again.version, again.is_new, again.profile) == (1, False, profile)
-    assert [profile_of(row) for row in rows(modelled)] == [profile]
-    assert rows(modelled)[0]["calls"] == sent
+    assert [profile_of(row) for row in rows(modeled)] == [profile]
+    assert rows(modeled)[0]["calls"] == sent
 
 
 @pytest.mark.extended
-def test_text_of_documents_and_of_the_model_stays_data(modelled, server):
-    tuned = tune_prompts(modelled.index, OPTIONS, "one")
+def test_text_of_documents_and_of_the_model_stays_data(modeled, server):
+    tuned = tune_prompts(modeled.index, OPTIONS, "one")
     (quoting, *_) = [example for example in tuned.profile.examples if PLANTED in example.text]
     prompts = ["\n".join(m["content"] for m in request.body["messages"]) for request in server.chats]
     with_examples = [prompt for prompt in prompts if "Worked examples follow" in prompt]
@@ -179,31 +179,31 @@ def test_text_of_documents_and_of_the_model_stays_data(modelled, server):
 
 
 @pytest.mark.extended
-def test_adopting_extracts_exactly_the_text_units_concerned(modelled, server):
-    modelled.index_all()
-    assert planned(modelled) == {}
+def test_adopting_extracts_exactly_the_text_units_concerned(modeled, server):
+    modeled.index_all()
+    assert planned(modeled) == {}
     run_command("tune", "--sample", "15")
-    assert planned(modelled) == {}  # nothing is adopted
-    before = modelled.index.models().extractor
+    assert planned(modeled) == {}  # nothing is adopted
+    before = modeled.index.models().extractor
     output = run_command("tune", "--sample", "15", "--apply", "--diff")
     assert "Version 1 of the prompt profile is in force." in output
     assert "+You are a keeper of" in output
-    assert modelled.index.models().extractor != before
-    assert planned(modelled) == {"large": 30, "small": 10}
+    assert modeled.index.models().extractor != before
+    assert planned(modeled) == {"large": 30, "small": 10}
     run_command("tune", "--rollback", "0")
-    assert modelled.index.models().extractor == before
-    assert planned(modelled) == {}
+    assert modeled.index.models().extractor == before
+    assert planned(modeled) == {}
     run_command("tune", "--rollback", "1")
     run_command("tune", "--rollback", "1", "--new-batches")
-    assert planned(modelled) == {}  # indexed batches keep the prompts that they were made with
-    modelled.write("new/ship.txt", SENTENCES["ship"].format("Aurora", "Nova", 3, "Halpin"))
-    assert planned(modelled) == {"new": 1}
+    assert planned(modeled) == {}  # indexed batches keep the prompts that they were made with
+    modeled.write("new/ship.txt", SENTENCES["ship"].format("Aurora", "Nova", 3, "Halpin"))
+    assert planned(modeled) == {"new": 1}
     server.requests.clear()
-    modelled.index_all()
+    modeled.index_all()
     (first, *_) = [request for request in server.chats if "Nova" in str(request.body)]
     assert "What the types mean in these documents" in first.body["messages"][0]["content"]
     # readers see the profile in force, and questions are asked with it
-    assert modelled.sql("SELECT version, adopted FROM operations.prompt_profile") == [(1, True)]
+    assert modeled.sql("SELECT version, adopted FROM operations.prompt_profile") == [(1, True)]
     server.requests.clear()
     run_command("query", "local", "Which ships left the harbor?")
     assert "You are a keeper of" in server.chats[-1].body["messages"][0]["content"]
@@ -211,19 +211,19 @@ def test_adopting_extracts_exactly_the_text_units_concerned(modelled, server):
 
 
 @pytest.mark.extended
-def test_summaries_reports_and_questions_change_only_where_the_profile_tells_them_something(modelled, monkeypatch):
+def test_summaries_reports_and_questions_change_only_where_the_profile_tells_them_something(modeled, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_SUMMARIES", "model")
     monkeypatch.setenv("GRAPHRAG_REPORTS", "model")
-    before = modelled.index.models()
-    tuned = tune_prompts(modelled.index, TuningOptions(sample=8, examples=1), "one")
-    adopt_profile(modelled.index, tuned.version)
-    after = modelled.index.models()
+    before = modeled.index.models()
+    tuned = tune_prompts(modeled.index, TuningOptions(sample=8, examples=1), "one")
+    adopt_profile(modeled.index, tuned.version)
+    after = modeled.index.models()
     assert after.extractor != before.extractor
     assert after.summarizer != before.summarizer
     assert after.reporter != before.reporter
     assert after.context_writer == before.context_writer
     monkeypatch.setenv("GRAPHRAG_PROMPT_PROFILE", "0")
-    assert modelled.index.models().extractor == before.extractor
+    assert modeled.index.models().extractor == before.extractor
     monkeypatch.setenv("GRAPHRAG_PROMPT_PROFILE", "7")
     assert "There is no prompt profile 7" in run_command("plan", status=1)
 
@@ -245,37 +245,37 @@ def test_machines_without_the_working_database_extract_with_the_adopted_profile(
 
 
 @pytest.mark.extended
-def test_examples_of_deleted_documents_are_purged_and_nothing_is_extracted_again(modelled):
-    tuned = tune_prompts(modelled.index, OPTIONS, "one")
-    adopt_profile(modelled.index, tuned.version)
-    modelled.index_all()
+def test_examples_of_deleted_documents_are_purged_and_nothing_is_extracted_again(modeled):
+    tuned = tune_prompts(modeled.index, OPTIONS, "one")
+    adopt_profile(modeled.index, tuned.version)
+    modeled.index_all()
     gone, edited = (next(e for e in tuned.profile.examples if (PLANTED in e.text) == deleted) for deleted in (1, 0))
 
     def file_of(example: WorkedExample) -> Path:
-        (source,) = modelled.index.working.read(
+        (source,) = modeled.index.working.read(
             "SELECT d.source FROM documents d JOIN text_units t ON t.document_id = d.id WHERE t.id = $id",
             {"id": example.text_unit_id},
         ).row(0)
-        return modelled.input / source
+        return modeled.input / source
 
     file_of(gone).unlink()
     with file_of(edited).open("a") as file:
         file.write("It rained.\n")  # another text unit, and the passage is still there
-    modelled.index_all()
-    extractor = modelled.index.models().extractor
-    purge(modelled.index)
-    (row,) = rows(modelled)
+    modeled.index_all()
+    extractor = modeled.index.models().extractor
+    purge(modeled.index)
+    (row,) = rows(modeled)
     assert [e["text_unit_id"] for e in row["examples"]] == [
         e.text_unit_id for e in tuned.profile.examples if e is not gone
     ]
     assert {name for kind in row["entity_types"] for name in kind["examples"]} == set()
-    assert modelled.index.models().extractor == extractor
-    assert planned(modelled) == {}
+    assert modeled.index.models().extractor == extractor
+    assert planned(modeled) == {}
 
 
 @pytest.mark.extended
-def test_types_that_are_given_are_those_of_the_examples(modelled):
-    tuned = tune_prompts(modelled.index, TuningOptions(15, "Vessel: a boat, SHIP: what sails", 2), "one")
+def test_types_that_are_given_are_those_of_the_examples(modeled):
+    tuned = tune_prompts(modeled.index, TuningOptions(15, "Vessel: a boat, SHIP: what sails", 2), "one")
     assert [(kind.type, kind.definition) for kind in tuned.profile.entity_types] == [
         ("VESSEL", "a boat"),
         ("SHIP", "what sails"),
@@ -297,12 +297,12 @@ def test_without_a_model_a_profile_is_made_and_published_by_a_run(indexed):
     assert indexed.sql("SELECT version, adopted FROM operations.prompt_profile") == [(1, True)]
 
 
-def test_a_spent_budget_ends_the_tuning_and_records_nothing(modelled, server: OpenAIServer, monkeypatch):
+def test_a_spent_budget_ends_the_tuning_and_records_nothing(modeled, server: OpenAIServer, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_CHAT_INPUT_USD_PER_MILLION", "1000")
     monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "1")
     assert "budget" in run_command("tune", status=1)
     assert 0 < len(server.chats) < 30
-    assert rows(modelled) == []
+    assert rows(modeled) == []
 
 
 def test_tuning_before_the_first_index_says_what_to_do(project):

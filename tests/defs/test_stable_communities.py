@@ -10,7 +10,7 @@ from graphrag_assets.indexing.communities import update_communities
 PEOPLE = 800
 FIRST = ["Ada", "Ben", "Clara", "David", "Emil", "Fanny", "Georg", "Hilda", "Ivan", "Jane", "Karl", "Lotte"]
 SYLLABLES = ["ba", "ke", "li", "mo", "nu", "ra", "se", "ti", "vo", "zu"]
-VERBS = ["met", "wrote to", "visited", "argued with", "worked for", "travelled with"]
+VERBS = ["met", "wrote to", "visited", "argued with", "worked for", "traveled with"]
 
 
 def person(number: int) -> str:

@@ -171,23 +171,23 @@ def test_index_of_an_older_version_gets_contexts_without_extraction(indexed):
 
 
 @pytest.fixture
-def modelled(voyage, server, monkeypatch):
+def modeled(voyage, server, monkeypatch):
     use(monkeypatch, server)
     monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "model")
     return voyage
 
 
 @pytest.fixture
-def modelled_index(modelled, shared_folder):
+def modeled_index(modeled, shared_folder):
     """The same, indexed: `server` has no requests yet."""
-    return copy_index(modelled, shared_folder, {"ship/log.md": LOG}, chunking="sentences", text_unit_context="model")
+    return copy_index(modeled, shared_folder, {"ship/log.md": LOG}, chunking="sentences", text_unit_context="model")
 
 
 @pytest.fixture
-def heading_index(modelled, shared_folder, monkeypatch):
+def heading_index(modeled, shared_folder, monkeypatch):
     """The same, indexed by the models with the headings as contexts."""
     monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "headings")
-    return copy_index(modelled, shared_folder, {"ship/log.md": LOG}, chunking="sentences", text_unit_context="headings")
+    return copy_index(modeled, shared_folder, {"ship/log.md": LOG}, chunking="sentences", text_unit_context="headings")
 
 
 def sent(server: OpenAIServer, since: int = 0) -> Counter[str]:
@@ -195,20 +195,20 @@ def sent(server: OpenAIServer, since: int = 0) -> Counter[str]:
 
 
 @pytest.mark.extended
-def test_contexts_are_written_below_the_headings(modelled_index):
-    found = contexts(modelled_index)
+def test_contexts_are_written_below_the_headings(modeled_index):
+    found = contexts(modeled_index)
     written = found["The cable parted in deep water."]
     assert written.startswith("The voyage › Out at sea › July: ")
     assert len(written) > len("The voyage › Out at sea › July: ")
-    assert modelled_index.sql("SELECT count(*) FROM text_units WHERE context_fingerprint IS NULL") == [(0,)]
+    assert modeled_index.sql("SELECT count(*) FROM text_units WHERE context_fingerprint IS NULL") == [(0,)]
     calls = "SELECT count(*) FROM llm_calls WHERE task = 'text_unit_context' AND batch = 'ship'"
-    assert modelled_index.sql(calls) == [(len(found),)]
+    assert modeled_index.sql(calls) == [(len(found),)]
 
 
 @pytest.mark.long
-def test_chat_model_is_called_once_per_text_unit_with_the_document_first_and_the_passage_last(modelled, server):
-    modelled.index_all()
-    assert sent(server)["UnitContext"] == len(contexts(modelled))
+def test_chat_model_is_called_once_per_text_unit_with_the_document_first_and_the_passage_last(modeled, server):
+    modeled.index_all()
+    assert sent(server)["UnitContext"] == len(contexts(modeled))
     asked = [request.body["messages"] for request in server.chats if request.task == "UnitContext"]
     assert len({messages[0]["content"] for messages in asked}) == 1
     parts = [messages[1]["content"].partition("\n\n<passage ") for messages in asked]
@@ -218,14 +218,14 @@ def test_chat_model_is_called_once_per_text_unit_with_the_document_first_and_the
 
 
 @pytest.mark.long
-def test_second_run_sends_nothing_and_a_lost_database_is_rebuilt_from_the_ledger(modelled_index, server):
-    found = rows(modelled_index, *FACTS, "text_units", "embeddings")
-    modelled_index.index_all()
-    modelled_index.run("index_everything")
-    (modelled_index.root / "index" / "working.duckdb").unlink()
-    modelled_index.index_all()
+def test_second_run_sends_nothing_and_a_lost_database_is_rebuilt_from_the_ledger(modeled_index, server):
+    found = rows(modeled_index, *FACTS, "text_units", "embeddings")
+    modeled_index.index_all()
+    modeled_index.run("index_everything")
+    (modeled_index.root / "index" / "working.duckdb").unlink()
+    modeled_index.index_all()
     assert server.requests == []
-    assert rows(modelled_index, *FACTS, "text_units", "embeddings") == found
+    assert rows(modeled_index, *FACTS, "text_units", "embeddings") == found
 
 
 @pytest.mark.long
@@ -248,19 +248,19 @@ def test_switching_embeds_again_and_never_extracts_again(heading_index, server, 
 
 
 @pytest.mark.long
-def test_edit_requests_contexts_of_its_document_and_extracts_the_edited_unit(modelled, server):
-    modelled.write("ship/other.md", "# Other\n\nJohn Brett met Cyrus Field in Dover.")
-    modelled.index_all()
-    before, units = len(server.requests), modelled.sql("SELECT count(*) FROM text_units WHERE context LIKE 'The voy%'")
-    modelled.write("ship/log.md", LOG.replace("at once", "at dawn"))
-    modelled.index_all()
+def test_edit_requests_contexts_of_its_document_and_extracts_the_edited_unit(modeled, server):
+    modeled.write("ship/other.md", "# Other\n\nJohn Brett met Cyrus Field in Dover.")
+    modeled.index_all()
+    before, units = len(server.requests), modeled.sql("SELECT count(*) FROM text_units WHERE context LIKE 'The voy%'")
+    modeled.write("ship/log.md", LOG.replace("at once", "at dawn"))
+    modeled.index_all()
     asked = sent(server, before)
     assert asked["UnitContext"] == units[0][0]
     assert asked["ExtractGraphWithClaims"] == 2  # one text unit, with a gleaning
 
 
 @pytest.mark.long
-def test_failed_context_falls_back_to_headings_and_is_retried_by_the_next_run(modelled, server, monkeypatch):
+def test_failed_context_falls_back_to_headings_and_is_retried_by_the_next_run(modeled, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_MAX_RETRIES", "0")
     answer = server.content
 
@@ -270,46 +270,46 @@ def test_failed_context_falls_back_to_headings_and_is_retried_by_the_next_run(mo
         return answer(body)
 
     server.content = refuse
-    modelled.index_all()
+    modeled.index_all()
     grapnels = "Samuel Canning ordered the grapnels to be lowered at once."
-    assert contexts(modelled)[grapnels] == "The voyage › Out at sea › July"
-    errors = modelled.sql("SELECT batch, stage, source, hint FROM index_errors")
+    assert contexts(modeled)[grapnels] == "The voyage › Out at sea › July"
+    errors = modeled.sql("SELECT batch, stage, source, hint FROM index_errors")
     ((batch, stage, source, hint),) = errors
     assert (batch, stage) == ("ship", "context")
-    assert [(source,)] == modelled.sql(f"SELECT id FROM text_units WHERE text = '{grapnels}'")
+    assert [(source,)] == modeled.sql(f"SELECT id FROM text_units WHERE text = '{grapnels}'")
     assert "Run the batch again" in hint
     server.content, before = answer, len(server.requests)
-    modelled.run("retry_failed_units")
+    modeled.run("retry_failed_units")
     assert sent(server, before) == {"UnitContext": 1, "embedding": 1}
-    assert contexts(modelled)[grapnels].startswith("The voyage › Out at sea › July: ")
-    assert modelled.sql("SELECT count(*) FROM index_errors") == [(0,)]
+    assert contexts(modeled)[grapnels].startswith("The voyage › Out at sea › July: ")
+    assert modeled.sql("SELECT count(*) FROM index_errors") == [(0,)]
 
 
 @pytest.mark.long
-def test_preview_counts_contexts(modelled, server):
-    plan = plan_index(modelled.index)
+def test_preview_counts_contexts(modeled, server):
+    plan = plan_index(modeled.index)
     planned = dict(plan.by_task.select("task", "calls").iter_rows())
     exact = dict(plan.by_task.select("task", "exact").iter_rows())
     assert server.requests == []
-    modelled.index_all()
+    modeled.index_all()
     assert planned["text_unit_context"] == sent(server)["UnitContext"] > 10
     assert exact["text_unit_context"]
     assert exact["extract_all"]
     assert not exact["embed"]
-    assert plan_index(modelled.index).costs["calls"].sum() == 0
+    assert plan_index(modeled.index).costs["calls"].sum() == 0
 
 
 @pytest.mark.long
-def test_purge_keeps_the_answers_that_contexts_depend_on(modelled_index, server):
-    modelled_index.write("ship/log.md", LOG.replace("at once", "at dawn"))
-    modelled_index.index_all()
-    before, found = len(server.requests), rows(modelled_index, *FACTS, "text_units")
-    purge(modelled_index.index)
-    (modelled_index.root / "index" / "working.duckdb").unlink()
-    modelled_index.index_all()
+def test_purge_keeps_the_answers_that_contexts_depend_on(modeled_index, server):
+    modeled_index.write("ship/log.md", LOG.replace("at once", "at dawn"))
+    modeled_index.index_all()
+    before, found = len(server.requests), rows(modeled_index, *FACTS, "text_units")
+    purge(modeled_index.index)
+    (modeled_index.root / "index" / "working.duckdb").unlink()
+    modeled_index.index_all()
     assert not sent(server, before).keys() & {"UnitContext", "ExtractGraphWithClaims"}
-    assert rows(modelled_index, *FACTS, "text_units") == found
-    calls = modelled_index.sql("SELECT kind, count(*) FROM llm_calls WHERE task = 'text_unit_context' GROUP BY kind")
+    assert rows(modeled_index, *FACTS, "text_units") == found
+    calls = modeled_index.sql("SELECT kind, count(*) FROM llm_calls WHERE task = 'text_unit_context' GROUP BY kind")
     assert dict(calls)["purged"] > 0
 
 

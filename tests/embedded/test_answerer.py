@@ -16,7 +16,7 @@ from graphrag_assets.answering import (
     Reply,
 )
 from graphrag_assets.embedded import answerer
-from graphrag_assets.embedded.answerer import LEAST_DIRECT, MAX_POINTS, MAX_SENTENCES, EmbeddedAnswerer
+from graphrag_assets.embedded.answerer import MAX_POINTS, MAX_SENTENCES, MIN_DIRECT, EmbeddedAnswerer
 from graphrag_assets.embedded.candidate_sentences import candidates, dangles
 from graphrag_assets.embedded.conversation import in_conversation, rate, suggest
 from graphrag_assets.embedded.questions import Asked, definition, language_of_question, names_in, stems
@@ -88,7 +88,7 @@ def test_closest_passages_are_shown_when_the_evidence_has_no_answer() -> None:
     assert respond(question) == f"{CLOSEST}\n- {SOLD} [Data: Sources (15)]"
     points = answerer.map_(question, Evidence("", SOURCES[:2])).points
     assert [point.text for point in points] == [f"{SOLD} [Data: Sources (15)]"]
-    assert 0 < points[0].score < LEAST_DIRECT
+    assert 0 < points[0].score < MIN_DIRECT
     assert answerer.reduce(question, points).text == respond(question, *SOURCES[:2])
 
 
@@ -416,7 +416,7 @@ def test_subject_named_only_in_a_heading_is_shown_as_closest(question: str, show
     assert respond(question, MAIL) == f"{CLOSEST}\n- {shown}"
     (point,) = answerer.map_(question, Evidence("", (MAIL,))).points
     assert point.text == shown
-    assert point.score < LEAST_DIRECT
+    assert point.score < MIN_DIRECT
     assert answerer.reduce(question, [point]).text == f"{CLOSEST}\n- {shown}"
 
 

@@ -51,11 +51,11 @@ def test_entity_found_by_keyboard_links_to_its_relationships_and_text(sample_ind
     )
     assert page.url.endswith(f"#entity={number}")
     expect(panel(page).locator(".description")).to_contain_text(description[:60].replace("*", ""))
-    neighbours = sample_index.sql(
+    neighbors = sample_index.sql(
         f"SELECT n.title FROM search.edges e JOIN entities n ON n.human_readable_id = e.neighbor JOIN relationships r ON r.human_readable_id = e.relationship WHERE e.entity = {number} ORDER BY r.weight DESC, r.human_readable_id LIMIT 12"
     )
     relationships = panel(page).locator("section").filter(has_text="Relationships")
-    expect(relationships.locator(".line > a:first-child")).to_have_text([title for (title,) in neighbours])
+    expect(relationships.locator(".line > a:first-child")).to_have_text([title for (title,) in neighbors])
     passage = panel(page).locator(".passage").first
     expect(passage.locator("mark").first).to_have_text(re.compile("great eastern", re.IGNORECASE))
     passage.locator(".source a").click()
@@ -69,7 +69,7 @@ def test_entity_found_by_keyboard_links_to_its_relationships_and_text(sample_ind
     expect(panel(page).locator(".facts")).to_contain_text(source)
     page.go_back()
     relationships.locator(".line > a:first-child").first.click()
-    expect(heading(page)).to_have_text(neighbours[0][0])
+    expect(heading(page)).to_have_text(neighbors[0][0])
 
 
 def test_a_relationship_shows_the_texts_that_state_it(sample_index, sample_page, open_page):

@@ -137,8 +137,8 @@ def test_a_second_document_of_an_id_is_an_error(monkeypatch):
 def test_small_rows_without_end_are_refused_before_they_fill_the_memory(monkeypatch, name):
     from graphrag_assets.pipeline import formats
 
-    monkeypatch.setattr(formats, "_MOST_ROWS", 100)
-    monkeypatch.setattr(formats, "_MOST_LINES", 1000)
+    monkeypatch.setattr(formats, "_MAX_ROWS", 100)
+    monkeypatch.setattr(formats, "_MAX_LINES", 1000)
 
     def errors_of(rows: int) -> list[str]:
         content = "text\n" + "a\n" * rows if name == "x.csv" else '{"text": "a"}\n' * rows
@@ -153,7 +153,7 @@ def test_small_rows_without_end_are_refused_before_they_fill_the_memory(monkeypa
 def test_one_json_value_is_refused_where_it_would_fill_the_memory(monkeypatch):
     from graphrag_assets.pipeline import formats
 
-    monkeypatch.setattr(formats, "_MOST_JSON", 1000)
+    monkeypatch.setattr(formats, "_MAX_JSON", 1000)
     file = InMemoryFile("x.json", ("[" + "[]," * 1000 + "[]]").encode())
     (error,) = load_documents("one", [file], LoadOptions(), WITHOUT_PROCESS).errors["error"]
     assert "the limit is" in error

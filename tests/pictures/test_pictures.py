@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import polars as pl
 
-from graphrag_assets.pictures.graph_map import MOST_ENTITIES, MOST_LABELS, graph_map
+from graphrag_assets.pictures.graph_map import MAX_ENTITIES, MAX_LABELS, graph_map
 from graphrag_assets.pictures.svg import PALETTE, document, in_markdown, text
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -37,9 +37,9 @@ def test_characters_invalid_in_xml_are_left_out():
 def test_map_of_a_large_graph_stays_below_90_kb_and_reports_omissions():
     svg = graph_map(*graph(20_000, "A rather long title of an entity with (brackets) & <signs>"))
     assert len(in_markdown(svg, "map")) < 90_000
-    assert svg.count("h0") == MOST_ENTITIES
-    assert f"{MOST_ENTITIES:,} of 20,000 entities" in texts(svg)[-1]
-    assert len(texts(svg)) <= MOST_LABELS + 1
+    assert svg.count("h0") == MAX_ENTITIES
+    assert f"{MAX_ENTITIES:,} of 20,000 entities" in texts(svg)[-1]
+    assert len(texts(svg)) <= MAX_LABELS + 1
 
 
 def test_the_map_names_the_largest_entities_and_gives_each_community_one_color():

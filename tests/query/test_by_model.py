@@ -15,7 +15,7 @@ from graphrag_assets.llm.model_errors import RetriesExhausted
 from graphrag_assets.query import DriftOptions, DynamicOptions, GraphRAG
 from graphrag_assets.text import count_tokens
 from tests.openai_server import OpenAIServer, running
-from tests.query.modelled import chat_answerer, question_of, ratings_by, says, user_message
+from tests.query.modeled import chat_answerer, question_of, ratings_by, says, user_message
 
 QUESTION = "Who commanded the Niagara?"
 SMALL = {"max_context_tokens": 170}  # a report or two in a batch
@@ -81,7 +81,7 @@ def rag_of(server: OpenAIServer, index_file: Path, folder: Path, **limits: Any) 
 
 
 @pytest.fixture
-def modelled(server: OpenAIServer, index_file: Path, tmp_path: Path) -> GraphRAG:
+def modeled(server: OpenAIServer, index_file: Path, tmp_path: Path) -> GraphRAG:
     return rag_of(server, index_file, tmp_path)
 
 
@@ -139,8 +139,8 @@ def test_a_search_that_is_timed_out_sends_none_of_the_calls_that_wait(server, in
     assert len(server.chats) - before == sent
 
 
-def test_usage_is_booked_by_category_with_its_cost(modelled: GraphRAG, server) -> None:
-    answers = {method: modelled.search(method, QUESTION) for method in ("local", "global", "drift", "basic")}
+def test_usage_is_booked_by_category_with_its_cost(modeled: GraphRAG, server) -> None:
+    answers = {method: modeled.search(method, QUESTION) for method in ("local", "global", "drift", "basic")}
     categories = {
         "local": {"build_context", "response"},
         "basic": {"build_context", "response"},
@@ -155,60 +155,60 @@ def test_usage_is_booked_by_category_with_its_cost(modelled: GraphRAG, server) -
                 assert usage.calls > 0
                 assert usage.cost == usage.prompt_tokens + usage.completion_tokens > 0
     assert sum(answer.total_usage.calls for answer in answers.values()) == len(server.chats)
-    streamed = modelled.local.stream(f"{QUESTION} Really?")
+    streamed = modeled.local.stream(f"{QUESTION} Really?")
     assert streamed.wait().usage["response"].calls == 1
     assert streamed.result.usage["response"].cost > 0
 
 
-def test_answers_in_the_ledger_cost_nothing(modelled: GraphRAG) -> None:
-    modelled.global_(QUESTION)
-    assert modelled.global_(QUESTION).total_usage.cost == 0
+def test_answers_in_the_ledger_cost_nothing(modeled: GraphRAG) -> None:
+    modeled.global_(QUESTION)
+    assert modeled.global_(QUESTION).total_usage.cost == 0
 
 
-def test_only_points_that_matter_are_put_together_within_the_limit(modelled: GraphRAG, server) -> None:
-    modelled.global_(QUESTION, max_reduce_tokens=60, **SMALL)
+def test_only_points_that_matter_are_put_together_within_the_limit(modeled: GraphRAG, server) -> None:
+    modeled.global_(QUESTION, max_reduce_tokens=60, **SMALL)
     reduced = user_message(server.chats[-1].body)
     assert "importance 54" in reduced  # the report of the highest number
     assert reduced.count("-----Note") < 4
 
 
-def test_question_without_relevant_points_gets_the_fixed_answer_without_a_call(modelled: GraphRAG, server) -> None:
+def test_question_without_relevant_points_gets_the_fixed_answer_without_a_call(modeled: GraphRAG, server) -> None:
     server.content = says(MapAnswer={"points": [{"description": "Of no use.", "score": 0}]})
-    assert modelled.global_(QUESTION).answer == NO_ANSWER
+    assert modeled.global_(QUESTION).answer == NO_ANSWER
     assert {request.task for request in server.chats} == {"MapAnswer"}
-    assert list(modelled.global_.stream(QUESTION)) == [NO_ANSWER]
+    assert list(modeled.global_.stream(QUESTION)) == [NO_ANSWER]
 
 
-def test_the_form_of_the_answer_is_free_text_and_reaches_the_model(modelled: GraphRAG, server) -> None:
+def test_the_form_of_the_answer_is_free_text_and_reaches_the_model(modeled: GraphRAG, server) -> None:
     for method in ("local", "global", "drift", "basic"):
-        modelled.search(method, QUESTION, response_type="a limerick", language="French")
+        modeled.search(method, QUESTION, response_type="a limerick", language="French")
         last = server.chats[-1].body["messages"]
         assert "Form of the answer: a limerick" in last[1]["content"]
         assert "Answer in French." in last[0]["content"]
-    modelled.global_(QUESTION, general_knowledge=True, max_reduce_words=77)
+    modeled.global_(QUESTION, general_knowledge=True, max_reduce_words=77)
     assert "[LLM: verify]" in server.chats[-1].body["messages"][0]["content"]
     assert "At most 77 words" in server.chats[-1].body["messages"][0]["content"]
 
 
-def test_point_cannot_cite_rows_outside_its_part(modelled: GraphRAG, server) -> None:
+def test_point_cannot_cite_rows_outside_its_part(modeled: GraphRAG, server) -> None:
     server.content = says(
         MapAnswer=lambda body: {
             "points": [{"description": f"Point {n}. [Data: Reports ({n}, 77)]", "score": 60} for n in cited(body)]
         },
         text=notes_of,
     )
-    answer = modelled.global_(QUESTION, **SMALL)
+    answer = modeled.global_(QUESTION, **SMALL)
     assert "77" not in answer.answer
     assert answer.unresolved == ["Reports (77)"]
     assert all("77" not in user_message(request.body) for request in server.chats if request.task == "text")
 
 
-def test_answer_cannot_cite_rows_that_no_point_cites(modelled: GraphRAG, server) -> None:
+def test_answer_cannot_cite_rows_that_no_point_cites(modeled: GraphRAG, server) -> None:
     server.content = says(
         MapAnswer={"points": [{"description": "It was so. [Data: Reports (3)]", "score": 60}]},
         text="It was so. [Data: Reports (3, 4)]",  # report 4 was read, but nothing of it noted
     )
-    answer = modelled.global_(QUESTION)
+    answer = modeled.global_(QUESTION)
     assert answer.answer == "It was so. [Data: Reports (3)] [unresolved: Reports (4)]"
     assert answer.unresolved == ["Reports (4)"]
     cited_rows = answer.context["reports"].filter("cited")["human_readable_id"].to_list()
@@ -216,8 +216,8 @@ def test_answer_cannot_cite_rows_that_no_point_cites(modelled: GraphRAG, server)
     assert answer.context["reports"]["in_context"].all()
 
 
-def test_drift_asks_with_its_own_prompts_and_returns_its_steps(modelled: GraphRAG, server) -> None:
-    answer = modelled.drift(QUESTION, primer_folds=2, breadth=2, depth=2)
+def test_drift_asks_with_its_own_prompts_and_returns_its_steps(modeled: GraphRAG, server) -> None:
+    answer = modeled.drift(QUESTION, primer_folds=2, breadth=2, depth=2)
     prompts = [request.body["messages"][0]["content"][:60] for request in server.chats]
     assert sum("You write the answer that a report" in prompt for prompt in prompts) == 1
     assert sum("You begin an investigation" in prompt for prompt in prompts) == 2
@@ -235,27 +235,27 @@ def test_drift_asks_with_its_own_prompts_and_returns_its_steps(modelled: GraphRA
     assert first == [QUESTION, RAISED[0]]
 
 
-def test_drift_searches_its_reports_by_the_hypothetical_answer(modelled: GraphRAG, server) -> None:
+def test_drift_searches_its_reports_by_the_hypothetical_answer(modeled: GraphRAG, server) -> None:
     server.content = says(
         text=lambda body: "Penguins were seen near the ice." if "<example" in user_message(body) else notes_of(body),
         DriftAnswer=follow_ups_of,
     )
     options = {"primer_reports": 1, "depth": 0}
-    assert modelled.drift("Which animals?", **options).context["reports"]["human_readable_id"].to_list() == [2]
+    assert modeled.drift("Which animals?", **options).context["reports"]["human_readable_id"].to_list() == [2]
     server.content = says(
         text=lambda body: "The Great Eastern." if "<example" in user_message(body) else notes_of(body),
         DriftAnswer=follow_ups_of,
     )
-    (number,) = modelled.drift("Which animal?", **options).context["reports"]["human_readable_id"]
+    (number,) = modeled.drift("Which animal?", **options).context["reports"]["human_readable_id"]
     assert number != 2
 
 
-def test_drift_keeps_to_its_calls(modelled: GraphRAG, server) -> None:
-    modelled.drift(QUESTION)
+def test_drift_keeps_to_its_calls(modeled: GraphRAG, server) -> None:
+    modeled.drift(QUESTION)
     assert len(server.chats) <= 16
     for most in (2, 3, 5, 9):
         before = len(server.chats)
-        modelled.drift(f"{QUESTION} {most}?", max_calls=most, depth=4, breadth=5)
+        modeled.drift(f"{QUESTION} {most}?", max_calls=most, depth=4, breadth=5)
         assert len(server.chats) - before <= most
 
 
@@ -282,10 +282,10 @@ def test_drift_is_the_same_for_a_seed_in_any_order_of_answers(server, index_file
 
 
 @pytest.mark.extended
-def test_second_drift_search_starts_without_state(modelled: GraphRAG) -> None:
-    first = modelled.drift(QUESTION)
-    modelled.drift("What of the Agamemnon?")
-    again = modelled.drift(QUESTION)
+def test_second_drift_search_starts_without_state(modeled: GraphRAG) -> None:
+    first = modeled.drift(QUESTION)
+    modeled.drift("What of the Agamemnon?")
+    again = modeled.drift(QUESTION)
     assert (first.answer, first.actions) == (again.answer, again.actions)
 
 
@@ -298,8 +298,8 @@ def test_failed_step_of_drift_is_reported_and_keeps_the_others(hasty: GraphRAG, 
     assert answer.citations
 
 
-def test_the_local_steps_of_drift_hold_rows_of_the_graph(modelled: GraphRAG, server) -> None:
-    answer = modelled.drift(QUESTION)
+def test_the_local_steps_of_drift_hold_rows_of_the_graph(modeled: GraphRAG, server) -> None:
+    answer = modeled.drift(QUESTION)
     steps = [user_message(r.body) for r in server.chats if "The whole investigation" in user_message(r.body)]
     assert steps
     for step in steps:
@@ -360,20 +360,20 @@ def test_a_report_without_a_rating_is_read(hasty: GraphRAG, server) -> None:
     assert answer.context["reports"]["human_readable_id"].to_list() == [3]
 
 
-def test_ratings_are_repeated_and_their_median_counts(modelled: GraphRAG, server) -> None:
+def test_ratings_are_repeated_and_their_median_counts(modeled: GraphRAG, server) -> None:
     def ratings(body: dict[str, Any]) -> dict[str, Any]:
         return {"ratings": [{"id": 1, "rating": 0 if "as reader" in user_message(body) else 5}]}
 
     server.content = says(CommunityRatings=ratings, MapAnswer=points_of, text=notes_of)
-    thrice = modelled.global_(QUESTION, dynamic=DynamicOptions(num_repeats=3, max_level=0))
+    thrice = modeled.global_(QUESTION, dynamic=DynamicOptions(num_repeats=3, max_level=0))
     assert thrice.usage["rating"].calls == 3  # of the one community of more than two entities
     assert thrice.context == {} or thrice.context["reports"].is_empty()
-    once = modelled.global_(QUESTION, dynamic=DynamicOptions(max_level=0))
+    once = modeled.global_(QUESTION, dynamic=DynamicOptions(max_level=0))
     assert once.context["reports"].height == 1
 
 
-def test_ask_follows_the_model_and_gives_its_reason(modelled: GraphRAG) -> None:
-    answer = modelled.ask(QUESTION)
+def test_ask_follows_the_model_and_gives_its_reason(modeled: GraphRAG) -> None:
+    answer = modeled.ask(QUESTION)
     assert answer.method == "global"
     assert answer.choice is not None
     assert (answer.choice.kind, answer.choice.reason) == ("theme", "It is about all.")
@@ -382,23 +382,23 @@ def test_ask_follows_the_model_and_gives_its_reason(modelled: GraphRAG) -> None:
 
 
 @pytest.mark.parametrize("said", [{"kind": "poem"}, "nonsense"])
-def test_ask_falls_back_to_the_rules(modelled: GraphRAG, server, said: Any) -> None:
+def test_ask_falls_back_to_the_rules(modeled: GraphRAG, server, said: Any) -> None:
     server.content = says(QuestionKind=said, text="He did.")
-    answer = modelled.ask(QUESTION)
+    answer = modeled.ask(QUESTION)
     assert answer.method == "local"
     assert answer.choice is not None
     assert answer.choice.chosen_by == "rules"
     assert "the model" in answer.choice.reason
 
 
-def test_questions_are_suggested_by_the_model(modelled: GraphRAG, server) -> None:
-    assert modelled.questions([QUESTION], count=3) == ["What became of her?"]
+def test_questions_are_suggested_by_the_model(modeled: GraphRAG, server) -> None:
+    assert modeled.questions([QUESTION], count=3) == ["What became of her?"]
     assert f"Asked so far:\n- {QUESTION}" in user_message(server.chats[-1].body)
-    assert asyncio.run(modelled.aquestions()) == ["What became of her?"]
+    assert asyncio.run(modeled.aquestions()) == ["What became of her?"]
 
 
-def test_drift_options_are_checked_together(modelled: GraphRAG) -> None:
+def test_drift_options_are_checked_together(modeled: GraphRAG) -> None:
     with pytest.raises(QueryError, match=r"max_calls is 1"):
         DriftOptions(max_calls=1)
     with pytest.raises(QueryError, match=r"dynamic is 3"):
-        modelled.global_(QUESTION, dynamic=3)
+        modeled.global_(QUESTION, dynamic=3)

@@ -26,7 +26,7 @@ from graphrag_assets.query.retrieval import Question
 from tests.cli import run_command
 from tests.conftest import index_once
 from tests.openai_server import OpenAIServer, running
-from tests.query.modelled import chat_answerer, question_of, says, user_message
+from tests.query.modeled import chat_answerer, question_of, says, user_message
 
 TOPICS, UNITS_PER_TOPIC = 200, 10
 PLANTED_TOPICS = range(0, 80, 10)

@@ -10,7 +10,7 @@ import pytest
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import GraphRAG
 from tests.openai_server import OpenAIServer, running
-from tests.query.modelled import chat_answerer, says, user_message
+from tests.query.modeled import chat_answerer, says, user_message
 
 LINKS = {
     "names": ["Wildman Whitehouse"],

@@ -16,7 +16,7 @@ from graphrag_assets.llm.model_options import PriceOptions
 from graphrag_assets.query import GraphRAG
 from tests.openai_server import OpenAIServer, running
 from tests.query.conftest import write_index
-from tests.query.modelled import chat_answerer, says, user_message
+from tests.query.modeled import chat_answerer, says, user_message
 from tests.query.test_by_model import follow_ups_of, points_of
 from tests.query.test_by_model import notes_of as repeated
 

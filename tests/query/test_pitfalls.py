@@ -17,7 +17,7 @@ from graphrag_assets.query import METHODS, ConversationHistory, DriftOptions, Gr
 from graphrag_assets.query.drift import Step, next_questions
 from graphrag_assets.store.publication_reader import Reader
 from tests.openai_server import OpenAIServer, running
-from tests.query.modelled import chat_answerer, question_of, says, user_message
+from tests.query.modeled import chat_answerer, question_of, says, user_message
 
 from .conftest import COMMUNITIES, ENTITIES, LEVELS
 
@@ -42,7 +42,7 @@ def server() -> Iterator[OpenAIServer]:
 
 
 @pytest.fixture
-def modelled(server: OpenAIServer, index_file: Path, tmp_path: Path) -> GraphRAG:
+def modeled(server: OpenAIServer, index_file: Path, tmp_path: Path) -> GraphRAG:
     return GraphRAG(index_file, answerer=chat_answerer(server, tmp_path, max_retries=0))
 
 
@@ -75,9 +75,9 @@ def test_15_local_steps_of_drift_hold_rows_of_the_graph(rag: GraphRAG) -> None:
 
 
 @pytest.mark.extended
-def test_15_drift_asks_the_best_follow_ups_first_each_once_within_its_calls(modelled: GraphRAG, server) -> None:
+def test_15_drift_asks_the_best_follow_ups_first_each_once_within_its_calls(modeled: GraphRAG, server) -> None:
     """Scores of follow-ups are never used; near-duplicates are all sent; up to 67 calls; actions in random order."""
-    actions = modelled.drift(QUESTION, breadth=3, depth=3, max_calls=20).actions
+    actions = modeled.drift(QUESTION, breadth=3, depth=3, max_calls=20).actions
     asked = [action.question for action in actions if action.depth]
     assert asked == [QUESTION, "Who was Daniel Gooch?", "Where is Valentia?", "What is a penguin?"]
     assert len(server.chats) <= 20
@@ -100,10 +100,10 @@ def test_15_follow_ups_of_all_steps_are_ranked_together() -> None:
 
 
 @pytest.mark.extended
-def test_15_a_second_drift_search_knows_nothing_of_the_first(modelled: GraphRAG) -> None:
+def test_15_a_second_drift_search_knows_nothing_of_the_first(modeled: GraphRAG) -> None:
     """The state object lives in the engine: a second query reuses the first one's graph."""
-    first = modelled.drift("Who was Daniel Gooch?").actions
-    second = modelled.drift(QUESTION).actions
+    first = modeled.drift("Who was Daniel Gooch?").actions
+    second = modeled.drift(QUESTION).actions
     assert second[0].question == QUESTION
     assert {action.question for action in second if not action.depth} == {QUESTION}
     assert [action.question for action in first] != [action.question for action in second]
@@ -129,14 +129,14 @@ def test_17_basic_search_keeps_the_order_of_similarity(rag: GraphRAG) -> None:
         assert sources.text.split("\n")[2].startswith(f"{best}|")
 
 
-def test_17_basic_search_answers_without_streaming(rag: GraphRAG, modelled: GraphRAG) -> None:
+def test_17_basic_search_answers_without_streaming(rag: GraphRAG, modeled: GraphRAG) -> None:
     """Its non-streaming call always returns ""."""
     assert rag.basic(QUESTION).answer
-    assert modelled.basic(QUESTION).answer == "He did. [Data: Sources (0)]"
+    assert modeled.basic(QUESTION).answer == "He did. [Data: Sources (0)]"
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_18_the_newest_turns_of_a_conversation_are_kept(modelled: GraphRAG, server, method: str) -> None:
+def test_18_the_newest_turns_of_a_conversation_are_kept(modeled: GraphRAG, server, method: str) -> None:
     """The first five turns are taken: the oldest."""
     history = ConversationHistory()
     for number in range(9):
@@ -150,23 +150,23 @@ def test_18_the_newest_turns_of_a_conversation_are_kept(modelled: GraphRAG, serv
         PlannedSteps={"steps": [{"variable": "who", "kind": "find", "question": QUESTION}]},
         StepValues={"values": [{"value": "He", "statement": "He did. [Data: Sources (0)]"}]},
     )
-    modelled.search(method, QUESTION, history=history, conversation_history_max_turns=3)
+    modeled.search(method, QUESTION, history=history, conversation_history_max_turns=3)
     said = user_message(server.chats[-1].body)
     assert [f"number {n}?" in said for n in range(9)] == [False] * 6 + [True] * 3
     assert said.index("number 6?") < said.index("number 8?")
     # Of a small budget the newest has the most.
-    tight = modelled.context(method, QUESTION, history=history, max_context_tokens=60)
+    tight = modeled.context(method, QUESTION, history=history, max_context_tokens=60)
     assert tight.history is not None
     assert "number 8?" in tight.history.text
     assert "number 4?" not in tight.history.text
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_19_an_error_is_raised_and_no_empty_answer(modelled: GraphRAG, server, method: str) -> None:
+def test_19_an_error_is_raised_and_no_empty_answer(modeled: GraphRAG, server, method: str) -> None:
     """Errors are swallowed: an empty answer."""
     server.fail_next(*["500"] * 30)
     with pytest.raises(RetriesExhausted, match="500"):
-        modelled.search(method, QUESTION)
+        modeled.search(method, QUESTION)
 
 
 class Inventor(EmbeddedAnswerer):

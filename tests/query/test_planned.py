@@ -22,7 +22,7 @@ from graphrag_assets.references import without_references
 from tests.cli import run_command
 from tests.openai_server import OpenAIServer, running
 from tests.query.conftest import write_index
-from tests.query.modelled import chat_answerer, question_of, says, user_message
+from tests.query.modeled import chat_answerer, question_of, says, user_message
 
 QUESTION = "Who commanded the ship that met the Agamemnon?"
 PLAN = {

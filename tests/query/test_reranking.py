@@ -7,7 +7,7 @@ import pytest
 
 from graphrag_assets.query import GraphRAG
 from tests.openai_server import OpenAIServer, running
-from tests.query.modelled import says, user_message
+from tests.query.modeled import says, user_message
 
 QUESTION = "Who commanded the Niagara?"
 PENGUINS = 5  # the text unit

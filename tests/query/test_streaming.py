@@ -17,7 +17,7 @@ from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.model_errors import RetriesExhausted
 from graphrag_assets.query import Callbacks, Context, GraphRAG
 from tests.openai_server import OpenAIServer, running
-from tests.query.modelled import chat_answerer, says, user_message
+from tests.query.modeled import chat_answerer, says, user_message
 
 QUESTION = "Who commanded the Niagara?"
 METHODS = ("local", "global_", "drift", "basic", "lazy", "planned", "ask")
@@ -57,7 +57,7 @@ def server() -> Iterator[OpenAIServer]:
 
 
 @pytest.fixture
-def modelled(server: OpenAIServer, index_file: Path, tmp_path: Path) -> GraphRAG:
+def modeled(server: OpenAIServer, index_file: Path, tmp_path: Path) -> GraphRAG:
     return GraphRAG(index_file, answerer=chat_answerer(server, tmp_path))
 
 
@@ -66,8 +66,8 @@ def of(rag: GraphRAG, method: str, asynchronous: bool = False) -> Any:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_models_answer_comes_in_pieces_that_make_the_answer(modelled: GraphRAG, server, method: str) -> None:
-    stream = of(modelled, method).stream(QUESTION)
+def test_a_models_answer_comes_in_pieces_that_make_the_answer(modeled: GraphRAG, server, method: str) -> None:
+    stream = of(modeled, method).stream(QUESTION)
     pieces = list(stream)
     assert len(pieces) > 3
     assert "".join(pieces) == stream.result.answer
@@ -76,16 +76,16 @@ def test_a_models_answer_comes_in_pieces_that_make_the_answer(modelled: GraphRAG
     assert stream.result.citations[0].quote == HUDSON
     # The same question again: nothing is paid for twice, streamed or not.
     paid = len(server.chats)
-    assert of(modelled, method)(QUESTION).answer == stream.result.answer
+    assert of(modeled, method)(QUESTION).answer == stream.result.answer
     assert len(server.chats) == paid
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_asynchronous_callers_get_the_same_in_their_own_loop(modelled: GraphRAG, method: str) -> None:
+def test_asynchronous_callers_get_the_same_in_their_own_loop(modeled: GraphRAG, method: str) -> None:
     async def story() -> tuple[str, Any, Any]:
-        stream = of(modelled, method, True).stream(QUESTION)
+        stream = of(modeled, method, True).stream(QUESTION)
         pieces = [piece async for piece in stream]
-        return "".join(pieces), stream.result, await of(modelled, method, True)(QUESTION)
+        return "".join(pieces), stream.result, await of(modeled, method, True)(QUESTION)
 
     said, streamed, whole = asyncio.run(story())
     assert said == streamed.answer == whole.answer
@@ -103,11 +103,11 @@ def test_without_a_model_the_answer_comes_sentence_by_sentence(rag: GraphRAG, me
 
 
 def test_a_reference_that_was_not_given_never_shows_as_good_not_even_for_a_moment(
-    modelled: GraphRAG, server: OpenAIServer
+    modeled: GraphRAG, server: OpenAIServer
 ) -> None:
     server.content = says(text="He did. [Data: Sources (0); Entities (77)] It is so. [Data: Ships (1)]")
     shown = ""
-    stream = modelled.local.stream(QUESTION)
+    stream = modeled.local.stream(QUESTION)
     for piece in stream:
         shown += piece
         assert "[Data: Sources (0); Entities" not in shown
@@ -117,8 +117,8 @@ def test_a_reference_that_was_not_given_never_shows_as_good_not_even_for_a_momen
     assert stream.result.answer == shown
 
 
-def test_the_result_is_there_when_the_pieces_are_through(modelled: GraphRAG) -> None:
-    stream = modelled.basic.stream(QUESTION)
+def test_the_result_is_there_when_the_pieces_are_through(modeled: GraphRAG) -> None:
+    stream = modeled.basic.stream(QUESTION)
     next(stream)
     with pytest.raises(QueryError, match="not complete"):
         _ = stream.result
@@ -126,22 +126,22 @@ def test_the_result_is_there_when_the_pieces_are_through(modelled: GraphRAG) -> 
 
 
 def test_an_answer_that_breaks_off_raises_after_its_pieces_and_is_not_kept(
-    modelled: GraphRAG, server: OpenAIServer
+    modeled: GraphRAG, server: OpenAIServer
 ) -> None:
     server.fail_next("cut")
-    stream = modelled.local.stream(QUESTION)
+    stream = modeled.local.stream(QUESTION)
     assert next(stream)
     with pytest.raises(RetriesExhausted, match="was interrupted"):
         stream.wait()
     with pytest.raises(RetriesExhausted):
         _ = stream.result
-    assert modelled.local(QUESTION).answer.endswith("He was content.")
+    assert modeled.local(QUESTION).answer.endswith("He was content.")
 
 
 @pytest.mark.long
-def test_a_stream_left_early_leaves_nothing_running(modelled: GraphRAG, server: OpenAIServer) -> None:
+def test_a_stream_left_early_leaves_nothing_running(modeled: GraphRAG, server: OpenAIServer) -> None:
     server.content = says(text=" ".join(map(str, range(20_000))))
-    with modelled.local.stream(QUESTION) as stream:
+    with modeled.local.stream(QUESTION) as stream:
         next(stream)
     assert list(stream) == []
     with pytest.raises(QueryError, match="ended before"):
@@ -152,21 +152,21 @@ def test_a_stream_left_early_leaves_nothing_running(modelled: GraphRAG, server: 
 
 
 @pytest.mark.long
-def test_abandoned_stream_ends_by_itself(modelled: GraphRAG, server: OpenAIServer) -> None:
+def test_abandoned_stream_ends_by_itself(modeled: GraphRAG, server: OpenAIServer) -> None:
     server.content = says(text=" ".join(map(str, range(20_000))))
-    next(modelled.local.stream(QUESTION))
+    next(modeled.local.stream(QUESTION))
     gc.collect()
     _until(lambda: not _searches())
 
 
-def test_callbacks_are_called_in_the_callers_thread(modelled: GraphRAG) -> None:
+def test_callbacks_are_called_in_the_callers_thread(modeled: GraphRAG) -> None:
     told: list[tuple[str, Any, int]] = []
 
     def note(event: str) -> Any:
         return lambda what: told.append((event, what, threading.get_ident()))
 
     callbacks = Callbacks(note("context"), note("token"), note("map"), note("reduce"))
-    answer = modelled.global_(QUESTION, callbacks=callbacks, max_context_tokens=300)
+    answer = modeled.global_(QUESTION, callbacks=callbacks, max_context_tokens=300)
     assert {thread for *_, thread in told} == {threading.get_ident()}
     events = [event for event, *_ in told]
     batches = answer.usage["map"].calls
@@ -191,26 +191,26 @@ def test_any_object_with_some_of_the_functions_will_do(rag: GraphRAG) -> None:
         rag.local(QUESTION, callbacks=7)
 
 
-def test_a_callback_that_raises_ends_the_search(modelled: GraphRAG, server: OpenAIServer) -> None:
+def test_a_callback_that_raises_ends_the_search(modeled: GraphRAG, server: OpenAIServer) -> None:
     def refuse(context: Context) -> None:
         raise ZeroDivisionError
 
     server.latency = 0.2
     with pytest.raises(ZeroDivisionError):
-        modelled.local(QUESTION, callbacks=Callbacks(on_context=refuse))
+        modeled.local(QUESTION, callbacks=Callbacks(on_context=refuse))
     assert not _searches()
 
 
 @pytest.mark.parametrize("method", ["local", "global_", "drift", "basic", "lazy", "planned"])
 def test_timeout_reports_progress_and_leaves_nothing_running(
-    modelled: GraphRAG, server: OpenAIServer, method: str
+    modeled: GraphRAG, server: OpenAIServer, method: str
 ) -> None:
-    modelled.context("basic", QUESTION)  # imports, and opens the file
-    modelled.basic("Anything?")  # imports the client
+    modeled.context("basic", QUESTION)  # imports, and opens the file
+    modeled.basic("Anything?")  # imports the client
     server.latency = 5
     more = {"hypothetical_answer": False} if method == "drift" else {}
     with pytest.raises(QueryError, match=r"timeout of 0\.4 seconds\. Completed: (a context of \d sections|nothing;)"):
-        of(modelled, method)(QUESTION, timeout=0.4, **more)
+        of(modeled, method)(QUESTION, timeout=0.4, **more)
     assert not _searches()
     server.latency = 0
     time.sleep(0.1)  # for requests that were on their way
@@ -219,12 +219,12 @@ def test_timeout_reports_progress_and_leaves_nothing_running(
     assert len(server.chats) == sent
 
 
-def test_canceled_task_leaves_nothing_running_and_keeps_sent_requests(modelled: GraphRAG, server: OpenAIServer) -> None:
-    modelled.basic("Anything?")
+def test_canceled_task_leaves_nothing_running_and_keeps_sent_requests(modeled: GraphRAG, server: OpenAIServer) -> None:
+    modeled.basic("Anything?")
     server.latency = 0.5
 
     async def story() -> None:
-        task = asyncio.create_task(modelled.alocal(QUESTION))
+        task = asyncio.create_task(modeled.alocal(QUESTION))
         while len(server.chats) < 2:
             await asyncio.sleep(0.01)
         task.cancel()
@@ -235,13 +235,13 @@ def test_canceled_task_leaves_nothing_running_and_keeps_sent_requests(modelled: 
     asyncio.run(story())
     server.latency = 0
     _until(lambda: server.in_flight == 0)
-    _until(lambda: not _requests_in_flight(modelled))
-    modelled.local(QUESTION)
+    _until(lambda: not _requests_in_flight(modeled))
+    modeled.local(QUESTION)
     assert len(server.chats) == 2  # the answer of the canceled search was paid for and is used
 
 
-def test_an_interrupted_caller_leaves_nothing_running(modelled: GraphRAG, server: OpenAIServer) -> None:
-    modelled.basic("Anything?")
+def test_an_interrupted_caller_leaves_nothing_running(modeled: GraphRAG, server: OpenAIServer) -> None:
+    modeled.basic("Anything?")
     server.latency = 5
 
     def press_control_c() -> None:
@@ -250,7 +250,7 @@ def test_an_interrupted_caller_leaves_nothing_running(modelled: GraphRAG, server
 
     threading.Thread(target=press_control_c).start()
     with pytest.raises(KeyboardInterrupt):
-        modelled.local(QUESTION)
+        modeled.local(QUESTION)
     assert not _searches()
 
 
@@ -265,10 +265,10 @@ def test_an_asynchronous_callers_loop_is_not_held_up(rag: GraphRAG) -> None:
     assert asyncio.run(story()) > 10
 
 
-def test_concurrent_questions_have_their_own_answers(modelled: GraphRAG) -> None:
+def test_concurrent_questions_have_their_own_answers(modeled: GraphRAG) -> None:
     async def story() -> list[str]:
         questions = [f"Who commanded ship number {n}?" for n in range(12)]
-        return [answer.question for answer in await asyncio.gather(*(modelled.alocal(q) for q in questions))]
+        return [answer.question for answer in await asyncio.gather(*(modeled.alocal(q) for q in questions))]
 
     assert asyncio.run(story()) == [f"Who commanded ship number {n}?" for n in range(12)]
 
@@ -312,17 +312,17 @@ def test_an_answerer_may_ask_in_turn_by_the_asynchronous_twin_only(index_file: P
 
 
 @pytest.mark.extended
-def test_an_asynchronous_stream_left_early_leaves_nothing_running(modelled: GraphRAG, server: OpenAIServer) -> None:
+def test_an_asynchronous_stream_left_early_leaves_nothing_running(modeled: GraphRAG, server: OpenAIServer) -> None:
     server.content = says(text=" ".join(map(str, range(20_000))))
 
     async def story() -> None:
-        async with modelled.alocal.stream(QUESTION) as stream:
+        async with modeled.alocal.stream(QUESTION) as stream:
             await anext(stream)
         assert not _searches()
         with pytest.raises(QueryError, match="ended before"):
             _ = stream.result
         with pytest.raises(QueryError, match="timeout"):
-            await modelled.abasic("Quick?", timeout=0.0001)
-        assert HUDSON in (await modelled.acontext("basic", QUESTION)).text
+            await modeled.abasic("Quick?", timeout=0.0001)
+        assert HUDSON in (await modeled.acontext("basic", QUESTION)).text
 
     asyncio.run(story())

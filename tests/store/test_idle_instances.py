@@ -28,7 +28,7 @@ def test_a_file_opened_in_another_leaves_that_one_in_use(files: list[Path]) -> N
 
 
 def test_a_file_is_closed_before_the_exception_leaves(files: list[Path]) -> None:
-    """The lock of the working database is released next: whoever waits for it opens the file."""
+    """The lock of the working database is released next: a process that waits for it opens the file."""
     with idle_instance(Limits().beside(files[0]), one_thread=True) as connection:
         with pytest.raises(ZeroDivisionError), opened(connection, files[0], "working"):
             raise ZeroDivisionError

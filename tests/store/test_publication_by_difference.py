@@ -23,8 +23,8 @@ GERMAN = (
 
 @pytest.fixture(autouse=True)
 def any_change_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(publication_content, "MOST_CHANGED", 2.0)
-    monkeypatch.setattr(publication_writer, "MOST_GROWTH", 100.0)
+    monkeypatch.setattr(publication_content, "MAX_CHANGED", 2.0)
+    monkeypatch.setattr(publication_writer, "MAX_GROWTH", 100.0)
 
 
 def write(index: Index, name: str, text: str) -> None:
@@ -130,7 +130,7 @@ def test_a_file_that_has_grown_by_half_is_made_from_nothing(start_with, monkeypa
     write(index, "0/0.md", some(draw, SENTENCES, 4))
     index_all(index)
     assert bases(index)[-1] == (2, 1)
-    monkeypatch.setattr(publication_writer, "MOST_GROWTH", 0.5)
+    monkeypatch.setattr(publication_writer, "MAX_GROWTH", 0.5)
     write(index, "0/0.md", some(draw, SENTENCES, 4))
     index_all(index)
     assert bases(index)[-1] == (3, 3)
@@ -154,7 +154,7 @@ def test_a_purge_leaves_no_file_that_began_as_a_copy_with_what_was_deleted(start
 def test_a_large_change_is_made_from_nothing(start_with, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(5)
     index = first_documents(start_with, draw)
-    monkeypatch.setattr(publication_content, "MOST_CHANGED", 0.2)
+    monkeypatch.setattr(publication_content, "MAX_CHANGED", 0.2)
     for place in range(12):
         write(index, f"{place % 3}/{place}.md", some(draw, SENTENCES, 12))
     index_all(index)

@@ -22,7 +22,7 @@ from graphrag_assets.text import count_tokens, encode
 
 TASK = "summarize_descriptions"
 TOGETHER = "summarize_descriptions_together"
-MOST_TOGETHER = 20
+MAX_TOGETHER = 20
 """So many things at most share a request: an answer for more becomes careless, and an invalid one costs more."""
 _MIN_ROOM = 100  # minimum tokens for descriptions, in addition to those of the prompt
 
@@ -125,12 +125,12 @@ def together(
     if not keys:
         return
     sizes = [tokens + _MARGIN for tokens in count_tokens([_data(requests[key][1]) for key in keys], options.encoding)]
-    added = prompt_text(prompts.render(TOGETHER, count=MOST_TOGETHER))
+    added = prompt_text(prompts.render(TOGETHER, count=MAX_TOGETHER))
     rules = prompt_tokens(requests[keys[0]][1], options.encoding) - sizes[0] + _MARGIN
     room = options.max_input_tokens - rules - len(encode(added, options.encoding)) - _MARGIN
     pack, tokens = list[str](), 0
     for key, size in zip(keys, sizes, strict=True):
-        if len(pack) == MOST_TOGETHER or tokens + size > room:
+        if len(pack) == MAX_TOGETHER or tokens + size > room:
             yield from _request_together(prompts, pack, requests, origin)
             pack, tokens = [], 0
         pack.append(key)

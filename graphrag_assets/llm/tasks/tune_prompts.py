@@ -1,4 +1,4 @@
-"""What prompts are told about a corpus, asked of the chat model; and readings of text units to compare prompts by."""
+"""What prompts say about a corpus, requested from the chat model; and readings of text units to compare prompts by."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The prompt profile: what prompts are told about the documents, made from a sample and tried before it is adopted."""
+"""The prompt profile: what prompts say about the documents, made from a sample and tried before it is adopted."""
 
 import dagster as dg
 import polars as pl

@@ -228,10 +228,10 @@ def refuse_impossible(names: IndexNames, run: dg.DagsterRun, models: str) -> Non
     Raises:
         dagster.Failure: naming the setting, its value and its limit.
     """
-    ops, resources = run.run_config.get("ops", {}), run.run_config.get("resources", {})
-    entries: list[Any] = [*(ops.get(names.name(step)) for step in _STEPS), resources.get(names.name(models))]
-    for entry in entries:
-        config: Mapping[str, object] = (entry or {}).get("config") or {}
+    given: Mapping[str, Any] = run.run_config
+    ops, resources = given.get("ops", {}), given.get("resources", {})
+    for entry in (*(ops.get(names.name(step)) for step in _STEPS), resources.get(names.name(models))):
+        config = (entry or {}).get("config") or {}
         numbers = {name: value for name, value in config.items() if isinstance(value, int | float)}
         _refuse_impossible({name: value for name, value in numbers.items() if name in Settings.model_fields})
 

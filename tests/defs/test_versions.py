@@ -42,7 +42,7 @@ def notice(project: Project) -> None:
         project.instance.report_runless_asset_event(event)
 
 
-@pytest.mark.long
+@pytest.mark.extended
 def test_every_asset_has_a_code_version_and_a_data_version(indexed):
     graph = repository().asset_graph
     for asset in (*BATCH_ASSETS, *GLOBAL_ASSETS):
@@ -69,7 +69,7 @@ def test_an_edit_changes_the_versions_of_its_batch_alone(indexed):
     assert version(indexed, "entities") != entities
 
 
-@pytest.mark.long
+@pytest.mark.extended
 def test_the_ui_shows_exactly_what_an_edit_concerns_as_unsynced(indexed):
     assert unsynced(indexed) == set()
     notice(indexed)
@@ -85,7 +85,7 @@ def test_the_ui_shows_exactly_what_an_edit_concerns_as_unsynced(indexed):
     assert unsynced(indexed) == set()
 
 
-@pytest.mark.long
+@pytest.mark.extended
 def test_the_blocking_checks_run_once_in_a_refresh_and_in_a_publication_on_its_own(indexed, monkeypatch):
     from graphrag_assets.indexing import publish
 

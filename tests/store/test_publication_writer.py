@@ -63,6 +63,7 @@ ENTITIES = pl.DataFrame(
         "text_unit_ids": [["u0"], ["u0", "u1"], ["u1"]],
         "frequency": [1, 2, 1],
         "degree": [1, 2, 1],
+        "n_sentences": [1, 2, 1],
         "title_key": ["ada", "ben", "eve"],
         "types": [[{"type": "PERSON", "n": 1}]] * 3,
     }

@@ -74,7 +74,7 @@ def content(body: dict) -> str:
 def test_commands_of_the_guide_print_the_output_it_shows(sample_index, tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
         monkeypatch.delenv(name)
-    shutil.copytree(sample_index.root, tmp_path / "data", symlinks=True)
+    shutil.copytree(sample_index.root / "index", tmp_path / "data" / "index", symlinks=True)
     monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("GRAPHRAG_INPUT", str(SAMPLE_INPUT))
     monkeypatch.setenv("GRAPHRAG_CHAT_API_KEY", "none")

@@ -206,12 +206,12 @@ def test_a_batch_that_lands_while_the_graph_is_made_is_carried_on(at_rest, monke
     launch(at_rest, tick(at_rest))
     whole = graph.merge
 
-    def slow(*arguments):
+    def slow(*arguments, **options):
         """While this merge runs, with its mentions read, batch b is committed."""
         monkeypatch.setattr(graph, "merge", whole)
         at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
         at_rest.run("index_batches", "b")
-        return whole(*arguments)
+        return whole(*arguments, **options)
 
     monkeypatch.setattr(graph, "merge", slow)
     result = tick(at_rest)

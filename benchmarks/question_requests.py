@@ -28,7 +28,7 @@ from graphrag_assets.query.results import Answer
 from tests.model_index import ModelIndex
 from tests.openai_content import content_for, task_of
 from tests.openai_server import OpenAIServer, running
-from tests.query.modelled import ratings_by
+from tests.query.modeled import ratings_by
 
 QUESTION = "What went wrong with the cables, and what was learned from it?"
 MOST = {"drift": 25, "global, dynamic": 60}

@@ -116,7 +116,7 @@ class Context:
 
     def to_dict(self) -> dict[str, Any]:
         """The context as plain data for JSON; its rows as numbers by section."""
-        rows = {section.name.lower(): sorted(section.numbers) for section in self.sections}
+        rows = {name: sorted(numbers) for name, numbers in numbers_in_context(merged_frames(self.sections)).items()}
         plain = {"method": self.method, "question": self.question, "text": self.text, "tokens": self.tokens}
         return plain | {"rows": rows, "seconds": self.seconds}
 
@@ -133,6 +133,11 @@ class Context:
     def evidence(self) -> Evidence:
         """The context in the form that an answerer takes."""
         return Evidence(self.text, tuple(p for section in self.sections for p in section.passages))
+
+
+def numbers_in_context(frames: Mapping[str, pl.DataFrame]) -> dict[str, list[int]]:
+    """The numbers of the rows that are in the context, by section."""
+    return {name: frame.filter("in_context")["human_readable_id"].to_list() for name, frame in frames.items()}
 
 
 def merged_frames(sections: Sequence[Section], history: Section | None = None) -> dict[str, pl.DataFrame]:

@@ -12,6 +12,7 @@ from graphrag_assets.answering import Usage
 from graphrag_assets.outgoing import as_markdown, safe_markdown
 from graphrag_assets.query.citations import Citation, CitedRow
 from graphrag_assets.query.confidence import Confidence
+from graphrag_assets.query.context import numbers_in_context
 from graphrag_assets.query.contradictions import Contradiction
 
 
@@ -159,7 +160,7 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """The answer with its citations, usage and steps as plain data for JSON; the context as numbers of rows."""
-        read = {name: frame.filter("in_context")["human_readable_id"].to_list() for name, frame in self.context.items()}
+        read = numbers_in_context(self.context)
         frames = {"tests": self.tests, "steps": self.steps}
         rows = {name: None if frame is None else frame.to_dicts() for name, frame in frames.items()}
         return asdict(replace(self, context={}, tests=None, steps=None)) | {"context": read} | rows

@@ -6,10 +6,12 @@ import pydoc
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import Filter, GraphRAG
+from graphrag_assets.query.context import Context, Section
 from graphrag_assets.query.entities import named_entities, named_things
 from graphrag_assets.query.filters import EVERYTHING, scope, scope_of
 from graphrag_assets.query.retrieval import Question
@@ -69,6 +71,12 @@ def test_a_context_is_plain_data(rag: GraphRAG) -> None:
     assert plain["text"] == context.text
     shown = context.frames["sources"].filter("in_context")["human_readable_id"]
     assert plain["rows"]["sources"] == shown.sort().to_list()
+
+
+def test_sections_of_one_name_are_one_list_in_plain_data() -> None:
+    rows = [pl.DataFrame({"human_readable_id": [n], "in_context": [True]}) for n in (2, 1)]
+    parts = tuple(Section("Reports", frame, (), "", 0) for frame in rows)
+    assert Context("global", "Who?", parts).to_dict()["rows"] == {"reports": [1, 2]}
 
 
 def test_a_plan_is_plain_data(rag: GraphRAG) -> None:

@@ -4,7 +4,8 @@
 CREATE OR REPLACE MACRO search.contradicting_pairs(claims := NULL) AS TABLE
 WITH chosen AS MATERIALIZED (SELECT unnest(claims::INT[]) AS claim),
 given AS MATERIALIZED (
-    SELECT c.human_readable_id AS claim, coalesce(c.subject_number::VARCHAR, c.subject_key) AS about, c.type,
+    SELECT c.human_readable_id AS claim, claims IS NULL OR c.human_readable_id IN (SELECT claim FROM chosen) AS is_chosen,
+           coalesce(c.subject_number::VARCHAR, c.subject_key) AS about, c.type,
            c.text_unit_number, c.status, c.starts_on, coalesce(c.ends_on, c.starts_on) AS ends_on, c.description,
            -- An object may also be none, or a value such as £600,000.
            CASE WHEN c.object_id <> 'NONE' AND NOT regexp_matches(c.object_id, '\d')
@@ -21,35 +22,42 @@ given AS MATERIALIZED (
         FROM covariates s WHERE s.human_readable_id IN (SELECT claim FROM chosen)
     )
 ), pairs AS MATERIALIZED (
-    SELECT a.claim AS a, b.claim AS b, a.object IS NOT DISTINCT FROM b.object AS on_same,
+    SELECT least(a.claim, b.claim) AS a, greatest(a.claim, b.claim) AS b, a.object IS NOT DISTINCT FROM b.object AS on_same,
            a.starts_on <= b.ends_on AND b.starts_on <= a.ends_on AS same_time,  -- null: unknown
-           list_filter(a.numbers, lambda n: NOT list_contains(b.numbers, n)) AS only_a,
-           list_filter(b.numbers, lambda n: NOT list_contains(a.numbers, n)) AS only_b,
+           a.numbers AS of_a, b.numbers AS of_b,
+           list_has_all(b.numbers, a.numbers) AS b_has_all, list_has_all(a.numbers, b.numbers) AS a_has_all,
            a.status <> b.status AND 'SUSPECTED' NOT IN (a.status, b.status) AS opposite,
            a.object IS NOT NULL AND b.object IS NOT NULL AS have_objects
     FROM given a JOIN given b USING (about, type)
-    WHERE a.claim < b.claim AND a.text_unit_number <> b.text_unit_number AND a.description <> b.description
-      AND (claims IS NULL OR a.claim IN (SELECT claim FROM chosen) OR b.claim IN (SELECT claim FROM chosen))
+    -- From the chosen ones: a subject may have thousands of claims.
+    WHERE a.is_chosen AND (a.claim < b.claim OR NOT b.is_chosen)
+      AND a.text_unit_number <> b.text_unit_number AND a.description <> b.description
 ), differing AS MATERIALIZED (
     SELECT a, b, CASE
-        WHEN opposite THEN CASE WHEN on_same AND same_time IS DISTINCT FROM false AND only_a = [] AND only_b = []
+        WHEN opposite THEN CASE WHEN on_same AND same_time IS DISTINCT FROM false AND a_has_all AND b_has_all
                                 THEN 'status' END
-        WHEN on_same AND same_time IS DISTINCT FROM false AND len(only_a) > 0 AND len(only_b) > 0 THEN 'number'
+        WHEN on_same AND same_time IS DISTINCT FROM false AND NOT a_has_all AND NOT b_has_all THEN 'number'
         WHEN on_same AND same_time = false AND len(list_filter(  -- numbers that a date does not have tell events apart
-            list_concat(only_a, only_b), lambda n: NOT regexp_full_match(
-                n, '0?[1-9]|[12]\d|3[01]|[12]\d{3}|\d{1,2}\.\d{1,2}\.\d{2,4}'))) = 0 THEN 'date'
-        WHEN have_objects AND NOT on_same AND same_time AND only_a = [] AND only_b = [] THEN 'object'
+            list_concat(of_a, of_b), lambda n: NOT (list_contains(of_a, n) AND list_contains(of_b, n))
+                AND NOT regexp_full_match(n, '0?[1-9]|[12]\d|3[01]|[12]\d{3}|\d{1,2}\.\d{1,2}\.\d{2,4}'))) = 0
+            THEN 'date'
+        WHEN have_objects AND NOT on_same AND same_time AND a_has_all AND b_has_all THEN 'object'
     END AS differs
     FROM pairs
-), wording AS MATERIALIZED (  -- content words other than the names
-    SELECT c.human_readable_id AS claim,
-           list_distinct(list_filter(
-               regexp_extract_all(lower(c.description), '[\p{L}\p{M}\p{N}]+'),
-               lambda word: NOT regexp_full_match(word, '\d+') AND NOT list_contains(list_concat(
-                   s.words, regexp_extract_all(lower(concat_ws(' ', c.subject_id, c.object_id)), '[\p{L}\p{M}\p{N}]+')
-               ), word))) AS words
-    FROM covariates c, (SELECT coalesce(flatten(list(l.stop_words)), []) AS words FROM search.languages l) s
-    WHERE c.human_readable_id IN (SELECT unnest([d.a, d.b]) FROM differing d WHERE d.differs IS NOT NULL)
+), compared AS MATERIALIZED (
+    SELECT DISTINCT unnest([a, b]) AS claim FROM differing WHERE differs IS NOT NULL
+), content_words AS (  -- without the names
+    SELECT claim, word FROM (
+        SELECT c.human_readable_id AS claim,
+               unnest(regexp_extract_all(lower(c.description), '[\p{L}\p{M}\p{N}]+')) AS word,
+               regexp_extract_all(lower(concat_ws(' ', c.subject_id, c.object_id)), '[\p{L}\p{M}\p{N}]+') AS names
+        FROM covariates c WHERE c.human_readable_id IN (SELECT claim FROM compared)
+    )
+    WHERE NOT regexp_full_match(word, '\d+') AND NOT list_contains(names, word)
+      AND word NOT IN (SELECT unnest(l.stop_words) FROM search.languages l)
+), wording AS MATERIALIZED (
+    SELECT claim, coalesce(list(DISTINCT word) FILTER (word IS NOT NULL), []) AS words
+    FROM compared LEFT JOIN content_words USING (claim) GROUP BY claim
 )
 SELECT p.a, p.b, p.differs
 FROM differing p JOIN wording v ON v.claim = p.a JOIN wording w ON w.claim = p.b

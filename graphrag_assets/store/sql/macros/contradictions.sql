@@ -46,14 +46,13 @@ given AS MATERIALIZED (
     FROM pairs
 ), compared AS MATERIALIZED (
     SELECT DISTINCT unnest([a, b]) AS claim FROM differing WHERE differs IS NOT NULL
-), content_words AS (  -- without the names
-    SELECT claim, word FROM (
-        SELECT c.human_readable_id AS claim,
-               unnest(regexp_extract_all(lower(c.description), '[\p{L}\p{M}\p{N}]+')) AS word,
-               regexp_extract_all(lower(concat_ws(' ', c.subject_id, c.object_id)), '[\p{L}\p{M}\p{N}]+') AS names
-        FROM covariates c WHERE c.human_readable_id IN (SELECT claim FROM compared)
-    )
-    WHERE NOT regexp_full_match(word, '\d+') AND NOT list_contains(names, word)
+), listed AS MATERIALIZED (
+    SELECT c.human_readable_id AS claim, regexp_extract_all(lower(c.description), '[\p{L}\p{M}\p{N}]+') AS words,
+           regexp_extract_all(lower(concat_ws(' ', c.subject_id, c.object_id)), '[\p{L}\p{M}\p{N}]+') AS names
+    FROM covariates c WHERE c.human_readable_id IN (SELECT claim FROM compared)
+), content_words AS (
+    SELECT claim, word FROM (SELECT claim, unnest(words) AS word, names FROM listed)
+    WHERE NOT list_contains(names, word) AND NOT regexp_full_match(word, '\d+')
       AND word NOT IN (SELECT unnest(l.stop_words) FROM search.languages l)
 ), wording AS MATERIALIZED (
     SELECT claim, coalesce(list(DISTINCT word) FILTER (word IS NOT NULL), []) AS words

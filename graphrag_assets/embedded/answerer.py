@@ -40,7 +40,7 @@ from graphrag_assets.answering import (
 )
 from graphrag_assets.embedded.candidate_sentences import Candidate, candidates, in_full, in_words, lines
 from graphrag_assets.embedded.conversation import in_conversation, rate, suggest
-from graphrag_assets.embedded.hashed_embeddings import embed
+from graphrag_assets.embedded.hashed_embeddings import DIMENSIONS, embed
 from graphrag_assets.embedded.question_plans import plan_question
 from graphrag_assets.embedded.questions import Asked, definition, language_of_question, names, names_in, spelled
 from graphrag_assets.embedded.step_findings import find
@@ -328,29 +328,28 @@ def _choose(
     if not pool:
         return _Selection()
     understood = np.array([bool(in_full(candidate, pool)) for candidate in pool], bool)
-    vectors = embed([asked.text, *(candidate.text for candidate in pool)])
     if asked.subject:
-        defining = _defining(spelled(asked.subject, [c.text for c in pool]), pool, vectors, understood)
+        defining = _defining(spelled(asked.subject, [c.text for c in pool]), asked.text, pool, understood)
         if defining:
             return _Selection(tuple(defining), direct=True)
     has, headings, matches, passages = term_matches(asked, pool)
     weights = asked.weights(has)
-    similarity = np.clip(vectors[1:] @ vectors[0], 0, 1)
     kinds = np.array([[asked.holds(kind, c.text) for kind in asked.kinds] for c in pool], float)
     if asked.asks_one_fact:  # all that is asked for stands in one sentence: it needs no other
         understood |= has.all(axis=1) & kinds.all(axis=1)
-    fixed = _SIMILARITY * similarity
-    fixed += _PASSAGE * (passages @ weights)
-    fixed += _RANK * np.array([1 / (1 + candidate.rank / 3) for candidate in pool])
+    of_passage = _PASSAGE * (passages @ weights)
+    of_passage += _RANK * np.array([1 / (1 + candidate.rank / 3) for candidate in pool])
     best_possible = 1 + _SIMILARITY + _PASSAGE + _RANK + _KIND * len(asked.kinds)
     coverage = matches @ weights
-    alone = coverage + _KIND * kinds.sum(axis=1) + fixed
     eligible = np.asarray(coverage >= _MIN_COVERAGE)
     if standalone:
         eligible &= has @ weights >= _MIN_OWN
     eligible = _preferring(understood, eligible)
+    vectors, similarity = _compared(asked.text, pool, eligible)
+    fixed = of_passage + _SIMILARITY * similarity
+    alone = coverage + _KIND * kinds.sum(axis=1) + fixed
     eligible &= alone >= _MIN_OF_BEST * np.where(eligible, alone, 0).max()
-    chosen = _covering(pool, matches, kinds, weights, fixed, vectors[1:], has, eligible, most, asked.asks_one_fact)
+    chosen = _covering(pool, matches, kinds, weights, fixed, vectors, has, eligible, most, asked.asks_one_fact)
     if chosen and _is_answered(asked, has, headings, matches, [place for place, _ in chosen]):
         return _Selection(tuple((pool[place], float(np.clip(g / best_possible, 0, 1))) for place, g in chosen), True)
     # Hashed vectors of texts without a common word are similar by chance only.
@@ -360,8 +359,23 @@ def _choose(
     if by_meaning and asked.terms and not near.any():
         near = np.array([candidate.rank < _MAX_CLOSEST for candidate in pool])
     near = _preferring(understood, near)
+    _, similarity = _compared(asked.text, pool, near)
+    alone = coverage + _KIND * kinds.sum(axis=1) + of_passage + _SIMILARITY * similarity
     ranked = sorted(np.flatnonzero(near).tolist(), key=lambda place: (-round(alone[place], 6), place))[:_MAX_CLOSEST]
     return _Selection(tuple((pool[i], min(round(alone[i] / best_possible, 4), 0.99) * MIN_DIRECT) for i in ranked))
+
+
+def _compared(question: str, pool: Sequence[Candidate], places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The vectors of the pool and their similarity to the question, 0 to 1; zeros where `places` is false.
+
+    Of a large pool few sentences can be chosen, and making their vectors takes most of the time.
+    """
+    vectors, similarity = np.zeros((len(pool), DIMENSIONS), np.float32), np.zeros(len(pool), np.float32)
+    if places.any():
+        of_question, *_ = made = embed([question, *(pool[place].text for place in np.flatnonzero(places).tolist())])
+        vectors[places] = made[1:]
+        similarity[places] = np.clip(made[1:] @ of_question, 0, 1)
+    return vectors, similarity
 
 
 def _closest_lines(asked: Asked, passages: Sequence[Passage]) -> _Selection:
@@ -436,7 +450,7 @@ def _is_answered(
 
 
 def _defining(
-    subject: str, pool: Sequence[Candidate], vectors: np.ndarray, understood: np.ndarray
+    subject: str, question: str, pool: Sequence[Candidate], understood: np.ndarray
 ) -> list[tuple[Candidate, float]]:
     """Up to four sentences that say who or what the subject is, then what it is linked with most.
 
@@ -446,7 +460,7 @@ def _defining(
     says = np.array([definition(subject, c.text) / (2 if c.dangles else 1) for c in pool])
     links = np.array([_rows_about(subject, candidate, ("Relationships", "Claims")) for candidate in pool], float)
     described = np.array([_rows_about(subject, candidate, ("Entities",)) > 0 for candidate in pool], float)
-    near = np.clip(vectors[1:] @ vectors[0], 0, 1)
+    vectors, near = _compared(question, pool, says > 0)
     scores = (2 * says + 0.5 * described + np.log1p(links) / np.log1p(max(links.max(), 1)) + 0.5 * near) / 4
     scores *= says >= (_MIN_SAYING if says.max() >= _MIN_SAYING else says.max())
     scores *= _preferring(understood, says > 0)
@@ -459,7 +473,7 @@ def _defining(
             break
         chosen.append((pool[best], float(gain[best])))
         scores[best] = 0
-        repeated = np.maximum(repeated, np.clip(vectors[1:] @ vectors[1 + best], 0, 1))
+        repeated = np.maximum(repeated, np.clip(vectors @ vectors[best], 0, 1))
     return chosen
 
 

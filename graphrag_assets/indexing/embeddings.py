@@ -56,9 +56,8 @@ WHERE m.entity_id IN (SELECT unnest($ids::VARCHAR[]))
 """
 _ALL_IDS = " UNION ALL ".join(f"SELECT id FROM {table}" for table in (*TEXTS, "embeddings"))
 _STORED = """
-WITH found AS (SELECT rowid AS place FROM embeddings WHERE fingerprint IN (SELECT unnest($fingerprints)))
-SELECT DISTINCT ON (fingerprint) fingerprint, vector FROM embeddings
-WHERE rowid IN (FROM found) AND len(vector) = $size
+SELECT fingerprint, vector FROM embeddings
+WHERE rowid IN (SELECT rowid FROM embeddings WHERE fingerprint IN (SELECT unnest($fingerprints)))
 """
 # Of one row: a blocking check verifies that all vectors are of one model and one length.
 _KEPT = "SELECT len(vector) AS size, model FROM embeddings LIMIT 1"
@@ -163,7 +162,9 @@ def _texts(connection: duckdb.DuckDBPyConnection, ids: pl.Series, model: str) ->
 def _stored(connection: duckdb.DuckDBPyConnection, rows: pl.DataFrame, size: int | None) -> pl.DataFrame:
     """Stored vectors of `size` numbers of the rows and of their parts: fingerprint, vector."""
     wanted = pl.concat([rows["fingerprint"], rows["parts"].explode()]).unique().to_list()
-    return connection.sql(_STORED, params={"fingerprints": wanted, "size": size}).pl()
+    found = connection.sql(_STORED, params={"fingerprints": wanted}).pl()
+    # Not in SQL, where comparing lengths reads those of all vectors.
+    return found.filter(pl.col("vector").list.len() == pl.lit(size, pl.UInt32)).unique("fingerprint")
 
 
 def _new(found: EmbeddingTexts, stored: pl.DataFrame) -> pl.DataFrame:

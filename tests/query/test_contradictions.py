@@ -2,6 +2,8 @@
 
 import csv
 import json
+import random
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -65,6 +67,64 @@ def test_claims_that_differ_in_one_thing_contradict_each_other(planted):
         ("status", "mate", "owner"),
     }
     assert all(text == description for text, description in spans)
+
+
+CLAIMS = 300
+"""Of few subjects and in few words, so that many contradict each other."""
+
+
+def insert_claims(connection: duckdb.DuckDBPyConnection, seed: int) -> None:
+    chance = random.Random(seed)
+    for number in range(10_000, 10_000 + CLAIMS):
+        words = chance.sample(
+            ["ship", "cable", "landed", "laid", "crew", "opened", "the", "of", "and", "Northern"],
+            chance.choice([0, 2, 4, 5]),
+        )
+        numbers = [str(chance.choice([12, 40, 1866, 1865, 600])) for _ in range(chance.choice([0, 1, 1, 2]))]
+        object_id = chance.choice(["NONE", "London", "Paris", "£600"])
+        year = chance.choice([None, 1865, 1866])
+        connection.execute(
+            """
+            INSERT INTO covariates BY NAME SELECT * REPLACE (
+                'c' || $number AS id, $number AS human_readable_id, $unit AS text_unit_number, $description AS description,
+                $status AS status, make_date($year, 1, 1) AS starts_on, make_date($year, $month, 1) AS ends_on,
+                $object AS object_id, lower($object) AS object_key, NULL AS object_number, $type AS type,
+                $subject AS subject_number, $name AS subject_key
+            ) FROM covariates LIMIT 1
+            """,
+            {
+                "number": number,
+                "unit": chance.randrange(20),
+                "description": " ".join(words + numbers),
+                "status": chance.choice(["TRUE", "FALSE", "SUSPECTED"]),
+                "year": year,
+                "month": chance.choice([None, 6]) if year else None,
+                "object": object_id,
+                "type": chance.choice(["EVENT", "COST"]),
+                "subject": chance.choice([1, 2, None]),
+                "name": chance.choice(["one", "another"]),
+            },
+        )
+
+
+@pytest.mark.extended
+def test_chosen_claims_have_the_contradictions_that_they_have_among_all(planted, tmp_path):
+    shutil.copy(planted / "graphrag.duckdb", tmp_path / "copy.duckdb")
+    kinds = set()
+    for seed in range(5):
+        with duckdb.connect(str(tmp_path / "copy.duckdb")) as connection:
+            connection.execute("BEGIN")
+            insert_claims(connection, seed)
+            pairs = connection.execute("SELECT a, b, differs FROM search.contradicting_pairs() ORDER BY ALL").fetchall()
+            chosen = random.Random(seed).sample(range(10_000, 10_000 + CLAIMS), 30)
+            found = connection.execute(
+                "SELECT a, b, differs FROM search.contradicting_pairs($chosen::INT[]) ORDER BY ALL", {"chosen": chosen}
+            ).fetchall()
+            connection.execute("ROLLBACK")
+        assert found
+        assert found == [pair for pair in pairs if {*pair[:2]} & {*chosen}]
+        kinds |= {differs for _, _, differs in found}
+    assert kinds == {"number", "date", "status", "object"}
 
 
 @pytest.mark.extended

@@ -174,6 +174,18 @@ FROM pragma_storage_info('documents')
 """
 
 
+VECTORS = """
+SELECT DISTINCT compression FROM pragma_storage_info('embeddings') WHERE column_name = 'vector' AND segment_type = 'FLOAT'
+"""
+
+
+def test_vectors_are_stored_as_they_are(tmp_path: Path) -> None:
+    database = WorkingDatabase(tmp_path / "working.duckdb")
+    with database.transaction() as connection:
+        connection.execute("INSERT INTO embeddings (id, vector) SELECT i::VARCHAR, [i / 3] FROM range(5_000) t(i)")
+    assert database.read(VECTORS).rows() == [("Uncompressed",)]
+
+
 def test_row_groups_are_small_and_ids_uncompressed_also_after_compaction(tmp_path: Path) -> None:
     database = WorkingDatabase(tmp_path / "working.duckdb")
     write(database, documents(0, 20_000))

@@ -25,7 +25,7 @@ from rich.table import Table
 
 from benchmarks.incremental import edit
 from benchmarks.index_million_tokens import sample_files, write_corpus
-from benchmarks.index_with_model import Cost, compile_package, cost_of
+from benchmarks.index_with_model import Cost, compile_package, cost_of, import_of_litellm
 
 HEADERS, BLOCK = 3 * 4096, 2**18
 """The bytes of a DuckDB file before its blocks, and of a block."""
@@ -38,8 +38,7 @@ def main() -> None:
     options = parser.parse_args()
     console = Console()
     compile_package()
-    unit = cost_of([sys.executable, "-c", "import litellm"], os.environ | {"LITELLM_LOCAL_MODEL_COST_MAP": "True"})
-    console.print(f"`import litellm`: {unit.cpu_seconds:.1f} CPU s")
+    console.print(f"`import litellm`: {import_of_litellm().cpu_seconds:.1f} CPU s")
     for tokens in options.tokens or [50_000, 250_000, 1_000_000]:
         with tempfile.TemporaryDirectory() as folder:
             console.print(measure(options.folder or Path(folder), tokens))

@@ -9,8 +9,6 @@ first request: `import litellm` by itself is measured at the same moment.
 """
 
 import argparse
-import os
-import sys
 import tempfile
 from pathlib import Path
 
@@ -18,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.index_million_tokens import repetitions, sample_files
-from benchmarks.index_with_model import compile_package, cost, cost_of, write_corpus
+from benchmarks.index_with_model import compile_package, cost, import_of_litellm, write_corpus
 from graphrag_assets.text import cut_text
 from tests.model_index import ModelIndex, server_process
 
@@ -47,8 +45,7 @@ def measure(tokens: int) -> tuple[float, float, float, float, float]:
         texts = repetitions([path.read_text(encoding="utf-8") for path in sample_files()])
         (documents / "batch-0" / "added.md").write_text(cut_text(next(texts), ADDED_TOKENS), encoding="utf-8")
         added = cost(index).cpu_seconds
-    unit = cost_of([sys.executable, "-c", "import litellm"], os.environ | {"LITELLM_LOCAL_MODEL_COST_MAP": "True"})
-    return first, idle, added, added - idle, unit.cpu_seconds
+    return first, idle, added, added - idle, import_of_litellm().cpu_seconds
 
 
 if __name__ == "__main__":

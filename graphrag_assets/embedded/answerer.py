@@ -368,7 +368,7 @@ def _choose(
 def _compared(question: str, pool: Sequence[Candidate], places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The vectors of the pool and their similarity to the question, 0 to 1; zeros where `places` is false.
 
-    Of a large pool few sentences can be chosen, and making their vectors takes most of the time.
+    Of a large pool few sentences can be chosen, and vectors of all take longer than anything else.
     """
     vectors, similarity = np.zeros((len(pool), DIMENSIONS), np.float32), np.zeros(len(pool), np.float32)
     if places.any():

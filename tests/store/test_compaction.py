@@ -174,6 +174,14 @@ FROM pragma_storage_info('documents')
 """
 
 
+def test_row_groups_are_small_and_ids_uncompressed_also_after_compaction(tmp_path: Path) -> None:
+    database = WorkingDatabase(tmp_path / "working.duckdb")
+    write(database, documents(0, 20_000))
+    assert database.read(LAYOUT).row(0) == (2, ["Uncompressed"])
+    compact(database, always=True)
+    assert database.read(LAYOUT).row(0) == (2, ["Uncompressed"])
+
+
 VECTORS = """
 SELECT DISTINCT compression FROM pragma_storage_info('embeddings') WHERE column_name = 'vector' AND segment_type = 'FLOAT'
 """
@@ -184,11 +192,3 @@ def test_vectors_are_stored_as_they_are(tmp_path: Path) -> None:
     with database.transaction() as connection:
         connection.execute("INSERT INTO embeddings (id, vector) SELECT i::VARCHAR, [i / 3] FROM range(5_000) t(i)")
     assert database.read(VECTORS).rows() == [("Uncompressed",)]
-
-
-def test_row_groups_are_small_and_ids_uncompressed_also_after_compaction(tmp_path: Path) -> None:
-    database = WorkingDatabase(tmp_path / "working.duckdb")
-    write(database, documents(0, 20_000))
-    assert database.read(LAYOUT).row(0) == (2, ["Uncompressed"])
-    compact(database, always=True)
-    assert database.read(LAYOUT).row(0) == (2, ["Uncompressed"])

@@ -229,11 +229,22 @@ def test_containers_run_the_commands_of_the_units():
         assert ["127.0.0.1" if word == "0.0.0.0" else word for word in inside] == command
 
 
-def test_every_variable_that_a_container_needs_is_in_the_example():
+@pytest.mark.parametrize(
+    ("file", "needed"),
+    [
+        ("compose.yaml", {"POSTGRES_PASSWORD", "GRAPHRAG_DOCUMENTS", "GRAPHRAG_MEMORY"}),
+        (
+            "cluster/compose.yaml",
+            {"POSTGRES_PASSWORD", "REDIS_PASSWORD", "GRAPHRAG_INPUT", "GRAPHRAG_STAGING", "GRAPHRAG_MEMORY"}
+            | {"GRAPHRAG_BIND", "GRAPHRAG_HOST"},
+        ),
+    ],
+)
+def test_every_variable_that_a_container_needs_is_in_the_example(file, needed):
     example = (DEPLOY / ".env.example").read_text()
-    compose = (DEPLOY / "compose.yaml").read_text()
-    named = {part.partition(":")[0] for part in compose.split("${")[1:]}
-    assert named == {"POSTGRES_PASSWORD", "GRAPHRAG_DOCUMENTS", "GRAPHRAG_MEMORY"}
+    compose = (DEPLOY / file).read_text()
+    named = {re.split("[:}]", part)[0] for part in compose.split("${")[1:]}
+    assert named == needed
     assert [name for name in named if f"{name}=" not in example] == []
 
 

@@ -15,6 +15,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import psycopg
@@ -116,14 +117,24 @@ def test_the_helm_values_configure_dagster_as_the_cluster_is_configured():
         yaml.safe_load((DEPLOY / "cluster" / name).read_text()) for name in ("values.yaml", "dagster.yaml")
     )
     daemon = values["dagsterDaemon"]
-    coordinator = daemon["runCoordinator"]["config"]["queuedRunCoordinator"]
-    assert coordinator["maxConcurrentRuns"] == cluster["concurrency"]["runs"]["max_concurrent_runs"]
+    queue = _snake_keys(daemon["runCoordinator"]["config"]["queuedRunCoordinator"])
     limits = cluster["concurrency"]["runs"]["tag_concurrency_limits"]
-    assert coordinator["tagConcurrencyLimits"][1:] == limits[1:]
-    retries = daemon["runRetries"]
-    assert {_snake(name): value for name, value in retries.items()} == cluster["run_retries"]
-    assert {_snake(name): value for name, value in values["pythonLogs"].items()} == cluster["python_logs"]
+    assert queue.pop("tag_concurrency_limits")[1:] == limits[1:]
+    assert queue.pop("max_concurrent_runs") == cluster["concurrency"]["runs"]["max_concurrent_runs"]
+    assert queue == cluster["run_queue"]
+    monitoring = _snake_keys(daemon["runMonitoring"])
+    assert monitoring.pop("max_resume_run_attempts") == 0  # Celery's launcher resumes no run, that of Kubernetes does
+    assert monitoring == cluster["run_monitoring"]
+    assert _snake_keys(daemon["runRetries"]) == cluster["run_retries"]
+    assert _snake_keys(values["pythonLogs"]) == cluster["python_logs"]
     assert values["telemetry"] == cluster["telemetry"]
+    retention = values["retention"]
+    assert retention.pop("enabled")
+    assert {of: _snake_keys(kept) for of, kept in retention.items()} == cluster["retention"]
+
+
+def _snake_keys(values: dict[str, Any]) -> dict[str, Any]:
+    return {_snake(name): value for name, value in values.items()}
 
 
 def _snake(name: str) -> str:
@@ -151,7 +162,7 @@ def test_on_kubernetes_runs_that_extract_have_the_settings_and_no_working_databa
     own = get_user_defined_k8s_config({name: json.dumps(value) for name, value in tags.items()})
     launcher = values["runLauncher"]["config"]["k8sRunLauncher"]["runK8sConfig"]
     context = (
-        K8sContainerContext.create_from_config({"k8s": {"run_k8s_config": {_snake(k): v for k, v in launcher.items()}}})
+        K8sContainerContext.create_from_config({"k8s": {"run_k8s_config": _snake_keys(launcher)}})
         .merge(K8sContainerContext.create_from_config({"k8s": launched}))
         .merge(K8sContainerContext(run_k8s_config=own))
     )

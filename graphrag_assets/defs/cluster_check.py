@@ -92,6 +92,9 @@ def _try_staging(index: Index) -> str:
     return f"written, read and deleted; {waiting} batches wait to be committed"
 
 
+_IF_GONE = "If a machine is gone, delete its file in the folder machines of the staging area."
+
+
 def _compare(index: Index, staging: Staging) -> Iterator[Finding]:
     """Compare what machines have declared: the settings that determine rows, and who has the working database."""
     ours, has_database = named_options(index), index.database.exists()
@@ -107,7 +110,7 @@ def _compare(index: Index, staging: Staging) -> Iterator[Finding]:
         if ours.get(name) != theirs["settings"].get(name)
     ]
     found = f"compared with {len(machines) - 1} other machines"
-    remedy = f"{'; '.join(differing)}. Make them the same, and run cluster-check on each machine again."
+    remedy = f"{'; '.join(differing)}. Make them the same, and run cluster-check on each machine again. {_IF_GONE}"
     yield Finding("settings", found, remedy if differing else "")
     yield _find_working_database(index, [machine for machine, theirs in machines.items() if theirs["working_database"]])
 
@@ -115,9 +118,8 @@ def _compare(index: Index, staging: Staging) -> Iterator[Finding]:
 def _find_working_database(index: Index, having: list[str]) -> Finding:
     what, found = "working database", f"on {', '.join(having)}" if having else "none yet"
     if len(having) > 1:
-        return Finding(
-            what, found, "Only the committer has one: delete the folder index in GRAPHRAG_DATA of the others."
-        )
+        remedy = f"Only the committer has one: delete the folder index in GRAPHRAG_DATA of the others. {_IF_GONE}"
+        return Finding(what, found, remedy)
     mounts = [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
     if (kind := file_system_of(index.settings.data, mounts)) in _NETWORK:
         return Finding(what, f"its folder is on {kind}", "Set GRAPHRAG_DATA to a local disk: DuckDB's locks need one.")

@@ -58,6 +58,15 @@ def test_another_version_of_the_code_is_named(machine):
     assert found(machine)["settings"].remedy.startswith("version: 0.0.9 on other, ")
 
 
+def test_a_machine_that_is_gone_is_forgotten_by_deleting_its_file(machine):
+    staging_of(machine.index).declare("gone", {"settings": {"version": "0.0.9"}, "working_database": True})
+    machine.index.working.read("SELECT 1")
+    for what in ("settings", "working database"):
+        assert "gone, delete its file in the folder machines of the staging area" in found(machine)[what].remedy
+    staging_of(machine.index).remove(["machines/gone.json"])
+    assert found(machine)["settings"].remedy == found(machine)["working database"].remedy == ""
+
+
 def test_two_machines_with_a_working_database_are_named(machine):
     theirs = {"settings": named_options(machine.index), "working_database": True}
     staging_of(machine.index).declare("other", theirs)

@@ -142,6 +142,8 @@ BROUGHT_ABOUT: dict[str, Callable] = {
 }
 IN_MODULES = {
     "Another … daemon is still sending heartbeats.": "dagster._daemon.daemon",
+    "Found a dagster instance configuration value (…) in the current folder, but your DAGSTER_HOME environment "
+    "variable is set to …": "dagster._cli.dev",
     "too many retries for DB connection": "dagster_postgres.utils",
 }
 IN_BINARY = {

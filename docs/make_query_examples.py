@@ -2,7 +2,7 @@
 
     python docs/make_query_examples.py
 
-Indexes the sample corpus into a temporary folder, then asks by four methods, and in steps, with the embedded default.
+Indexes the sample corpus into a temporary folder, then asks by four methods with the embedded default.
 The prices are estimates for a chat model; nothing is sent to it.
 """
 
@@ -27,7 +27,6 @@ QUESTIONS = {
     "drift": "How did Thomson and Whitehouse disagree?",
     "basic": "What did a message cost?",
 }
-PLANNED = "Who was the secretary of the company that was registered on 20 October 1856?"
 PRICED, MODEL = "What troubles did the cables meet at sea?", "openai/gpt-4.1-mini"
 _MARKS = r"(<!-- example: {} -->\n```pycon\n)(.*?)(```\n<!-- end -->)"
 _MAX_LINES = 5
@@ -89,29 +88,7 @@ def _example(rag: GraphRAG, method: str, question: str) -> str:
     return "\n".join([call, *paragraphs, summary, ""])
 
 
-def planned(index: Path) -> str:
-    """The plan of a question, its answer and its steps."""
-    rag = GraphRAG(index)
-    answer = rag.planned(PLANNED)
-    columns = ["step", "variable", "values", "found", "method", "citations"]
-    lines = [
-        f'>>> print(rag.plan("{PLANNED}"))',
-        str(rag.plan(PLANNED)),
-        f'>>> answer = rag.planned("{PLANNED}")',
-        ">>> print(answer.answer)",
-        *(
-            line
-            for part in answer.answer.split("\n")
-            for line in textwrap.wrap(part, 116, subsequent_indent="     ") or [""]
-        ),
-        f">>> columns = {columns}",
-        ">>> for row in answer.steps.select(columns).rows(): print(row)",
-        *map(str, answer.steps.select(columns).rows()),
-    ]
-    return "\n".join([*lines, ""])
-
-
-EXAMPLES = {"embedded": embedded, "planned": planned}
+EXAMPLES = {"embedded": embedded}
 
 if __name__ == "__main__":
     main()

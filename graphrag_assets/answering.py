@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from graphrag_assets.plans import Plan, StepKind
 from graphrag_assets.text import count_tokens
@@ -157,27 +157,15 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """A thing that a text unit names: the number of the text unit, the name as written, the thing's title and type."""
-
-    text_unit: int
-    written: str
-    title: str
-    type: str
-
-
-@dataclass(frozen=True, slots=True)
 class Finding:
     """A value that answers a step, and the statement it rests on, which ends with its reference `[Data: …]`.
 
-    `value`: "" if the statement answers the step but states no value. `description` then stands for it in later steps:
-    "the committee", which means what the statement says about one.
+    `value`: "" if the statement answers the step but states no value.
     """
 
     value: str
     statement: str
     score: float = 1.0
-    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,20 +251,6 @@ class Answerer(Protocol):
         `rarity`: of terms of the question, in the whole index.
         """
 
-    async def aplan(self, question: str, options: AnswerOptions = PLAIN) -> Planned:
-        """The steps of the question, which is understood in the conversation."""
-
-    async def afind(
-        self,
-        kind: StepKind,
-        question: str,
-        evidence: Evidence,
-        named: Sequence[Named] = (),
-        main_question: str | None = None,
-        options: AnswerOptions = PLAIN,
-    ) -> Found:
-        """The values that answer a step of a plan; `named` are things that the text units of the evidence name."""
-
     async def aquestions(
         self, history: Sequence[str], evidence: Evidence, count: int = 5, options: AnswerOptions = PLAIN
     ) -> tuple[tuple[str, ...], Usage]:
@@ -284,6 +258,24 @@ class Answerer(Protocol):
 
     async def achoose(self, question: str, kinds: Mapping[str, str], options: AnswerOptions = PLAIN) -> Choice:
         """The kind of the question among `kinds` (name to description); empty if it is unclear."""
+
+
+@runtime_checkable
+class Planner(Protocol):
+    """What planned search needs besides an `Answerer`: chat models have it, the embedded default has not."""
+
+    async def aplan(self, question: str, options: AnswerOptions = PLAIN) -> Planned:
+        """Return the steps of the question, which is understood in the conversation."""
+
+    async def afind(
+        self,
+        kind: StepKind,
+        question: str,
+        evidence: Evidence,
+        main_question: str | None = None,
+        options: AnswerOptions = PLAIN,
+    ) -> Found:
+        """Return the values that answer a step of a plan."""
 
 
 def as_note(point: Point) -> str:

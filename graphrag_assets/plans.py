@@ -1,4 +1,4 @@
-"""Plans of questions: steps with variables, which chat models and the embedded default make, and searches follow."""
+"""Plans of questions: steps with variables, which chat models make, and searches follow."""
 
 import re
 from collections.abc import Mapping

@@ -25,13 +25,10 @@ from graphrag_assets.answering import (
     Choice,
     Evidence,
     FollowUp,
-    Found,
     Linked,
     Mapped,
-    Named,
     Passage,
     Pieces,
-    Planned,
     Point,
     Relevance,
     Reply,
@@ -41,11 +38,8 @@ from graphrag_assets.answering import (
 from graphrag_assets.embedded.candidate_sentences import Candidate, candidates, in_full, in_words, lines
 from graphrag_assets.embedded.conversation import in_conversation, rate, suggest
 from graphrag_assets.embedded.hashed_embeddings import DIMENSIONS, embed
-from graphrag_assets.embedded.question_plans import plan_question
 from graphrag_assets.embedded.questions import Asked, definition, language_of_question, names, names_in, spelled
-from graphrag_assets.embedded.step_findings import find
 from graphrag_assets.embedded.term_matches import term_matches
-from graphrag_assets.plans import StepKind
 from graphrag_assets.references import reference, without_references
 from graphrag_assets.text import sentences
 
@@ -160,22 +154,6 @@ class EmbeddedAnswerer:
     ) -> Relevance:
         """The passages with most of what the question names, by sentences."""
         return await asyncio.to_thread(relevance_of, question, passages, rarity or {})
-
-    async def aplan(self, question: str, options: AnswerOptions = PLAIN) -> Planned:
-        """The steps by rules of English grammar; one step if none applies."""
-        return Planned(await asyncio.to_thread(plan_question, in_conversation(question, options.history)))
-
-    async def afind(
-        self,
-        kind: StepKind,
-        question: str,
-        evidence: Evidence,
-        named: Sequence[Named] = (),
-        main_question: str | None = None,
-        options: AnswerOptions = PLAIN,
-    ) -> Found:
-        """The names, dates and numbers of the sentences that answer the question best."""
-        return await asyncio.to_thread(find, kind, question, evidence, named, main_question)
 
     async def aquestions(
         self, history: Sequence[str], evidence: Evidence, count: int = 5, options: AnswerOptions = PLAIN

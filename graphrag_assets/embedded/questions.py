@@ -1,8 +1,8 @@
 """Analyzes a question: its terms, the names in it, and the kind of answer it asks for."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
@@ -212,7 +212,6 @@ class Asked:
     `terms` are its content stems in order, `named` those of them that are names or numbers, `names` the sets of terms
     that together are one name, `kinds` the kinds of answer it wants: date, number, name, place, cause, lesson,
     trouble. `subject` is what it asks about when it asks only who or what that is.
-    `synonyms` are other stems that match a term.
     """
 
     text: str
@@ -222,7 +221,6 @@ class Asked:
     subject: str | None = None
     language: str = "en"
     names: tuple[frozenset[str], ...] = ()
-    synonyms: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, question: str, language: str | None = None) -> "Asked":
@@ -279,13 +277,9 @@ class Asked:
     def occurrences(self, texts: Sequence[set[str]]) -> np.ndarray:
         """How well each text matches each term, 0 to 1: float of shape (texts, terms)."""
         vocabulary = set().union(*texts)
-        kindred = [{word: k for word in vocabulary if (k := self.likeness(term, word))} for term in self.terms]
+        kindred = [{word: k for word in vocabulary if (k := kinship(term, word))} for term in self.terms]
         found = [[max((k for w, k in kin.items() if w in words), default=0.0) for kin in kindred] for words in texts]
         return np.array(found, float).reshape(len(texts), len(self.terms))
-
-    def likeness(self, term: str, word: str) -> float:
-        """How well a word matches a term, 0 to 1: by its stem, or as a synonym."""
-        return _KINDRED if word in self.synonyms.get(term, ()) else kinship(term, word)
 
     def weights(self, has: np.ndarray) -> np.ndarray:
         """How much each term counts, 1 in all: rare ones more, names a little more, and numbers half.

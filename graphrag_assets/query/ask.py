@@ -181,7 +181,7 @@ def kind_by_rules(question: str, named: int, earlier: Sequence[str] = (), named_
     """The kind of a question, and why.
 
     The rules cover English wording; in other languages, only questions for themes, summaries, lists and "who was …".
-    They name no question a chain, because plans by rules know few forms of questions.
+    They name no question a chain, because planned search needs a chat model.
 
     Args:
         named: number of entities of the index that the question names by title or alias.

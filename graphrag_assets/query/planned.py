@@ -6,6 +6,7 @@ steps that need it are skipped.
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
@@ -15,23 +16,25 @@ from typing import Any
 import polars as pl
 from pydantic.dataclasses import dataclass
 
-from graphrag_assets.answering import CLOSEST, NO_ANSWER, Finding, Point
-from graphrag_assets.embedded import EmbeddedAnswerer
-from graphrag_assets.llm.model_errors import QuestionBudgetExceeded
+from graphrag_assets.answering import CLOSEST, NO_ANSWER, Finding, Planner, Point
+from graphrag_assets.embedded import in_conversation
 from graphrag_assets.plans import Plan, Step, StepKind
 from graphrag_assets.query.citations import Checked, given_by, references
 from graphrag_assets.query.context import Context, Section, fill
-from graphrag_assets.query.exploration import neighbors_of
-from graphrag_assets.query.fetch import sources
 from graphrag_assets.query.linking import LinkingOptions, linked
-from graphrag_assets.query.local import CLAIMS, RELATIONSHIPS, SOURCES, LocalOptions, local_context
+from graphrag_assets.query.local import CLAIMS, RELATIONSHIPS, LocalOptions, local_context
 from graphrag_assets.query.option_types import PositiveCount
 from graphrag_assets.query.question_options import CommonOptions
-from graphrag_assets.query.results import Answer, Failure
+from graphrag_assets.query.results import Answer
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.search import Search, SearchMethod
-from graphrag_assets.query.step_rows import amount, claims_between, compared, named_in, stated_relationships
+from graphrag_assets.query.step_rows import amount, claims_between, compared, stated_relationships
 
+NO_PLANNER = (
+    "Planned search needs a chat model (GRAPHRAG_CHAT_MODEL or GRAPHRAG_QUERY_MODEL). Local search answered the "
+    "question in one step."
+)
+"""The note of a plan, and the last paragraph of an answer, without a chat model."""
 MAX_LISTED = 20
 """Maximum number of values of a step that asks for all of them."""
 _ALL = (StepKind.LIST, StepKind.COUNT, StepKind.BETWEEN)
@@ -68,11 +71,6 @@ class Value:
         """The value; "" if there is only a statement."""
         return self.finding.value
 
-    @property
-    def named(self) -> str:
-        """What stands for the value in later steps."""
-        return self.finding.value or self.finding.description
-
 
 @plain_dataclass(frozen=True)
 class Taken:
@@ -87,7 +85,7 @@ class Taken:
     @property
     def usable(self) -> list[Value]:
         """What other steps can use."""
-        return [each for each in self.found if each.named]
+        return [each for each in self.found if each.value]
 
     @property
     def question(self) -> str:
@@ -103,17 +101,24 @@ async def plan(search: Search[Any]) -> Plan:
     """The steps by which `planned` answers the question, without an answer.
 
     Returns:
-        steps, each with variable, kind, question (of a comparison also things and order), and a note if the question
-        has one step because it could not be split.
+        steps, each with variable, kind, question (of a comparison also things and order). Without a chat model, one
+        step, and a note that says so.
     """
+    if not isinstance(search.answerer, Planner):
+        return _one_step(in_conversation(search.text, search.form.history))
     planned = await search.counted("plan", search.answerer.aplan(search.text, search.form))
     search.progress_notes.append(f"a plan of {len(planned.plan.steps)} steps")
     return planned.plan
 
 
+def _one_step(question: str) -> Plan:
+    step = Step(variable="answer", kind=StepKind.FIND, question=re.sub("[{}]", "", question))
+    return Plan(question=question, steps=(step,), note=NO_PLANNER)
+
+
 async def build_context(search: Search[PlannedOptions]) -> Context:
     """The contexts of all steps."""
-    planned = await _affordable_plan(search)
+    planned = await plan(search)
     if planned.note:
         return await _context_of_one_step(search, planned)
     _, sections = await _take_all(search, planned)
@@ -122,7 +127,7 @@ async def build_context(search: Search[PlannedOptions]) -> Context:
 
 async def answer(search: Search[PlannedOptions]) -> Answer:
     """An answer in steps: what the question describes is found first; `Answer.steps` says what each step found."""
-    planned = await _affordable_plan(search)
+    planned = await plan(search)
     if planned.note:
         return await _answer_in_one_step(search, planned)
     taken, sections = await _take_all(search, planned)
@@ -130,16 +135,15 @@ async def answer(search: Search[PlannedOptions]) -> Answer:
     used = {name for each in taken for name in each.step.needs}
     final = [each for each in taken if each.step.variable not in used]
     missing = _missing(taken)
-    if not any(each.found for each in final) or search.min_direct_score is not None:
-        text = "\n\n".join(filter(None, (_stated(taken, final), _listed(taken), missing)))
-        said = "\n\n".join(each.found[0].finding.statement for each in final if each.found)
-        return await search.state(text, sections, given_by(references(text)), said)
+    if not any(each.found for each in final):
+        text = "\n\n".join(filter(None, (NO_ANSWER, _listed(taken), missing)))
+        return await search.state(text, sections, given_by(references(text)))
     points = [Point(_note(each), 100.0 - place) for place, each in enumerate(taken) if each.found]
     return await search.reduce(points, search.options.max_reduce_tokens, sections, category="response", ending=missing)
 
 
 async def _context_of_one_step(search: Search[PlannedOptions], planned: Plan) -> Context:
-    """The context of a local search for a question that could not be split."""
+    """The context of a local search without a chat model."""
     await search.embed(search.question)
     limit = search.room(search.options.max_context_tokens)
     sections = await _local(search, planned.steps[0], search.question, limit)
@@ -147,7 +151,7 @@ async def _context_of_one_step(search: Search[PlannedOptions], planned: Plan) ->
 
 
 async def _answer_in_one_step(search: Search[PlannedOptions], planned: Plan) -> Answer:
-    """The answer of a local search to a question that could not be split, with the plan's note."""
+    """The answer of a local search, without a chat model, with the plan's note."""
     answered = await search.respond(await _context_of_one_step(search, planned), planned.note)
     found = not answered.answer.startswith((NO_ANSWER, CLOSEST))
     (step,) = planned.steps
@@ -156,15 +160,6 @@ async def _answer_in_one_step(search: Search[PlannedOptions], planned: Plan) -> 
 
 
 METHOD = SearchMethod("planned", PlannedOptions, build_context, answer)
-
-
-async def _affordable_plan(search: Search[PlannedOptions]) -> Plan:
-    """The plan; by the rules of the embedded default if `max_usd` does not cover that of the model."""
-    try:
-        return await plan(search)
-    except QuestionBudgetExceeded as error:
-        search.errors.append(Failure("plan", "the model's plan; rules plan instead", str(error)))
-        return (await EmbeddedAnswerer().aplan(search.text, search.form)).plan
 
 
 async def _take_all(search: Search[PlannedOptions], planned: Plan) -> tuple[list[Taken], list[Section]]:
@@ -205,7 +200,7 @@ def _questions(step: Step, done: Results, limit: int) -> list[tuple[Step, Questi
     choices = [done[name].usable[:limit] for name in step.needs]
     combined = sorted(product(*choices), key=lambda values: -math.prod(value.score for value in values))[:limit]
     follows = [dict(zip(step.needs, values, strict=True)) for values in combined]
-    return [(step, Question(step.filled({name: each.named for name, each in one.items()})), one) for one in follows]
+    return [(step, Question(step.filled({name: each.value for name, each in one.items()})), one) for one in follows]
 
 
 async def _take(
@@ -217,18 +212,13 @@ async def _take(
     if step.kind == StepKind.BETWEEN:
         rows = await search.in_thread(claims_between, reader, question, scope)
         sections = (await search.in_thread(fill, CLAIMS.with_dates(reader), rows, limit),)
-    elif near := _units_of_descriptions(follows):
-        units = [*near, *await search.in_thread(neighbors_of, reader, near, 1, scope)]
-        rows = await search.in_thread(sources, reader, units, scope)
-        sections = (await search.in_thread(fill, SOURCES.with_dates(reader), rows, limit),)
     else:
         sections = await _local(search, step, question, limit)
     context = search.add_step_context(Context("planned", question.text, sections))
     if not context.evidence.passages:
         return [], sections
-    units = [passage.number for passage in context.evidence.passages if passage.table == "Sources"]
-    named = await search.in_thread(named_in, reader, units, scope)
-    call = search.answerer.afind(step.kind, question.text, context.evidence, named, search.text, search.form)
+    assert isinstance(search.answerer, Planner)  # which made the plan
+    call = search.answerer.afind(step.kind, question.text, context.evidence, search.text, search.form)
     found = await search.counted("step", call)
     given, values = given_by(context.evidence.passages), []
     before = math.prod(each.score for each in follows.values())
@@ -255,17 +245,6 @@ async def _local(search: Search[PlannedOptions], step: Step, question: Question,
     return (*stated, *(await search.in_thread(local_context, search.reader, wanted, options, search.scope)).sections)
 
 
-def _units_of_descriptions(follows: Mapping[str, Value]) -> list[int]:
-    """The text units that describe a thing without a name, such as "the committee": there, it is the one meant."""
-    return [
-        reference.number
-        for each in follows.values()
-        if not each.value
-        for reference in references(each.finding.statement)
-        if reference.table == "Sources"
-    ]
-
-
 def _taken(step: Step, asked: str, values: Sequence[Value], failed: bool, limit: int) -> Taken:
     """A step with the best of what it found; of a count, the number of values unless the values are numbers."""
     best: dict[str, Value] = {}
@@ -281,7 +260,7 @@ def _taken(step: Step, asked: str, values: Sequence[Value], failed: bool, limit:
 
 def _compared(step: Step, done: Results) -> Taken:
     best = {name: done[name].usable[0] for name in step.needs}
-    asked = step.filled({name: each.named for name, each in best.items()})
+    asked = step.filled({name: each.value for name, each in best.items()})
     assert step.order is not None
     place = compared([each.value for each in best.values()], step.order)
     if place is None:
@@ -309,16 +288,6 @@ def _note(taken: Taken) -> str:
     return "\n".join(
         [taken.question, *(f"{each.value}: {each.finding.statement}".lstrip(": ") for each in taken.found)]
     )
-
-
-def _stated(taken: Sequence[Taken], final: Sequence[Taken]) -> str:
-    """The values of the last steps, if others lead to them; the fixed answer if these found nothing."""
-    if not any(each.found for each in final):
-        return NO_ANSWER
-    values = [
-        f"{each.found[0].value} (step {taken.index(each) + 1})" for each in final if each.found and each.found[0].value
-    ]
-    return f"Answer: {', '.join(values)}" if values and len(taken) > 1 else ""
 
 
 def _listed(taken: Sequence[Taken]) -> str:

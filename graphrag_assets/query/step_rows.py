@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from graphrag_assets.answering import Named
 from graphrag_assets.embedded import Asked, periods
 from graphrag_assets.iso_dates import first_day, last_day
 from graphrag_assets.plans import Order
@@ -16,23 +15,6 @@ from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.publication_reader import Reader
 
 MAX_RELATIONSHIPS = 100
-
-
-def named_in(reader: Reader, units: Sequence[int], scope: Scope = EVERYTHING) -> list[Named]:
-    """The entities that the text units name. With a filter on text, by the names that stand in them."""
-    rows = reader.rows(
-        f"""
-        SELECT m.text_unit_number, m.title AS written, e.title, e.type
-        FROM entity_mentions m JOIN entities e ON e.human_readable_id = m.entity_number
-        WHERE m.text_unit_number IN (SELECT unnest($units::INT[])) AND {scope.allows("entity", "m.entity_number")}
-        ORDER BY m.text_unit_number, e.frequency DESC, e.human_readable_id
-        """,
-        {"units": list(units), **scope.parameters("entity")},
-    )
-    return [
-        Named(unit, written, written if scope.limits_text else title, kind)
-        for unit, written, title, kind in rows.iter_rows()
-    ]
 
 
 def claims_between(reader: Reader, question: Question, scope: Scope = EVERYTHING) -> pl.DataFrame:

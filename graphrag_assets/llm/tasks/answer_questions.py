@@ -18,7 +18,6 @@ from graphrag_assets.answering import (
     Found,
     Linked,
     Mapped,
-    Named,
     Passage,
     Pieces,
     Planned,
@@ -176,7 +175,6 @@ class ChatAnswerer:
         kind: StepKind,
         question: str,
         evidence: Evidence,
-        named: Sequence[Named] = (),
         main_question: str | None = None,
         options: AnswerOptions = PLAIN,
     ) -> Found:

@@ -1,9 +1,8 @@
-"""The generated parts of docs/query.md: examples of streamed answers, and what a question costs by each method.
+"""The generated parts of docs/query.md: examples of streamed answers.
 
     python docs/make_query_examples.py
 
 Indexes the sample corpus into a temporary folder, then asks by four methods with the embedded default.
-The prices are estimates for a chat model; nothing is sent to it.
 """
 
 import os
@@ -17,8 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from graphrag_assets.query import GraphRAG, query_models  # noqa: E402
-from graphrag_assets.store.publication_reader import CurrentPublication  # noqa: E402
+from graphrag_assets.query import GraphRAG  # noqa: E402
 
 PAGE = ROOT / "docs/query.md"
 QUESTIONS = {
@@ -27,7 +25,6 @@ QUESTIONS = {
     "drift": "How did Thomson and Whitehouse disagree?",
     "basic": "What did a message cost?",
 }
-PRICED, MODEL = "What troubles did the cables meet at sea?", "openai/gpt-4.1-mini"
 _MARKS = r"(<!-- example: {} -->\n```pycon\n)(.*?)(```\n<!-- end -->)"
 _MAX_LINES = 5
 
@@ -38,29 +35,10 @@ def main() -> None:
         environment = {**os.environ, "GRAPHRAG_DATA": folder, "GRAPHRAG_INPUT": str(ROOT / "data/input")}
         subprocess.run([sys.executable, "-m", "graphrag_assets", "index"], env=environment, check=True)
         outputs = {name: make(Path(folder) / "index") for name, make in EXAMPLES.items()}
-        os.environ["GRAPHRAG_LEDGER_URL"] = f"sqlite:///{folder}/ledger.sqlite"
-        text = with_prices(PAGE.read_text(encoding="utf-8"), Path(folder) / "index")
+    text = PAGE.read_text(encoding="utf-8")
     for name, output in outputs.items():
         text = re.sub(_MARKS.format(name), lambda match: f"{match[1]}{output}{match[3]}", text, flags=re.DOTALL)  # noqa: B023
     PAGE.write_text(text, encoding="utf-8")
-
-
-def with_prices(text: str, index: Path) -> str:
-    """The guide with the prices of the methods, for an empty ledger."""
-    model = query_models.answerer(CurrentPublication(index).reader(), MODEL)
-    with GraphRAG(index, answerer=model) as rag:
-        prices = {f"`rag.{price.method}`".replace("global", "global_"): price for price in rag.prices(PRICED)}
-        prices |= {"`rag.local(…, hops=2)`": rag.prices(PRICED, local={"hops": 2})[0]}
-    for heading, price in prices.items():
-        requests = _between(f"{price.minimum.requests}", f"{price.maximum.requests}")
-        dollars = _between(f"{price.minimum.cost_usd:.4f}", f"{price.maximum.cost_usd:.4f}")
-        row = rf"(?m)^(\| {re.escape(heading)} \|[^|]*\|[^|]*\|).*$"
-        text = re.sub(row, lambda match, cells=f" {requests} | {dollars} |": match[1] + cells, text)
-    return text
-
-
-def _between(least: str, most: str) -> str:
-    return least if least == most else f"{least}–{most}"
 
 
 def shown(name: str) -> str:

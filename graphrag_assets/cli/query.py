@@ -53,7 +53,6 @@ class _Method(click.Choice[str]):
     type=click.Choice(("names", "model")),
     help="Local, DRIFT, lazy and planned search: how the question is linked to the graph (default: GRAPHRAG_LINKING).",
 )
-@click.option("--max-usd", type=float, help="Maximum cost of the question in US dollars.")
 @click.option("--response-type", help='The form of the answer, such as "a list of 3 to 7 points".')
 @filtered
 @HISTORY

@@ -9,13 +9,13 @@ from graphrag_assets.embedded.conversation import in_conversation, rate
 from graphrag_assets.embedded.extractor import EXTRACTOR, extract_unit
 from graphrag_assets.embedded.hashed_embeddings import DIMENSIONS, EMBEDDING_MODEL, embed
 from graphrag_assets.embedded.indexing import embedded_models
-from graphrag_assets.embedded.questions import Asked, language_of_question, stems
+from graphrag_assets.embedded.questions import Asked
 from graphrag_assets.embedded.reporter import REPORTER, write_reports
 from graphrag_assets.embedded.semantic import encoder_of, encoder_of_index
 from graphrag_assets.embedded.written_dates import periods
 
 __all__ = [
     "DIMENSIONS", "EMBEDDING_MODEL", "EXTRACTOR", "REPORTER", "Asked", "EmbeddedAnswerer", "embed",
-    "embedded_models", "encoder_of", "encoder_of_index", "extract_unit", "in_conversation", "language_of_question",
-    "periods", "rate", "stems", "summarize", "write_reports",
+    "embedded_models", "encoder_of", "encoder_of_index", "extract_unit", "in_conversation",
+    "periods", "rate", "summarize", "write_reports",
 ]  # fmt: skip

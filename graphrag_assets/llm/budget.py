@@ -10,7 +10,6 @@ from functools import partial
 
 from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.model_errors import BudgetExceeded
-from graphrag_assets.llm.question_budget import QuestionBudget
 
 REFRESH_SECONDS = 2.0
 _WAIT_SECONDS = 0.05
@@ -87,20 +86,11 @@ class Reservation:
 
     Attributes:
         ceiling: what the call may cost, if that is less than its highest price.
-        question: the budget of the question that the call belongs to, of which `held` is reserved as well.
     """
 
-    def __init__(
-        self,
-        budget: Budget,
-        ledger: Ledger,
-        key: str | None = None,
-        ceiling: float | None = None,
-        question: QuestionBudget | None = None,
-        held: float = 0.0,
-    ) -> None:
+    def __init__(self, budget: Budget, ledger: Ledger, key: str | None = None, ceiling: float | None = None) -> None:
         self._budget, self._ledger, self._key = budget, ledger, key
-        self.ceiling, self.question, self.held = ceiling, question, held
+        self.ceiling = ceiling
 
     def settle(self, cost: float) -> None:
         """Charge the cost of the call. Further calls of `settle` add to it."""
@@ -108,14 +98,11 @@ class Reservation:
             self._ledger.settle(cost, self._key)
             self._budget.settle(cost)
         self._key = None
-        if self.question:
-            self.question.settle(self.held, cost)
-            self.held = 0.0
 
     def transfer(self) -> "Reservation":
         """The same reservation for another owner to settle; this one then releases nothing."""
-        other = Reservation(self._budget, self._ledger, self._key, self.ceiling, self.question, self.held)
-        self._key, self.held = None, 0.0
+        other = Reservation(self._budget, self._ledger, self._key, self.ceiling)
+        self._key = None
         return other
 
     def __enter__(self) -> "Reservation":

@@ -26,7 +26,6 @@ from graphrag_assets.llm.model_client import ModelClient
 from graphrag_assets.llm.model_errors import RequestRejected, RetriesExhausted
 from graphrag_assets.llm.model_options import ChatOptions, ChatRequest, Completion, Message, Structured
 from graphrag_assets.llm.prices import Prices
-from graphrag_assets.llm.question_budget import flight_key
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.retry import attempts
 from graphrag_assets.llm.single_flight import Trace
@@ -71,7 +70,7 @@ class ChatModel(ModelClient[ChatOptions]):
         stored = self._answers.valid(request, await self.ledger.get(key))
         if stored is None:
             call = partial(self._answer, key, request)
-            answer, first = await self.ledger.single_flight.share(flight_key(key), call)
+            answer, first = await self.ledger.single_flight.share(key, call)
             if first:
                 return answer
             stored = replace(answer, from_ledger=True, usage=replace(answer.usage, cost_usd=0.0))

@@ -4,19 +4,16 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from graphrag_assets.llm import structured_output
 from graphrag_assets.llm.budget import Reservation
 from graphrag_assets.llm.chat_parameters import LIMITS, LONGEST_ANSWER, ChatParameters
 from graphrag_assets.llm.model_client import TOKENIZER_MARGIN
 from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.provider import Reply
-from graphrag_assets.llm.question_budget import current_question
 from graphrag_assets.text import count_tokens
 from graphrag_assets.usage import Usage
 
 _UNKNOWN_OUTPUT_TOKENS = 1000  # of a task without a limit that has not been answered yet
-_USUAL_ANSWER, _USUAL_RECORDS = 600, 300  # tokens of text and of JSON, until the first answer is there
 _TIMES_THE_PRICE = 10
 """A cost above this many times the price of the tokens comes from details of the usage that cannot be."""
 
@@ -33,12 +30,8 @@ class ChatCosts:
         counted = count_tokens(message["content"] for message in messages)
         answers, tokens = self._answered[request.task]
         limit = self._parameters.of(request).get("max_tokens")
-        unknown, schema = _UNKNOWN_OUTPUT_TOKENS, 0
-        if current_question():  # which is not refused for a long answer: its length is limited
-            unknown = _USUAL_ANSWER if request.response_model is None else _USUAL_RECORDS
-            schema = _n_tokens(structured_output.schema_text(request.response_model)) if request.response_model else 0
-        output = tokens / answers if answers else limit or unknown
-        return sum(counted) + schema + 4 * len(messages), round(min(output, limit) if limit else output)
+        output = tokens / answers if answers else limit or _UNKNOWN_OUTPUT_TOKENS
+        return sum(counted) + 4 * len(messages), round(min(output, limit) if limit else output)
 
     def affordable(
         self,
@@ -48,12 +41,10 @@ class ChatCosts:
         prices: Prices,
         reservation: Reservation,
     ) -> dict[str, Any]:
-        """The parameters with the length of the answer that the budgets of question and run pay for."""
-        ceilings = [reservation.held] if reservation.question else []
-        ceilings += [reservation.ceiling] if reservation.ceiling else []
-        if not ceilings or not prices.output_usd:
+        """The parameters with the length of the answer that the budget pays for."""
+        if not reservation.ceiling or not prices.output_usd:
             return parameters
-        left = min(ceilings) - prices.cost(round(self.estimate(request, messages)[0] * TOKENIZER_MARGIN))
+        left = reservation.ceiling - prices.cost(round(self.estimate(request, messages)[0] * TOKENIZER_MARGIN))
         unlimited = {"max_tokens": LONGEST_ANSWER} if self._parameters.takes_limits else {}
         limits = {name: parameters[name] for name in LIMITS & parameters.keys()} or unlimited
         return parameters | {name: min(limit, int(left / prices.output_usd)) for name, limit in limits.items()}

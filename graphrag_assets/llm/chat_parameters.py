@@ -9,13 +9,12 @@ from typing import Any
 from graphrag_assets.llm import provider, structured_output
 from graphrag_assets.llm.model_errors import RequestRejected
 from graphrag_assets.llm.model_options import ChatOptions, ChatRequest, Structured
-from graphrag_assets.llm.question_budget import current_question
 from graphrag_assets.llm.retry import REJECTS
 
 LIMITS = frozenset(["max_tokens", "max_completion_tokens"])
 """The parameters that limit the length of an answer."""
-LONGEST_ANSWER, LONGEST_RECORDS = 8_000, 2_000
-"""Tokens of an answer that a budget pays for: text, JSON."""
+LONGEST_ANSWER = 8_000
+"""Maximum number of tokens of an answer that a budget pays for."""
 _log = logging.getLogger(__name__)
 _refused: dict[tuple[str, str | None], set[str]] = {}  # parameters that each model refuses, learned once per process
 _modes: dict[tuple[str, str | None], Structured] = {}  # how each model is asked for JSON, learned once per process
@@ -39,10 +38,8 @@ class ChatParameters:
         """The parameters of a request without those that the model refuses; warns of the given ones once."""
         unsupported = provider.unsupported(self._options.model, self._options.parameters)
         self._drop(unsupported, "litellm knows that it is not supported.")
-        refused, given = self._refused, self.of(request)
-        if current_question() and LIMITS.isdisjoint(given):  # an answer without an end has no ceiling
-            given["max_tokens"] = LONGEST_ANSWER if request.response_model is None else LONGEST_RECORDS
-        return {name: value for name, value in given.items() if name not in refused}
+        refused = self._refused
+        return {name: value for name, value in self.of(request).items() if name not in refused}
 
     @property
     def takes_limits(self) -> bool:

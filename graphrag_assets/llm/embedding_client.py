@@ -18,7 +18,6 @@ from graphrag_assets.llm.model_client import ModelClient
 from graphrag_assets.llm.model_errors import BadReplyError, ModelError, RequestRejected, RetriesExhausted
 from graphrag_assets.llm.model_options import EmbeddingOptions
 from graphrag_assets.llm.prices import Prices
-from graphrag_assets.llm.question_budget import flight_key
 from graphrag_assets.llm.retry import attempts
 from graphrag_assets.llm.single_flight import Trace
 from graphrag_assets.progress import Progress
@@ -128,7 +127,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         async def request(group: list[_Piece]) -> dict[str, np.ndarray]:
             key = key_of("embedding request", [piece.key for piece in group])
             call = partial(self._claimed, key, group, entry)
-            vectors, _ = await self.ledger.single_flight.share(flight_key(key), call)
+            vectors, _ = await self.ledger.single_flight.share(key, call)
             progress.advance(len(group))
             return vectors
 

@@ -12,7 +12,6 @@ from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected, RetriesExhausted
 from graphrag_assets.llm.model_options import ModelOptions
 from graphrag_assets.llm.prices import Prices
-from graphrag_assets.llm.question_budget import current_question
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.single_flight import Trace
 from graphrag_assets.usage import UsageMeter
@@ -82,14 +81,13 @@ class ModelClient(Generic[Options]):
         queries: int = 0,
         seconds: float = 0.0,
     ) -> Reservation:
-        """Reserve the cost of a request with so many prompt and answer tokens, in the budgets of run and question.
+        """Reserve the cost of a request with so many prompt and answer tokens, in the budget.
 
-        They hold the cost of an answer of `longest` tokens, or what is left for it, for the timeout of a request and so
+        It holds the cost of an answer of `longest` tokens, or what is left for it, for the timeout of a request and so
         many `seconds` more.
 
         Raises:
             BudgetExceeded: less than the expected cost is left.
-            PriceUnknown: the question has a budget, and the model no price.
         """
 
         def price() -> tuple[float, float]:
@@ -98,19 +96,8 @@ class ModelClient(Generic[Options]):
             expected, highest = (prices.cost(prompt, n, queries=queries) for n in (answer, max(answer, longest)))
             return expected, highest
 
-        question, held = current_question(), 0.0
-        if question is not None:
-            prices.checked(self.options.model)
-            held = await question.reserve(*price(), what)
-        try:
-            held_for = seconds + self.options.timeout + _MARGIN_SECONDS
-            reservation = await self.budget.reserve(self.ledger, price, what, held_for)
-        except BaseException:
-            if question is not None:
-                question.settle(held, 0.0)
-            raise
-        reservation.question, reservation.held = question, held
-        return reservation
+        held_for = seconds + self.options.timeout + _MARGIN_SECONDS
+        return await self.budget.reserve(self.ledger, price, what, held_for)
 
     @asynccontextmanager
     async def _counting_failure(self, task: str, trace: Trace) -> AsyncIterator[None]:

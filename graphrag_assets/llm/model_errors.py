@@ -36,14 +36,6 @@ class BudgetExceeded(ModelError):
     """The next call might cost more than the rest of the budget; nothing was sent."""
 
 
-class QuestionBudgetExceeded(BudgetExceeded):
-    """The next request might cost more than the rest of the question's `max_usd`; nothing was sent."""
-
-
-class PriceUnknown(ModelError):
-    """A ceiling in US dollars is set, and the price of a model is not known."""
-
-
 class CircuitOpen(ModelError):
     """The circuit breaker has stopped the calls to this model, because all of them would fail."""
 

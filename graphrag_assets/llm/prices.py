@@ -4,7 +4,6 @@ import logging
 from dataclasses import dataclass
 
 from graphrag_assets.llm import provider
-from graphrag_assets.llm.model_errors import PriceUnknown
 from graphrag_assets.llm.model_options import PriceOptions
 
 LISTED_PRICES = PriceOptions()
@@ -32,16 +31,6 @@ class Prices:
         return (
             uncached + cached_tokens * self.cached_usd + completion_tokens * self.output_usd + queries * self.query_usd
         )
-
-    def checked(self, model: str) -> "Prices":
-        """These prices. Raises PriceUnknown if there are none: a ceiling in US dollars then limits nothing."""
-        if self.source == "unknown":
-            raise PriceUnknown(
-                f"max_usd cannot be kept: no price is known for {model}. Set its prices per million tokens "
-                "(GRAPHRAG_CHAT_INPUT_USD_PER_MILLION and …_OUTPUT_…, GRAPHRAG_EMBEDDING_USD_PER_MILLION), or leave "
-                "max_usd out."
-            )
-        return self
 
     @classmethod
     def of(cls, model: str, options: PriceOptions = LISTED_PRICES) -> "Prices":

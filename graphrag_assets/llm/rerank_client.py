@@ -11,7 +11,6 @@ from graphrag_assets.llm.ledger import Entry, Hit, key_of
 from graphrag_assets.llm.model_client import ModelClient
 from graphrag_assets.llm.model_errors import BadReplyError
 from graphrag_assets.llm.model_options import ModelOptions
-from graphrag_assets.llm.question_budget import flight_key
 from graphrag_assets.llm.retry import attempts
 from graphrag_assets.llm.single_flight import Trace
 from graphrag_assets.text import count_tokens
@@ -36,7 +35,7 @@ class RerankModel(ModelClient[ModelOptions]):
         key = key_of(TASK, vendor, name, query, list(documents))
         if (order := _stored(await self.ledger.get(key))) is None:
             call = partial(self._answer, key, query, documents)
-            (order, paid), first = await self.ledger.single_flight.share(flight_key(key), call)
+            (order, paid), first = await self.ledger.single_flight.share(key, call)
             if first and paid.calls:
                 return order, paid
         self.usage.add(TASK, Usage(ledger_hits=1))

@@ -9,12 +9,10 @@ from typing import Any
 from pydantic.dataclasses import dataclass as options_dataclass
 
 from graphrag_assets.embedded import Asked, EmbeddedAnswerer
-from graphrag_assets.errors import QueryError
-from graphrag_assets.llm.question_budget import current_question, use_all
 from graphrag_assets.query import basic, drift, global_search, lazy, local, planned
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.question_options import CommonOptions
-from graphrag_assets.query.results import Answer, Chosen, MethodPrice, QuestionPrice
+from graphrag_assets.query.results import Answer, Chosen
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.search import Search, SearchMethod
 
@@ -34,7 +32,7 @@ async def answer(search: Search[Any]) -> Answer:
     chosen = await _choose(search)
     if chosen.method == "global" and await search.in_thread(_has_extracts_only, search):
         chosen = replace(chosen, method="lazy", reason=f"{chosen.reason}; no model wrote the index's reports")
-    search.choice = chosen = await _affordable(search, chosen)
+    search.choice = chosen
     search.options, search.method = _options_of(search, chosen.method, chosen.options), chosen.method
     await asyncio.to_thread(search.prepare)  # the method's defaults may have a filter
     search.progress_notes.append(f"{chosen.method} search chosen")
@@ -56,56 +54,13 @@ def _options_of(search: Search[Any], method: str, chosen: Mapping[str, Any]) -> 
     return METHODS[method].options(**{**search.rag.defaults.get(method, {}), **chosen, **given})
 
 
-async def prices(search: Search[Any], given: Mapping[str, CommonOptions]) -> list[MethodPrice]:
-    """What the question would cost by each method with these options."""
-    if all(isinstance(one, EmbeddedAnswerer) for one in (search.answerer, search.rater)):
-        return [MethodPrice(name, QuestionPrice(), QuestionPrice()) for name in given]
-    from graphrag_assets.query.question_price import prices_of  # imports the clients of models
-
-    return await prices_of(search, [(METHODS[name], options) for name, options in given.items()])
-
-
-async def _affordable(search: Search[AskOptions], chosen: Chosen) -> Chosen:
-    """The choice with the prices of all methods; with `max_usd`, the best method for the kind whose maximum fits.
-
-    If there is none, the best whose minimum fits: what `max_usd` does not cover is left out.
-
-    Raises:
-        QueryError: `max_usd` is too low for each of them.
-    """
-    options = {name: chosen.options if name == chosen.method else {} for name in METHODS}
-    found = await prices(search, {name: _options_of(search, name, options[name]) for name in METHODS})
-    chosen, question = replace(chosen, prices=tuple(found)), current_question()
-    if question is None:
-        return chosen
-    limit = question.max_usd - question.spent  # on the choice
-    by_method = {price.method: price for price in found}
-    ranked = [by_method[name] for name in (chosen.method, *KINDS[chosen.kind].instead)]
-    fitting = [price for price in ranked if price.maximum.cost_usd <= limit]
-    fitting += [price for price in ranked if price.minimum.cost_usd <= limit]
-    if not fitting:
-        cheapest = min(ranked, key=lambda price: price.minimum.cost_usd)
-        raise QueryError(
-            f"${limit:.4f} of max_usd are left, and the cheapest method for the question, {cheapest.method}, is "
-            f"estimated to cost ${cheapest.minimum.cost_usd:.4f} at least. Raise max_usd, or reduce max_context_tokens."
-        )
-    method = fitting[0].method
-    if fitting[0].maximum.cost_usd <= limit:
-        use_all()
-    if method == chosen.method:
-        return chosen
-    reason = f"{chosen.reason}; {by_method[chosen.method]} may exceed max_usd of ${question.max_usd:.4f}"
-    return replace(chosen, method=method, options={}, reason=reason)
-
-
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of question: its description, the search that answers it, and others for less money, the best first."""
+    """A kind of question: its description, and the search that answers it."""
 
     description: str
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    instead: tuple[str, ...] = ("basic",)
 
 
 KINDS: Mapping[str, Kind] = {
@@ -119,26 +74,22 @@ KINDS: Mapping[str, Kind] = {
     "comparison": Kind(
         "a comparison of several things, or an inquiry with several sides that have to be looked up one by one",
         "drift",
-        instead=("lazy", "local", "basic"),
     ),
     "chain": Kind(
         "a fact that is reached in steps, because the question describes a thing instead of naming it, as 'the ship "
         "that laid the cable' does, or a count or comparison of facts that are looked up one by one",
         "planned",
-        instead=("local", "basic"),
     ),
     "list": Kind(
         "a complete list: all things, persons or events of some kind that the collection mentions",
         "lazy",
-        instead=("local", "basic"),
     ),
     "theme": Kind(
         "what the collection as a whole says: themes, trends, summaries, what is most important",
         "global",
-        instead=("lazy", "local", "basic"),
     ),
     "open": Kind("what happened, how or why, without naming a person, thing, place or event", "local"),
-    "passage": Kind("where an exact wording or number occurs", "basic", instead=()),
+    "passage": Kind("where an exact wording or number occurs", "basic"),
 }
 
 _THEME = re.compile(

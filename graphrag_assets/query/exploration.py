@@ -123,8 +123,6 @@ class Exploration:
         """Continue with the verdicts on the units that were due."""
         for unit, community in self._pending.items():
             self.tests[unit] = Tested(unit, community, self._current, verdicts.get(unit))
-        if self._over:
-            return
         if self._communities is None:
             batches = in_batches(list(self._pending), self._batch)
             if all(any(verdicts.get(unit) for unit in batch) for batch in batches):
@@ -139,10 +137,6 @@ class Exploration:
         for relevant in found.values():
             self._empty = 0 if relevant else self._empty + 1
         self._close([community for community, relevant in found.items() if not relevant])
-
-    def end(self) -> None:
-        """Test nothing after the units that were due."""
-        self._over, self._reserved, self.level = True, 0, None
 
     def record_neighbors(self, verdicts: Mapping[int, Sentences | None]) -> None:
         """Add the verdicts on neighbors; what these leave of their part of the budget is for the exploration."""

@@ -1,16 +1,15 @@
-"""The `Answer` of a search: its text with the citations, the rows that were read, the confidence and contradictions."""
+"""The `Answer` of a search: its text with the citations, the rows that were read, and contradictions."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from graphrag_assets.embedded import in_conversation
 from graphrag_assets.query.citations import Given, given_by, references, resolve
-from graphrag_assets.query.confidence import confidence_of
 from graphrag_assets.query.context import Section, merged_frames
 from graphrag_assets.query.contradictions import contradictions_of
-from graphrag_assets.query.results import Action, Answer, Failure
+from graphrag_assets.query.results import Action, Answer
+from graphrag_assets.query.support import supported_sentences
 
 if TYPE_CHECKING:
     from graphrag_assets.query.search import Search
@@ -24,27 +23,18 @@ def finished(
     actions: Sequence[Action] = (),
     said: str | None = None,
 ) -> Answer:
-    """The answer of this text, by SQL; `said` are its statements, if it has other lines."""
+    """The answer of this text, by SQL; `said`: the part that answers, if a note follows it."""
     citations, lost = resolve(search.reader, text, given, search.scope)
     unresolved = list(search.unresolved | dict.fromkeys(lost))
-    passages = [passage for section in sections for passage in section.passages]
-    contradictions = contradictions_of(search.reader, given_by(passages), citations, search.scope)
-    confidence = confidence_of(
-        in_conversation(search.text, search.form.history),
-        said or text,
-        citations,
-        {(passage.table, passage.number): passage.text for passage in passages},
-        sum(found.cited for found in contradictions),
-        _flaws(search.errors, unresolved, actions, search.steps_taken),
-    )
+    read = given_by(passage for section in sections for passage in section.passages)
     return Answer(
         method=search.method,
         question=search.text,
         answer=text,
         citations=citations,
         unresolved=unresolved,
-        confidence=confidence,
-        contradictions=contradictions,
+        supported=supported_sentences(said or text, citations),
+        contradictions=contradictions_of(search.reader, read, citations, search.scope),
         context=_frames(sections, search.history, text),
         usage=search.usage,
         seconds=search.seconds,
@@ -56,16 +46,6 @@ def finished(
         tests=search.tests,
         steps=search.steps_taken,
     )
-
-
-def _flaws(
-    errors: Sequence[Failure], unresolved: Sequence[str], actions: Sequence[Action], steps: pl.DataFrame | None
-) -> list[str]:
-    """What lowers the confidence in an answer, whatever it says."""
-    empty = sum(not action.answer and action.error is None for action in actions)
-    empty += 0 if steps is None else steps.height - int(steps["found"].sum())
-    counted = {"calls failed": len(errors), "references are invalid": len(unresolved), "steps found nothing": empty}
-    return [f"{count} {what}" for what, count in counted.items() if count]
 
 
 def _frames(sections: Sequence[Section], history: Section | None, text: str) -> dict[str, pl.DataFrame]:

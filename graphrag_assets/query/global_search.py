@@ -11,7 +11,6 @@ from pydantic.dataclasses import dataclass
 
 from graphrag_assets.answering import Passage
 from graphrag_assets.embedded import rate
-from graphrag_assets.llm.question_budget import BEFORE_READING, spending
 from graphrag_assets.query.basic import BasicOptions, basic_context
 from graphrag_assets.query.context import Context, Layout, Section, columns, fill, lines_of, packed
 from graphrag_assets.query.dynamic import Descent, DynamicOptions
@@ -71,8 +70,7 @@ async def build_context(search: Search[GlobalOptions]) -> Context:
     if not options.dynamic:
         found = await search.in_thread(global_context, search.reader, search.question, options, search.scope)
     else:
-        with spending(BEFORE_READING):
-            reports = await (_nearest_reports(search) if options.dynamic == "vector" else _selected_reports(search))
+        reports = await (_nearest_reports(search) if options.dynamic == "vector" else _selected_reports(search))
         found = await search.in_thread(batched, search.question, reports, options)
     return search.add_context(found)
 

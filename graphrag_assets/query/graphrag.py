@@ -1,8 +1,7 @@
 """`GraphRAG`: answers questions from a publication."""
 
 import difflib
-import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from graphrag_assets.query.context import Context
 from graphrag_assets.query.history import History
 from graphrag_assets.query.method import AsyncMethod, Method, answering
 from graphrag_assets.query.question_options import CommonOptions
-from graphrag_assets.query.results import Answer, MethodPrice
+from graphrag_assets.query.results import Answer
 from graphrag_assets.query.search import Search
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 from graphrag_assets.query.suggestions import Suggestions, split_history
@@ -147,19 +146,6 @@ class GraphRAG:
         """`questions` for asynchronous callers."""
         return await AsyncAnswerStream[list[str]](self._suggestions(history, count, options)).wait()
 
-    def prices(self, question: str, **options: Mapping[str, Any]) -> list[MethodPrice]:
-        """What the question would cost by each method, minimum and maximum; nothing is sent to a chat model.
-
-        Args:
-            question: the question.
-            options: options by method, such as `lazy={"budget": 40}`.
-        """
-        return AnswerStream[list[MethodPrice]](self._prices(question, options)).wait()
-
-    async def aprices(self, question: str, **options: Mapping[str, Any]) -> list[MethodPrice]:
-        """`prices` for asynchronous callers."""
-        return await AsyncAnswerStream[list[MethodPrice]](self._prices(question, options)).wait()
-
     def sql(self, query: str, parameters: dict[str, Any] | None = None) -> pl.DataFrame:
         """The result of one SELECT on the published tables, views and macros (docs/sql.md); nothing can be written.
 
@@ -191,14 +177,6 @@ class GraphRAG:
         _refuse_unknown(name, METHODS)
         method = ask_search.METHODS[name]
         return Search(self, name, method.context, question, method.options(**self.defaults[name] | options))
-
-    def _prices(self, question: str, options: Mapping[str, Mapping[str, Any]]) -> Search[Any]:
-        given = {
-            name: method.options(**self.defaults[name] | dict(options.get(name, {})))
-            for name, method in ask_search.METHODS.items()
-        }
-        steps = functools.partial(ask_search.prices, given=given)
-        return Search(self, "ask", steps, question, ask_search.AskOptions())
 
     def _suggestions(self, history: Any, count: int, options: dict[str, Any]) -> Search[Any]:
         asked, before = split_history(history)

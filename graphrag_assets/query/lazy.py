@@ -16,8 +16,6 @@ from pydantic.dataclasses import dataclass
 from graphrag_assets.answering import NO_ANSWER, Rewritten
 from graphrag_assets.embedded import Asked
 from graphrag_assets.ids import number_of
-from graphrag_assets.llm.model_errors import QuestionBudgetExceeded
-from graphrag_assets.llm.question_budget import BEFORE_READING, spending
 from graphrag_assets.query.context import Context, Section, fill, lines_of, packed
 from graphrag_assets.query.exploration import (
     Exploration,
@@ -77,8 +75,7 @@ async def build_context(search: Search[LazyOptions]) -> Context:
     """The relevant text units, in groups of communities, each within the token limit."""
     rewritten = await _rewritten(search)
     ranking = await _ranking(search, rewritten)
-    with spending(BEFORE_READING):
-        exploration = await _explore(search, rewritten.question, ranking)
+    exploration = await _explore(search, rewritten.question, ranking)
     search.tests = await search.in_thread(tests_frame, search.reader, exploration.tests.values())
     search.progress_notes.append(f"{len(exploration.tests)} text units tested, {len(exploration.hits)} relevant")
     sections = await search.in_thread(_groups, search, exploration)
@@ -137,11 +134,10 @@ async def _ranking(search: Search[LazyOptions], rewritten: Rewritten) -> list[in
     questions = [search.question, *map(Question, rewritten.questions)]
     if rewritten.questions:
         await search.embed(*questions[1:])
-    for question in questions:
-        if question.text not in search.rankings:
-            ranked = await search.in_thread(rank_passages, search.reader, question, RANKED, search.scope)
-            search.rankings[question.text] = ranked.numbers
-    rankings = [search.rankings[question.text] for question in questions]
+    rankings = [
+        (await search.in_thread(rank_passages, search.reader, question, RANKED, search.scope)).numbers
+        for question in questions
+    ]
     return rankings[0] if len(rankings) == 1 else fuse(*rankings)[:RANKED]
 
 
@@ -192,7 +188,7 @@ async def _verdicts(
     rarity: Mapping[str, float],
     batches: Sequence[Sequence[int]],
 ) -> Verdicts:
-    """The verdicts on batches of text units. When `max_usd` does not cover one, the exploration ends.
+    """The verdicts on batches of text units.
 
     Raises:
         Exception: the first error, if no test of the search has succeeded.
@@ -208,8 +204,6 @@ async def _verdicts(
         for batch in batches
     ]
     answers = await search.gather("test", calls, all_may_fail="test" in search.usage)
-    if any(isinstance(found, QuestionBudgetExceeded) for found in answers):
-        exploration.end()
     verdicts: Verdicts = {}
     for batch, found in zip(batches, answers, strict=True):
         if isinstance(found, Exception):

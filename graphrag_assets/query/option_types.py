@@ -41,9 +41,6 @@ Texts = Annotated[Sequence[str], BeforeValidator(_as_tuple), Field(description="
 _DAY = Field(description="a day such as 1866-07-27, a month (1866-07), a year (1866), or None")
 FirstDay = Annotated[date | None, BeforeValidator(lambda given: first_day(str(given)) if given else None), _DAY]
 LastDay = Annotated[date | None, BeforeValidator(lambda given: last_day(str(given)) if given else None), _DAY]
-Dollars = Annotated[
-    Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, Field(description="more than 0 US dollars, or None")
-]
 Seconds = Annotated[
     Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, Field(description="more than 0 seconds, or None")
 ]

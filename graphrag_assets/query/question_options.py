@@ -64,11 +64,8 @@ class CommonOptions(QuestionOptions):
         response_type: the form of the answer in free text, such as "a list of 3 to 7 points".
         language: language of the answer; None: the language of the question.
         max_context_tokens: maximum number of tokens that one call reads.
-        max_usd: maximum cost of the question in US dollars, of all models that it asks; None: no limit. What it does
-            not cover is left out, see `Answer.errors`.
     """
 
     response_type: types.Text = "multiple paragraphs"
     language: types.OptionalText = None
     max_context_tokens: types.PositiveCount = 12_000
-    max_usd: types.Dollars = None

@@ -11,9 +11,9 @@ import polars as pl
 from graphrag_assets.answering import Usage
 from graphrag_assets.outgoing import as_markdown, safe_markdown
 from graphrag_assets.query.citations import Citation, CitedRow
-from graphrag_assets.query.confidence import Confidence
 from graphrag_assets.query.context import numbers_in_context
 from graphrag_assets.query.contradictions import Contradiction
+from graphrag_assets.query.support import Supported
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,57 +43,19 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionPrice:
-    """Requests that are not in the ledger, their tokens and cost; `tested`: text units tested for relevance."""
-
-    requests: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost_usd: float = 0.0
-    tested: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class MethodPrice:
-    """The estimated price of a question by a method: minimum if nothing is relevant, maximum if everything is."""
-
-    method: str
-    minimum: QuestionPrice
-    maximum: QuestionPrice
-
-    def __str__(self) -> str:
-        """As "global $0.0120 to $0.0300"."""
-        minimum, maximum = f"${self.minimum.cost_usd:.4f}", f"${self.maximum.cost_usd:.4f}"
-        return f"{self.method} {minimum}" + (f" to {maximum}" if minimum != maximum else "")
-
-
-@dataclass(frozen=True, slots=True)
 class Chosen:
-    """The choice of `ask`: the kind of question, the method and its options, the reason, and who chose.
-
-    `prices`: what the question was estimated to cost by each method.
-    """
+    """The choice of `ask`: the kind of question, the method and its options, the reason, and who chose."""
 
     kind: str
     method: str
     options: Mapping[str, Any]
     reason: str
     chosen_by: str
-    prices: tuple[MethodPrice, ...] = ()
 
     def __str__(self) -> str:
         """One line: "local search (hops=2): …"."""
         options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
         return f"{self.method} search{f' ({options})' if options else ''}: {self.reason} (by {self.chosen_by})"
-
-    @property
-    def estimates(self) -> str:
-        """What it was estimated to cost, and what the alternatives would have; empty if all cost nothing."""
-        if not any(price.maximum.cost_usd for price in self.prices):
-            return ""
-        own = [str(price) for price in self.prices if price.method == self.method]
-        others = [str(price) for price in self.prices if price.method != self.method]
-        return f"Estimated: {', '.join(own)}; instead: {', '.join(others)}"
 
 
 @dataclass(frozen=True)
@@ -105,7 +67,7 @@ class Answer:
     Attributes:
         answer: the text. An invalid reference is marked in it: `[unresolved: Entities (77)]`.
         citations: the passages that it cites, in their documents.
-        confidence: how sure it is (high, medium or low), with the reasons.
+        supported: how many of its sentences have their names, numbers and dates literally in what they cite.
         contradictions: contradicting claims, at least one of each pair from what the answerer has read.
         unresolved: invalid references, including those in the notes that the answer was written from.
         context: a frame per section (reports, entities, relationships, claims, sources) with the flags
@@ -128,7 +90,7 @@ class Answer:
     answer: str
     citations: list[Citation]
     unresolved: list[str]
-    confidence: Confidence
+    supported: Supported
     contradictions: list[Contradiction]
     context: dict[str, pl.DataFrame]
     usage: dict[str, Usage]
@@ -151,8 +113,9 @@ class Answer:
         lines = [self.answer]
         if self.citations:
             lines += ["", "Citations", *(f"  {line}" for line, _ in _grouped(self.citations))]
-        lines += ["", f"Confidence: {self.confidence}"]
-        lines += [f"Contradiction: {found}" for found in self.contradictions if found.cited]
+        judged = [f"Supported: {self.supported}"] if self.supported.of else []
+        judged += [f"Contradiction: {found}" for found in self.contradictions if found.cited]
+        lines += ["", *judged] if judged else []
         if self.unresolved:
             lines += ["", f"Invalid references: {', '.join(self.unresolved)}"]
         lines += ["", *(f"Missing: {failure.what}: {failure.error}" for failure in self.errors)] if self.errors else []
@@ -184,14 +147,13 @@ def answer_to_markdown(answer: Answer, with_answer: bool = True) -> str:
             for line, group in _grouped(answer.citations)
         ]
         parts.append("### Citations\n\n" + "\n".join(f"- {quote}" for quote in quotes))
-    parts.append(as_markdown(f"Confidence: {answer.confidence}"))
+    parts += [f"Supported: {answer.supported}"] if answer.supported.of else []
     parts += [as_markdown(f"Contradiction: {found}") for found in answer.contradictions if found.cited]
     if answer.unresolved:
         parts.append(f"Invalid references: {as_markdown(', '.join(answer.unresolved))}")
     parts += [as_markdown(f"Missing: {failure.what}: {failure.error}") for failure in answer.errors]
     if answer.choice:
         parts.append(as_markdown(f"Chosen: {answer.choice}"))
-        parts += [as_markdown(estimates)] if (estimates := answer.choice.estimates) else []
     parts.append(f"*{answer.method} search in {answer.seconds:.2f} s, answered by {answer.model}*")
     return "\n\n".join(parts) + "\n"
 

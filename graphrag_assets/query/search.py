@@ -12,7 +12,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar
 
-import numpy as np
 import polars as pl
 
 from graphrag_assets.answering import (
@@ -27,10 +26,7 @@ from graphrag_assets.answering import (
     Usage,
     best_points,
 )
-from graphrag_assets.embedded import EmbeddedAnswerer
 from graphrag_assets.errors import QueryError
-from graphrag_assets.llm.model_errors import QuestionBudgetExceeded
-from graphrag_assets.llm.question_budget import limit_question, spending
 from graphrag_assets.query import query_models
 from graphrag_assets.query.citations import Checked, Given, given_by, references
 from graphrag_assets.query.context import Context, Section
@@ -90,7 +86,6 @@ class Search(Generic[OptionsOf]):
         tests: a lazy search's relevance tests, see `Answer.tests`.
         steps_taken: the steps of a planned search, see `Answer.steps`.
         progress_notes: what was done so far, for the message of a timeout.
-        rankings: text units by question, best first, which searches for one question share.
     """
 
     rag: "GraphRAG"
@@ -111,7 +106,6 @@ class Search(Generic[OptionsOf]):
     progress_notes: list[str] = field(default_factory=list)
     choice: Chosen | None = None
     tests: pl.DataFrame | None = None
-    rankings: dict[str, list[int]] = field(default_factory=dict)
     steps_taken: pl.DataFrame | None = None
     events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue)
     task: asyncio.Task[None] | None = None
@@ -133,8 +127,6 @@ class Search(Generic[OptionsOf]):
         kind failed.
         """
         self.task, self.started = asyncio.current_task(), time.perf_counter()
-        if (max_usd := getattr(self.options, "max_usd", None)) is not None:
-            limit_question(max_usd)
         limit = asyncio.timeout(self.options.timeout)
         try:
             async with limit:
@@ -236,14 +228,10 @@ class Search(Generic[OptionsOf]):
             return
         questions = (*questions, *(question.of_reports for question in questions if question.of_reports))
         model, _ = self.reader.embedding
-        vectors, usage = await self.vectors_of(model, [question.embedded_text for question in questions])
+        vectors, usage = await query_models.embed(model, [question.embedded_text for question in questions])
         self.add_usage("build_context", usage)
         for question, vector in zip(questions, vectors, strict=True):
             question.remember(model, vector)
-
-    async def vectors_of(self, model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usage]:
-        """The vectors of the texts by the model of the index, and their cost."""
-        return await query_models.embed(model, texts)
 
     def add_context(self, found: Context) -> Context:
         """The context with the question and the history of this search; reported to `on_context`."""
@@ -301,8 +289,7 @@ class Search(Generic[OptionsOf]):
             calls: what is lost without the call, and the call.
 
         Raises:
-            Exception: the first error, if all calls failed, none of them because of the question's budget, and
-                `all_may_fail` is false.
+            Exception: the first error, if all calls failed and `all_may_fail` is false.
         """
 
         async def attempt(call: Coroutine[Any, Any, Result]) -> Result | Exception:
@@ -316,7 +303,6 @@ class Search(Generic[OptionsOf]):
         results = [task.result() for task in tasks]
         failed = [(what, r) for (what, _), r in zip(calls, results, strict=True) if isinstance(r, Exception)]
         self.errors += [Failure(part, what, str(error)) for what, error in failed]
-        all_may_fail |= any(isinstance(error, QuestionBudgetExceeded) for _, error in failed)
         if failed and len(failed) == len(calls) and not all_may_fail:
             raise failed[0][1]
         return results
@@ -330,8 +316,8 @@ class Search(Generic[OptionsOf]):
             lambda: self.answerer.arespond(self.text, context.evidence, self.form),
             lambda: self.answerer.stream_response(self.text, context.evidence, self.form),
         )
-        text = self._ended(text, "" if text == NO_ANSWER else ending)
-        return await self.answer(text, context.sections, given)
+        whole = self._ended(text, "" if text == NO_ANSWER else ending)
+        return await self.answer(whole, context.sections, given, said=text)
 
     async def reduce(
         self,
@@ -356,12 +342,12 @@ class Search(Generic[OptionsOf]):
             lambda: self.answerer.areduce(self.text, kept, self.form, drift),
             lambda: self.answerer.stream_reduction(self.text, kept, self.form, drift),
         )
-        return await self.answer(self._ended(text, ending), sections, given, actions)
+        return await self.answer(self._ended(text, ending), sections, given, actions, said=text)
 
-    async def state(self, text: str, sections: Sequence[Section], given: Given, said: str | None = None) -> Answer:
-        """The answer of this text, which nobody has to write; `said` are its statements, if it has other lines."""
+    async def state(self, text: str, sections: Sequence[Section], given: Given) -> Answer:
+        """The answer of this text, which nobody has to write."""
         self._show(text)
-        return await self.answer(text, sections, given, said=said)
+        return await self.answer(text, sections, given)
 
     def _ended(self, text: str, ending: str) -> str:
         if not ending:
@@ -374,18 +360,6 @@ class Search(Generic[OptionsOf]):
             self.notify("on_token", text)
 
     async def _generate(
-        self, category: str, given: Given, reply: Callable[[], Awaitable[Reply]], pieces: Callable[[], Pieces]
-    ) -> str:
-        """The text of an answer; by the embedded default if `max_usd` does not cover that of the model."""
-        try:
-            with spending(1.0):
-                return await self._written(category, given, reply, pieces)
-        except QuestionBudgetExceeded as error:
-            self.errors.append(Failure(category, "the model's answer; sentences are quoted instead", str(error)))
-            self.answerer = EmbeddedAnswerer()
-            return await self._written(category, given, reply, pieces)
-
-    async def _written(
         self, category: str, given: Given, reply: Callable[[], Awaitable[Reply]], pieces: Callable[[], Pieces]
     ) -> str:
         """The text of an answer with its references checked; in streaming mode, `on_token` gets it in pieces."""

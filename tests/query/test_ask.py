@@ -68,15 +68,12 @@ def test_ask_sees_the_history(rag: GraphRAG) -> None:
     assert str(answer.choice) == (
         "drift search: it follows on from 'Compare the Niagara with the Agamemnon.': it compares ('compare') (by rules)"
     )
-    assert answer.choice is not None
-    assert {price.maximum.cost_usd for price in answer.choice.prices} == {0}
 
 
 def test_every_kind_has_a_method_with_options_that_it_knows() -> None:
     for kind in KINDS.values():
         options = METHODS[kind.method].options(**kind.options)
         assert kind.options.items() <= vars(options).items()
-        assert {kind.method, *kind.instead} <= METHODS.keys()
 
 
 @pytest.mark.parametrize(

@@ -35,13 +35,6 @@ def test_answers_of_the_guide_are_real(index, name) -> None:
 
 
 @pytest.mark.extended
-def test_prices_of_the_guide_are_those_of_the_methods(index, monkeypatch, tmp_path) -> None:
-    monkeypatch.setenv("GRAPHRAG_LEDGER_URL", f"sqlite:///{tmp_path}/ledger.sqlite")
-    text = examples.PAGE.read_text(encoding="utf-8")
-    assert examples.with_prices(text, index) == text, AGAIN
-
-
-@pytest.mark.extended
 def test_python_of_the_guide_prints_the_output_it_shows(index, capsys) -> None:
     names: dict[str, object] = {}
     for code in blocks("docs/query.md", "python"):

@@ -23,6 +23,19 @@ def test_imports_between_folders_have_no_cycle():
     assert "embedded" not in between["llm"]
 
 
+def test_imports_between_the_modules_of_query_have_no_cycle():
+    imported = defaultdict[str, set[str]](set)
+    query = f"{PACKAGE.name}.query"
+    modules = {path: ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in PACKAGE.rglob("*.py")}
+    for path, module in modules.items():
+        if module.startswith(query) and path.name != "__init__.py":
+            for source, name in imports_of(path):
+                target = f"{source}.{name}" if f"{source}.{name}" in modules.values() else source
+                imported[module] |= {target} if target.startswith(query) else set()
+    assert len(imported) > 20
+    list(TopologicalSorter(imported).static_order())  # raises CycleError, which names the cycle
+
+
 def test_only_commands_that_run_dagster_import_it_outside_defs():
     """Inside functions, as these do: docs/architecture.md says why."""
     dagster = ("dagster", f"{PACKAGE.name}.defs", f"{PACKAGE.name}.definitions")

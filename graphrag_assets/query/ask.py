@@ -12,7 +12,7 @@ from graphrag_assets.embedded import Asked, EmbeddedAnswerer
 from graphrag_assets.query import basic, drift, global_search, lazy, local, planned
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.question_options import CommonOptions
-from graphrag_assets.query.results import Answer, Chosen
+from graphrag_assets.query.results import Chosen, Draft
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.search import Search, SearchMethod
 
@@ -27,16 +27,15 @@ class AskOptions(CommonOptions):
     """All options of `rag.ask`. They apply to the selected method, whose own defaults stand for those left out."""
 
 
-async def answer(search: Search[Any]) -> Answer:
+async def answer(search: Search[Any]) -> Draft:
     """An answer by the method that suits the kind of the question; `Answer.choice` says which one, and why."""
     chosen = await _choose(search)
     if chosen.method == "global" and await search.in_thread(_has_extracts_only, search):
         chosen = replace(chosen, method="lazy", reason=f"{chosen.reason}; no model wrote the index's reports")
-    search.choice = chosen
     search.options, search.method = _options_of(search, chosen.method, chosen.options), chosen.method
     await asyncio.to_thread(search.prepare)  # the method's defaults may have a filter
     search.progress_notes.append(f"{chosen.method} search chosen")
-    return await METHODS[chosen.method].answer(search)
+    return replace(await METHODS[chosen.method].answer(search), choice=chosen)
 
 
 def _has_extracts_only(search: Search[Any]) -> bool:
@@ -51,7 +50,7 @@ def _options_of(search: Search[Any], method: str, chosen: Mapping[str, Any]) -> 
     default = AskOptions()
     values = {f.name: getattr(search.options, f.name) for f in fields(CommonOptions)}
     given = {name: value for name, value in values.items() if value != getattr(default, name)}
-    return METHODS[method].options(**{**search.rag.defaults.get(method, {}), **chosen, **given})
+    return METHODS[method].options(**{**search.tools.defaults.get(method, {}), **chosen, **given})
 
 
 @dataclass(frozen=True, slots=True)

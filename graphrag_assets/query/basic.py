@@ -9,7 +9,7 @@ from graphrag_assets.query.local import CLAIMS, SOURCES
 from graphrag_assets.query.option_types import Count, Share
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.reranking import RERANKED, reranked
-from graphrag_assets.query.results import Answer
+from graphrag_assets.query.results import Draft
 from graphrag_assets.query.retrieval import Question, search_texts
 from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
@@ -34,7 +34,7 @@ async def build_context(search: Search[BasicOptions]) -> Context:
     options = search.options
     await search.embed(search.question)
     units = None
-    if search.rag.reranker:
+    if search.reranker:
         limit = max(options.k, RERANKED)
         found = await search.in_thread(search_texts, search.reader, "text_unit", search.question, limit, search.scope)
         units = (await reranked(search, found))[: options.k]
@@ -43,7 +43,7 @@ async def build_context(search: Search[BasicOptions]) -> Context:
     )
 
 
-async def answer(search: Search[BasicOptions]) -> Answer:
+async def answer(search: Search[BasicOptions]) -> Draft:
     """An answer from the most similar text units alone, without the graph."""
     return await search.respond(await build_context(search))
 

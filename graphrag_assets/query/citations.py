@@ -1,7 +1,7 @@
 """Checks the references `[Data: …]` of answers and turns them into passages; `references` has their format."""
 
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -221,14 +221,11 @@ def resolve(reader: Reader, answer: str, given: Given, scope: Scope = EVERYTHING
     """
     unique = list(dict.fromkeys(references(answer)))
     known = [r for r in unique if r.is_in(given)]
-    rows = {
-        table: _passages(reader, table, sorted({r.number for r in known if r.table == table}), scope)
-        for table in sorted({r.table for r in known})
-    }
+    rows = _passages(reader, known, scope)
     citations: list[Citation] = []
     unresolved = [str(r) for r in unique if r not in known]
     for reference in known:
-        found = [_citation(reference, row) for row in rows[reference.table].get(reference.number, [])]
+        found = [_citation(reference, row) for row in rows.get((reference.table, reference.number), [])]
         literal = [citation for citation, exact in found if exact]
         citations += (literal or [citation for citation, _ in found])[:PASSAGES_PER_REFERENCE]
         if not found:
@@ -278,18 +275,27 @@ _CITED = {
 }
 
 
-def _passages(reader: Reader, table: str, numbers: list[int], scope: Scope) -> dict[int, list[dict[str, Any]]]:
-    """For each cited number its first text units with their documents."""
-    if table not in _CITED:
+def _passages(
+    reader: Reader, cited_rows: Sequence[Reference], scope: Scope
+) -> dict[tuple[str, int], list[dict[str, Any]]]:
+    """For each cited row, by table and number, its first text units with their documents."""
+    numbers = {table: sorted({row.number for row in cited_rows if row.table == table}) for table in _CITED}
+    numbers = {table: rows for table, rows in numbers.items() if rows}
+    if not numbers:
         return {}
+    tables = " UNION ALL ".join(
+        f"SELECT '{table}' AS cited_table, number, id, title, text_unit, place "
+        f"FROM ({_CITED[table].replace('$numbers', f'${table}')})"
+        for table in numbers
+    )
     cited = reader.rows(
-        f"SELECT number, id, title, text_unit FROM ({_CITED[table]}) WHERE place <= $limit ORDER BY number, place",
-        {"numbers": numbers, "limit": _PASSAGES_LOOKED_AT if scope.is_everything else _ALL},
+        f"SELECT * EXCLUDE (place) FROM ({tables}) WHERE place <= $limit ORDER BY cited_table, number, place",
+        {**numbers, "limit": _PASSAGES_LOOKED_AT if scope.is_everything else _ALL},
     )
     if not scope.is_everything:
         allowed = scope.allowed_text_units(cited["text_unit"].drop_nulls().unique().to_list())
         cited = cited.filter(pl.col("text_unit").is_in(list(allowed)))
-        cited = cited.filter(pl.int_range(pl.len()).over("number") < _PASSAGES_LOOKED_AT)
+        cited = cited.filter(pl.int_range(pl.len()).over("cited_table", "number") < _PASSAGES_LOOKED_AT)
     texts = reader.rows(
         """
         SELECT t.human_readable_id AS text_unit, t.id AS text_unit_id, t.start_char, t.end_char, t.text,
@@ -300,8 +306,8 @@ def _passages(reader: Reader, table: str, numbers: list[int], scope: Scope) -> d
         {"units": cited["text_unit"].drop_nulls().unique().to_list()},
     )
     frame = cited.join(texts, on="text_unit", how="left", maintain_order="left")
-    parts = frame.partition_by("number", as_dict=True, maintain_order=True)
-    return {key[0]: part.to_dicts() for key, part in parts.items()}
+    parts = frame.partition_by("cited_table", "number", as_dict=True, maintain_order=True)
+    return {(table, number): part.to_dicts() for (table, number), part in parts.items()}
 
 
 def _citation(reference: Reference, row: dict[str, Any]) -> tuple[Citation, bool]:

@@ -1,7 +1,7 @@
 """Contexts: sections of rows that fit a token budget, rendered as GraphRAG renders them."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -152,6 +152,22 @@ def merged_frames(sections: Sequence[Section], history: Section | None = None) -
         for name, parts in frames.items()
     }
     return merged | ({history.name.lower(): history.frame} if history else {})
+
+
+def cited_frames(
+    sections: Sequence[Section], history: Section | None, cited: Mapping[str, Collection[int]]
+) -> dict[str, pl.DataFrame]:
+    """The frames of the sections with the flag `cited`, and that of the history.
+
+    Args:
+        cited: numbers of the cited rows by name of the section.
+    """
+    numbers = {table.lower(): sorted(rows) for table, rows in cited.items()}
+    flagged = {
+        name: frame.with_columns(cited=pl.col("human_readable_id").is_in(numbers.get(name, [])) & pl.col("in_context"))
+        for name, frame in merged_frames(sections).items()
+    }
+    return flagged | ({history.name.lower(): history.frame} if history else {})
 
 
 def fill(layout: Layout, candidates: pl.DataFrame, budget: int) -> Section:

@@ -25,7 +25,7 @@ from graphrag_assets.query.linking import LinkingOptions, link
 from graphrag_assets.query.local import LocalOptions, local_context, reports_layout
 from graphrag_assets.query.option_types import Count, Flag, OptionalCount, Options, PositiveCount, Seed, made_of
 from graphrag_assets.query.question_options import CommonOptions
-from graphrag_assets.query.results import Action, Answer
+from graphrag_assets.query.results import Action, Draft
 from graphrag_assets.query.retrieval import Question, search_texts
 from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
@@ -119,7 +119,7 @@ async def build_context(search: Search[DriftSearchOptions]) -> Context:
     return await _primer(search, search.question)
 
 
-async def answer(search: Search[DriftSearchOptions]) -> Answer:
+async def answer(search: Search[DriftSearchOptions]) -> Draft:
     """An answer found in steps: reports raise follow-up questions, local searches answer them."""
     options, question = search.options, search.text
     primer = await _primer(search, await _primer_question(search))
@@ -142,8 +142,8 @@ async def answer(search: Search[DriftSearchOptions]) -> Answer:
         answers = await search.gather("action", calls, all_may_fail=any(step.points for step in steps))
         steps += [_step(asked, depth, parent, one) for (asked, parent), one in zip(raised, answers, strict=True)]
     points = [point for step in steps for point in step.points]
-    actions = [step.action for step in steps]
-    return await search.reduce(points, options.max_reduce_tokens, sections, actions, drift=True)
+    draft = await search.reduce(points, options.max_reduce_tokens, sections, drift=True)
+    return replace(draft, actions=[step.action for step in steps])
 
 
 METHOD = SearchMethod("drift", DriftSearchOptions, build_context, answer)

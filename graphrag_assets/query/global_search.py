@@ -18,7 +18,7 @@ from graphrag_assets.query.fetch import level_reports, report_rows, report_tree
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.option_types import Count, Flag, Number, PositiveCount, Seed, made_of
 from graphrag_assets.query.question_options import CommonOptions
-from graphrag_assets.query.results import Answer, Failure
+from graphrag_assets.query.results import Draft, Failure
 from graphrag_assets.query.retrieval import Question, search_texts
 from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
@@ -75,7 +75,7 @@ async def build_context(search: Search[GlobalOptions]) -> Context:
     return search.add_context(found)
 
 
-async def answer(search: Search[GlobalOptions]) -> Answer:
+async def answer(search: Search[GlobalOptions]) -> Draft:
     """An answer about the whole: every report of a level is read, and the best points become the answer."""
     context = await build_context(search)
     batches = [section for section in context.sections if section.passages]

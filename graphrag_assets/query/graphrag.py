@@ -22,7 +22,7 @@ from graphrag_assets.query.history import History
 from graphrag_assets.query.method import AsyncMethod, Method, answering
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Answer
-from graphrag_assets.query.search import Search
+from graphrag_assets.query.search import Search, Tools
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 from graphrag_assets.query.suggestions import Suggestions, split_history
 from graphrag_assets.store.publication_reader import CurrentPublication
@@ -86,13 +86,10 @@ class GraphRAG:
         self.index = CurrentPublication(index)
         reader = self.index.reader()
         self.answerer: Answerer = answerer or query_models.answerer(reader)
-        self.rater = (
-            query_models.answerer(reader, rating_model)
-            if isinstance(rating_model, str)
-            else rating_model or self.answerer
+        rater = query_models.answerer(reader, rating_model) if isinstance(rating_model, str) else rating_model
+        self.tools = Tools(
+            self.index, self.answerer, rater or self.answerer, query_models.reranker(), _checked_defaults()
         )
-        self.reranker = query_models.reranker()
-        self.defaults = _checked_defaults()
 
     def __enter__(self) -> "GraphRAG":
         return self
@@ -176,14 +173,16 @@ class GraphRAG:
     def _context(self, name: str, question: str, options: dict[str, Any]) -> Search[Any]:
         _refuse_unknown(name, METHODS)
         method = ask_search.METHODS[name]
-        return Search(self, name, method.context, question, method.options(**self.defaults[name] | options))
+        return Search(
+            self.tools, name, method.context, question, method.options(**{**self.tools.defaults[name], **options})
+        )
 
     def _suggestions(self, history: Any, count: int, options: dict[str, Any]) -> Search[Any]:
         asked, before = split_history(history)
         suggestions = Suggestions(asked, count)
         # The newest question is searched for; the earlier ones are its history.
-        given = local_search.LocalSearchOptions(**{"history": before, **self.defaults["local"], **options})
-        return Search(self, "local", suggestions.find, asked[-1] if asked else "?", given)
+        given = local_search.LocalSearchOptions(**{"history": before, **self.tools.defaults["local"], **options})
+        return Search(self.tools, "local", suggestions.find, asked[-1] if asked else "?", given)
 
 
 def _checked_defaults() -> dict[str, dict[str, Any]]:

@@ -32,7 +32,7 @@ from graphrag_assets.query.local import SOURCES
 from graphrag_assets.query.option_types import Count, PositiveCount
 from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.question_options import CommonOptions
-from graphrag_assets.query.results import Answer
+from graphrag_assets.query.results import Draft
 from graphrag_assets.query.retrieval import Question, fuse, known_terms, search_texts
 from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
@@ -73,32 +73,39 @@ class LazyOptions(CommonOptions, LinkingOptions):
 
 async def build_context(search: Search[LazyOptions]) -> Context:
     """The relevant text units, in groups of communities, each within the token limit."""
+    return (await _tested(search))[0]
+
+
+async def _tested(search: Search[LazyOptions]) -> tuple[Context, pl.DataFrame]:
+    """The context, and the relevance tests that found it; see `Answer.tests`."""
     rewritten = await _rewritten(search)
     ranking = await _ranking(search, rewritten)
     exploration = await _explore(search, rewritten.question, ranking)
-    search.tests = await search.in_thread(tests_frame, search.reader, exploration.tests.values())
+    tests = await search.in_thread(tests_frame, search.reader, exploration.tests.values())
     search.progress_notes.append(f"{len(exploration.tests)} text units tested, {len(exploration.hits)} relevant")
     sections = await search.in_thread(_groups, search, exploration)
-    return search.add_context(Context("lazy", search.text, tuple(sections)))
+    return search.add_context(Context("lazy", search.text, tuple(sections))), tests
 
 
-async def answer(search: Search[LazyOptions]) -> Answer:
+async def answer(search: Search[LazyOptions]) -> Draft:
     """An answer from the text units that a budget of relevance tests finds; `Answer.tests` has the verdicts."""
-    context = await build_context(search)
+    context, tests = await _tested(search)
     groups = [section for section in context.sections if section.passages]
-    if not groups:
-        return await _nothing_found(search, context)
-    points = await search.map_parts(groups, "the relevant text units")
-    return await search.reduce(points, search.options.max_reduce_tokens, context.sections)
+    if groups:
+        points = await search.map_parts(groups, "the relevant text units")
+        draft = await search.reduce(points, search.options.max_reduce_tokens, context.sections)
+    else:
+        draft = await _nothing_found(search, context, tests)
+    return replace(draft, tests=tests)
 
 
-async def _nothing_found(search: Search[LazyOptions], context: Context) -> Answer:
+async def _nothing_found(search: Search[LazyOptions], context: Context, tests: pl.DataFrame) -> Draft:
     """The answer that there is none; by an answerer without a model, the passages that come closest."""
-    tests = search.tests
-    tested = [] if tests is None else tests.drop_nulls("relevant")["human_readable_id"].to_list()
+    tested = tests.drop_nulls("relevant")["human_readable_id"].to_list()
     if search.min_direct_score is None:
         text = f"{NO_ANSWER} None of the {len(tested)} text units that were tested is relevant."
-        return await search.state(text, context.sections, {})
+        search.show(text)
+        return Draft(text, context.sections, {})
     layout, limit = SOURCES.with_dates(search.reader), search.room(search.options.max_context_tokens)
     rows = await search.in_thread(sources, search.reader, tested, search.scope)
     closest = await search.in_thread(fill, layout, rows, limit)

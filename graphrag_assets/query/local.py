@@ -21,7 +21,7 @@ from graphrag_assets.query.passages import RankedPassages, rank_passages
 from graphrag_assets.query.paths import paths
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.reranking import reranked
-from graphrag_assets.query.results import Answer
+from graphrag_assets.query.results import Draft
 from graphrag_assets.query.retrieval import Question, fuse, search_in_thread
 from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
@@ -97,7 +97,7 @@ async def build_context(search: Search[LocalSearchOptions]) -> Context:
     await link(search)
     await search.embed(search.question)
     passages = None
-    if search.rag.reranker:
+    if search.reranker:
         found = await search.in_thread(rank_passages, search.reader, search.question, _MAX_TEXT_UNITS, search.scope)
         passages = found.reordered(await reranked(search, found.numbers))
     return search.add_context(
@@ -105,7 +105,7 @@ async def build_context(search: Search[LocalSearchOptions]) -> Context:
     )
 
 
-async def answer(search: Search[LocalSearchOptions]) -> Answer:
+async def answer(search: Search[LocalSearchOptions]) -> Draft:
     """An answer about particular things: from their part of the graph and the text that names them."""
     return await search.respond(await build_context(search))
 

@@ -5,18 +5,21 @@ import functools
 import inspect
 import textwrap
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar, get_type_hints
+from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, get_type_hints
 
-from graphrag_assets.query.results import Answer
-from graphrag_assets.query.search import Search
+from graphrag_assets.query.results import Answer, Draft
+from graphrag_assets.query.search import Search, Tools
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
-
-if TYPE_CHECKING:
-    from graphrag_assets.query.graphrag import GraphRAG
 
 Options = ParamSpec("Options")
 Result = TypeVar("Result")
 Steps = Callable[[Search[Any]], Awaitable[Result]]
+
+
+class HasTools(Protocol):
+    """What methods are attributes of: `GraphRAG`."""
+
+    tools: Tools
 
 
 class _Method(Generic[Options, Result]):
@@ -29,7 +32,7 @@ class _Method(Generic[Options, Result]):
     """
 
     prefix = ""
-    _rag: "GraphRAG"
+    _tools: Tools
     __signature__: inspect.Signature
 
     def __init__(self, name: str, options: Callable[Options, Any], steps: Steps[Result]) -> None:
@@ -39,12 +42,12 @@ class _Method(Generic[Options, Result]):
     def __set_name__(self, owner: type, attribute: str) -> None:
         self._attribute = attribute
 
-    def __get__(self, rag: "GraphRAG | None", owner: type | None = None) -> Self:
+    def __get__(self, rag: HasTools | None, owner: type | None = None) -> Self:
         """The method of `rag`: its settings' defaults are in the signature and in the documentation."""
         if rag is None:
             return self
-        bound, defaults = copy.copy(self), rag.defaults.get(self._name, {})
-        bound._rag, bound._options = rag, functools.partial(self._options, **defaults)
+        bound, defaults = copy.copy(self), rag.tools.defaults.get(self._name, {})
+        bound._tools, bound._options = rag.tools, functools.partial(self._options, **defaults)
         plain = _signature(self._options)
         parameters = [p.replace(default=defaults.get(p.name, p.default)) for p in plain.parameters.values()]
         bound.__signature__ = signature = plain.replace(parameters=parameters)
@@ -61,7 +64,7 @@ class Method(_Method[Options, Result]):
     """A search for synchronous callers."""
 
     def __call__(self, question: str, *args: Options.args, **options: Options.kwargs) -> Result:
-        search = Search(self._rag, self._name, self._steps, question, self._options(*args, **options))
+        search = Search(self._tools, self._name, self._steps, question, self._options(*args, **options))
         return AnswerStream[Result](search).wait()
 
 
@@ -71,7 +74,7 @@ class AsyncMethod(_Method[Options, Result]):
     prefix = "a"
 
     async def __call__(self, question: str, *args: Options.args, **options: Options.kwargs) -> Result:
-        search = Search(self._rag, self._name, self._steps, question, self._options(*args, **options))
+        search = Search(self._tools, self._name, self._steps, question, self._options(*args, **options))
         return await AsyncAnswerStream[Result](search).wait()
 
 
@@ -80,7 +83,9 @@ class AnswerMethod(Method[Options, Answer]):
 
     def stream(self, question: str, *args: Options.args, **options: Options.kwargs) -> AnswerStream[Answer]:
         """The answer in pieces of text; after the last piece, `result` of the stream is the complete answer."""
-        return AnswerStream(Search(self._rag, self._name, self._steps, question, self._options(*args, **options), True))
+        return AnswerStream(
+            Search(self._tools, self._name, self._steps, question, self._options(*args, **options), True)
+        )
 
 
 class AsyncAnswerMethod(AsyncMethod[Options, Answer]):
@@ -88,14 +93,19 @@ class AsyncAnswerMethod(AsyncMethod[Options, Answer]):
 
     def stream(self, question: str, *args: Options.args, **options: Options.kwargs) -> AsyncAnswerStream[Answer]:
         """The answer in pieces of text; after the last piece, `result` of the stream is the complete answer."""
-        search = Search(self._rag, self._name, self._steps, question, self._options(*args, **options), True)
+        search = Search(self._tools, self._name, self._steps, question, self._options(*args, **options), True)
         return AsyncAnswerStream(search)
 
 
 def answering(
-    name: str, options: Callable[Options, Any], steps: Steps[Answer]
+    name: str, options: Callable[Options, Any], method: Steps[Draft]
 ) -> tuple[AnswerMethod[Options], AsyncAnswerMethod[Options]]:
     """A search that answers, for synchronous and for asynchronous callers."""
+
+    @functools.wraps(method)
+    async def steps(search: Search[Any]) -> Answer:
+        return await search.finish(await method(search))
+
     return AnswerMethod(name, options, steps), AsyncAnswerMethod(name, options, steps)
 
 

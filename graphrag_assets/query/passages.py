@@ -72,7 +72,7 @@ async def retrieve(search: Search[RetrieveOptions]) -> pl.DataFrame:
     options = search.options
     if options.method != "words":
         await search.embed(search.question)
-    reranks = search.rag.reranker is not None and options.method in ("graph", "text")
+    reranks = search.reranker is not None and options.method in ("graph", "text")
     limit = max(options.k, RERANKED) if reranks else options.k
     ranked = await search.in_thread(rank_passages, search.reader, search.question, limit, search.scope, options.method)
     if reranks:

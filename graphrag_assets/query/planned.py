@@ -25,7 +25,7 @@ from graphrag_assets.query.linking import LinkingOptions, linked
 from graphrag_assets.query.local import CLAIMS, RELATIONSHIPS, LocalOptions, local_context
 from graphrag_assets.query.option_types import PositiveCount
 from graphrag_assets.query.question_options import CommonOptions
-from graphrag_assets.query.results import Answer
+from graphrag_assets.query.results import Draft
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.query.step_rows import amount, claims_between, compared, stated_relationships
@@ -125,21 +125,22 @@ async def build_context(search: Search[PlannedOptions]) -> Context:
     return Context("planned", search.text, tuple(sections), search.seconds, search.history)
 
 
-async def answer(search: Search[PlannedOptions]) -> Answer:
+async def answer(search: Search[PlannedOptions]) -> Draft:
     """An answer in steps: what the question describes is found first; `Answer.steps` says what each step found."""
     planned = await plan(search)
     if planned.note:
         return await _answer_in_one_step(search, planned)
     taken, sections = await _take_all(search, planned)
-    search.steps_taken = _frame(taken)
     used = {name for each in taken for name in each.step.needs}
     final = [each for each in taken if each.step.variable not in used]
     missing = _missing(taken)
     if not any(each.found for each in final):
-        text = "\n\n".join(filter(None, (NO_ANSWER, _listed(taken), missing)))
-        return await search.state(text, sections, given_by(references(text)))
+        text = "\n\n".join(filter(None, (NO_ANSWER, _listed(taken))))
+        search.show(text)
+        return Draft(text, sections, given_by(references(text)), missing, steps=_frame(taken))
     points = [Point(_note(each), 100.0 - place) for place, each in enumerate(taken) if each.found]
-    return await search.reduce(points, search.options.max_reduce_tokens, sections, category="response", ending=missing)
+    draft = await search.reduce(points, search.options.max_reduce_tokens, sections, category="response")
+    return replace(draft, note=missing, steps=_frame(taken))
 
 
 async def _context_of_one_step(search: Search[PlannedOptions], planned: Plan) -> Context:
@@ -150,13 +151,13 @@ async def _context_of_one_step(search: Search[PlannedOptions], planned: Plan) ->
     return search.add_context(Context("planned", search.text, sections))
 
 
-async def _answer_in_one_step(search: Search[PlannedOptions], planned: Plan) -> Answer:
+async def _answer_in_one_step(search: Search[PlannedOptions], planned: Plan) -> Draft:
     """The answer of a local search, without a chat model, with the plan's note."""
-    answered = await search.respond(await _context_of_one_step(search, planned), planned.note)
-    found = not answered.answer.startswith((NO_ANSWER, CLOSEST))
+    draft = await search.respond(await _context_of_one_step(search, planned))
     (step,) = planned.steps
-    said = (Value(Finding("", answered.answer), step.question, {}, 1.0),) if found else ()
-    return replace(answered, steps=_frame([Taken(step, said, planned.note)]))
+    found = not draft.text.startswith((NO_ANSWER, CLOSEST))
+    said = (Value(Finding("", draft.text), step.question, {}, 1.0),) if found else ()
+    return replace(draft, note=planned.note, steps=_frame([Taken(step, said, planned.note)]))
 
 
 METHOD = SearchMethod("planned", PlannedOptions, build_context, answer)

@@ -1,7 +1,7 @@
 """The result of all searches, and its forms: text, Markdown, plain data."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from typing import Any
@@ -10,8 +10,8 @@ import polars as pl
 
 from graphrag_assets.answering import Usage
 from graphrag_assets.outgoing import as_markdown, safe_markdown
-from graphrag_assets.query.citations import Citation, CitedRow
-from graphrag_assets.query.context import numbers_in_context
+from graphrag_assets.query.citations import Citation, CitedRow, Given
+from graphrag_assets.query.context import Section, numbers_in_context
 from graphrag_assets.query.contradictions import Contradiction
 from graphrag_assets.query.support import Supported
 
@@ -56,6 +56,28 @@ class Chosen:
         """One line: "local search (hops=2): …"."""
         options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
         return f"{self.method} search{f' ({options})' if options else ''}: {self.reason} (by {self.chosen_by})"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a method writes; `Search.finish` makes the answer of it.
+
+    Attributes:
+        text: the answer with checked references.
+        sections: what was read for it.
+        given: the rows that the text may cite.
+        note: a last paragraph on the search; no part of the answer.
+        actions, choice, tests, steps: as in `Answer`.
+    """
+
+    text: str
+    sections: Sequence[Section]
+    given: Given
+    note: str = ""
+    actions: Sequence[Action] = ()
+    choice: Chosen | None = None
+    tests: pl.DataFrame | None = None
+    steps: pl.DataFrame | None = None
 
 
 @dataclass(frozen=True)

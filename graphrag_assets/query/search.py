@@ -7,15 +7,12 @@ such as `local.answer`.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar
 
-import polars as pl
-
 from graphrag_assets.answering import (
-    NO_ANSWER,
     Answerer,
     AnswerOptions,
     Evidence,
@@ -28,18 +25,19 @@ from graphrag_assets.answering import (
 )
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import query_models
-from graphrag_assets.query.citations import Checked, Given, given_by, references
-from graphrag_assets.query.context import Context, Section
+from graphrag_assets.query.citations import Checked, Given, given_by, references, resolve
+from graphrag_assets.query.context import Context, Section, cited_frames
+from graphrag_assets.query.contradictions import contradictions_of
 from graphrag_assets.query.filters import EVERYTHING, Scope, scope_of
-from graphrag_assets.query.finish import finished
 from graphrag_assets.query.history import ConversationHistory
 from graphrag_assets.query.question_options import CommonOptions, QuestionOptions
-from graphrag_assets.query.results import Action, Answer, Chosen, Failure
+from graphrag_assets.query.results import Answer, Draft, Failure
 from graphrag_assets.query.retrieval import Question, ranks_by_meaning
-from graphrag_assets.store.publication_reader import Reader
+from graphrag_assets.query.support import supported_sentences
+from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 
 if TYPE_CHECKING:
-    from graphrag_assets.query.graphrag import GraphRAG
+    from graphrag_assets.llm.reranker import ModelReranker
 
 Event = tuple[str, Any]
 """Name and value of an event."""
@@ -61,6 +59,17 @@ OptionsOf = TypeVar("OptionsOf", bound=QuestionOptions)
 Made = TypeVar("Made", bound=Used)
 
 
+@dataclass(frozen=True)
+class Tools:
+    """What the searches of one `GraphRAG` share: publications, models, and the settings' options by method."""
+
+    publications: CurrentPublication
+    answerer: Answerer
+    rater: Answerer
+    reranker: "ModelReranker | None"
+    defaults: Mapping[str, Mapping[str, Any]]
+
+
 @dataclass
 class Search(Generic[OptionsOf]):
     """One question to one publication.
@@ -68,7 +77,7 @@ class Search(Generic[OptionsOf]):
     SQL runs in threads, so that the event loop stays free; calls to a model are awaited.
 
     Attributes:
-        rag: has the index and the models.
+        tools: the index and the models.
         method: local, global, drift, basic, lazy, planned, ask, plan or retrieve.
         steps: what `run` does once the publication is open, such as `local.answer`.
         text: the original question.
@@ -83,12 +92,10 @@ class Search(Generic[OptionsOf]):
         usage: by category.
         errors: calls that failed while others succeeded.
         unresolved: references to rows that were not given to the answerer.
-        tests: a lazy search's relevance tests, see `Answer.tests`.
-        steps_taken: the steps of a planned search, see `Answer.steps`.
         progress_notes: what was done so far, for the message of a timeout.
     """
 
-    rag: "GraphRAG"
+    tools: Tools
     method: str
     steps: "Callable[[Search[Any]], Awaitable[Any]]"
     text: str
@@ -96,6 +103,7 @@ class Search(Generic[OptionsOf]):
     streaming: bool = False
     answerer: Answerer = field(init=False)
     rater: Answerer = field(init=False)
+    reranker: "ModelReranker | None" = field(init=False)
     reader: Reader = field(init=False)
     scope: Scope = EVERYTHING
     history: Section | None = None
@@ -104,16 +112,13 @@ class Search(Generic[OptionsOf]):
     errors: list[Failure] = field(default_factory=list)
     unresolved: dict[str, None] = field(default_factory=dict)
     progress_notes: list[str] = field(default_factory=list)
-    choice: Chosen | None = None
-    tests: pl.DataFrame | None = None
-    steps_taken: pl.DataFrame | None = None
     events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue)
     task: asyncio.Task[None] | None = None
     started: float = 0.0
 
     def __post_init__(self) -> None:
         Question(self.text)  # refuses an empty question, even with a history
-        self.answerer, self.rater = self.rag.answerer, self.rag.rater
+        self.answerer, self.rater, self.reranker = self.tools.answerer, self.tools.rater, self.tools.reranker
         turns = ConversationHistory.of(self.options.history)
         earlier = turns.newest(self.options.conversation_history_max_turns, user_turns_only=True)
         self.earlier = [turn.content for turn in earlier]
@@ -130,7 +135,7 @@ class Search(Generic[OptionsOf]):
         limit = asyncio.timeout(self.options.timeout)
         try:
             async with limit:
-                self.reader = await asyncio.to_thread(self.rag.index.reader)  # the newest publication
+                self.reader = await asyncio.to_thread(self.tools.publications.reader)  # the newest publication
                 await asyncio.to_thread(self.reader.check_version)
                 await asyncio.to_thread(self.prepare)
                 result = await self.steps(self)
@@ -307,8 +312,8 @@ class Search(Generic[OptionsOf]):
             raise failed[0][1]
         return results
 
-    async def respond(self, context: Context, ending: str = "") -> Answer:
-        """One answer from one context; `ending` follows it, unless there is none, as a paragraph of its own."""
+    async def respond(self, context: Context) -> Draft:
+        """One answer from one context."""
         given = given_by(context.evidence.passages)
         text = await self._generate(
             "response",
@@ -316,23 +321,17 @@ class Search(Generic[OptionsOf]):
             lambda: self.answerer.arespond(self.text, context.evidence, self.form),
             lambda: self.answerer.stream_response(self.text, context.evidence, self.form),
         )
-        whole = self._ended(text, "" if text == NO_ANSWER else ending)
-        return await self.answer(whole, context.sections, given, said=text)
+        return Draft(text, context.sections, given)
 
     async def reduce(
         self,
         points: Sequence[Point],
         max_tokens: int,
         sections: Sequence[Section],
-        actions: Sequence[Action] = (),
         drift: bool = False,
         category: str = "reduce",
-        ending: str = "",
-    ) -> Answer:
-        """One answer from the best points within `max_tokens`; only what these cite can be cited.
-
-        `ending`: follows the answer as a paragraph of its own.
-        """
+    ) -> Draft:
+        """One answer from the best points within `max_tokens`; only what these cite can be cited."""
         kept = await asyncio.to_thread(best_points, points, max_tokens)
         self.notify("on_reduce", kept)
         given = given_by(reference for point in kept for reference in references(point.text))
@@ -342,20 +341,10 @@ class Search(Generic[OptionsOf]):
             lambda: self.answerer.areduce(self.text, kept, self.form, drift),
             lambda: self.answerer.stream_reduction(self.text, kept, self.form, drift),
         )
-        return await self.answer(self._ended(text, ending), sections, given, actions, said=text)
+        return Draft(text, sections, given)
 
-    async def state(self, text: str, sections: Sequence[Section], given: Given) -> Answer:
-        """The answer of this text, which nobody has to write."""
-        self._show(text)
-        return await self.answer(text, sections, given)
-
-    def _ended(self, text: str, ending: str) -> str:
-        if not ending:
-            return text
-        self._show(f"\n\n{ending}")
-        return f"{text}\n\n{ending}"
-
-    def _show(self, text: str) -> None:
+    def show(self, text: str) -> None:
+        """Report a text that nobody has to write to `on_token`."""
         if self.streaming:
             self.notify("on_token", text)
 
@@ -382,16 +371,34 @@ class Search(Generic[OptionsOf]):
         self.unresolved |= checked.unresolved
         return "".join(shown)
 
-    async def answer(
-        self,
-        text: str,
-        sections: Sequence[Section],
-        given: Given,
-        actions: Sequence[Action] = (),
-        said: str | None = None,
-    ) -> Answer:
-        """The result: the text, its citations with their documents, and the rows that were read."""
-        return await asyncio.to_thread(finished, self, text, sections, given, actions, said)
+    async def finish(self, draft: Draft) -> Answer:
+        """The answer of a draft: with its note, its citations in their documents, and the rows that were read."""
+        if draft.note:
+            self.show(f"\n\n{draft.note}")
+        return await asyncio.to_thread(self._answer, draft)
+
+    def _answer(self, draft: Draft) -> Answer:
+        citations, lost = resolve(self.reader, draft.text, draft.given, self.scope)
+        read = given_by(passage for section in draft.sections for passage in section.passages)
+        return Answer(
+            method=self.method,
+            question=self.text,
+            answer=f"{draft.text}\n\n{draft.note}" if draft.note else draft.text,
+            citations=citations,
+            unresolved=list(self.unresolved | dict.fromkeys(lost)),
+            supported=supported_sentences(draft.text, citations),
+            contradictions=contradictions_of(self.reader, read, citations, self.scope),
+            context=cited_frames(draft.sections, self.history, given_by(references(draft.text))),
+            usage=self.usage,
+            seconds=self.seconds,
+            model=self.answerer.model,
+            publication=self.reader.publication,
+            actions=list(draft.actions),
+            errors=self.errors,
+            choice=draft.choice,
+            tests=draft.tests,
+            steps=draft.steps,
+        )
 
 
 @dataclass(frozen=True)
@@ -401,4 +408,4 @@ class SearchMethod(Generic[Arguments]):
     name: str
     options: Callable[Arguments, CommonOptions]
     context: Callable[[Search[Any]], Awaitable[Context]]
-    answer: Callable[[Search[Any]], Awaitable[Answer]]
+    answer: Callable[[Search[Any]], Awaitable[Draft]]

@@ -23,13 +23,14 @@ from graphrag_assets.llm.chat_parameters import ChatParameters
 from graphrag_assets.llm.chat_replies import Answer, best_guess, check_ending, flaws, read_answer, unusable
 from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.model_client import ModelClient
-from graphrag_assets.llm.model_errors import RequestRejected, RetriesExhausted
+from graphrag_assets.llm.model_errors import GivenUp, RefusedAnswer, RequestRejected, RetriesExhausted
 from graphrag_assets.llm.model_options import ChatOptions, ChatRequest, Completion, Message, Structured
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.question_budget import flight_key
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.retry import attempts
 from graphrag_assets.llm.single_flight import Trace
+from graphrag_assets.usage import Usage
 
 T = TypeVar("T")
 Send = Callable[[list[Message], dict[str, Any], Structured], Awaitable[T]]
@@ -64,12 +65,15 @@ class ChatModel(ModelClient[ChatOptions]):
         """The valid answer to a request. An identical request in flight is joined, not sent again.
 
         Raises:
-            InvalidAnswer: not valid in two attempts (`TruncatedAnswer`, `EmptyAnswer`, `RefusedAnswer`).
+            InvalidAnswer: not valid in two attempts (`TruncatedAnswer`, `EmptyAnswer`, `RefusedAnswer`), or in those of
+                two runs (`GivenUp`).
             RetriesExhausted, RequestRejected, BudgetExceeded, CircuitOpen, LedgerError: there is no answer.
         """
         key = self.key(request)
         stored = self._answers.valid(request, await self.ledger.get(key))
         if stored is None:
+            if request.run_id and (reason := await self.given_up(request)):
+                raise reason
             call = partial(self._answer, key, request)
             answer, first = await self.ledger.single_flight.share(flight_key(key), call)
             if first:
@@ -86,7 +90,12 @@ class ChatModel(ModelClient[ChatOptions]):
             await self.before_paying()
             prices = await self.prices()
             send = partial(self._attempt, key, request, prices, trace)
-            answer = await self._request(request, messages, trace, send)
+            try:
+                answer = await self._request(request, messages, trace, send)
+            except RefusedAnswer as refusal:  # by a content filter, before the model
+                raise await self._answers.put_failure(
+                    request, key, refusal, Usage(), trace.seconds_since(began)
+                ) from None
             if answer.problem:
                 await self._answers.put_invalid(request, answer.completion.usage, trace.seconds_since(began))
                 messages = structured_output.again(messages, answer.completion.text, answer.problem)
@@ -166,8 +175,8 @@ class ChatModel(ModelClient[ChatOptions]):
         """
         best, usage = best_guess([first, second]), second.completion.usage
         if best is None:
-            await self._answers.put_invalid(request, usage, seconds)
-            raise unusable(request.name, self.options.where, second.problem)
+            error = unusable(request.name, self.options.where, second.problem)
+            raise await self._answers.put_failure(request, key, error, usage, seconds)
         outdated = self._answers.valid(request, await self.ledger.get(key)) is None
         await self._answers.put(request, key, best.completion.text, usage, seconds, replace=outdated)
         return best
@@ -233,6 +242,10 @@ class ChatModel(ModelClient[ChatOptions]):
     async def known(self, request: ChatRequest) -> Completion | None:
         """The answer from the ledger, or None; nothing is sent."""
         return self._answers.valid(request, await self.ledger.get(self.key(request)))
+
+    async def given_up(self, request: ChatRequest) -> GivenUp | None:
+        """Why a request of indexing is not sent again, because two runs got no valid answer; None if it may be."""
+        return await self._answers.given_up(self.key(request))
 
     def key(self, request: ChatRequest) -> str:
         """The ledger's key: everything that determines the answer; neither address nor API key nor run."""

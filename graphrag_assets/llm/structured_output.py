@@ -73,14 +73,18 @@ class Parsed(Generic[M]):
     doubtful: bool = False
 
 
-def parse(text: str, model: type[M]) -> Parsed[M]:
+def parse(text: str, model: type[M], may_say_nothing: bool = False) -> Parsed[M]:
     """The answer in `text`: JSON as it is, else inside fences or prose, else repaired.
+
+    With `may_say_nothing`, prose without JSON is an answer without records.
 
     Raises:
         InvalidAnswer: it is not an instance of `model`, or none of its records is valid. The message is for the
             second request to the model.
     """
     body, count, doubtful = _body(text), _Count(), False
+    if may_say_nothing and not set(body) & set("{["):
+        return Parsed(model(), 0)
     try:
         value = model.model_validate_json(body, context=count)
     except ValidationError as error:

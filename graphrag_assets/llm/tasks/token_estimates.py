@@ -129,10 +129,16 @@ class PlanningChat:
         return await self.paid.known(request)
 
     async def complete(self, request: ChatRequest) -> Completion:
-        """The answer from the ledger, or a substitute."""
+        """The answer from the ledger, or a substitute.
+
+        Raises:
+            GivenUp: the request would not be sent.
+        """
         if paid := await self.paid.known(request):
             self.tally.known.append((request.task, request.batch))
             return paid
+        if reason := await self.paid.given_up(request):
+            raise reason
         extraction = request.task in EXTRACTION_TASKS
         unit = self._units[request.unit] if extraction and request.unit else TextUnit("", "")
         length = self.tally.answer_length(request.task, count_tokens([unit.text], self.encoding)[0])

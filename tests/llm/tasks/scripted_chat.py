@@ -31,7 +31,7 @@ class ScriptedChat:
         usage = Usage(prompt_tokens=100, completion_tokens=len(said.split()), cost_usd=1.0)
         if request.response_model is None:
             return Completion(said, usage=usage)
-        parsed = parse(said, request.response_model)
+        parsed = parse(said, request.response_model, request.may_say_nothing)
         return Completion(said, parsed.value, usage, dropped_records=parsed.dropped_records, guessed=parsed.doubtful)
 
     @property

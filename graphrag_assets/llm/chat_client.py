@@ -9,6 +9,7 @@ What these steps use is elsewhere: parameters (`chat_parameters`), tokens and co
 (`chat_ledger`), replies (`chat_replies`), waits and errors (`retry`), litellm's setup and replies (`provider`).
 """
 
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
@@ -30,8 +31,11 @@ from graphrag_assets.llm.question_budget import flight_key
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.retry import attempts
 from graphrag_assets.llm.single_flight import Trace
+from graphrag_assets.llm.thoughts import AnswerReader
 from graphrag_assets.usage import Usage
 
+_log = logging.getLogger(__name__)
+_without_opening_tag: set[tuple[str, str | None]] = set()  # models with such thoughts, learned once per process
 T = TypeVar("T")
 Send = Callable[[list[Message], dict[str, Any], Structured], Awaitable[T]]
 """Sends one request with these messages and parameters, which asks for JSON in this way."""
@@ -156,6 +160,7 @@ class ChatModel(ModelClient[ChatOptions]):
                 where = provider.address(self.options)
                 response = await provider.litellm().acompletion(messages=messages, **where, **parameters)
             reply = provider.read_reply(response, self.options.model)
+            self._learn_from(reply)
             usage = self._costs.usage_of(request, reply, prices)
             reservation.settle(usage.cost_usd)
             trace.paid += usage
@@ -198,7 +203,8 @@ class ChatModel(ModelClient[ChatOptions]):
             send = partial(self._open, request, prices, trace)
             first, chunks, reservation = await self._request(request, list(request.messages), trace, send)
             try:
-                async for piece, reply in provider.pieces(first, chunks, self.options.timeout):  # noqa: B007
+                reader = AnswerReader(holds_back=self._place in _without_opening_tag)
+                async for piece, reply in provider.pieces(first, chunks, self.options.timeout, reader):  # noqa: B007
                     if time.monotonic() - began > self.limits.options.deadline_seconds:
                         raise TimeoutError("The answer does not end.")
                     text.append(piece)
@@ -210,10 +216,11 @@ class ChatModel(ModelClient[ChatOptions]):
                     f"{request.name}: the answer was interrupted. {message} Run the query again."
                 ) from None
             finally:
-                reply = replace(reply, text="".join(text))
+                reply = replace(reply, text=reply.text or "".join(text))
                 usage = self._costs.usage_of(request, reply, prices)
                 reservation.settle(usage.cost_usd)
                 trace.paid += usage
+            self._learn_from(reply)
             check_ending(reply)
             await self._answers.put(request, self.key(request), reply.text, usage, time.monotonic() - began)
         self._count_success(request, Completion(reply.text), trace)
@@ -238,6 +245,16 @@ class ChatModel(ModelClient[ChatOptions]):
                 )
                 first = await anext(chunks)
             return first, chunks, reservation.transfer()
+
+    def _learn_from(self, reply: provider.Reply) -> None:
+        """Remember that thoughts come without their opening tag: only whole answers can be shown from then on."""
+        if reply.lacked_opening_tag and self._place not in _without_opening_tag:
+            _without_opening_tag.add(self._place)
+            _log.warning(
+                "%s sends thoughts without their opening tag, so its answers are not streamed. Start its server with a "
+                "reasoning parser (vLLM: --reasoning-parser, llama.cpp: --reasoning-format).",
+                self.options.where,
+            )
 
     async def known(self, request: ChatRequest) -> Completion | None:
         """The answer from the ledger, or None; nothing is sent."""

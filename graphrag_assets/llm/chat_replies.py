@@ -74,7 +74,12 @@ def check_ending(reply: Reply) -> None:
     if reply.finish_reason == "length":
         raise TruncatedAnswer("The answer was cut off at the limit of output tokens; it has to be shorter.")
     if not reply.text.strip():
-        raise EmptyAnswer("The answer was empty.")
+        if not reply.instead:
+            raise EmptyAnswer("The answer was empty.")
+        raise EmptyAnswer(
+            f"The answer was empty: there came {reply.instead}. Allow more output tokens, less reasoning "
+            "(reasoning_effort), or start the server without a reasoning parser."
+        )
 
 
 def _remedy(kind: type[InvalidAnswer]) -> str:

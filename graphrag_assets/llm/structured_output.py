@@ -16,6 +16,7 @@ from pydantic.functional_validators import ModelWrapValidatorHandler
 
 from graphrag_assets.llm.model_errors import InvalidAnswer
 from graphrag_assets.llm.model_options import Message, Structured
+from graphrag_assets.llm.thoughts import without_thoughts
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -102,13 +103,12 @@ def parse(text: str, model: type[M], may_say_nothing: bool = False) -> Parsed[M]
     return Parsed(value, count.dropped, count.kept, doubtful)
 
 
-_THOUGHTS = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _FENCED = re.compile(r"```(?:json|JSON)?\s*\n(.*)\n\s*```", re.DOTALL)
 
 
 def _body(text: str) -> str:
     """The JSON of an answer, without the thoughts, fences and prose around it."""
-    text = _THOUGHTS.sub("", text).strip()
+    text = without_thoughts(text).strip()
     if text.startswith("{"):
         return text
     if fenced := _FENCED.search(text):

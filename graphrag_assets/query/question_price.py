@@ -49,6 +49,9 @@ class _CountingChat:
     async def known(self, request: ChatRequest) -> Completion | None:
         return await self.ledger.known(request)
 
+    async def given_up(self, request: ChatRequest) -> None:
+        """A question is sent each time it is asked."""
+
     async def complete(self, request: ChatRequest) -> Completion:
         if (known := await self.ledger.known(request)) is not None:
             return replace(known, from_ledger=True)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from pydantic import BaseModel
 
 from graphrag_assets.llm.chat_client import ChatModel
+from graphrag_assets.llm.model_errors import GivenUp
 from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.llm.tasks.chat_protocol import prompt_tokens
 from graphrag_assets.llm.tasks.claims import ExtractedClaim
@@ -128,6 +129,10 @@ class PlanningChat:
         """The answer from the ledger, or None; not counted."""
         return await self.paid.known(request)
 
+    async def given_up(self, request: ChatRequest) -> GivenUp | None:
+        """Why the request would not be sent; None if it would."""
+        return await self.paid.given_up(request)
+
     async def complete(self, request: ChatRequest) -> Completion:
         """The answer from the ledger, or a substitute.
 
@@ -137,7 +142,7 @@ class PlanningChat:
         if paid := await self.paid.known(request):
             self.tally.known.append((request.task, request.batch))
             return paid
-        if reason := await self.paid.given_up(request):
+        if reason := await self.given_up(request):
             raise reason
         extraction = request.task in EXTRACTION_TASKS
         unit = self._units[request.unit] if extraction and request.unit else TextUnit("", "")

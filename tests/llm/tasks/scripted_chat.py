@@ -23,6 +23,9 @@ class ScriptedChat:
     async def known(self, request: ChatRequest) -> Completion | None:
         return None
 
+    async def given_up(self, request: ChatRequest) -> None:
+        """No request is given up."""
+
     async def complete(self, request: ChatRequest) -> Completion:
         self.requests.append(request)
         said = self.script(request) if callable(self.script) else self.script[len(self.requests) - 1]

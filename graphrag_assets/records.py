@@ -56,6 +56,12 @@ class ClaimRecord:
 
 GLEAN = "glean"
 """Stage of the index_errors rows of text units with a failed gleaning, which the next run tries again."""
+GIVEN_UP = "It is given up: two runs got no valid answer."
+"""Ends the errors of requests that are not sent again by themselves."""
+RETRY = (
+    "It is not requested again until the model or the prompt changes. To request it: `graphrag-assets index --retry`."
+)
+"""The hint of index_errors rows of what is given up."""
 UNLISTED_TYPES = "unlisted_types"
 """Stage of the index_errors rows of text units with records whose types a closed list lacks."""
 LOSS_STAGES = (GLEAN, "dropped_records", "guessed_repairs", "invented_claims", "leaked_names", UNLISTED_TYPES)

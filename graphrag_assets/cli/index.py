@@ -19,6 +19,7 @@ from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import InputError
+from graphrag_assets.indexing.given_up import retry_given_up
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.models import existing_ledger
 from graphrag_assets.indexing.publish import publish_records
@@ -53,8 +54,11 @@ _COLUMNS = {
 @click.option("--input", "input_folder", help="Input folder or URL. Default: GRAPHRAG_INPUT, or data/input.")
 @click.option("--batch", "batches", multiple=True, help="Index only this batch; may be given several times.")
 @click.option("--all", "everything", is_flag=True, help="Index unchanged batches again, too.")
+@click.option(
+    "--retry", is_flag=True, help="Request again, and pay for, what two runs got no valid answer to, see index_errors."
+)
 @click.option("--replace", is_flag=True, help="Replace the contents of the index with another input folder.")
-def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, replace: bool) -> None:
+def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, retry: bool, replace: bool) -> None:
     """Index the changed batches of the input folder, refresh the graph and publish."""
     started, console = time.monotonic(), Console()
     if input_folder:
@@ -62,7 +66,9 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
     index = Index.from_environment()
     _refuse_unfinished_imports(index)
     found = scan_input(index, replace)
-    todo = _choose(index, found, batches, everything)
+    if retry:
+        retry_given_up(index)
+    todo = _choose(index, found, batches, everything, retry)
     if not found.digests and not index.input_folder.unusable_names():
         has_index = found.imported or current_number(index.settings.index_folder)
         effect = "The index loses the documents that it had from it." if has_index else "Nothing is published."
@@ -98,15 +104,15 @@ def _refuse_unfinished_imports(index: Index) -> None:
         )
 
 
-def _choose(index: Index, found: Scan, batches: tuple[str, ...], everything: bool) -> list[str]:
-    """The batches to index: the requested ones, or those that differ from the index."""
+def _choose(index: Index, found: Scan, batches: tuple[str, ...], everything: bool, retry: bool) -> list[str]:
+    """The batches to index: the requested ones, or those that differ from the index; with `retry` what is given up."""
     unknown = [batch for batch in batches if batch not in found.known]
     if unknown:
         raise InputError(
             f"No batch {', '.join(map(repr, unknown))} in {index.settings.input_folder}. "
             f"It has: {', '.join(found.known) or 'nothing'}. A batch is an entry directly under the input folder."
         )
-    return list(batches) or (found.known if everything else found.due)
+    return list(batches) or (found.known if everything else [*found.due, *(found.given_up if retry else ())])
 
 
 def _summarize(

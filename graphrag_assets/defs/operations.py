@@ -21,6 +21,7 @@ from graphrag_assets.defs.index_names import (
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.resources import begin_step, needs
 from graphrag_assets.defs.runs import IndexRun, Runner, register_batches
+from graphrag_assets.indexing.given_up import retry_given_up
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.scan import scan_input
 
@@ -65,7 +66,10 @@ def operations(names: IndexNames, get_job: Callable[[str], dg.JobDefinition]) ->
         """Returns the batches that failed."""
         index = begin_step(names, context)
         found = scan_input(index, read_every_file=config.read_every_file)
-        todo = {Which.CHANGED: found.due, Which.FAILED: found.pending, Which.ALL: found.known}[config.which]
+        failed_before = [*found.pending, *found.given_up]
+        todo = {Which.CHANGED: found.due, Which.FAILED: failed_before, Which.ALL: found.known}[config.which]
+        if config.which is Which.FAILED:
+            retry_given_up(index)
         register_batches(names, context.instance, found)
         if not todo and config.which is not Which.ALL and config.asks_for_something:
             what = "has changed" if config.which is Which.CHANGED else "has failed text units"

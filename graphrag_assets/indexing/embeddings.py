@@ -32,7 +32,7 @@ class UpdatedEmbeddings(NamedTuple):
     n_embedded: int
 
 
-_READER = "embed_texts"
+READER = "embed_texts"
 ROWS_PER_PART = 10_000
 """More rows are embedded in parts, so that memory is bounded."""
 TEXTS = {
@@ -111,11 +111,11 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Upda
         with index.working.transaction() as connection:
             by_part.append({"embeddings": replace_rows(connection, schema.EMBEDDINGS, made.frame, "id", ids)})
             if parts:
-                remove_mark(connection, _READER)  # after a crash the next run begins again
+                remove_mark(connection, READER)  # after a crash the next run begins again
                 continue
             changes, seconds, used = sums_of_changes(by_part), time.monotonic() - started, usage_sums(models.usage)
             record_stage(connection, run_id, "embed_texts", None, seconds, changes, "embeddings", used)
-            set_mark(connection, _READER, TEXTS, revision, made_with)
+            set_mark(connection, READER, TEXTS, revision, made_with)
     updated = StageResult({"embeddings": made.frame}, changes, models.usage, time.monotonic() - started)
     return UpdatedEmbeddings(updated, n_embedded)
 
@@ -123,7 +123,7 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Upda
 def _due(index: Index, made_with: str | None) -> _Due:
     """The rows that changed since a run `made_with` the same; all for None, or without such a run."""
     with index.working.connect() as connection:
-        changed = None if made_with is None else changes_since_mark(connection, _READER, TEXTS, made_with)
+        changed = None if made_with is None else changes_since_mark(connection, READER, TEXTS, made_with)
         if changed is None:
             ids = connection.sql(_ALL_IDS).pl()["id"]
         else:

@@ -8,6 +8,7 @@ from graphrag_assets.llm.backend import chat_model
 from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.event_loop import wait_for
+from graphrag_assets.llm.model_errors import GivenUp
 from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.prompt_profile import PromptProfile
 from graphrag_assets.settings import Settings, Use
@@ -26,6 +27,10 @@ class LedgerOnlyChat:
     async def known(self, request: ChatRequest) -> Completion | None:
         """The stored answer, or None."""
         return await self.paid.known(request)
+
+    async def given_up(self, request: ChatRequest) -> GivenUp | None:
+        """Why the request would not be sent; None if it would."""
+        return await self.paid.given_up(request)
 
     async def complete(self, request: ChatRequest) -> Completion:
         """The stored answer.

@@ -48,7 +48,7 @@ NUMBERED = {
 CODE_VERSION = "5"
 """Incremented when the same inputs give other rows."""
 
-_READER = "knowledge_graph"
+READER = "knowledge_graph"
 _MENTIONS = ("entity_mentions", "relationship_mentions")
 _READ = (*NUMBERED, *_MENTIONS)
 # An imported index has resolved its names: rules made for our own extraction would undo its communities.
@@ -130,7 +130,7 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch:
         record_stage(connection, run_id, "knowledge_graph", None, time.monotonic() - started, changes, "entities", used)
         if not any(sums["failures"] for sums in used.values()):  # a failed summary is tried again
             made_with = _made_with(index, models, aliases)
-            set_mark(connection, _READER, _READ, inputs.revision, made_with)
+            set_mark(connection, READER, _READ, inputs.revision, made_with)
     by_name = {table.name: frame for table, frame in frames.items()}
     return StageResult(by_name, changes, models.usage, time.monotonic() - started, pruned)
 
@@ -141,7 +141,7 @@ def _read(index: Index, models: IndexingModels, from_scratch: bool) -> _Inputs:
         changed = None
         if not from_scratch and _pruning(index) == PruningOptions():
             made_with = _made_with(index, models, aliases)
-            changed = changes_since_mark(connection, _READER, _READ, made_with)
+            changed = changes_since_mark(connection, READER, _READ, made_with)
         mentioned = None if changed is None else changed.of("entity_mentions")["concerns"]
         all_names = mentioned is None or (mentioned.len() > 0 and decisions(aliases).height > 0)
         own, updated = connection.sql(_OWN).pl() if all_names else None, None
@@ -215,7 +215,7 @@ def _write_range(index: Index, models: IndexingModels, aliases: pl.DataFrame, na
     merged = _merge_keys(index, models, aliases, names.keys, names)
     log.info("%d entities merged", merged.graph.entities.height)
     with index.working.transaction() as connection:
-        remove_mark(connection, _READER)
+        remove_mark(connection, READER)
         return _write(connection, _numbered(connection, merged.graph), merged)
 
 

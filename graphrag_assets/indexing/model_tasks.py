@@ -223,7 +223,9 @@ class IndexingTasks:
 
         async def unanswered(thing: Described) -> ChatRequest | None:
             request = whole_request(self.prompts, thing, options, origin)
-            return request if request and await chat.known(request) is None else None
+            if request is None or await chat.known(request) or await chat.given_up(request):
+                return None
+            return request
 
         async def ask_for(pack: tuple[list[str], ChatRequest]) -> dict[str, str]:
             return await ask_together(chat, *pack)

@@ -12,6 +12,7 @@ from graphrag_assets.errors import InputError, UnreadableBatchError, full_disk_i
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import deciding_options, limited_formats
+from graphrag_assets.records import RETRY
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import inputs_of, recorded, replace_errors, stored_options
 from graphrag_assets.store.digest_cache import NAME, DigestCache
@@ -26,6 +27,7 @@ class Scan(NamedTuple):
         pending: batches as they were committed, of which some text units, gleanings or contexts failed, or some text
             units were never extracted.
         unchanged: batches that are done.
+        given_up: of the unchanged batches those with requests that two runs got no valid answer to.
         deleted: batches with rows that are no longer in the folder.
         revisions: of every committed batch.
         settling: batches that were being written just now.
@@ -41,6 +43,7 @@ class Scan(NamedTuple):
     revisions: dict[str, int]
     settling: frozenset[str]
     imported: tuple[str, ...] = ()
+    given_up: tuple[str, ...] = ()
     unreadable: Mapping[str, str] = {}
 
     @property
@@ -60,10 +63,18 @@ class Scan(NamedTuple):
 
 
 _STORED_BATCHES = """
+WITH undone AS (
+    SELECT batch, id AS text_unit, 'extract' AS stage FROM text_units WHERE extractor IS NULL
+    UNION ALL SELECT batch, source, stage FROM index_errors WHERE stage IN ('context', 'glean')
+), counted AS (
+    SELECT u.batch, count(*) FILTER (g.batch IS NULL) AS n_pending, count(g.batch) AS n_given_up
+    FROM undone u LEFT JOIN index_errors g
+      ON g.batch = u.batch AND g.source = u.text_unit AND g.stage = u.stage AND g.hint = $given_up
+    GROUP BY u.batch
+)
 SELECT batch, digest, extracted, n_documents, n_errors, revision, origin IS NOT NULL AS imported,
-       (SELECT count(*) FROM text_units t WHERE t.batch = s.batch AND t.extractor IS NULL)
-       + (SELECT count(*) FROM index_errors e WHERE e.batch = s.batch AND e.stage IN ('context', 'glean')) AS n_pending
-FROM batch_state s ORDER BY batch
+       coalesce(n_pending, 0) AS n_pending, coalesce(n_given_up, 0) AS n_given_up
+FROM batch_state LEFT JOIN counted USING (batch) ORDER BY batch
 """
 _SCAN = "scan_input"
 
@@ -80,7 +91,7 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
     folder, settings = index.input_folder, index.settings
     _refuse_overlap(settings)
     cache = DigestCache.load(settings.index_folder / NAME, settings.input_as_given)
-    known = index.working.read(_STORED_BATCHES)
+    known = index.working.read(_STORED_BATCHES, {"given_up": RETRY})
     present = dict(known.select("batch", "digest").iter_rows())
     deciding, digests, settling, unreadable = _deciding_options_by_batch(index), {}, set(), {}
     for batch in folder.batches():
@@ -111,6 +122,7 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
         revisions=dict(known.select("batch", "revision").iter_rows()),
         settling=frozenset(settling),
         imported=tuple(known.filter("imported")["batch"]),
+        given_up=tuple(sorted((same - pending) & set(extracted.filter(pl.col("n_given_up") > 0)["batch"]))),
         unreadable=unreadable,
     )
 

@@ -9,6 +9,7 @@ What these steps use is elsewhere: parameters (`chat_parameters`), tokens and co
 (`chat_ledger`), replies (`chat_replies`), waits and errors (`retry`), litellm's setup and replies (`provider`).
 """
 
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
@@ -23,13 +24,17 @@ from graphrag_assets.llm.chat_parameters import ChatParameters
 from graphrag_assets.llm.chat_replies import Answer, best_guess, check_ending, flaws, read_answer, unusable
 from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.model_client import ModelClient
-from graphrag_assets.llm.model_errors import RequestRejected, RetriesExhausted
+from graphrag_assets.llm.model_errors import GivenUp, RefusedAnswer, RequestRejected, RetriesExhausted
 from graphrag_assets.llm.model_options import ChatOptions, ChatRequest, Completion, Message, Structured
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.retry import attempts
 from graphrag_assets.llm.single_flight import Trace
+from graphrag_assets.llm.thoughts import AnswerReader
+from graphrag_assets.usage import Usage
 
+_log = logging.getLogger(__name__)
+_without_opening_tag: set[tuple[str, str | None]] = set()  # models with such thoughts, learned once per process
 T = TypeVar("T")
 Send = Callable[[list[Message], dict[str, Any], Structured], Awaitable[T]]
 """Sends one request with these messages and parameters, which asks for JSON in this way."""
@@ -63,12 +68,15 @@ class ChatModel(ModelClient[ChatOptions]):
         """The valid answer to a request. An identical request in flight is joined, not sent again.
 
         Raises:
-            InvalidAnswer: not valid in two attempts (`TruncatedAnswer`, `EmptyAnswer`, `RefusedAnswer`).
+            InvalidAnswer: not valid in two attempts (`TruncatedAnswer`, `EmptyAnswer`, `RefusedAnswer`), or in those of
+                two runs (`GivenUp`).
             RetriesExhausted, RequestRejected, BudgetExceeded, CircuitOpen, LedgerError: there is no answer.
         """
         key = self.key(request)
         stored = self._answers.valid(request, await self.ledger.get(key))
         if stored is None:
+            if request.run_id and (reason := await self.given_up(request)):
+                raise reason
             call = partial(self._answer, key, request)
             answer, first = await self.ledger.single_flight.share(key, call)
             if first:
@@ -85,7 +93,12 @@ class ChatModel(ModelClient[ChatOptions]):
             await self.before_paying()
             prices = await self.prices()
             send = partial(self._attempt, key, request, prices, trace)
-            answer = await self._request(request, messages, trace, send)
+            try:
+                answer = await self._request(request, messages, trace, send)
+            except RefusedAnswer as refusal:  # by a content filter, before the model
+                raise await self._answers.put_failure(
+                    request, key, refusal, Usage(), trace.seconds_since(began)
+                ) from None
             if answer.problem:
                 await self._answers.put_invalid(request, answer.completion.usage, trace.seconds_since(began))
                 messages = structured_output.again(messages, answer.completion.text, answer.problem)
@@ -146,6 +159,7 @@ class ChatModel(ModelClient[ChatOptions]):
                 where = provider.address(self.options)
                 response = await provider.litellm().acompletion(messages=messages, **where, **parameters)
             reply = provider.read_reply(response, self.options.model)
+            self._learn_from(reply)
             usage = self._costs.usage_of(request, reply, prices)
             reservation.settle(usage.cost_usd)
             trace.paid += usage
@@ -165,8 +179,8 @@ class ChatModel(ModelClient[ChatOptions]):
         """
         best, usage = best_guess([first, second]), second.completion.usage
         if best is None:
-            await self._answers.put_invalid(request, usage, seconds)
-            raise unusable(request.name, self.options.where, second.problem)
+            error = unusable(request.name, self.options.where, second.problem)
+            raise await self._answers.put_failure(request, key, error, usage, seconds)
         outdated = self._answers.valid(request, await self.ledger.get(key)) is None
         await self._answers.put(request, key, best.completion.text, usage, seconds, replace=outdated)
         return best
@@ -188,7 +202,8 @@ class ChatModel(ModelClient[ChatOptions]):
             send = partial(self._open, request, prices, trace)
             first, chunks, reservation = await self._request(request, list(request.messages), trace, send)
             try:
-                async for piece, reply in provider.pieces(first, chunks, self.options.timeout):  # noqa: B007
+                reader = AnswerReader(holds_back=self._place in _without_opening_tag)
+                async for piece, reply in provider.pieces(first, chunks, self.options.timeout, reader):  # noqa: B007
                     if time.monotonic() - began > self.limits.options.deadline_seconds:
                         raise TimeoutError("The answer does not end.")
                     text.append(piece)
@@ -200,10 +215,11 @@ class ChatModel(ModelClient[ChatOptions]):
                     f"{request.name}: the answer was interrupted. {message} Run the query again."
                 ) from None
             finally:
-                reply = replace(reply, text="".join(text))
+                reply = replace(reply, text=reply.text or "".join(text))
                 usage = self._costs.usage_of(request, reply, prices)
                 reservation.settle(usage.cost_usd)
                 trace.paid += usage
+            self._learn_from(reply)
             check_ending(reply)
             await self._answers.put(request, self.key(request), reply.text, usage, time.monotonic() - began)
         self._count_success(request, Completion(reply.text), trace)
@@ -229,9 +245,23 @@ class ChatModel(ModelClient[ChatOptions]):
                 first = await anext(chunks)
             return first, chunks, reservation.transfer()
 
+    def _learn_from(self, reply: provider.Reply) -> None:
+        """Remember that thoughts come without their opening tag: only whole answers can be shown from then on."""
+        if reply.lacked_opening_tag and self._place not in _without_opening_tag:
+            _without_opening_tag.add(self._place)
+            _log.warning(
+                "%s sends thoughts without their opening tag, so its answers are not streamed. Start its server with a "
+                "reasoning parser (vLLM: --reasoning-parser, llama.cpp: --reasoning-format).",
+                self.options.where,
+            )
+
     async def known(self, request: ChatRequest) -> Completion | None:
         """The answer from the ledger, or None; nothing is sent."""
         return self._answers.valid(request, await self.ledger.get(self.key(request)))
+
+    async def given_up(self, request: ChatRequest) -> GivenUp | None:
+        """Why a request of indexing is not sent again, because two runs got no valid answer; None if it may be."""
+        return await self._answers.given_up(self.key(request))
 
     def key(self, request: ChatRequest) -> str:
         """The ledger's key: everything that determines the answer; neither address nor API key nor run."""

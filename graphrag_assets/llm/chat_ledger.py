@@ -1,4 +1,8 @@
-"""Chat answers in the ledger: their keys, their rows, and whether a stored answer is still valid."""
+"""Chat answers in the ledger: their keys, their rows, and whether a stored answer is still valid.
+
+A request of indexing without a valid answer has a row, too, whose key follows from the request's: after two runs it is
+given up, because a model that has failed twice fails again, and is paid each time.
+"""
 
 import uuid
 from dataclasses import replace
@@ -7,9 +11,13 @@ from graphrag_assets.llm import provider, structured_output
 from graphrag_assets.llm.chat_parameters import ChatParameters
 from graphrag_assets.llm.chat_replies import completion_of
 from graphrag_assets.llm.ledger import Entry, Hit, Ledger, canonical, key_of
-from graphrag_assets.llm.model_errors import InvalidAnswer
+from graphrag_assets.llm.model_errors import GivenUp, InvalidAnswer
 from graphrag_assets.llm.model_options import SAME_ANSWER, ChatRequest, Completion
+from graphrag_assets.records import GIVEN_UP
 from graphrag_assets.usage import Usage
+
+_RUNS = 2
+"""A request that so many runs got no valid answer to is given up."""
 
 
 class ChatLedger:
@@ -29,17 +37,20 @@ class ChatLedger:
 
     def valid(self, request: ChatRequest, hit: Hit | None) -> Completion | None:
         """The stored answer, unless it is too old or not valid for the response model, which may have changed."""
-        if hit is None or (self._not_before and hit.created_at < self._not_before):
+        if hit is None or self._is_too_old(hit):
             return None
         text = hit.response or ""
         usage = Usage(prompt_tokens=hit.prompt_tokens, completion_tokens=hit.completion_tokens)
         if request.response_model is None:
             return Completion(text, usage=usage, from_ledger=True)
         try:
-            parsed = structured_output.parse(text, request.response_model)
+            parsed = structured_output.parse(text, request.response_model, request.may_say_nothing)
         except InvalidAnswer:
             return None
         return replace(completion_of(text, parsed, usage), from_ledger=True)
+
+    def _is_too_old(self, hit: Hit) -> bool:
+        return bool(self._not_before and hit.created_at < self._not_before)
 
     async def put(
         self, request: ChatRequest, key: str, text: str, usage: Usage, seconds: float, replace: bool = False
@@ -52,6 +63,29 @@ class ChatLedger:
             await self._ledger.put(*entries, replace=True)
         else:
             await self.put_invalid(request, usage, seconds)
+
+    async def given_up(self, key: str) -> GivenUp | None:
+        """Why the request with this key is not sent again; None if it is."""
+        failures = await self._failures(key)
+        return GivenUp(failures[-1].response or "") if len(failures) == _RUNS else None
+
+    async def put_failure(
+        self, request: ChatRequest, key: str, error: InvalidAnswer, usage: Usage, seconds: float
+    ) -> InvalidAnswer:
+        """Record that a run got no valid answer, and what the last one has cost; returns the error to raise."""
+        if not request.run_id:  # of a question, which its user may ask again
+            await self.put_invalid(request, usage, seconds)
+            return error
+        number = min(len(await self._failures(key)), _RUNS - 1)
+        if number == _RUNS - 1:
+            error = GivenUp(f"{error} {GIVEN_UP}")
+        entry = self._entry(_failure_key(key, number), "invalid", request, str(error), usage, seconds)
+        await self._ledger.put(entry, replace=True)
+        return error
+
+    async def _failures(self, key: str) -> list[Hit]:
+        hits = await self._ledger.get_many([_failure_key(key, number) for number in range(_RUNS)])
+        return [hit for hit in hits.values() if not self._is_too_old(hit)]
 
     async def put_invalid(self, request: ChatRequest, usage: Usage, seconds: float) -> None:
         """Record what an answer without use has cost."""
@@ -103,6 +137,11 @@ class ChatLedger:
             unit=request.unit,
             run_id=request.run_id,
         )
+
+
+def _failure_key(key: str, number: int) -> str:
+    """The ledger's key of the row for the failure of this number, from 0, of a request."""
+    return key_of("failure", key, number)
 
 
 def _share(usage: Usage, share: float) -> Usage:

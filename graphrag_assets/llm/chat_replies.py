@@ -30,7 +30,7 @@ def read_answer(reply: Reply, request: ChatRequest, usage: Usage) -> Answer:
         check_ending(reply)
         if request.response_model is None:
             return Answer(completion)
-        parsed = parse(reply.text, request.response_model)
+        parsed = parse(reply.text, request.response_model, request.may_say_nothing)
     except TruncatedAnswer as problem:
         return Answer(replace(completion, text=""), problem)  # half an answer is not shown to the model again
     except InvalidAnswer as problem:
@@ -74,7 +74,12 @@ def check_ending(reply: Reply) -> None:
     if reply.finish_reason == "length":
         raise TruncatedAnswer("The answer was cut off at the limit of output tokens; it has to be shorter.")
     if not reply.text.strip():
-        raise EmptyAnswer("The answer was empty.")
+        if not reply.instead:
+            raise EmptyAnswer("The answer was empty.")
+        raise EmptyAnswer(
+            f"The answer was empty: there came {reply.instead}. Allow more output tokens, less reasoning "
+            "(reasoning_effort), or start the server without a reasoning parser."
+        )
 
 
 def _remedy(kind: type[InvalidAnswer]) -> str:
@@ -82,4 +87,4 @@ def _remedy(kind: type[InvalidAnswer]) -> str:
         return "Raise the limit of output tokens, or use smaller text units."
     if kind is RefusedAnswer:
         return "Use another model for this text."
-    return "Run again, or use a model that follows the format better."
+    return "Use a model that follows the format better."

@@ -41,7 +41,7 @@ LLM_CALLS = sa.Table(
         "kind",
         sa.String(16),
         nullable=False,
-        comment="chat, embedding, invalid (paid for, not usable), replaced, purged",
+        comment="chat, embedding, invalid (paid for, not usable; with the reason if a run gave up), replaced, purged",
     ),
     sa.Column("task", sa.String(64), nullable=False),
     sa.Column("provider", sa.String(64), nullable=False),
@@ -287,6 +287,11 @@ class Ledger:
                 connection.exec_driver_sql("PRAGMA secure_delete = ON")
             connection.execute(statement, values)
 
+    def forget_failures(self) -> None:
+        """Have requests that were given up sent again. What their answers have cost stays."""
+        with self._transaction() as connection:
+            connection.execute(_FORGOTTEN)
+
     def shrink(self) -> None:
         """Overwrite and release deleted space, so that nothing deleted can be recovered. SQLite only.
 
@@ -387,6 +392,13 @@ _REPLACED = (
     sa.update(LLM_CALLS)
     .where(LLM_CALLS.c.key == sa.bindparam("stale"))
     .values(key=sa.bindparam("to"), kind="replaced", response=None, vector=None)
+)
+
+# The key is that of no request any more, and still unique: a failure is recorded once at a time.
+_FORGOTTEN = (
+    sa.update(LLM_CALLS)
+    .where(LLM_CALLS.c.kind == "invalid", LLM_CALLS.c.response.is_not(None))
+    .values(key=sa.func.substr(LLM_CALLS.c.key, 1, 32).concat(LLM_CALLS.c.created_at), response=None)
 )
 
 

@@ -101,13 +101,18 @@ class ModelClient(Generic[Options]):
 
     @asynccontextmanager
     async def _counting_failure(self, task: str, trace: Trace) -> AsyncIterator[None]:
-        """Record an exception of a call in the usage and the circuit breaker; whatever ends it, its cost is written."""
+        """Record an exception of a call in the usage and the circuit breaker; whatever ends it, its cost is written.
+
+        Only failures of the server count for the breaker. An invalid answer and a rejected request are replies.
+        """
         try:
             yield
         except Exception as error:
             self.usage.add(task, replace(trace.usage, failures=1))
-            if isinstance(error, InvalidAnswer | RetriesExhausted | RequestRejected):
+            if isinstance(error, RetriesExhausted):
                 self.limits.breaker.failed(str(error))
+            elif isinstance(error, InvalidAnswer | RequestRejected):
+                self.limits.breaker.succeeded()
             raise
         finally:
             self.ledger.flush()

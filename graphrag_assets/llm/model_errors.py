@@ -32,6 +32,10 @@ class RefusedAnswer(InvalidAnswer):
     """The model, or a content filter, declined to answer."""
 
 
+class GivenUp(InvalidAnswer):
+    """Two runs got no valid answer to this request, so it is not sent again unless someone asks for it."""
+
+
 class BudgetExceeded(ModelError):
     """The next call might cost more than the rest of the budget; nothing was sent."""
 

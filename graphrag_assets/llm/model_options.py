@@ -127,6 +127,8 @@ class ChatRequest:
     `batch`, `unit` and `run_id` are recorded in the ledger but not part of its key: the same request of another
     run has the same answer.
 
+    `may_say_nothing`: an answer without JSON means one without records, because models say so in words.
+
     `parts`: requests that this one asks together. `split` makes their answers, by place, from the parsed answer; each
     is stored as the answer of its part, with a share of tokens and cost, and nothing is stored for the whole.
     """
@@ -139,6 +141,7 @@ class ChatRequest:
     batch: str | None = None
     unit: str | None = None
     run_id: str | None = None
+    may_say_nothing: bool = False
     parts: tuple["ChatRequest", ...] = ()
     split: Callable[[Any], Mapping[int, str]] | None = None
 

@@ -21,6 +21,7 @@ from typing import Any, Literal
 from graphrag_assets.errors import chain_of
 from graphrag_assets.llm.model_errors import BadReplyError
 from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, ModelOptions, Structured
+from graphrag_assets.llm.thoughts import AnswerReader, is_json, read_whole
 from graphrag_assets.masking import ReplyMasker, mask_reply
 from graphrag_assets.outgoing import shown
 
@@ -53,6 +54,9 @@ class Reply:
 
     Tokens are None where the server does not say them, or cannot be right. `cached_tokens`: of the prompt tokens, those
     from the provider's prompt cache. `cost_usd` is litellm's figure, None for a model it does not know.
+
+    `text` is without thoughts, see `thoughts`. `instead`: what came in place of a text. `lacked_opening_tag`: of its
+    thoughts.
     """
 
     text: str = ""
@@ -62,6 +66,8 @@ class Reply:
     completion_tokens: int | None = None
     cached_tokens: int = 0
     cost_usd: float | None = None
+    instead: str = ""
+    lacked_opening_tag: bool = False
 
 
 NO_USAGE = (None, None, 0)
@@ -79,24 +85,30 @@ def read_reply(response: Any, model: str) -> Reply:
     if not response.choices:
         return reply
     choice = response.choices[0]
+    text, lacked_opening_tag = read_whole(_text(choice.message.content).lstrip())
+    thoughts = _thoughts_of(choice.message)
+    if not text.strip():
+        text = _arguments(choice.message) or (thoughts if is_json(thoughts) else "")
     return replace(
         reply,
-        text=mask_reply(_text(choice.message.content)),
+        text=mask_reply(text),
+        instead=_in_place_of_text(choice.message.content, thoughts),
+        lacked_opening_tag=lacked_opening_tag,
         finish_reason=choice.finish_reason or "stop",
         refusal=_refusal(choice.message),
         cost_usd=_cost(response, model),
     )
 
 
-async def pieces(first: Any, chunks: Chunks, timeout: float) -> AsyncIterator[tuple[str, Reply]]:
-    """The text of each chunk of a stream, with the reply as known so far (without its text).
+async def pieces(first: Any, chunks: Chunks, timeout: float, reader: AnswerReader) -> AsyncIterator[tuple[str, Reply]]:
+    """The text of each chunk of a stream, with the reply as known so far; its text comes with the last one.
 
     Secrets are masked: the end of a chunk comes with the next one while a secret may begin there.
 
     Raises:
         TimeoutError: the next chunk does not come in `timeout` seconds; comments that keep a connection are none.
     """
-    reply, masker = Reply(), ReplyMasker()
+    reply, masker, raw, thoughts = Reply(), ReplyMasker(), False, False
     async for chunk in _chain(first, chunks, timeout):
         if (tokens := _tokens(chunk)) != NO_USAGE:
             reply = replace(reply, prompt_tokens=tokens[0], completion_tokens=tokens[1], cached_tokens=tokens[2])
@@ -104,10 +116,13 @@ async def pieces(first: Any, chunks: Chunks, timeout: float) -> AsyncIterator[tu
         if chunk.choices:
             choice = chunk.choices[0]
             text = _text(choice.delta.content)
+            raw, thoughts = raw or bool(text), thoughts or bool(_thoughts_of(choice.delta))
             refusal = reply.refusal or _refusal(choice.delta)
             reply = replace(reply, finish_reason=choice.finish_reason or reply.finish_reason, refusal=refusal)
-        yield masker.feed(text), reply
-    yield masker.feed("", last=True), reply
+        yield reader.feed(masker.feed(text)), reply
+    rest = reader.feed(masker.feed("", last=True), last=True)
+    instead = _in_place_of_text("thoughts" if raw else "", "thoughts" if thoughts else "")
+    yield rest, replace(reply, text=reader.answer, instead=instead, lacked_opening_tag=reader.lacked_opening_tag)
 
 
 async def _chain(first: Any, rest: Chunks, timeout: float) -> Chunks:
@@ -288,6 +303,24 @@ def _text(content: object) -> str:
     return content.encode("utf-8", "replace").decode() if isinstance(content, str) else ""
 
 
+def _thoughts_of(message: Any) -> str:
+    """What a server with a reasoning parser takes for thoughts; litellm gives `reasoning` the same name."""
+    return _text(getattr(message, "reasoning_content", None))
+
+
+def _arguments(message: Any) -> str:
+    """The answer of a server that makes a tool call of it."""
+    calls = getattr(message, "tool_calls", None) or ()
+    return next((_text(call.function.arguments) for call in calls if call.function), "")
+
+
+def _in_place_of_text(content: object, thoughts: str) -> str:
+    """What came in place of a text, if the text is empty."""
+    if isinstance(content, str) and content.strip():
+        return "thoughts alone"
+    return "text in the field reasoning_content alone" if thoughts.strip() else ""
+
+
 FailureKind = Literal["transient", "unconnected", "rate_limited", "fatal", "rejected", "refused"]
 
 
@@ -320,6 +353,10 @@ _FATAL = {401, 402, 403, 404}
 _TRANSIENT = {200, 408, 409, 425}  # 200: a body that could not be read
 _NOT_INSTALLED = ("No module named", "pip install")  # a package of the provider; litellm reports some as HTTP 500
 _NO_PROVIDER = ("LLM Provider NOT provided", "Unsupported provider", *_NOT_INSTALLED)
+_PARTS = (
+    "the content of its reply is a list of parts, not a text. Name the model mistral/…, whose replies have this form, "
+    "or start the server without a reasoning parser."
+)
 _NO_CREDIT = ("insufficient_quota", "exceeded your current quota", "billing_hard_limit")
 
 
@@ -330,6 +367,8 @@ def failure(error: Exception) -> Failure:
     if no_connection := _no_connection(error):  # litellm reports it as HTTP 500
         return Failure("unconnected", None, shown(no_connection))
     message = _provider_message(error)
+    if "Invalid response object" in message and "'content': [" in str(error):  # litellm reports it as HTTP 500
+        return Failure("fatal", None, _PARTS)
     if "Missing credentials" in message:  # without a key nothing is sent; litellm reports it as HTTP 500
         status = 401
     name = type(error).__name__

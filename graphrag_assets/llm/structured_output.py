@@ -16,6 +16,7 @@ from pydantic.functional_validators import ModelWrapValidatorHandler
 
 from graphrag_assets.llm.model_errors import InvalidAnswer
 from graphrag_assets.llm.model_options import Message, Structured
+from graphrag_assets.llm.thoughts import without_thoughts
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -73,14 +74,18 @@ class Parsed(Generic[M]):
     doubtful: bool = False
 
 
-def parse(text: str, model: type[M]) -> Parsed[M]:
+def parse(text: str, model: type[M], may_say_nothing: bool = False) -> Parsed[M]:
     """The answer in `text`: JSON as it is, else inside fences or prose, else repaired.
+
+    With `may_say_nothing`, prose without JSON is an answer without records.
 
     Raises:
         InvalidAnswer: it is not an instance of `model`, or none of its records is valid. The message is for the
             second request to the model.
     """
     body, count, doubtful = _body(text), _Count(), False
+    if may_say_nothing and not set(body) & set("{["):
+        return Parsed(model(), 0)
     try:
         value = model.model_validate_json(body, context=count)
     except ValidationError as error:
@@ -98,13 +103,12 @@ def parse(text: str, model: type[M]) -> Parsed[M]:
     return Parsed(value, count.dropped, count.kept, doubtful)
 
 
-_THOUGHTS = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _FENCED = re.compile(r"```(?:json|JSON)?\s*\n(.*)\n\s*```", re.DOTALL)
 
 
 def _body(text: str) -> str:
     """The JSON of an answer, without the thoughts, fences and prose around it."""
-    text = _THOUGHTS.sub("", text).strip()
+    text = without_thoughts(text).strip()
     if text.startswith("{"):
         return text
     if fenced := _FENCED.search(text):

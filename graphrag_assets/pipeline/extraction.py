@@ -10,8 +10,10 @@ import polars as pl
 
 from graphrag_assets.ids import with_id
 from graphrag_assets.records import (
+    GIVEN_UP,
     GLEAN,
     NO_LOSSES,
+    RETRY,
     UNLISTED_TYPES,
     ClaimRecord,
     EntityRecord,
@@ -72,7 +74,7 @@ def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: st
         if _key(record.source) and _key(record.target)
     ]
     claims = [_claim(record, unit) for unit, found in done for record in found.claims]
-    hint = "Materialize the batch again: only its failed text units are extracted again."
+    hint = "Run `graphrag-assets index` again: only failed text units are extracted again."
     return Extraction(
         facts(schema.ENTITY_MENTIONS, entities, "title_key", "type"),
         facts(schema.RELATIONSHIP_MENTIONS, relationships, "source_key", "target_key", "type", "description"),
@@ -90,7 +92,7 @@ _COUNTED_LOSSES = {
     "invented_claims": "claims quote no passage of the text and were left out.",
 }
 """What the fields of `Losses` of these names, which are also stages of index_errors, count."""
-_GLEAN_AGAIN = "Materialize the batch again: only its failed gleanings are tried again."
+_GLEAN_AGAIN = "Run `graphrag-assets index` again: only failed gleanings are requested again."
 
 
 def _losses(done: Sequence[tuple[str, UnitExtraction]], text_units: pl.DataFrame) -> pl.DataFrame:
@@ -172,9 +174,17 @@ def _claim(record: ClaimRecord, unit: str) -> dict[str, object]:
 
 
 def unit_errors(failed: Sequence[tuple[str, str]], text_units: pl.DataFrame, stage: str, hint: str) -> pl.DataFrame:
-    """Rows of index_errors for text units (id, batch) that failed: the id and the error of each."""
+    """Rows of index_errors for text units (id, batch) that failed: the id and the error of each.
+
+    Their hint is `hint`, but for requests that are given up.
+    """
     frame = pl.DataFrame(failed, schema={"source": pl.String, "error": pl.String}, orient="row")
     batches = text_units.select("batch", source="id")
     return frame.join(batches, on="source", maintain_order="left").select(
-        "batch", "source", row_number=pl.lit(None, pl.Int64), stage=pl.lit(stage), error="error", hint=pl.lit(hint)
+        "batch",
+        "source",
+        row_number=pl.lit(None, pl.Int64),
+        stage=pl.lit(stage),
+        error="error",
+        hint=pl.when(pl.col("error").str.ends_with(GIVEN_UP)).then(pl.lit(RETRY)).otherwise(pl.lit(hint)),
     )

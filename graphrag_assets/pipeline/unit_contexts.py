@@ -21,7 +21,7 @@ from graphrag_assets.records import PlacedUnit
 SEPARATOR = " › "
 STAGE = "context"
 """Stage of the index_errors rows of contexts that could not be written."""
-_HINT = "Run the batch again: only failed contexts are requested. Until then the headings are used."
+_HINT = "Run `graphrag-assets index` again: only failed contexts are requested. Until then the headings are used."
 MAX_DOCUMENT_TOKENS = 8000
 """Longer documents are shown to the chat model in parts."""
 _MAX_PART = 200  # characters of a title or heading

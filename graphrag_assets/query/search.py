@@ -353,23 +353,31 @@ class Search(Generic[OptionsOf]):
     ) -> str:
         """The text of an answer with its references checked; in streaming mode, `on_token` gets it in pieces."""
         if not self.streaming:
-            whole = await self.counted(category, reply())
-            text, lost = Checked.text(whole.text, given)
-            self.unresolved |= dict.fromkeys(lost)
-            return text
-        checked, shown, started = Checked(given), [], time.perf_counter()
+            return self._checked(await self.counted(category, reply()), given)
+        whole: Reply | None = None
+        checked, shown, raw, started = Checked(given), list[str](), list[str](), time.perf_counter()
         async with aclosing(pieces()) as stream:
             async for piece in stream:
                 if isinstance(piece, Reply):
                     self.add_usage(category, replace(piece.usage, seconds=time.perf_counter() - started))
-                elif text := checked.feed(piece):
+                    whole = piece
+                    continue
+                raw.append(piece)
+                if text := checked.feed(piece):
                     shown.append(text)
                     self.notify("on_token", text)
         if text := checked.end():
             shown.append(text)
             self.notify("on_token", text)
+        if whole and whole.text != "".join(raw).strip():  # thoughts were shown before they were known to be
+            return self._checked(whole, given)
         self.unresolved |= checked.unresolved
         return "".join(shown)
+
+    def _checked(self, reply: Reply, given: Given) -> str:
+        text, lost = Checked.text(reply.text, given)
+        self.unresolved |= dict.fromkeys(lost)
+        return text
 
     async def finish(self, draft: Draft) -> Answer:
         """The answer of a draft: with its note, its citations in their documents, and the rows that were read."""

@@ -215,7 +215,7 @@ def record_stage(
 
     What a refresh has recorded no longer holds.
     """
-    connection.execute("DELETE FROM refresh_state WHERE stage = $stage", {"stage": REFRESHED})
+    remove_inputs(connection, REFRESHED)
     used = usage or {}
     values: dict[str, object] = {
         "run_id": run_id,
@@ -262,11 +262,16 @@ def inputs_of(connection: duckdb.DuckDBPyConnection) -> str:
 
 def record_inputs(connection: duckdb.DuckDBPyConnection, stage: str, inputs: str, run_id: str) -> None:
     """Record the inputs that `stage` (graph, resolution of the clustering, published, refreshed) was made from."""
-    connection.execute("DELETE FROM refresh_state WHERE stage = $stage", {"stage": stage})
+    remove_inputs(connection, stage)
     connection.execute(
         "INSERT INTO refresh_state BY NAME SELECT $stage AS stage, $inputs AS inputs, $run AS run_id",
         {"stage": stage, "inputs": inputs, "run": run_id},
     )
+
+
+def remove_inputs(connection: duckdb.DuckDBPyConnection, stage: str) -> None:
+    """Forget what `stage` was made from, so that it is made again."""
+    connection.execute("DELETE FROM refresh_state WHERE stage = $stage", {"stage": stage})
 
 
 def recorded_inputs(working: WorkingDatabase, stage: str) -> str | None:

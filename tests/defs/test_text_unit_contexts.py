@@ -277,7 +277,7 @@ def test_failed_context_falls_back_to_headings_and_is_retried_by_the_next_run(mo
     ((batch, stage, source, hint),) = errors
     assert (batch, stage) == ("ship", "context")
     assert [(source,)] == modeled.sql(f"SELECT id FROM text_units WHERE text = '{grapnels}'")
-    assert "Run the batch again" in hint
+    assert "only failed contexts are requested" in hint
     server.content, before = answer, len(server.requests)
     modeled.run("retry_failed_units")
     assert sent(server, before) == {"UnitContext": 1, "embedding": 1}

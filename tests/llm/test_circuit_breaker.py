@@ -193,15 +193,32 @@ def test_invalid_request_is_not_retried(lab: Lab) -> None:
     assert run(model.complete(ask(model=Extraction))).parsed  # and it stops nothing
 
 
-def test_run_without_any_valid_answer_is_stopped(lab: Lab) -> None:
-    lab.server.content = lambda body: "I am a poet, not a clerk."
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        pytest.param("I am a poet, not a clerk.", InvalidAnswer, id="answers of the wrong form"),
+        pytest.param("400", RequestRejected, id="rejected requests"),
+    ],
+)
+def test_replies_that_cannot_be_used_do_not_stop_other_calls(lab: Lab, said: str, kind: type[Exception]) -> None:
+    if said == "400":
+        lab.server.fail_next(*["400"] * 20)
+    else:
+        lab.server.content = lambda body: said
     model = lab.chat(limits={"circuit_failures": 5, "concurrency": 2})
 
     async def all_at_once() -> list:
-        asked = (model.complete(ask(f"Text {n}.", model=Extraction)) for n in range(50))
+        asked = (model.complete(ask(f"Text {n}.", model=Extraction)) for n in range(20))
         return await asyncio.gather(*asked, return_exceptions=True)
 
-    errors = run(all_at_once())
-    stopped = sum(isinstance(error, CircuitOpen) for error in errors)
-    assert {type(error) for error in errors} == {InvalidAnswer, CircuitOpen}
-    assert stopped >= 35  # five failed, the others were under way
+    assert {type(error) for error in run(all_at_once())} == {kind}
+    assert model.limits.breaker.state == "closed"
+
+
+def test_a_trial_call_with_an_answer_of_the_wrong_form_closes_the_circuit(lab: Lab) -> None:
+    lab.server.content = lambda body: "I am a poet, not a clerk."
+    model = lab.chat(limits={"circuit_seconds": 0})
+    model.limits.breaker.trip("HTTP 503")
+    with pytest.raises(InvalidAnswer):
+        run(model.complete(ask(model=Extraction)))
+    assert model.limits.breaker.state == "closed"

@@ -77,7 +77,7 @@ def _terse(schema: dict[str, Any]) -> None:
 
 
 class Form(BaseModel):
-    """An object of an answer. `other_names`: alternative field names that models use."""
+    """An object of an answer. `other_names`: alternative field names that models use; the case of none matters."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, json_schema_extra=_terse)
     other_names: ClassVar[Mapping[str, str]] = {}
@@ -87,8 +87,15 @@ class Form(BaseModel):
     def _rename(cls, data: object) -> object:
         if not isinstance(data, dict):
             return data
-        renamed = {cls.other_names.get(name, name): value for name, value in data.items()}
-        return renamed | {name: value for name, value in data.items() if name in cls.model_fields}
+        meant = cls._field_names()
+        renamed = {meant.get(name.lower(), name): value for name, value in data.items()}
+        by_case = {name.lower(): value for name, value in data.items() if name.lower() in cls.model_fields}
+        return renamed | by_case | {name: value for name, value in data.items() if name in cls.model_fields}
+
+    @classmethod
+    def _field_names(cls) -> Mapping[str, str]:
+        """The fields by the names, in lower case, that answers may have for them."""
+        return {**cls.other_names, **{name: name for name in cls.model_fields}}
 
 
 class AnswerForm(Form):
@@ -99,8 +106,8 @@ class AnswerForm(Form):
     def _unwrap(cls, data: object) -> object:
         """Replace `{"result": {…}}` by its inner object, unless `result` is a field."""
         if isinstance(data, dict) and len(data) == 1:
-            (name, inner), fields = next(iter(data.items())), cls.model_fields.keys() | cls.other_names.keys()
-            if name not in fields and isinstance(inner, dict) and fields & inner.keys():
+            (name, inner), fields = next(iter(data.items())), cls._field_names().keys()
+            if name.lower() not in fields and isinstance(inner, dict) and fields & {key.lower() for key in inner}:
                 return inner
         return data
 

@@ -264,7 +264,8 @@ class ChatAnswerer:
             used = metered.usage.total
             self.chat.usage.add(request.task, used)
         usage = Usage(used.calls, used.prompt_tokens, used.completion_tokens, used.cost_usd)
-        yield Reply("".join(text).strip() or NO_ANSWER, usage)
+        stored = await metered.known(request)  # without thoughts that were recognized too late
+        yield Reply((stored.text if stored else "".join(text)).strip() or NO_ANSWER, usage)
 
 
 def _form(options: AnswerOptions) -> dict[str, Any]:

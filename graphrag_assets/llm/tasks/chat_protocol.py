@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 from pydantic import BaseModel
 
 from graphrag_assets.answering import Usage
-from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, LedgerError
+from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, GivenUp, LedgerError
 from graphrag_assets.llm.model_options import ChatRequest, Completion, Message
 from graphrag_assets.text import count_tokens
 
@@ -43,6 +43,9 @@ class Chat(Protocol):
 
     async def known(self, request: ChatRequest) -> Completion | None:
         """The answer that is paid for, or None; nothing is sent or counted."""
+
+    async def given_up(self, request: ChatRequest) -> GivenUp | None:
+        """Why the request is not sent again, because two runs got no valid answer; None if it may be."""
 
 
 _TOKENS_PER_MESSAGE = 4  # role and separators, as OpenAI counts them

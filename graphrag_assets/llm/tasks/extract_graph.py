@@ -156,8 +156,8 @@ async def request_rounds(
     A gleaning repeats `first` and appends what `asking_for_more` says to the answers so far. So a provider has the
     prompt in its cache up to there, and the answers are not paid for again as part of it.
 
-    Ends with the first round that finds nothing more. A failed gleaning keeps the answers before it, and its error is
-    in the losses; only errors that stop the whole run, such as an exhausted budget, are raised.
+    Ends with the first round that finds nothing more, or says so in words. A failed gleaning keeps the answers before
+    it, and its error is in the losses; only errors that stop the whole run, such as an exhausted budget, are raised.
     """
     completions = [await chat.complete(first)]
     answers: list[ExtractGraph] = [completions[0].parsed]
@@ -165,7 +165,7 @@ async def request_rounds(
     error_of_gleaning = ""
     for _ in range(max_gleanings):
         more = Message(role=last["role"], content=f"{last['content']}\n\n{asking_for_more(answers)}")
-        request = replace(first, task=f"{first.task}_continue", messages=(*before, more))
+        request = replace(first, task=f"{first.task}_continue", messages=(*before, more), may_say_nothing=True)
         try:
             completions.append(await chat.complete(request))
         except Exception as error:

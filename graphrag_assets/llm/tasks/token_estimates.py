@@ -12,6 +12,7 @@ from typing import NamedTuple
 from pydantic import BaseModel
 
 from graphrag_assets.llm.chat_client import ChatModel
+from graphrag_assets.llm.model_errors import GivenUp
 from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.llm.tasks.chat_protocol import prompt_tokens
 from graphrag_assets.llm.tasks.claims import ExtractedClaim
@@ -128,11 +129,21 @@ class PlanningChat:
         """The answer from the ledger, or None; not counted."""
         return await self.paid.known(request)
 
+    async def given_up(self, request: ChatRequest) -> GivenUp | None:
+        """Why the request would not be sent; None if it would."""
+        return await self.paid.given_up(request)
+
     async def complete(self, request: ChatRequest) -> Completion:
-        """The answer from the ledger, or a substitute."""
+        """The answer from the ledger, or a substitute.
+
+        Raises:
+            GivenUp: the request would not be sent.
+        """
         if paid := await self.paid.known(request):
             self.tally.known.append((request.task, request.batch))
             return paid
+        if reason := await self.given_up(request):
+            raise reason
         extraction = request.task in EXTRACTION_TASKS
         unit = self._units[request.unit] if extraction and request.unit else TextUnit("", "")
         length = self.tally.answer_length(request.task, count_tokens([unit.text], self.encoding)[0])

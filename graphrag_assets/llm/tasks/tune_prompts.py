@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from pydantic import Field
 
+from graphrag_assets.llm.model_errors import GivenUp
 from graphrag_assets.llm.model_options import ChatRequest, Completion, Message
 from graphrag_assets.llm.prompts import Prompts, fence
 from graphrag_assets.llm.structured_output import Salvaged
@@ -77,6 +78,10 @@ class ReadingChat:
     async def known(self, request: ChatRequest) -> Completion | None:
         """The answer that is paid for, or None."""
         return await self.chat.known(self._worded(request))
+
+    async def given_up(self, request: ChatRequest) -> GivenUp | None:
+        """Why the request is not sent again; None if it may be."""
+        return await self.chat.given_up(self._worded(request))
 
     async def complete(self, request: ChatRequest) -> Completion:
         """The answer to the request."""

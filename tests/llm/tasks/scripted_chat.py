@@ -23,6 +23,9 @@ class ScriptedChat:
     async def known(self, request: ChatRequest) -> Completion | None:
         return None
 
+    async def given_up(self, request: ChatRequest) -> None:
+        """No request is given up."""
+
     async def complete(self, request: ChatRequest) -> Completion:
         self.requests.append(request)
         said = self.script(request) if callable(self.script) else self.script[len(self.requests) - 1]
@@ -31,7 +34,7 @@ class ScriptedChat:
         usage = Usage(prompt_tokens=100, completion_tokens=len(said.split()), cost_usd=1.0)
         if request.response_model is None:
             return Completion(said, usage=usage)
-        parsed = parse(said, request.response_model)
+        parsed = parse(said, request.response_model, request.may_say_nothing)
         return Completion(said, parsed.value, usage, dropped_records=parsed.dropped_records, guessed=parsed.doubtful)
 
     @property

@@ -177,3 +177,15 @@ def _instance(schema, root):
         case "integer" | "number":
             return 3
     return schema.get("enum", ["text"])[0]
+
+
+def test_the_case_of_field_names_does_not_matter():
+    said = {
+        "Entities": [{"Name": "Ada", "TYPE": "PERSON"}],
+        "RELATIONSHIPS": [{"Source_Entity": "Ada", "target": "Bo", "Weight": 7}],
+    }
+    for answer in (said, {"Result": said}):
+        found = parse(json.dumps(answer), ExtractGraph).value
+        assert [(entity.name, entity.type) for entity in found.entities] == [("Ada", "PERSON")]
+        (relationship,) = found.relationships
+        assert (relationship.source, relationship.target, relationship.strength) == ("Ada", "Bo", 7)

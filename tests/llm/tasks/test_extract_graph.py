@@ -105,7 +105,16 @@ def test_gleaning_ends_with_the_first_round_that_finds_nothing():
     assert len(chat.requests) == 1
 
 
-@pytest.mark.parametrize("failure", [InvalidAnswer("no JSON"), RetriesExhausted("503"), "not JSON at all"])
+def test_a_gleaning_that_says_in_words_that_nothing_was_missed_finds_nothing():
+    said = "I have read the document again, and nothing was missed."
+    unit, chat = extract([FIRST, said], ExtractionOptions(max_gleanings=5))
+    assert len(chat.requests) == 2
+    assert unit.losses == Losses()
+    with pytest.raises(InvalidAnswer):
+        extract([said])
+
+
+@pytest.mark.parametrize("failure", [InvalidAnswer("no JSON"), RetriesExhausted("503"), '{"nodes": []}'])
 def test_a_failed_gleaning_keeps_the_first_answer_and_is_a_loss(failure: Said):
     unit, _ = extract([FIRST, failure])
     assert [e.title for e in unit.entities] == ["Scrooge", "Marley"]

@@ -29,6 +29,9 @@ class NothingPaid:
         if self.slow:
             await asyncio.sleep(0)
 
+    async def given_up(self, request: ChatRequest) -> None:
+        """No request is given up."""
+
 
 def planned(slow: bool, together: Callable[..., Awaitable[object]]) -> dict[str, Planned]:
     """The planned requests of two text units in which nothing is found, by task and unit."""

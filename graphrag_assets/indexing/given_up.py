@@ -1,0 +1,21 @@
+"""Requests that were given up: two runs got no valid answer to them, so no run sends them again by itself."""
+
+from graphrag_assets.indexing import embeddings, merge_graph
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.models import existing_ledger
+from graphrag_assets.store.batches import REFRESHED, remove_inputs
+from graphrag_assets.store.change_log import remove_mark
+
+
+def retry_given_up(index: Index) -> None:
+    """Have the next run send again what was given up; batches that need it are `Scan.given_up`.
+
+    Raises:
+        LedgerError: the ledger cannot be used.
+    """
+    if ledger := existing_ledger(index.settings):
+        ledger.forget_failures()
+    with index.working.transaction() as connection:
+        for reader in (merge_graph.READER, embeddings.READER):
+            remove_mark(connection, reader)
+        remove_inputs(connection, REFRESHED)

@@ -1,0 +1,117 @@
+"""The answer in what a reasoning model writes: without its thoughts, which some servers leave in the text.
+
+Thoughts stand between tags (`<think>`, `◁think▷`, `[THINK]`, and others, in any case), or in channels of OpenAI's
+format "harmony". Some servers leave out the opening tag: then everything before the closing tag is thoughts.
+"""
+
+import json
+import re
+from contextlib import suppress
+
+_NAMES = "think|thinking|thought|thoughts|reasoning"
+_MARK = re.compile(
+    rf"(?P<quoted>`?)(?:(?P<open><(?:{_NAMES})>|◁think▷|\[think\])|(?P<close></(?:{_NAMES})>|◁/think▷|\[/think\])"
+    r"|<\|(?P<harmony>channel|message|end|return|start|call)\|>)",
+    re.IGNORECASE,
+)
+_UNFINISHED = re.compile(r"`?(?:[<◁\[][^\s<>◁▷\[\]]{0,12})?$")
+"""The end of a text that may be the beginning of a mark."""
+
+
+class AnswerReader:
+    """Reads a reply that may come in pieces. A mark directly after a backtick is quoted, and part of the answer.
+
+    `holds_back`: the model's replies are known to begin with thoughts that no tag opens, so nothing is shown before the
+    closing tag. `lacked_opening_tag`: this one did.
+    """
+
+    def __init__(self, holds_back: bool = False) -> None:
+        self.lacked_opening_tag = False
+        self._pending = ""  # what may be the beginning of a mark
+        self._answer = list[str]()
+        self._hidden = list[str]()  # since the answer was interrupted
+        self._interruption = "unopened" if holds_back else ""
+        self._opened = False
+
+    @property
+    def answer(self) -> str:
+        """The answer so far."""
+        return "".join(self._answer)
+
+    def feed(self, piece: str, last: bool = False) -> str:
+        """The part of the answer that is new. What turns out to be thoughts later cannot be taken back."""
+        text, shown, done = self._pending + piece, list[str](), 0
+        for mark in _MARK.finditer(text):
+            shown.append(self._take(text[done : mark.start()]))
+            shown.append(self._take(mark.group()) if mark["quoted"] else self._turn(mark))
+            done = mark.end()
+        rest = text[done:]
+        end = len(rest) if last else _UNFINISHED.search(rest).start()  # type: ignore[union-attr]  # matches always
+        self._pending = rest[end:]
+        shown.append(self._take(rest[:end]))
+        if last and self._interruption in ("unopened", "within"):  # it was part of the answer after all
+            self._interruption = ""
+            shown.append(self._take("".join(self._hidden)))
+        return "".join(shown)
+
+    def _take(self, text: str) -> str:
+        if self._interruption:
+            self._hidden.append(text)
+            return ""
+        if self._opened and not self._answer:
+            text = text.lstrip()
+        if text:
+            self._answer.append(text)
+        return text
+
+    def _turn(self, mark: re.Match[str]) -> str:
+        """Go from answer to thoughts, or back; returns nothing, as nothing of a mark is part of the answer."""
+        if mark["open"]:
+            if not self._interruption or self._interruption == "unopened":
+                within = bool(self.answer.strip())
+                self._interruption = "within" if within else "thoughts"
+                self._hidden = [mark.group()]
+        elif mark["close"]:
+            if self._interruption not in ("thoughts", "within"):
+                self.lacked_opening_tag = True
+                self._answer.clear()
+            self._resume()
+        elif mark["harmony"].lower() == "message":
+            if self._interruption == "header" and "final" in "".join(self._hidden):
+                self._answer.clear()
+                self._resume()
+            elif self._interruption == "header":
+                self._interruption = "thoughts"
+        else:
+            self._interruption = "header" if mark["harmony"].lower() == "channel" else "thoughts"
+            self._hidden.clear()
+        return ""
+
+    def _resume(self) -> None:
+        self._interruption, self._opened = "", True
+        self._hidden.clear()
+
+
+def without_thoughts(text: str) -> str:
+    """The answer in a whole reply. What is JSON as a whole is the answer, whatever it quotes.
+
+    >>> without_thoughts("<think>Is it Ada?</think>It is Ada.")
+    'It is Ada.'
+    """
+    return read_whole(text)[0]
+
+
+def read_whole(text: str) -> tuple[str, bool]:
+    """The answer in a whole reply, and whether the opening tag of its thoughts was missing."""
+    if not _MARK.search(text) or is_json(text):
+        return text, False
+    reader = AnswerReader()
+    reader.feed(text, last=True)
+    return reader.answer, reader.lacked_opening_tag
+
+
+def is_json(text: str) -> bool:
+    """Whether the whole text is a JSON object or list."""
+    with suppress(ValueError, RecursionError):
+        return isinstance(json.loads(text, strict=False), dict | list)
+    return False

@@ -7,7 +7,7 @@ import contextlib
 import shutil
 import sqlite3
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,15 +42,19 @@ def purge_with_history(
         StoreError: as `purge`; or a run is in progress.
     """
     names = IndexNames()
-    if index.working.path.exists() and (runs := unfinished_runs(instance, names)):
-        raise StoreError(f"Run {runs[0]} is in progress. Purge when it has finished.")
+    # Listed before the input folder is read: what comes later belongs to no deleted document, and stays.
+    runs = [record for record in instance.get_run_records() if names.has_run(record.dagster_run)]
+    keys = instance.get_dynamic_partitions(names.partitions_name)
+    unfinished = [record.dagster_run.run_id for record in runs if record.dagster_run.status in UNFINISHED]
+    if index.working.path.exists() and unfinished:
+        raise StoreError(f"Run {unfinished[0]} is in progress. Purge when it has finished.")
 
     def purge_history(last_removal: float, batches: list[str]) -> Removed:
-        records = records_to_purge(instance, names, last_removal, batches)
+        records = records_to_purge(instance, names, runs, keys, last_removal, batches)
         size = None if dry_run else purge_records(instance, names, index, records)
-        runs, partitions, backfills = map(len, records)
-        what = f"{runs} runs, {partitions} partitions, {backfills} backfills"
-        return Removed("Dagster's storage", what, runs + partitions + backfills, size)
+        n_runs, n_partitions, n_backfills = map(len, records)
+        what = f"{n_runs} runs, {n_partitions} partitions, {n_backfills} backfills"
+        return Removed("Dagster's storage", what, len(records), size)
 
     return purge(index, dry_run, shared_ledger, purge_history)
 
@@ -66,22 +70,20 @@ class Records(NamedTuple):
         return len(self.runs) + len(self.partitions) + len(self.backfills)
 
 
-def unfinished_runs(instance: dg.DagsterInstance, names: IndexNames) -> list[str]:
-    """Ids of unfinished runs of this index."""
-    return [run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=UNFINISHED)) if names.has_run(run)]
-
-
 def records_to_purge(
-    instance: dg.DagsterInstance, names: IndexNames, before: float, batches: Collection[str]
+    instance: dg.DagsterInstance,
+    names: IndexNames,
+    runs: Sequence[dg.RunRecord],
+    keys: Sequence[str],
+    before: float,
+    batches: Collection[str],
 ) -> Records:
-    """Runs of this index that were created until `before`, or were of a batch that is not one of `batches`."""
-    runs = []
-    for record in instance.get_run_records():
+    """Of `runs`, those created until `before` or of a batch that is not one of `batches`; of `keys`, the others."""
+    concerned = []
+    for record in runs:
         batch = record.dagster_run.tags.get(_PARTITION)
-        concerned = record.create_timestamp.timestamp() <= before or (batch is not None and batch not in batches)
-        if concerned and names.has_run(record.dagster_run):
-            runs.append(record.dagster_run.run_id)
-    keys = instance.get_dynamic_partitions(names.partitions_name)
+        if record.create_timestamp.timestamp() <= before or (batch is not None and batch not in batches):
+            concerned.append(record.dagster_run.run_id)
     backfills = [
         backfill.backfill_id
         for backfill in instance.get_backfills()
@@ -89,7 +91,7 @@ def records_to_purge(
         and not names.all_keys.isdisjoint(backfill.asset_selection or ())
         and (backfill.backfill_timestamp <= before)
     ]
-    return Records(runs, [key for key in keys if key not in batches], backfills)
+    return Records(concerned, [key for key in keys if key not in batches], backfills)
 
 
 def purge_records(instance: dg.DagsterInstance, names: IndexNames, index: Index, records: Records) -> int:

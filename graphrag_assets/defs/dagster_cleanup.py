@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from graphrag_assets.defs.automation import UNFINISHED
 from graphrag_assets.defs.dagster_home import report_contents
 from graphrag_assets.defs.index_names import (
+    DEAD_RUNS_SENSOR,
     DOCUMENT_BATCHES_SENSOR,
     NIGHTLY_REFRESH,
     REGISTER_BATCHES_SENSOR,
@@ -27,8 +28,8 @@ from graphrag_assets.errors import StoreError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.purge import Removed, purge
 
-_INSTIGATORS = (REGISTER_BATCHES_SENSOR, DOCUMENT_BATCHES_SENSOR, NIGHTLY_REFRESH)
-_INSTANCE_SENSORS = {"dead_runs_sensor", "failed_runs_alert"}
+_INSTIGATORS = (REGISTER_BATCHES_SENSOR, DOCUMENT_BATCHES_SENSOR, DEAD_RUNS_SENSOR, NIGHTLY_REFRESH)
+_ALERT = "failed_runs_alert"
 _PARTITION = "dagster/partition"
 _FINISHED_BACKFILLS = {"COMPLETED", "FAILED", "CANCELED", "COMPLETED_SUCCESS", "COMPLETED_FAILED"}
 
@@ -103,7 +104,7 @@ def purge_records(instance: dg.DagsterInstance, names: IndexNames, index: Index,
         instance.wipe_assets(keys)
         _purge_events_without_run(instance, keys)
         report_contents(instance, names, index)
-        instigators = _INSTANCE_SENSORS | {names.name(instigator) for instigator in _INSTIGATORS}
+        instigators = {_ALERT, *(names.name(instigator) for instigator in _INSTIGATORS)}
         for state in instance.all_instigator_state():
             if state.instigator_name in instigators:
                 # All ticks: the one that drops a partition comes after its batch has left the index.

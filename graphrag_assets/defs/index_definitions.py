@@ -9,6 +9,7 @@ from graphrag_assets.defs.automation import document_batches_sensor, nightly_ref
 from graphrag_assets.defs.checks import asset_checks
 from graphrag_assets.defs.communities import detect_communities, write_community_reports
 from graphrag_assets.defs.corpus import extract_batch, index_batch, source_files
+from graphrag_assets.defs.dead_runs import dead_runs_sensor
 from graphrag_assets.defs.embeddings import embed_texts
 from graphrag_assets.defs.graph import knowledge_graph
 from graphrag_assets.defs.index_names import MAKE_SHARDS, REFRESH_CHANGED, IndexNames
@@ -62,6 +63,10 @@ def index_definitions(names: IndexNames, settings: IndexSettings) -> dg.Definiti
             *(make(names) for make in (register_batches_job, preview_cost_job, rollback_job)),
         ],
         schedules=[nightly_refresh(names, launching[REFRESH_CHANGED], now.nightly_cron, automated)],
-        sensors=[register_batches_sensor(names), document_batches_sensor(names, jobs, automated)],
+        sensors=[
+            register_batches_sensor(names),
+            document_batches_sensor(names, jobs, automated),
+            dead_runs_sensor(names),
+        ],
         resources=resources,
     )

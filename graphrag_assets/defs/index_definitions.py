@@ -15,7 +15,7 @@ from graphrag_assets.defs.graph import knowledge_graph
 from graphrag_assets.defs.index_names import MAKE_SHARDS, REFRESH_CHANGED, IndexNames
 from graphrag_assets.defs.jobs import preview_cost_job, register_batches_job, rollback_job
 from graphrag_assets.defs.operations import operations
-from graphrag_assets.defs.prompt_tuning import prompt_profile
+from graphrag_assets.defs.prompt_tuning import prompt_profile, tune_prompts_job
 from graphrag_assets.defs.publication import publication
 from graphrag_assets.defs.resources import IndexSettings, index_resources
 from graphrag_assets.defs.shards import make_shards_job
@@ -60,7 +60,7 @@ def index_definitions(names: IndexNames, settings: IndexSettings) -> dg.Definiti
         jobs=[
             *jobs.values(),
             *launching.values(),
-            *(make(names) for make in (register_batches_job, preview_cost_job, rollback_job)),
+            *(make(names) for make in (register_batches_job, preview_cost_job, rollback_job, tune_prompts_job)),
         ],
         schedules=[nightly_refresh(names, launching[REFRESH_CHANGED], now.nightly_cron, automated)],
         sensors=[

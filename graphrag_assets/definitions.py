@@ -3,7 +3,6 @@
 import dagster as dg
 
 from graphrag_assets.defs.alerts import failed_runs_alert
-from graphrag_assets.defs.dead_runs import dead_runs_sensor
 from graphrag_assets.defs.index_definitions import index_definitions
 from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.resources import IndexSettings
@@ -11,11 +10,9 @@ from graphrag_assets.defs.resources import IndexSettings
 
 @dg.definitions
 def defs() -> dg.Definitions:
-    settings = IndexSettings()
-    automated = settings.load().automation == "on"
     of_the_instance = dg.Definitions(
-        sensors=[dead_runs_sensor(automated), failed_runs_alert()],
+        sensors=[failed_runs_alert()],
         # A process per step costs three seconds. Parallelism comes from many runs and from calls within a step.
         executor=dg.in_process_executor,
     )
-    return dg.Definitions.merge(index_definitions(IndexNames(), settings), of_the_instance)
+    return dg.Definitions.merge(index_definitions(IndexNames(), IndexSettings()), of_the_instance)

@@ -88,9 +88,9 @@ def run_under_way(monkeypatch, tmp_path):
     from graphrag_assets.defs import dagster_cleanup
     from graphrag_assets.indexing.index import Index
 
-    monkeypatch.setattr(dagster_cleanup, "unfinished_runs", lambda instance, names: ["8c1d"])
     (tmp_path / "working.duckdb").touch()
     with dg.DagsterInstance.ephemeral() as instance:
+        instance.create_run_for_job(defs().get_repository_def().get_job("refresh_graph"))
         dagster_cleanup.purge_with_history(Index(tmp_path / "working.duckdb"), instance)
 
 

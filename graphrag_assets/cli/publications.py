@@ -10,7 +10,7 @@ from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.indexing.publish import share_publications
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.publication_files import current_number, publication_file
+from graphrag_assets.store.publication_files import publication_file
 from graphrag_assets.store.publications import (
     KeptPublication,
     compare,
@@ -46,12 +46,10 @@ def publications() -> None:
 def rollback(publication: str) -> None:
     """Make PUBLICATION the current one: a number, or previous, newest, oldest."""
     console, settings = Console(), Settings.load()
-    folder = settings.index_folder
-    number = resolve(folder, publication)
-    if number == current_number(folder):
+    number, is_another = roll_back(settings.index_folder, publication)
+    if not is_another:
         console.say(f"Publication {number} is the current one already.")
         return
-    roll_back(folder, number)
     share_publications(settings)
     console.say(
         f"Readers see publication {number} from their next question on, until something new is published. "

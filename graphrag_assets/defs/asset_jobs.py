@@ -14,11 +14,9 @@ from graphrag_assets.defs.index_names import (
     EXTRACT_BATCHES,
     GLOBAL_ASSETS,
     INDEX_BATCHES,
-    PROMPT_PROFILE,
     RECLUSTER,
     REFRESH_GRAPH,
     STAGED_BATCHES,
-    TUNE_PROMPTS,
     UPDATE_INDEX,
     IndexNames,
 )
@@ -40,7 +38,6 @@ def asset_jobs(names: IndexNames, extract_tags: Mapping[str, Any] | None = None)
     batch_assets = dg.AssetSelection.assets(*names.keys(BATCH_ASSETS)).without_checks()
     global_assets = dg.AssetSelection.assets(*names.keys(GLOBAL_ASSETS)).without_checks()
     graph = dg.AssetSelection.assets(*names.keys(["entity_aliases", "entities", "relationships"]))
-    profile = dg.AssetSelection.assets(names.key(PROMPT_PROFILE)).without_checks()
     checks = dg.AssetSelection.checks(*check_keys(names))
     from_scratch = {"ops": {names.name("detect_communities"): {"config": {"from_scratch": True}}}}
     jobs = {
@@ -64,11 +61,6 @@ def asset_jobs(names: IndexNames, extract_tags: Mapping[str, Any] | None = None)
             (global_assets - graph) | checks,
             "Communities from scratch instead of from the previous ones; their reports; publish.",
             config=from_scratch,
-        ),
-        TUNE_PROMPTS: job(
-            TUNE_PROMPTS,
-            profile,
-            "Make a prompt profile from a sample of the text units, and try it; adopt it if the run says so.",
         ),
         CHECK_INDEX: job(CHECK_INDEX, checks, "Run all checks on the present working database; recompute nothing."),
     }

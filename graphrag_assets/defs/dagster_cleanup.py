@@ -7,7 +7,7 @@ import contextlib
 import shutil
 import sqlite3
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from graphrag_assets.defs.automation import UNFINISHED
 from graphrag_assets.defs.dagster_home import report_contents
 from graphrag_assets.defs.index_names import (
+    DEAD_RUNS_SENSOR,
     DOCUMENT_BATCHES_SENSOR,
     NIGHTLY_REFRESH,
     REGISTER_BATCHES_SENSOR,
@@ -27,8 +28,8 @@ from graphrag_assets.errors import StoreError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.purge import Removed, purge
 
-_INSTIGATORS = (REGISTER_BATCHES_SENSOR, DOCUMENT_BATCHES_SENSOR, NIGHTLY_REFRESH)
-_INSTANCE_SENSORS = {"dead_runs_sensor", "failed_runs_alert"}
+_INSTIGATORS = (REGISTER_BATCHES_SENSOR, DOCUMENT_BATCHES_SENSOR, DEAD_RUNS_SENSOR, NIGHTLY_REFRESH)
+_ALERT = "failed_runs_alert"
 _PARTITION = "dagster/partition"
 _FINISHED_BACKFILLS = {"COMPLETED", "FAILED", "CANCELED", "COMPLETED_SUCCESS", "COMPLETED_FAILED"}
 
@@ -42,15 +43,19 @@ def purge_with_history(
         StoreError: as `purge`; or a run is in progress.
     """
     names = IndexNames()
-    if index.working.path.exists() and (runs := unfinished_runs(instance, names)):
-        raise StoreError(f"Run {runs[0]} is in progress. Purge when it has finished.")
+    # Listed before the input folder is read: what comes later belongs to no deleted document, and stays.
+    runs = [record for record in instance.get_run_records() if names.has_run(record.dagster_run)]
+    keys = instance.get_dynamic_partitions(names.partitions_name)
+    unfinished = [record.dagster_run.run_id for record in runs if record.dagster_run.status in UNFINISHED]
+    if index.working.path.exists() and unfinished:
+        raise StoreError(f"Run {unfinished[0]} is in progress. Purge when it has finished.")
 
     def purge_history(last_removal: float, batches: list[str]) -> Removed:
-        records = records_to_purge(instance, names, last_removal, batches)
+        records = records_to_purge(instance, names, runs, keys, last_removal, batches)
         size = None if dry_run else purge_records(instance, names, index, records)
-        runs, partitions, backfills = map(len, records)
-        what = f"{runs} runs, {partitions} partitions, {backfills} backfills"
-        return Removed("Dagster's storage", what, runs + partitions + backfills, size)
+        n_runs, n_partitions, n_backfills = map(len, records)
+        what = f"{n_runs} runs, {n_partitions} partitions, {n_backfills} backfills"
+        return Removed("Dagster's storage", what, len(records), size)
 
     return purge(index, dry_run, shared_ledger, purge_history)
 
@@ -66,22 +71,20 @@ class Records(NamedTuple):
         return len(self.runs) + len(self.partitions) + len(self.backfills)
 
 
-def unfinished_runs(instance: dg.DagsterInstance, names: IndexNames) -> list[str]:
-    """Ids of unfinished runs of this index."""
-    return [run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=UNFINISHED)) if names.has_run(run)]
-
-
 def records_to_purge(
-    instance: dg.DagsterInstance, names: IndexNames, before: float, batches: Collection[str]
+    instance: dg.DagsterInstance,
+    names: IndexNames,
+    runs: Sequence[dg.RunRecord],
+    keys: Sequence[str],
+    before: float,
+    batches: Collection[str],
 ) -> Records:
-    """Runs of this index that were created until `before`, or were of a batch that is not one of `batches`."""
-    runs = []
-    for record in instance.get_run_records():
+    """Of `runs`, those created until `before` or of a batch that is not one of `batches`; of `keys`, the others."""
+    concerned = []
+    for record in runs:
         batch = record.dagster_run.tags.get(_PARTITION)
-        concerned = record.create_timestamp.timestamp() <= before or (batch is not None and batch not in batches)
-        if concerned and names.has_run(record.dagster_run):
-            runs.append(record.dagster_run.run_id)
-    keys = instance.get_dynamic_partitions(names.partitions_name)
+        if record.create_timestamp.timestamp() <= before or (batch is not None and batch not in batches):
+            concerned.append(record.dagster_run.run_id)
     backfills = [
         backfill.backfill_id
         for backfill in instance.get_backfills()
@@ -89,7 +92,7 @@ def records_to_purge(
         and not names.all_keys.isdisjoint(backfill.asset_selection or ())
         and (backfill.backfill_timestamp <= before)
     ]
-    return Records(runs, [key for key in keys if key not in batches], backfills)
+    return Records(concerned, [key for key in keys if key not in batches], backfills)
 
 
 def purge_records(instance: dg.DagsterInstance, names: IndexNames, index: Index, records: Records) -> int:
@@ -101,7 +104,7 @@ def purge_records(instance: dg.DagsterInstance, names: IndexNames, index: Index,
         instance.wipe_assets(keys)
         _purge_events_without_run(instance, keys)
         report_contents(instance, names, index)
-        instigators = _INSTANCE_SENSORS | {names.name(instigator) for instigator in _INSTIGATORS}
+        instigators = {_ALERT, *(names.name(instigator) for instigator in _INSTIGATORS)}
         for state in instance.all_instigator_state():
             if state.instigator_name in instigators:
                 # All ticks: the one that drops a partition comes after its batch has left the index.

@@ -7,28 +7,30 @@ from typing import Any
 import dagster as dg
 import psutil
 
+from graphrag_assets.defs.index_names import DEAD_RUNS_SENSOR, IndexNames
+
 _TASK = "dagster-celery/task_id"
 _REPLY_SECONDS = 5.0
 
 
-def dead_runs_sensor(automated: bool) -> dg.SensorDefinition:
-    """The sensor, for the whole Dagster instance."""
+def dead_runs_sensor(names: IndexNames) -> dg.SensorDefinition:
+    """The sensor of the runs of one index. It is always on, and starts nothing."""
 
     @dg.sensor(
-        name="dead_runs_sensor",
+        name=names.name(DEAD_RUNS_SENSOR),
         minimum_interval_seconds=30,
-        default_status=dg.DefaultSensorStatus.RUNNING if automated else dg.DefaultSensorStatus.STOPPED,
+        default_status=dg.DefaultSensorStatus.RUNNING,
         description="Fails runs whose process has ended without a report, such as after a power cut; Dagster would "
         "wait.",
     )
     def dead_runs_sensor(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-        """Fail every run whose process on this machine, or whose Celery worker, has ended without a report."""
+        """Fail every run of the index whose process on this machine, or whose Celery worker, has ended."""
         if (tasks := _celery_tasks(context.instance)) is not None:
             missing = frozenset(json.loads(context.cursor or "[]"))
-            failed, missing = fail_runs_without_worker(context.instance, tasks, missing)
+            failed, missing = fail_runs_without_worker(names, context.instance, tasks, missing)
             context.update_cursor(json.dumps(sorted(missing)))
         elif isinstance(context.instance.run_launcher, dg.DefaultRunLauncher):
-            failed = fail_dead_runs(context.instance)
+            failed = fail_dead_runs(names, context.instance)
         else:
             return dg.SkipReason("Another run launcher is in use; it monitors its runs.")
         return dg.SkipReason(
@@ -38,13 +40,13 @@ def dead_runs_sensor(automated: bool) -> dg.SensorDefinition:
     return dead_runs_sensor
 
 
-def fail_dead_runs(instance: dg.DagsterInstance) -> list[str]:
-    """Fail the runs whose process no longer exists, so that they can be retried; returns their ids."""
+def fail_dead_runs(names: IndexNames, instance: dg.DagsterInstance) -> list[str]:
+    """Fail the runs of an index whose process no longer exists, so that they can be retried; returns their ids."""
     statuses = [dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]
     failed = []
     for record in instance.get_run_records(dg.RunsFilter(statuses=statuses)):
         run = record.dagster_run
-        pid = _process_of(instance, run.run_id)
+        pid = _process_of(instance, run.run_id) if names.has_run(run) else None
         if pid is not None and not _is_alive(pid, record.start_time or record.create_timestamp.timestamp()):
             instance.report_run_failed(run, f"The process {pid} of this run no longer exists.")
             failed.append(run.run_id)
@@ -52,9 +54,9 @@ def fail_dead_runs(instance: dg.DagsterInstance) -> list[str]:
 
 
 def fail_runs_without_worker(
-    instance: dg.DagsterInstance, tasks: Collection[str], missing: Collection[str]
+    names: IndexNames, instance: dg.DagsterInstance, tasks: Collection[str], missing: Collection[str]
 ) -> tuple[list[str], frozenset[str]]:
-    """Fail started runs that no Celery worker has had twice in a row; `tasks` are those that workers have now.
+    """Fail started runs of an index that no Celery worker has had twice in a row; `tasks`: those that workers have now.
 
     Args:
         missing: the runs that no worker had at the last tick.
@@ -63,7 +65,8 @@ def fail_runs_without_worker(
         The failed runs, and the runs that no worker has now.
     """
     started = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]))
-    lost = {run.run_id: run for run in started if _TASK in run.tags and run.tags[_TASK] not in tasks}
+    own = (run for run in started if _TASK in run.tags and names.has_run(run))
+    lost = {run.run_id: run for run in own if run.tags[_TASK] not in tasks}
     failed = sorted(lost.keys() & set(missing))
     for run_id in failed:
         instance.report_run_failed(lost[run_id], "No Celery worker has this run anymore: its machine or process ended.")

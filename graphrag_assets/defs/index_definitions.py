@@ -9,12 +9,13 @@ from graphrag_assets.defs.automation import document_batches_sensor, nightly_ref
 from graphrag_assets.defs.checks import asset_checks
 from graphrag_assets.defs.communities import detect_communities, write_community_reports
 from graphrag_assets.defs.corpus import extract_batch, index_batch, source_files
+from graphrag_assets.defs.dead_runs import dead_runs_sensor
 from graphrag_assets.defs.embeddings import embed_texts
 from graphrag_assets.defs.graph import knowledge_graph
 from graphrag_assets.defs.index_names import MAKE_SHARDS, REFRESH_CHANGED, IndexNames
 from graphrag_assets.defs.jobs import preview_cost_job, register_batches_job, rollback_job
 from graphrag_assets.defs.operations import operations
-from graphrag_assets.defs.prompt_tuning import prompt_profile
+from graphrag_assets.defs.prompt_tuning import prompt_profile, tune_prompts_job
 from graphrag_assets.defs.publication import publication
 from graphrag_assets.defs.resources import IndexSettings, index_resources
 from graphrag_assets.defs.shards import make_shards_job
@@ -59,9 +60,13 @@ def index_definitions(names: IndexNames, settings: IndexSettings) -> dg.Definiti
         jobs=[
             *jobs.values(),
             *launching.values(),
-            *(make(names) for make in (register_batches_job, preview_cost_job, rollback_job)),
+            *(make(names) for make in (register_batches_job, preview_cost_job, rollback_job, tune_prompts_job)),
         ],
         schedules=[nightly_refresh(names, launching[REFRESH_CHANGED], now.nightly_cron, automated)],
-        sensors=[register_batches_sensor(names), document_batches_sensor(names, jobs, automated)],
+        sensors=[
+            register_batches_sensor(names),
+            document_batches_sensor(names, jobs, automated),
+            dead_runs_sensor(names),
+        ],
         resources=resources,
     )

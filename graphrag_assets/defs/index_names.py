@@ -26,6 +26,7 @@ JOBS = (
     *(SCAN_INPUT, PREVIEW_COST, ROLLBACK, TUNE_PROMPTS),
 )
 REGISTER_BATCHES_SENSOR, DOCUMENT_BATCHES_SENSOR = "register_batches_sensor", "document_batches_sensor"
+DEAD_RUNS_SENSOR = "dead_runs_sensor"
 NIGHTLY_REFRESH = "nightly_refresh"
 INDEX_SELECTED = "index_selected"
 QUEUE = "dagster-celery/queue"

@@ -1,9 +1,12 @@
-"""The prompt profile: what prompts say about the documents, made from a sample and tried before it is adopted."""
+"""The prompt profile: what prompts say about the documents, made from a sample and tried before it is adopted.
+
+Tuning asks a chat model, and no index needs it. So the asset is made by a job alone, not by *Materialize all*.
+"""
 
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.defs.index_names import PROMPT_PROFILE, IndexNames
+from graphrag_assets.defs.index_names import COMMIT, PROMPT_PROFILE, TUNE_PROMPTS, IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import TuningConfig
 from graphrag_assets.defs.reporting import asset_spec, markdown_table, table_metadata, usage_metadata
@@ -15,17 +18,21 @@ from graphrag_assets.store.content_versions import content_versions
 from graphrag_assets.store.working import Changes
 
 
-def prompt_profile(names: IndexNames) -> dg.AssetsDefinition:
-    """The asset of the prompt profile's versions."""
-    spec = asset_spec(names, schema.PROMPT_PROFILE, "prompts", ["text_units", "embeddings"], stage.CODE_VERSION)
+def prompt_profile(names: IndexNames) -> dg.AssetSpec:
+    """The asset of the prompt profile's versions, which the job tune_prompts materializes."""
+    return asset_spec(names, schema.PROMPT_PROFILE, "prompts", ["text_units", "embeddings"], stage.CODE_VERSION)
 
-    @dg.multi_asset(name=names.name("tune"), specs=[spec], required_resource_keys=needs(names, MODELS))
+
+def tune_prompts_job(names: IndexNames) -> dg.JobDefinition:
+    """The job tune_prompts."""
+
+    @dg.op(name=names.name("tune"), required_resource_keys=needs(names, MODELS))
     @masked
-    def tune(context: dg.AssetExecutionContext, config: TuningConfig) -> dg.MaterializeResult:
-        """A profile of the text units, tried on others."""
+    def tune(context: dg.OpExecutionContext, config: TuningConfig) -> None:
+        """Make a profile of the text units, and try it on others."""
         index = begin_step(names, context)
         options = stage.TuningOptions(config.sample, config.types, config.examples, config.language)
-        tuned = stage.tune_prompts(index, options, context.run.run_id)
+        tuned = stage.tune_prompts(index, options, context.run_id)
         if config.adopt:
             stage.adopt_profile(index, tuned.version, config.new_batches)
         kinds = pl.DataFrame({"type": k.type, "n": k.n, "meaning": k.definition} for k in tuned.profile.entity_types)
@@ -43,6 +50,16 @@ def prompt_profile(names: IndexNames) -> dg.AssetsDefinition:
             **usage_metadata(usage_sums(tuned.usage)),
         )
         version = content_versions(index.working, [PROMPT_PROFILE])[PROMPT_PROFILE]
-        return dg.MaterializeResult(spec.key, metadata=metadata, data_version=dg.DataVersion(version))
+        tags = {"dagster/data_version": version}
+        context.log_event(dg.AssetMaterialization(names.key(PROMPT_PROFILE), metadata=metadata, tags=tags))
 
-    return tune
+    @dg.job(
+        name=names.name(TUNE_PROMPTS),
+        description="Make a prompt profile from a sample of the text units, and try it; adopt it if the run says so.",
+        tags=COMMIT,
+        executor_def=dg.in_process_executor,
+    )
+    def tune_prompts() -> None:
+        tune()
+
+    return tune_prompts

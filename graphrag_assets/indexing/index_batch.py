@@ -236,8 +236,8 @@ def index_batch(
         InputError: the batch is an imported one; there are no files to index it from.
         DiskFullError: there is no space for what the batch writes.
     """
-    refuse_imported(index, batch)
     with full_disk_in(f"index_batch of {batch!r}"), index.working.exclusive(batch_lock(batch)):
+        refuse_imported(index, batch)
         extracted = extract_batch(index, batch, models, _known(index, batch, models, rerun), extract)
         return commit_extracted(index, batch, extracted, run_id)
 

@@ -29,12 +29,15 @@ from graphrag_assets.store.connections import SPILL_FOLDER
 from graphrag_assets.store.drafts import draft_folder, leftovers, remove_leftovers
 from graphrag_assets.store.index_purge import live_rows, purge_rows, stale_publications
 from graphrag_assets.store.locks import batch_locks, lock_file
-from graphrag_assets.store.publication_files import current_number, kept_publications
-from graphrag_assets.store.publication_writer import publish
+from graphrag_assets.store.publication_files import kept_publications
+from graphrag_assets.store.publication_writer import delete_publications, publish
 from graphrag_assets.store.records_file import write_records
 from graphrag_assets.store.schema import IMPORTED
 
-_STAGES = ("knowledge_graph", "detect_communities", "write_community_reports", "embed_texts", "publication")
+_STAGES = (
+    *("refresh", "prompt_profile", "knowledge_graph", "detect_communities", "write_community_reports", "embed_texts"),
+    "publication",
+)
 _RUN = "purge"
 
 
@@ -48,7 +51,7 @@ class Removed(NamedTuple):
 
 
 PurgeHistory = Callable[[float, list[str]], Removed]
-"""Deletes what an orchestrator recorded of runs until a time (Unix time), or of batches other than those given."""
+"""Deletes what an orchestrator recorded of runs until a time (Unix time), or of batches other than those listed."""
 
 
 def purge(
@@ -95,13 +98,11 @@ def _purge_publications(index: Index, batches: list[str], dry_run: bool) -> Remo
     stale = stale_publications(folder, live_rows(index.working, batches))
     size = sum(path.stat().st_size for _, path in stale)
     if stale and not dry_run:
-        seen = {kept_publications(folder)[-1], current_number(folder)}
-        if seen & {number for number, _ in stale}:  # readers need something to read
+        if stale[-1][0] == kept_publications(folder)[-1]:  # readers need something to read
             publish(
                 index.working, folder, index.settings.keep_publications, ledger_entries(index.settings), always=True
             )
-        for _, path in stale:
-            path.unlink(missing_ok=True)
+        delete_publications(folder, [number for number, _ in stale])
         share_publications(index.settings)
         if page_path(folder).exists():
             write_page(folder)  # it may show what a publication held that is gone now
@@ -185,7 +186,7 @@ def _placed_units(
 
 @contextlib.contextmanager
 def _exclusive(index: Index) -> Iterator[None]:
-    """Hold the locks of the global stages; make sure that no batch is being indexed.
+    """Hold the locks of the global stages and of all batches, so that nothing is committed.
 
     Raises:
         StoreError: another run is writing the index.
@@ -193,11 +194,8 @@ def _exclusive(index: Index) -> Iterator[None]:
     folder = index.working.path.parent
     with contextlib.ExitStack() as stack:
         try:
-            for stage in _STAGES:
-                stack.enter_context(FileLock(lock_file(folder, stage), timeout=0))
-            for name in batch_locks():
-                with FileLock(lock_file(folder, name), timeout=0):
-                    pass
+            for name in (*_STAGES, *batch_locks()):
+                stack.enter_context(FileLock(lock_file(folder, name), timeout=0))
         except Timeout as error:
             raise StoreError(
                 f"A run that holds {Path(error.lock_file).stem} is in progress. Purge when it has finished."

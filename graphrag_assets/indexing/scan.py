@@ -15,6 +15,7 @@ from graphrag_assets.indexing.index_batch import deciding_options, limited_forma
 from graphrag_assets.records import RETRY
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import inputs_of, recorded, replace_errors, stored_options
+from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.digest_cache import NAME, DigestCache
 
 
@@ -186,23 +187,24 @@ def claim_input_folder(index: Index, replace: bool = False) -> None:
         InputError: the folder cannot be read; or the index was built from another folder, and `replace` is false.
     """
     folder = index.settings.input_as_given
-    known = index.working.read("SELECT value FROM index_settings WHERE name = 'input'")
-    if known.height and known.item() == folder:
+    if index.working.read(_CLAIMED).rows() == [(folder,)]:
         return
     _refuse_overlap(index.settings)  # a folder that is refused must not become the index's
     index.input_folder.batches()
-    n_batches = index.working.read("SELECT count(*) FROM batch_state WHERE n_documents > 0 AND origin IS NULL").item()
-    if not replace and n_batches and known.height:
-        raise InputError(
-            f"This index holds {n_batches} batches of {known.item()}; indexing {folder} would remove them. Give the "
-            "other folder an index of its own by setting GRAPHRAG_DATA, or run `graphrag-assets index "
-            "--replace`."
-        )
     with index.working.transaction() as connection:
+        claimed = connection.execute(_CLAIMED).fetchone()
+        n_batches = one_value(connection, "SELECT count(*) FROM batch_state WHERE n_documents > 0 AND origin IS NULL")
+        if not replace and n_batches and claimed and claimed[0] != folder:
+            raise InputError(
+                f"This index holds {n_batches} batches of {claimed[0]}; indexing {folder} would remove them. Give the "
+                "other folder an index of its own by setting GRAPHRAG_DATA, or run `graphrag-assets index "
+                "--replace`."
+            )
         connection.execute("DELETE FROM index_settings WHERE name = 'input'")
         connection.execute("INSERT INTO index_settings VALUES ('input', $folder)", {"folder": folder})
 
 
+_CLAIMED = "SELECT value FROM index_settings WHERE name = 'input'"
 _UNREADABLE = "The batch stays as it was indexed until all of its folders can be listed. Check their permissions."
 
 

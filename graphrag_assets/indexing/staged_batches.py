@@ -71,11 +71,14 @@ def commit_staged(index: Index, batch: str, run_id: str) -> IndexedBatch | None:
         InputError: the batch is an imported one.
     """
     staging = staging_of(index)
-    revisions = staging.revisions(batch) if staging else []
-    if staging is None or not revisions:
+    if staging is None:
         return None
-    refuse_imported(index, batch)
     with full_disk_in(f"index_batch of {batch!r}"), index.working.exclusive(batch_lock(batch)):
+        files = staging.files(batch)  # what is staged from now on stays
+        revisions = staging.revisions(batch)
+        if not revisions:
+            return None
+        refuse_imported(index, batch)
         restart_peak()
         indexed = None
         for staged in sorted(revisions, key=lambda staged: staged.manifest.n_errors):
@@ -84,7 +87,7 @@ def commit_staged(index: Index, batch: str, run_id: str) -> IndexedBatch | None:
                 indexed = _commit(own, staged, staging, run_id)
             if indexed:
                 break
-        staging.sweep(batch)
+        staging.discard(files)
     return indexed
 
 
@@ -98,7 +101,7 @@ def _is_current(index: Index, staged: Staged, staging: Staging) -> bool:
     names = sorted(ours.keys() | manifest.settings.keys())
     different = [name for name in names if ours.get(name) != manifest.settings.get(name)]
     if different:
-        staging.sweep(manifest.batch)
+        staging.discard(file for file in staging.files(manifest.batch) if file.startswith(f"{staged.folder}/"))
         listed = "; ".join(f"{name}: {manifest.settings.get(name)} there, {ours.get(name)} here" for name in different)
         raise StagingError(
             f"The batch {manifest.batch!r} was extracted by run {manifest.run_id} with other settings than this "

@@ -14,6 +14,7 @@ from graphrag_assets.indexing.index_batch import DELETED
 from graphrag_assets.interop.importer import PREFIX
 from graphrag_assets.pipeline.formats import format_of, is_plain_text
 from graphrag_assets.store.imports import replace_documents
+from graphrag_assets.store.locks import batch_lock
 
 
 def remove(index: Index, batch: str, documents: Sequence[str] = ()) -> list[str]:
@@ -27,7 +28,7 @@ def remove(index: Index, batch: str, documents: Sequence[str] = ()) -> list[str]
     Raises:
         InputError: there is no such import, or no such document in it.
     """
-    with index.working.exclusive("refresh"):
+    with index.working.exclusive("refresh"), index.working.exclusive(batch_lock(batch)):
         chosen, n_all = _chosen(index, batch, documents)
         _delete(index, batch, chosen, n_all)
     return chosen["title"].to_list()
@@ -44,7 +45,7 @@ def hand_over(index: Index, batch: str, documents: Sequence[str] = ()) -> list[s
     Raises:
         InputError: there is no such import or document, or a different file exists already.
     """
-    with index.working.exclusive("refresh"):
+    with index.working.exclusive("refresh"), index.working.exclusive(batch_lock(batch)):
         chosen, n_all = _chosen(index, batch, documents)
         folder = UPath(index.settings.input_folder)
         name = batch.removeprefix(PREFIX) or batch

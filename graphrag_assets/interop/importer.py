@@ -39,6 +39,7 @@ from graphrag_assets.pipeline.embedding_texts import embedding_texts
 from graphrag_assets.records import ReportMaterial, ReportRecord
 from graphrag_assets.store import imports, schema
 from graphrag_assets.store.change_log import remove_marks
+from graphrag_assets.store.locks import batch_lock
 from graphrag_assets.store.publication_writer import Publication
 
 PREFIX = "imported-"
@@ -77,7 +78,7 @@ def import_index(index: Index, path: Path, name: str | None = None, vectors_of: 
     restart_peak()
     started = time.monotonic()
     batch = name or PREFIX + path.resolve().stem
-    with index.working.exclusive("refresh"):
+    with index.working.exclusive("refresh"), index.working.exclusive(batch_lock(batch)):
         is_known = _check_name(index, batch)
         source, counts, run_id = read_source(path), Counter[tuple[str, str]](), str(uuid.uuid4())
         counts.update(source.left_out)
@@ -93,10 +94,12 @@ def import_index(index: Index, path: Path, name: str | None = None, vectors_of: 
         seconds = time.monotonic() - started
         imports.write_facts(index.working, imported, facts.frames, numbers, ids, NUMBERED, run_id, seconds)
         merge_graph(index, models, run_id)
-        n_kept = write_structure(index, batch, source, facts, counts)
+        with index.working.exclusive("detect_communities"), index.working.exclusive("write_community_reports"):
+            n_kept = write_structure(index, batch, source, facts, counts)
         update_communities(index, run_id)
         update_reports(index, models, run_id)
-        _write_vectors(index, source._replace(vectors=vectors), models.embedding_model, counts)
+        with index.working.exclusive("embed_texts"):
+            _write_vectors(index, source._replace(vectors=vectors), models.embedding_model, counts)
         update_embeddings(index, models, run_id)
         table = _all_counts(index, batch, source, n_kept, counts)
         imports.record_counts(index.working, batch, table)

@@ -49,6 +49,12 @@ FROM (SELECT coalesce(list(id), []) AS present FROM text_units),
 WHERE NOT list_has_all(present, sample_ids)
 """
 
+# The input folder was read before: a batch that has been committed since has rows.
+_LIVE_BATCHES = """
+CREATE OR REPLACE TEMP TABLE live_batches AS
+FROM present UNION SELECT batch FROM batch_state WHERE n_documents > 0 OR n_errors > 0
+"""
+
 # The rows to delete, by table; live_batches, live_names and live_ids are what exists.
 _STALE_ROWS = {
     "batch_state": "batch NOT IN (FROM live_batches)",
@@ -70,8 +76,7 @@ def purge_rows(working: WorkingDatabase, batches: Iterable[str], dry_run: bool =
         rows by table; with `dry_run` they are only counted.
     """
     with working.transaction() as connection:
-        present = pl.DataFrame({"batch": list(batches)}, {"batch": pl.String})
-        execute_with(connection, "CREATE OR REPLACE TEMP TABLE live_batches AS FROM present", present=present)
+        execute_with(connection, _LIVE_BATCHES, present=pl.DataFrame({"batch": list(batches)}, {"batch": pl.String}))
         connection.execute(_NAMES)
         connection.execute(_IDS)
         if dry_run:
@@ -114,11 +119,12 @@ class Live(NamedTuple):
 def live_rows(working: WorkingDatabase, batches: Iterable[str]) -> Live:
     """The live rows of the working database; `batches` are those in the input folder."""
     with working.connect() as connection:
+        execute_with(connection, _LIVE_BATCHES, present=pl.DataFrame({"batch": list(batches)}, {"batch": pl.String}))
         return Live(
             connection.sql("SELECT id, source, title, content_hash FROM documents").pl(),
             connection.sql("SELECT id FROM text_units").pl(),
             connection.sql("SELECT document_id, alias_key FROM entity_aliases").pl(),
-            pl.DataFrame({"batch": list(batches)}, {"batch": pl.String}),
+            connection.sql("FROM live_batches").pl(),
             connection.sql(_EXAMPLES).pl(),
         )
 

@@ -9,6 +9,7 @@ replaced rows have made the file half as large again as it began.
 """
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,6 +131,15 @@ def _made_with(number: int) -> str:
 def _may_grow(newest: Path, last: Made) -> bool:
     """Whether the newest publication is there and not yet half as large again as it began."""
     return last.base_bytes is not None and newest.stat().st_size <= MAX_GROWTH * last.base_bytes
+
+
+def delete_publications(index_folder: Path, numbers: Collection[int]) -> None:
+    """Delete publications of which at least one is kept. Readers of a deleted one get the newest."""
+    with FileLock(lock_file(index_folder, "publishing")):
+        if current_number(index_folder) in numbers:
+            point_to(index_folder, max(set(kept_publications(index_folder)) - set(numbers)))
+        for number in numbers:
+            publication_file(index_folder, number).unlink(missing_ok=True)
 
 
 def intact_publication(working: WorkingDatabase, index_folder: Path) -> Publication | None:

@@ -78,20 +78,20 @@ def list_publications(index_folder: Path) -> list[KeptPublication]:
     return found
 
 
-def roll_back(index_folder: Path, number: int) -> None:
-    """Make any kept publication the current one.
+def roll_back(index_folder: Path, name: str | int) -> tuple[int, bool]:
+    """Make a kept publication the current one; `name` as for `resolve`.
+
+    Returns:
+        Its number, and whether another one was current.
 
     Raises:
         StoreError: it is not kept, or its file is damaged.
     """
-    if number not in (kept := kept_publications(index_folder)):
-        raise StoreError(
-            f"Publication {number} does not exist. Kept: {', '.join(map(str, kept)) or 'none'}; "
-            "GRAPHRAG_KEEP_PUBLICATIONS sets how many are kept."
-        )
-    CurrentPublication(publication_file(index_folder, number)).reader().close()
-    with FileLock(lock_file(index_folder, "publishing")):
+    with FileLock(lock_file(index_folder, "publishing")):  # a process that publishes deletes old ones
+        number, before = resolve(index_folder, str(name)), current_number(index_folder)
+        CurrentPublication(publication_file(index_folder, number)).reader().close()
         point_to(index_folder, number)
+    return number, number != before
 
 
 def state_in_words(index_folder: Path, newest: int, is_new: bool) -> str:

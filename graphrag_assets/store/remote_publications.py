@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import fsspec
+from filelock import FileLock
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.masking import keep_secret, without_credentials
 from graphrag_assets.outgoing import shown
 from graphrag_assets.store.drafts import draft_folder, move_into_place
+from graphrag_assets.store.locks import lock_file
 from graphrag_assets.store.publication_files import (
     current_number,
     kept_publications,
@@ -53,11 +55,11 @@ def follow_index(index_folder: Path, url: str) -> None:
     Raises:
         StoreError: nothing is published, or the storage cannot be used.
     """
-    number = current_number(index_folder)
-    if number is None:
-        raise StoreError(f"Nothing is published in {index_folder}.")
     files, root = _opened(url)
-    with _errors(url):
+    with FileLock(lock_file(index_folder, "publishing")), _errors(url):  # no publication is added, chosen or deleted
+        number = current_number(index_folder)
+        if number is None:
+            raise StoreError(f"Nothing is published in {index_folder}.")
         pointer = _read_pointer(files, root)
         if pointer is None or pointer.number != number:
             source = publication_file(index_folder, number)
@@ -93,7 +95,8 @@ class RemotePublications:
             return
         try:
             files, root = _opened(self._url)
-            with _errors(self._url):
+            # Processes share the folder: one that is slower must not go back to what it saw before.
+            with FileLock(lock_file(self.folder, "publishing")), _errors(self._url):
                 files.invalidate_cache()
                 self._download(files, root)
         except StoreError as error:

@@ -165,6 +165,16 @@ class Staging:
             with contextlib.suppress(OSError):  # the empty folders, where the file system has folders
                 self._files.rm(folder, recursive=True)
 
+    def discard(self, files: Iterable[str]) -> None:
+        """Delete these files of batches, see `files`, and the folders that are empty then."""
+        paths = list(files)
+        self.remove(path.removeprefix(f"{self._root}/") for path in paths)
+        revisions = {path.rpartition("/")[0] for path in paths}
+        with self._errors():
+            for folder in (*revisions, *{revision.rpartition("/")[0] for revision in revisions}):
+                with contextlib.suppress(OSError):  # not empty, or a file system without folders
+                    self._files.rmdir(folder)
+
     def declare(self, machine: str, state: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         """Leave what describes this machine for the others to compare; returns that of all machines, by name."""
         self.put(f"{_MACHINES}/{quote(machine, safe='')}.json", json.dumps(state).encode())

@@ -286,10 +286,11 @@ def test_runs_whose_process_is_gone_are_failed_and_living_ones_are_not(project):
     ended = psutil.Popen(["true"])
     ended.wait()
     dead, alive = run_in(ended.pid), run_in(os.getpid())
-    assert fail_dead_runs(project.instance) == [dead]
+    assert fail_dead_runs(IndexNames(("papers",)), project.instance) == []  # another index of the instance
+    assert fail_dead_runs(IndexNames(), project.instance) == [dead]
     assert project.instance.get_run_by_id(dead).status == dg.DagsterRunStatus.FAILURE
     assert project.instance.get_run_by_id(alive).status == dg.DagsterRunStatus.STARTED
-    assert fail_dead_runs(project.instance) == []
+    assert fail_dead_runs(IndexNames(), project.instance) == []
 
 
 def test_a_run_that_no_celery_worker_has_twice_in_a_row_is_failed(project):
@@ -302,10 +303,10 @@ def test_a_run_that_no_celery_worker_has_twice_in_a_row_is_failed(project):
         return run.run_id
 
     lost, working = started("lost"), started("working")
-    failed, missing = fail_runs_without_worker(project.instance, {"working"}, frozenset())
+    failed, missing = fail_runs_without_worker(IndexNames(), project.instance, {"working"}, frozenset())
     assert (failed, missing) == ([], {lost})  # it may have been too busy to reply
-    assert fail_runs_without_worker(project.instance, {"working", "lost"}, missing) == ([], frozenset())
-    assert fail_runs_without_worker(project.instance, {"working"}, missing) == ([lost], frozenset())
+    assert fail_runs_without_worker(IndexNames(), project.instance, {"working", "lost"}, missing) == ([], frozenset())
+    assert fail_runs_without_worker(IndexNames(), project.instance, {"working"}, missing) == ([lost], frozenset())
     assert project.instance.get_run_by_id(lost).status == dg.DagsterRunStatus.FAILURE
     assert project.instance.get_run_by_id(working).status == dg.DagsterRunStatus.STARTED
 

@@ -102,6 +102,12 @@ def test_names_are_the_component_s_own(hosted):
     assert all(name.startswith(("papers_", "mail_letters_")) for name in names)
 
 
+def test_sensors_that_launch_nothing_run_by_default(hosted):
+    running = {s.name for s in hosted.sensor_defs if s.default_status == dg.DefaultSensorStatus.RUNNING}
+    sensors = ("register_batches_sensor", "dead_runs_sensor")
+    assert running == {f"{prefix}_{name}" for prefix in ("papers", "mail_letters") for name in sensors}
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [

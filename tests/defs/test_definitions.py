@@ -81,6 +81,18 @@ def test_every_asset_has_words_of_its_own_and_so_has_every_column():
         assert [c.name for c in node.metadata["dagster/column_schema"].columns if not c.description] == []
 
 
+def test_materialize_all_does_not_tune_prompts():
+    """The button takes every asset that a step of a definition makes."""
+    graph = defs().resolve_asset_graph()
+    made = {key.to_user_string() for key in dg.AssetSelection.all().materializable().resolve(graph)}
+    assert made == {table.name for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES)} | {"publication"}
+
+
+def test_sensors_that_launch_nothing_run_by_default():
+    running = {s.name for s in defs().sensors if s.default_status == dg.DefaultSensorStatus.RUNNING}
+    assert running == {"register_batches_sensor", "dead_runs_sensor"}
+
+
 @pytest.mark.extended
 def test_definitions_load_without_litellm_and_the_like():
     heavy = "{'litellm', 'textblob', 'matplotlib', 'torch', 'onnxruntime'}"

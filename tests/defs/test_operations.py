@@ -128,7 +128,7 @@ def test_rollback_shows_readers_an_earlier_publication_until_something_new_is_pu
 def test_rollback_to_what_is_not_kept_says_what_is(cables):
     result = cables.run("rollback", succeed=False, ops={"roll_back_publication": {"config": {"publication": 7}}})
     (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
-    assert "Publication 7 does not exist. Kept: 1" in str(failure)
+    assert "There is no publication '7'. Kept are 1" in str(failure)
 
 
 @pytest.mark.extended

@@ -288,6 +288,8 @@ def test_without_a_model_a_profile_is_made_and_published_by_a_run(indexed):
     result = indexed.run("tune_prompts", ops={"tune": {"config": {"sample": 10, "adopt": True}}})
     (event,) = result.asset_materializations_for_node("tune")
     assert event.metadata["version"].value == 1
+    recorded = indexed.instance.get_latest_materialization_event(dg.AssetKey("prompt_profile"))
+    assert recorded.asset_materialization.tags["dagster/data_version"]
     assert isinstance(event.metadata["entity_types"], dg.MarkdownMetadataValue)
     (row,) = rows(indexed)
     assert (row["model"], row["adopted"], row["calls"], row["proof"]) == (EXTRACTOR, True, 0, [])

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import contextlib
 import gzip
 import json
 import shutil
@@ -27,9 +28,11 @@ from dagster._core.scheduler.instigation import (
 )
 
 from graphrag_assets.cli import main
+from graphrag_assets.defs.dagster_cleanup import purge_with_history
 from graphrag_assets.indexing.purge_proof import places_of, removed_words
 from graphrag_assets.query import GraphRAG
-from tests.conftest import Project, build_once
+from tests.conftest import Project, build_once, repository
+from tests.contention import waiting_for
 from tests.defs.test_language_models import use
 from tests.openai_server import running
 
@@ -239,6 +242,24 @@ def test_purge_empties_the_ledger_of_what_the_index_does_not_rest_on(recorded, m
         assert len(server.requests) == sent
         assert recorded.sql("SELECT community, full_content FROM community_reports ORDER BY ALL") == contents
         assert GraphRAG(recorded.root / "index").local("Who met William Thomson?").model == "openai/test-chat"
+
+
+def test_run_and_partition_that_appear_during_purge_are_kept(recorded):
+    recorded.write("a/one.txt", KEPT)
+    recorded.index_all()
+    index, instance, late = recorded.index, recorded.instance, []
+
+    def begin() -> None:
+        """While the purge waits, the sensor registers a batch and a person launches its run."""
+        instance.add_dynamic_partitions("document_batches", ["late"])
+        job = repository().get_job("index_batches")
+        late.append(instance.create_run_for_job(job, tags={"dagster/partition": "late"}).run_id)
+
+    with contextlib.ExitStack() as stack, index.working.lock():
+        stack.enter_context(waiting_for("working", lambda: purge_with_history(index, instance)))
+        begin()
+    assert instance.get_dynamic_partitions("document_batches") == ["a", "late"]
+    assert instance.get_run_by_id(late[0]) is not None
 
 
 def test_purge_of_an_empty_project_is_refused(recorded):

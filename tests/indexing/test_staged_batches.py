@@ -82,7 +82,7 @@ def test_a_committer_killed_before_it_sweeps_commits_the_same_again(folder, work
     stage(worker, "a")
     with monkeypatch.context() as patch:
         patch.setattr(
-            "graphrag_assets.store.staging.Staging.sweep", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+            "graphrag_assets.store.staging.Staging.discard", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
         )
         with pytest.raises(KeyboardInterrupt):
             commit_staged(folder.index, "a", "killed")

@@ -1,17 +1,22 @@
 """An imported index answers immediately; documents can be added, edited and deleted around it."""
 
+import contextlib
+
 import duckdb
 import polars as pl
 import pytest
 
 from graphrag_assets.errors import InputError
 from graphrag_assets.indexing.checks import failed_blocking_checks
+from graphrag_assets.indexing.index_batch import commit_extracted, extract_batch
 from graphrag_assets.indexing.purge import purge
 from graphrag_assets.indexing.scan import scan
 from graphrag_assets.interop.imported_batches import hand_over, remove
 from graphrag_assets.interop.importer import import_index
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store import schema
+from graphrag_assets.store.locks import batch_lock
+from tests.contention import waiting_for
 from tests.interop.small_index import FIRST, PREFIX, RELATIONSHIPS, SECOND, tables
 from tests.openai_server import running
 
@@ -230,6 +235,18 @@ def test_names_in_use_are_rejected(imported, import_small):
         remove(imported.index, "mine")
     with pytest.raises(InputError, match=r"no document 'x.txt'"):
         remove(imported.index, "imported-small", ["x.txt"])
+
+
+def test_import_is_refused_when_a_batch_of_its_name_is_committed_meanwhile(project, import_small):
+    project.write("mine/a.md", "Cyrus Field met Robert Halpin.")
+    index = project.index
+    extracted = extract_batch(index, "mine", index.models("mine"))
+    with contextlib.ExitStack() as stack, index.working.exclusive(batch_lock("mine")):
+        importing = stack.enter_context(waiting_for(batch_lock("mine"), lambda: import_small("mine")))
+        commit_extracted(index, "mine", extracted, "run")
+    with pytest.raises(InputError, match="'mine' is a batch of the input folder"):
+        importing.result()
+    assert index.working.read("SELECT count(*) FROM imports").item() == 0
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "..", "imported-..", ".hidden", "a\\b", " ", "imported-", "a\nb"])

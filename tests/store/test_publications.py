@@ -1,12 +1,17 @@
+import contextlib
 from pathlib import Path
 
 import duckdb
 import polars as pl
 import pytest
+from filelock import FileLock
 
 from graphrag_assets.errors import StoreError
+from graphrag_assets.store.locks import lock_file
 from graphrag_assets.store.publication_content import create_tables
-from graphrag_assets.store.publications import VIEWS, compare, list_publications, resolve
+from graphrag_assets.store.publication_files import STABLE_NAME, publication_file
+from graphrag_assets.store.publications import VIEWS, compare, list_publications, resolve, roll_back
+from tests.contention import waiting_for
 
 
 def published(path: Path, communities: dict[str, str], level: int = 0) -> Path:
@@ -95,3 +100,16 @@ def test_before_the_first_publication_there_are_no_publications(tmp_path):
     assert list_publications(tmp_path) == []
     with pytest.raises(StoreError, match="Nothing is published"):
         resolve(tmp_path, "current")
+
+
+def test_rollback_to_publication_deleted_meanwhile_is_refused(start_with):
+    project = start_with({"a/one.txt": "Cyrus Field met William Thomson in Valentia."})
+    project.write("a/one.txt", "Cyrus Field met John Pender in Valentia.")
+    project.index_all()
+    folder = project.index.database.parent
+    with contextlib.ExitStack() as stack, FileLock(lock_file(folder, "publishing")):
+        rollback = stack.enter_context(waiting_for("publishing", lambda: roll_back(folder, 1)))
+        publication_file(folder, 1).unlink()  # as a process that publishes does
+    assert (folder / STABLE_NAME).is_file()
+    with pytest.raises(StoreError, match=r"There is no publication '1'\. Kept are 2"):
+        rollback.result()

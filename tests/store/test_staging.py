@@ -88,6 +88,18 @@ def test_sweeping_leaves_nothing_of_the_batch(location: str):
     staging.sweep("1")
 
 
+def test_discarding_keeps_what_is_staged_meanwhile(location: str):
+    staging = Staging(location)
+    staging.write(FRAMES, manifest())
+    files = staging.files("1")
+    later = staging.write(FRAMES, manifest())
+    staging.discard(files)
+    assert staging.revisions("1") == [later]
+    assert staging.read(later) is not None
+    staging.discard(staging.files("1"))
+    assert staging.files() == []
+
+
 def test_a_location_without_its_package_is_named():
     with pytest.raises(StagingError, match=r"nosuch://bucket cannot be opened.*extras s3, gcs and azure"):
         Staging("nosuch://user:secret@bucket")

@@ -45,7 +45,7 @@ def export(
 
     Raises:
         InputError: a batch or community does not exist.
-        StoreError: nothing is published, an older version published it, or DuckDB's extension for a DuckLake cannot be had.
+        StoreError: nothing is published, or by an older version; or DuckDB's extension for a DuckLake cannot be had.
     """
     with _selected(index, batches, communities) as connection:
         return FORMATS[kind](connection, target)

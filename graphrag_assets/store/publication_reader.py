@@ -14,7 +14,7 @@ import duckdb
 import numpy as np
 import polars as pl
 
-from graphrag_assets.errors import StoreError
+from graphrag_assets.errors import StoreError, refuse_denied
 from graphrag_assets.store.connections import NO_EXTENSIONS, complete, older_version, one_value
 from graphrag_assets.store.interrupts import interruptible
 from graphrag_assets.store.polars_schema import POLARS_TYPES
@@ -369,6 +369,7 @@ def _index_folder(path: str | Path | None) -> Path:
 def _open(path: Path, records: Path | None = None) -> duckdb.DuckDBPyConnection:
     if not path.is_file():
         raise StoreError(f"The publication {path} no longer exists. Publish again: `graphrag-assets index`.")
+    refuse_denied(path)
     # An in-memory database with the file attached: DuckDB shares a database and its settings among all connections of a
     # process to one file, and the settings below must not apply to other connections.
     connection = duckdb.connect(config=_CONFIG)

@@ -1,7 +1,10 @@
 """Every error this package raises on purpose. Each message says what happened, where, and what to do."""
 
 import contextlib
+import errno
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from graphrag_assets.masking import mask
 from graphrag_assets.outgoing import shown
@@ -42,6 +45,13 @@ class DiskFullError(StoreError):
     """Nothing more could be written."""
 
 
+class AccessError(StoreError):
+    """A file or folder of the index cannot be read or written by this user."""
+
+    def __init__(self, path: Path):
+        super().__init__(f"{path} cannot be {_what_is_denied(path)}")
+
+
 class StagingError(GraphRAGError):
     """The staging area cannot be used, or a batch in it was extracted with other settings."""
 
@@ -62,9 +72,11 @@ class AlertError(GraphRAGError):
 def masked_errors() -> Iterator[None]:
     """Mask secrets in errors of libraries, which have no message of ours, before they are recorded or shown.
 
-    An error is replaced only if it, or one that it stems from, shows a secret, or says that the disk is full.
+    An error is replaced only if it, or one that it stems from, shows a secret, or says that the disk is full or that
+    the user may not use a file.
 
     Raises:
+        AccessError: a file could not be used for lack of permission.
         DiskFullError: a library could not write for lack of space.
     """
     try:
@@ -72,6 +84,8 @@ def masked_errors() -> Iterator[None]:
     except Exception as error:
         if not isinstance(error, GraphRAGError) and (said := full_disk(error)):
             raise DiskFullError(f"The disk is full. {_FREE_SPACE} ({said})") from None
+        if is_access_denied(error) and isinstance(error, OSError) and error.filename:
+            raise AccessError(Path(os.fsdecode(error.filename))) from None
         if all(mask(str(one)) == str(one) for one in chain_of(error)):
             raise
         if isinstance(error, GraphRAGError) or mask(str(error)) == str(error):
@@ -103,6 +117,44 @@ def full_disk(error: BaseException) -> str | None:
     """What an error says of a full disk; each library has words of its own, with the system's among them."""
     said = (str(one) for one in chain_of(error) if any(words in str(one).lower() for words in _FULL))
     return next((text.rpartition("Original error: ")[2].strip() for text in said), None)  # as DuckDB introduces it
+
+
+def is_access_denied(error: BaseException) -> bool:
+    """Whether the user may not use a file, or the file system cannot be written."""
+    return isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+def refuse_denied(path: Path, mode: int = os.R_OK) -> None:
+    """Raise AccessError if this process may not use `path`, or the folder to create it in, with `mode` of os.access."""
+    while not os.path.lexists(path) and path != path.parent:
+        path = path.parent
+        mode |= os.W_OK | os.X_OK
+    if not os.access(path, mode, effective_ids=os.access in os.supports_effective_ids):
+        raise AccessError(path)
+
+
+def _what_is_denied(path: Path) -> str:
+    """What cannot be done with a file, whose it is, and what to do."""
+    try:
+        state = path.lstat()
+    except OSError:
+        return "opened: this user may not enter its folder. Run as the user who owns the index."
+    if not hasattr(os, "geteuid") or state.st_uid == os.geteuid():
+        return "written: it is read-only. Allow writing (chmod -R u+rwX), or use an index folder on another disk."
+    owner, user = _user(state.st_uid), _user(os.geteuid())
+    return (
+        f"used: it belongs to {owner}, and this process runs as {user}. Run as {owner}, or hand the whole data folder "
+        f"over with `sudo chown -R {user} FOLDER`."
+    )
+
+
+def _user(uid: int) -> str:
+    import pwd  # not on Windows
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 def chain_of(error: BaseException) -> Iterator[BaseException]:

@@ -1,6 +1,7 @@
 """`status`: what is indexed, what was skipped, what is published."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 from rich.text import Text
@@ -9,7 +10,7 @@ from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
-from graphrag_assets.store.publication_files import POINTER
+from graphrag_assets.store.publication_files import current_number, publication_file
 from graphrag_assets.store.working import WorkingDatabase
 
 _SHOWN_ERRORS = 20
@@ -33,9 +34,9 @@ def status() -> None:
             console.say(f"  {place}: {error.rstrip('.')}. {hint or ''}".rstrip())
         if (more := errors.height - _SHOWN_ERRORS) > 0:
             console.say(f"  … and {more} more: open {working.path}, SELECT * FROM index_errors")
-    pointer = settings.index_folder / POINTER
     console.say(f"Method: {settings.method_in_words}")
-    current = pointer.read_text().strip() if pointer.exists() else "none yet"
+    number = current_number(settings.index_folder)
+    current = "none yet" if number is None else publication_file(Path(), number).as_posix()
     published_at = working.read("SELECT max(published_at) FROM publications").item()
     when = f", made {published_at:%Y-%m-%d %H:%M} UTC" if published_at else ""
     console.say(f"Current publication: {current}{when}")

@@ -16,7 +16,7 @@ import duckdb
 from graphrag_assets.errors import InputError, StoreError
 from graphrag_assets.interop.graph_xml import write_graph
 from graphrag_assets.interop.source import TABLES
-from graphrag_assets.store.connections import attached
+from graphrag_assets.store.connections import attached, complete
 from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.schema import literal
 
@@ -45,7 +45,7 @@ def export(
 
     Raises:
         InputError: a batch or community does not exist.
-        StoreError: nothing is published, or DuckDB's extension for a DuckLake cannot be had.
+        StoreError: nothing is published, or by an older version; or DuckDB's extension for a DuckLake cannot be had.
     """
     with _selected(index, batches, communities) as connection:
         return FORMATS[kind](connection, target)
@@ -57,7 +57,7 @@ def _selected(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection with views v3_* of GraphRAG 3's tables, limited to the requested batches and communities."""
     path = CurrentPublication(index).reader().path
-    with attached(published=path) as connection:
+    with complete(path), attached(published=path) as connection:
         connection.execute("USE published")
         _check_known(connection, "batch", "operations.batch_state", batches)
         _check_known(connection, "community", "communities", communities)

@@ -1,12 +1,19 @@
 """Contradicting claims of what an answer was written from; the rule is that of the macro `contradictions`."""
 
+import functools
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
+
+log = logging.getLogger(__name__)
+
+_MACROS = {"contradictions", "contradicting_pairs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,12 @@ def contradictions_of(
     Args:
         read: the numbers of the rows in the context by table. A claim is read with its text unit, too.
         scope: claims of text units outside it are left out.
+
+    Empty, with a warning, for a publication of an older version that lacks the macros.
     """
+    if not reader.macros.issuperset(_MACROS):
+        _warn_once(reader.path)
+        return []
     claims = reader.numbers(
         """
         SELECT human_readable_id FROM covariates
@@ -97,6 +109,14 @@ def contradictions_of(
         for row in rows
         if {row["one"]["text_unit"], row["other"]["text_unit"]} <= allowed
     ]
+
+
+@functools.cache
+def _warn_once(publication: Path) -> None:
+    log.warning(
+        "%s was published by an older version: answers name no contradictions. Run `graphrag-assets index`.",
+        publication,
+    )
 
 
 def _claim(row: Mapping[str, Any], later: bool, citations: Sequence[Citation]) -> ContradictingClaim:

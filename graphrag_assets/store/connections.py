@@ -62,6 +62,27 @@ def memory_errors(limits: Limits) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def complete(publication: Path) -> Iterator[None]:
+    """Name the remedy when the publication lacks a table, column or macro that a statement of this package reads.
+
+    Raises:
+        StoreError: an older version published the file.
+    """
+    try:
+        yield
+    except (duckdb.CatalogException, duckdb.BinderException) as error:
+        raise older_version(publication, str(error).partition("\n")[0]) from error
+
+
+def older_version(publication: Path, lacking: str) -> StoreError:
+    """The error for a publication that an older version made; `lacking` says what it does not have."""
+    return StoreError(
+        f"{publication} was published by an older version: run `graphrag-assets index`, which publishes again. SQL on "
+        f"the file works as before. ({lacking})"
+    )
+
+
+@contextlib.contextmanager
 def attached(**paths: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to a database in memory with the publications attached, read-only, under their names.
 

@@ -9,7 +9,7 @@ from tempfile import mkdtemp
 
 from filelock import FileLock, Timeout
 
-from graphrag_assets.errors import StoreError
+from graphrag_assets.errors import StoreError, refuse_denied
 
 FOLDER = "drafts"
 _HELD, _LOCK = ".held", ".lock"
@@ -39,9 +39,11 @@ def make_folder(folder: Path) -> None:
     """Create a folder of the index if it is missing, and let only its owner enter it.
 
     Raises:
-        StoreError: there is a file in its place, or in that of a folder above.
+        StoreError: there is a file in its place, or in that of a folder above, or this user may not write there.
     """
     try:
+        if not folder.is_dir():
+            refuse_denied(folder)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with contextlib.suppress(PermissionError):  # another user's, or on a file system without modes
             if folder.stat().st_mode & 0o077:
@@ -103,6 +105,7 @@ def remove_leftovers(index_folder: Path) -> None:
 
 def _creating(drafts: Path) -> FileLock:
     """Held while a folder is made or looked at: a new one has no lock for a moment."""
+    refuse_denied(drafts / _LOCK, os.R_OK | os.W_OK)
     return FileLock(drafts / _LOCK)
 
 

@@ -3,8 +3,10 @@
 They stay when their locks are released: deleting one while another process waits for it would give both the lock.
 """
 
+import os
 from pathlib import Path
 
+from graphrag_assets.errors import refuse_denied
 from graphrag_assets.ids import stable_id
 from graphrag_assets.store.drafts import make_folder
 
@@ -14,10 +16,16 @@ BATCH_LOCKS = 64
 
 
 def lock_file(index_folder: Path, name: str) -> Path:
-    """The file of the lock `name`; its folder is created if it is missing."""
+    """The file of the lock `name`; its folder is created if it is missing.
+
+    Raises:
+        AccessError: this user may not write it.
+    """
     for folder in (index_folder, index_folder / FOLDER):  # made as a parent, it would be open to other users
         make_folder(folder)
-    return index_folder / FOLDER / f"{name}.lock"
+    file = index_folder / FOLDER / f"{name}.lock"
+    refuse_denied(file, os.R_OK | os.W_OK)
+    return file
 
 
 def batch_lock(batch: str) -> str:

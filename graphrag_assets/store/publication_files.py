@@ -4,6 +4,7 @@ import os
 import re
 from pathlib import Path
 
+from graphrag_assets.errors import AccessError
 from graphrag_assets.store.drafts import draft_folder, move_into_place
 
 POINTER = "CURRENT"
@@ -24,9 +25,16 @@ def publication_file(index_folder: Path, number: int) -> Path:
 
 
 def current_number(index_folder: Path) -> int | None:
-    """The number of the publication that readers see; None before the first."""
+    """The number of the publication that readers see; None before the first.
+
+    Raises:
+        AccessError: this user may not read the pointer.
+    """
+    pointer = index_folder / POINTER
     try:
-        return int(Path((index_folder / POINTER).read_text().strip()).stem.removeprefix("graphrag-"))
+        return int(Path(pointer.read_text().strip()).stem.removeprefix("graphrag-"))
+    except PermissionError:
+        raise AccessError(pointer) from None
     except (OSError, ValueError):
         return None
 

@@ -14,11 +14,12 @@ import duckdb
 import numpy as np
 import polars as pl
 
-from graphrag_assets.errors import StoreError
-from graphrag_assets.store.connections import NO_EXTENSIONS, one_value
+from graphrag_assets.errors import StoreError, refuse_denied
+from graphrag_assets.store.connections import NO_EXTENSIONS, complete, older_version, one_value
 from graphrag_assets.store.interrupts import interruptible
 from graphrag_assets.store.polars_schema import POLARS_TYPES
 from graphrag_assets.store.publication_files import STABLE_NAME, current_number, kept_publications, publication_file
+from graphrag_assets.store.publication_schema import SEARCH
 from graphrag_assets.store.records_file import RECORDS_FILE
 from graphrag_assets.store.schema import literal
 
@@ -30,10 +31,6 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 Version = tuple[int, int]
 """Inode and time of change of a file."""
-
-
-SEARCHED_TABLES = ("word_forms", "word_endings", "languages", "passage_subjects", "passage_names")
-"""Tables in the schema `search` that older versions did not publish."""
 
 _USE = "USE published"
 _SCHEMAS = """
@@ -142,7 +139,7 @@ class Reader:
 
     @contextlib.contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        with self._failing():
+        with self._failing(), complete(self.path):
             # A connection serves one thread at a time. Idle ones are reused: USE costs as much as a short query.
             try:
                 cursor = self._idle.pop()
@@ -164,16 +161,13 @@ class Reader:
             raise StoreError(f"Cannot run the query on {self.path}: {error}") from error
 
     def check_version(self, macros: Set[str] = frozenset()) -> None:
-        """Check that the file has the tables that all questions need, and these macros.
+        """Check that the file has the tables of searches and these macros, before a model is called.
 
         Raises:
             StoreError: an older version published the file.
         """
-        if not (self._is_current and self.macros.issuperset(macros)):
-            raise StoreError(
-                f"{self.path} was published by an older version, without the tables or macros that the question needs. "
-                "Publish again: `graphrag-assets index`. SQL on it works as before."
-            )
+        if missing := self._missing_tables or sorted(macros - self.macros):
+            raise older_version(self.path, f"It has no {', '.join(missing[:3])}")
 
     def close(self) -> None:
         """Close the file."""
@@ -184,10 +178,10 @@ class Reader:
         self.connection.close()
 
     @cached_property
-    def _is_current(self) -> bool:
-        known = "SELECT 1 FROM duckdb_tables() WHERE schema_name = 'search' AND table_name IN (SELECT unnest($names))"
-        names = sorted(SEARCHED_TABLES)
-        return self.rows(f"SELECT count(*) FROM ({known})", {"names": names}).item() == len(names)
+    def _missing_tables(self) -> list[str]:
+        """The tables of searches that the file does not have."""
+        present = self.rows("SELECT table_name FROM duckdb_tables() WHERE database_name = 'published'")
+        return sorted({table.name for table in SEARCH} - set(present["table_name"]))
 
     @cached_property
     def macros(self) -> frozenset[str]:
@@ -375,6 +369,7 @@ def _index_folder(path: str | Path | None) -> Path:
 def _open(path: Path, records: Path | None = None) -> duckdb.DuckDBPyConnection:
     if not path.is_file():
         raise StoreError(f"The publication {path} no longer exists. Publish again: `graphrag-assets index`.")
+    refuse_denied(path)
     # An in-memory database with the file attached: DuckDB shares a database and its settings among all connections of a
     # process to one file, and the settings below must not apply to other connections.
     connection = duckdb.connect(config=_CONFIG)

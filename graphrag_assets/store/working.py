@@ -20,7 +20,7 @@ import polars as pl
 from filelock import FileLock, Timeout
 
 from graphrag_assets import __version__
-from graphrag_assets.errors import StoreError, full_disk
+from graphrag_assets.errors import AccessError, StoreError, full_disk, refuse_denied
 from graphrag_assets.store.change_log import log_changes
 from graphrag_assets.store.connections import (
     CONNECTION_CONFIG,
@@ -31,7 +31,7 @@ from graphrag_assets.store.connections import (
     memory_errors,
 )
 from graphrag_assets.store.drafts import copy_file, draft_folder, move_into_place, refuse_folder
-from graphrag_assets.store.idle_instances import idle_instance
+from graphrag_assets.store.idle_instances import idle_instance, opened
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file
 from graphrag_assets.store.resolved_claims import RESOLVED_CLAIMS
@@ -88,6 +88,27 @@ class WorkingDatabase:
             yield connection
 
     @contextlib.contextmanager
+    def _reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """As `connect`; where this user may not write the index, as on a read-only disk, a connection without locks.
+
+        Raises:
+            AccessError: this user may not read the database.
+        """
+        try:
+            lock_file(self.path.parent, self.path.stem)
+            refuse_denied(self.path, os.R_OK | os.W_OK)
+        except AccessError:
+            refuse_denied(self.path)
+            with (
+                idle_instance(self.limits.beside(self.path), suits_one_thread(self.path)) as connection,
+                opened(connection, self.path, identifier(self.path.stem)),
+            ):
+                yield connection
+            return
+        with self.connect() as connection:
+            yield connection
+
+    @contextlib.contextmanager
     def exclusive(self, stage: str) -> Iterator[None]:
         """Let one run of `stage` at a time, in any process, read, compute and write.
 
@@ -133,17 +154,17 @@ class WorkingDatabase:
 
     def read(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
         """The result of one query."""
-        with self.connect() as connection:
+        with self._reading() as connection:
             return connection.sql(query, params=dict(parameters or {})).pl()
 
     def read_all(self, *queries: str) -> list[pl.DataFrame]:
         """The results of several queries, all as of the same moment."""
-        with self.connect() as connection:
+        with self._reading() as connection:
             return [connection.sql(query).pl() for query in queries]
 
     def read_tables(self, *names: str) -> list[pl.DataFrame]:
         """The named tables, all as of the same moment, in the order of their declared columns."""
-        with self.connect() as connection:
+        with self._reading() as connection:
             return [connection.sql(f'FROM "{name}" ORDER BY ALL').pl() for name in names]
 
 
@@ -168,6 +189,7 @@ _completed: set[Path] = set()
 @contextlib.contextmanager
 def _attached(path: Path, limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection with the file at `path` attached for the duration of the context."""
+    refuse_denied(path, os.R_OK | os.W_OK)
     if not path.exists():
         _create(path)
     name = identifier(path.stem)

@@ -32,7 +32,7 @@ class ConversionProcess:
     def __init__(self, limits: ConversionLimits) -> None:
         self._limits = limits
         self._workers: dict[str, subprocess.Popen[bytes]] = {}
-        self._temporary = tempfile.TemporaryDirectory(prefix="graphrag_assets-", ignore_cleanup_errors=True)
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> "ConversionProcess":
         return self
@@ -40,7 +40,8 @@ class ConversionProcess:
     def __exit__(self, *_: object) -> None:
         for kind in list(self._workers):
             self._stop(kind)
-        self._temporary.cleanup()
+        if self._temporary:
+            self._temporary.cleanup()
 
     def __call__(self, data: bytes, file_format: str, column: str, options: LoadOptions) -> list[Record | Problem]:
         """Return the documents and problems of one file; what its library raises or a limit it breaks is a problem."""
@@ -64,6 +65,9 @@ class ConversionProcess:
     def _start(self, kind: str) -> "subprocess.Popen[bytes]":
         """A worker that is ready for files; the time until then is not counted."""
         command = [sys.executable, "-m", "graphrag_assets.conversion.worker", kind, json.dumps(asdict(self._limits))]
+        self._temporary = self._temporary or tempfile.TemporaryDirectory(
+            prefix="graphrag_assets-", ignore_cleanup_errors=True
+        )
         # Each of polars' threads takes address space, which counts as memory.
         environment = without_secrets(os.environ) | {
             "POLARS_MAX_THREADS": "1",

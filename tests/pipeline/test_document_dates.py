@@ -113,7 +113,6 @@ def test_columns_of_parquet_files_may_be_dates(tmp_path: Path) -> None:
     ['property="article:published_time" content="2021-04-03T10:00:00Z"', 'NAME="DC.Date" content="3 April 2021"'],
 )
 def test_meta_tags_of_a_web_page_have_its_date(tmp_path: Path, meta: str) -> None:
-    pytest.importorskip("markitdown")
     page = f'<html><head><meta name="date" content="soon"><meta {meta}></head><body><p>It held.</p></body></html>'
     assert dates(tmp_path, {"a.html": page}) == [DAY]
 

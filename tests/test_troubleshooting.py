@@ -57,14 +57,6 @@ def bad_setting(monkeypatch, tmp_path):
     Settings.load()
 
 
-def missing_package(monkeypatch, tmp_path):
-    from graphrag_assets.conversion.limits import ConversionLimits
-    from graphrag_assets.conversion.process import ConversionProcess
-
-    monkeypatch.setitem(sys.modules, "markitdown", None)
-    raise ValueError(ConversionProcess(ConversionLimits())(b"%PDF", "pdf").error)
-
-
 def wrong_key(monkeypatch, tmp_path):
     from graphrag_assets.llm.model_options import ChatOptions
     from graphrag_assets.llm.provider import Failure
@@ -130,7 +122,6 @@ def unset_variable(monkeypatch, tmp_path):
 
 BROUGHT_ABOUT: dict[str, Callable] = {
     "Bad setting. …": bad_setting,
-    "pdf files need the markitdown package": missing_package,
     "… cannot be called: HTTP 401: …": wrong_key,
     "…: unknown placeholder ….": unknown_placeholder,
     "Run … is in progress. Purge when it has finished": run_under_way,

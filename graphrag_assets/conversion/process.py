@@ -1,19 +1,20 @@
 """The conversion process as its user sees it: started for the first file, restarted after one that broke a limit."""
 
-import importlib.util
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, TypeVar
 
 from graphrag_assets.conversion.limits import OUT_OF_MEMORY, ConversionLimits
+from graphrag_assets.conversion.readers import reader_of
 from graphrag_assets.masking import without_secrets
-from graphrag_assets.pipeline.formats import LoadOptions, Problem, Record, too_long
+from graphrag_assets.pipeline.source_records import LoadOptions, Place, Problem, Record, too_long
 
 _Result = TypeVar("_Result")
 _DAMAGED = "Check whether the file is damaged, or save its text as .txt or .md."
@@ -23,13 +24,15 @@ _START_SECONDS = 120.0
 class ConversionProcess:
     """Reads the files of a batch one after the other; a context manager that ends its processes.
 
-    Parquet files have another process than those that markitdown reads: neither loads the libraries of the other. A
-    plain program with pipes, because multiprocessing would import the caller's main module or fork its threads.
+    Each library has a process, so that none loads those of the others. A plain program with pipes, because
+    multiprocessing would import the caller's main module or fork its threads. Temporary files go to a folder that is
+    removed with the processes.
     """
 
     def __init__(self, limits: ConversionLimits) -> None:
         self._limits = limits
         self._workers: dict[str, subprocess.Popen[bytes]] = {}
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> "ConversionProcess":
         return self
@@ -37,29 +40,18 @@ class ConversionProcess:
     def __exit__(self, *_: object) -> None:
         for kind in list(self._workers):
             self._stop(kind)
+        if self._temporary:
+            self._temporary.cleanup()
 
-    def __call__(self, data: bytes, file_format: str) -> Record | Problem:
-        """The document of one file, or why it has none: what the converter said, or the limit that it broke."""
-        if importlib.util.find_spec("markitdown") is None:
-            remedy = "In the project's folder: pip install -e '.[markitdown]'"
-            return Problem(f"{file_format} files need the markitdown package", remedy)
-        reply = self._reply("markitdown", data, {"format": file_format})
-        if isinstance(reply, Problem):
-            return reply
-        if "error" in reply:
-            return Problem(f"markitdown cannot read it as {file_format}: {_short(reply['error'])}", _DAMAGED)
-        if "text" not in reply:
-            return too_long(reply["n_bytes"], self._limits.max_output_bytes)
-        return Record(reply["text"], reply["title"], date=reply["date"])
-
-    def parquet(self, data: bytes, options: LoadOptions) -> list[Record | Problem]:
-        """The documents and problems of a Parquet file, or the limit that it broke."""
-        reply = self._reply("parquet", data, {"format": "parquet", "options": asdict(options)})
+    def __call__(self, data: bytes, file_format: str, column: str, options: LoadOptions) -> list[Record | Problem]:
+        """Return the documents and problems of one file; what its library raises or a limit it breaks is a problem."""
+        request: dict[str, object] = {"format": file_format, "column": column, "options": asdict(options)}
+        reply = self._reply(reader_of(file_format), data, request)
         if isinstance(reply, Problem):
             return [reply]
         if "error" in reply:
-            return [Problem(f"not a readable Parquet file: {_short(reply['error'])}", "Export the file again.")]
-        return [Problem(**item) if "error" in item else Record(**item) for item in reply["records"]]
+            return [Problem(f"not readable as {file_format}: {_short(reply['error'])}", _DAMAGED)]
+        return [_item(item, self._limits.max_output_bytes) for item in reply["items"]]
 
     def _reply(self, kind: str, data: bytes, request: dict[str, object]) -> dict[str, Any] | Problem:
         worker = self._workers.get(kind) or self._start(kind)
@@ -73,8 +65,15 @@ class ConversionProcess:
     def _start(self, kind: str) -> "subprocess.Popen[bytes]":
         """A worker that is ready for files; the time until then is not counted."""
         command = [sys.executable, "-m", "graphrag_assets.conversion.worker", kind, json.dumps(asdict(self._limits))]
+        self._temporary = self._temporary or tempfile.TemporaryDirectory(
+            prefix="graphrag_assets-", ignore_cleanup_errors=True
+        )
         # Each of polars' threads takes address space, which counts as memory.
-        environment = without_secrets(os.environ) | {"POLARS_MAX_THREADS": "1"}
+        environment = without_secrets(os.environ) | {
+            "POLARS_MAX_THREADS": "1",
+            "RAYON_NUM_THREADS": "1",
+            **dict.fromkeys(("TMPDIR", "HOME", "XDG_CACHE_HOME"), self._temporary.name),
+        }
         worker = self._workers[kind] = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
         )
@@ -91,11 +90,19 @@ class ConversionProcess:
         if late or exit_code == -signal.SIGXCPU:
             remedy = f"{_DAMAGED} For a very long document, raise GRAPHRAG_CONVERSION_SECONDS."
             return Problem(f"converting the {file_format} file took more than {seconds:g} s", remedy)
-        # Without memory Rust, in which polars is written, aborts the process.
-        if exit_code == OUT_OF_MEMORY or (file_format == "parquet" and exit_code == -signal.SIGABRT):
+        # Without memory Rust, in which polars and kreuzberg are written, aborts the process.
+        if exit_code in (OUT_OF_MEMORY, -signal.SIGABRT):
             remedy = f"{_DAMAGED} For a very large document, raise GRAPHRAG_CONVERSION_MEMORY_MB."
             return Problem(f"converting the {file_format} file took more than {megabytes:,} MB of memory", remedy)
         return Problem(f"converting the {file_format} file ended its process (exit code {exit_code})", _DAMAGED)
+
+
+def _item(item: dict[str, Any], max_bytes: int) -> Record | Problem:
+    if "error" in item:
+        return Problem(**item)
+    if "n_bytes" in item:
+        return too_long(item["n_bytes"], max_bytes, item["row_number"])
+    return Record(**item | {"places": tuple(Place(*place) for place in item["places"])})
 
 
 def _exchange(worker: "subprocess.Popen[bytes]", data: bytes, header: dict[str, object]) -> dict[str, Any] | None:

@@ -1,12 +1,10 @@
 """The program of the conversion process: reads files from standard input, writes what they hold to standard output.
 
-It serves one kind of files: `markitdown`, or `parquet`. A request is a line of JSON (`format`, `n_bytes`, for Parquet
-the `options` to load it) and the bytes of the file. The reply is a line of JSON with the fields of `Markdown`, with the
-`records` of a Parquet file, or with `error`. The process ends with its parent: at the end of its input it exits at
-once, also in the middle of a conversion.
+It serves one reader. A request is a line of JSON (`format`, `n_bytes`, `column` and `options`) and the bytes of the
+file. The reply is a line of JSON with `items`, the records and problems of the file, or with `error`. The process ends
+with its parent: at the end of its input it exits at once, also in the middle of a conversion.
 """
 
-import io
 import json
 import math
 import os
@@ -15,22 +13,22 @@ import resource
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, BinaryIO
 
 import psutil
 
 from graphrag_assets.conversion.limits import OUT_OF_MEMORY, ConversionLimits
+from graphrag_assets.conversion.readers import Read, reader
+from graphrag_assets.pipeline.source_records import LoadOptions, Problem, Record, clean
 
 _Request = tuple[dict[str, Any], bytes]
-_Read = Callable[[bytes, dict[str, Any]], dict[str, object]]
 
 
 def main(kind: str, limits: ConversionLimits) -> None:
     """Serve requests until standard input ends."""
-    read = _READERS[kind](limits)  # imports its libraries, before memory is limited
+    read = reader(kind)  # imports its libraries, before memory is limited
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keeps the output of libraries out of the replies
@@ -43,7 +41,7 @@ def main(kind: str, limits: ConversionLimits) -> None:
         request, data = requests.get()
         _limit_processor_time(limits.seconds)
         try:
-            reply = json.dumps(_reply(read, data, request)).encode()
+            reply = json.dumps(_reply(read, data, request, limits.max_output_bytes)).encode()
         except MemoryError:
             os._exit(OUT_OF_MEMORY)
         replies.write(reply + b"\n")
@@ -61,38 +59,23 @@ def _receive(stream: BinaryIO, requests: "queue.SimpleQueue[_Request]") -> None:
     os._exit(0)
 
 
-def _markitdown(limits: ConversionLimits) -> _Read:
-    from graphrag_assets.conversion.markdown import to_markdown
-
-    def read(data: bytes, request: dict[str, Any]) -> dict[str, object]:
-        result = to_markdown(data, request["format"])
-        n_bytes = len(result.text.encode("utf-8", "replace"))
-        return {"n_bytes": n_bytes} if n_bytes > limits.max_output_bytes else result._asdict()
-
-    return read
+def _items(read: Read, data: bytes, request: dict[str, Any], max_bytes: int) -> list[dict[str, object]]:
+    items = read(data, request["format"], request["column"], LoadOptions(**request["options"]))
+    return [_as_dict(item, max_bytes) for item in items]
 
 
-def _parquet(_: ConversionLimits) -> _Read:
-    import polars
-
-    from graphrag_assets.pipeline.formats import LoadOptions, parquet_records
-
-    empty = io.BytesIO()
-    polars.DataFrame({"text": []}).write_parquet(empty)
-    parquet_records(empty.getvalue(), LoadOptions())  # polars starts its threads
-
-    def read(data: bytes, request: dict[str, Any]) -> dict[str, object]:
-        return {"records": [asdict(item) for item in parquet_records(data, LoadOptions(**request["options"]))]}
-
-    return read
+def _as_dict(item: Record | Problem, max_bytes: int) -> dict[str, object]:
+    """Return the item for JSON; of a document above the limit, only its size."""
+    if isinstance(item, Record):
+        item = replace(item, text=clean(item.text))
+        if (n_bytes := len(item.text.encode())) > max_bytes:
+            return {"n_bytes": n_bytes, "row_number": item.row_number}
+    return asdict(item)
 
 
-_READERS = {"markitdown": _markitdown, "parquet": _parquet}
-
-
-def _reply(read: _Read, data: bytes, request: dict[str, Any]) -> dict[str, object]:
+def _reply(read: Read, data: bytes, request: dict[str, Any], max_bytes: int) -> dict[str, object]:
     try:
-        return read(data, request)
+        return {"items": _items(read, data, request, max_bytes)}
     except Exception as error:  # whatever the library of the format raises
         if _lacks_memory(error):
             raise MemoryError from error

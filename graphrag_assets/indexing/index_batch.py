@@ -4,7 +4,6 @@ The first half needs the input folder and models, the second the working databas
 first; on several machines the staging area is between them, see `staged_batches`.
 """
 
-import importlib.util
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -34,7 +33,7 @@ from graphrag_assets.pipeline.batch import (
     read_corpus,
 )
 from graphrag_assets.pipeline.chunking import ChunkOptions
-from graphrag_assets.pipeline.formats import CONVERTED, LIMITED, format_of
+from graphrag_assets.pipeline.formats import LIMITED, format_of
 from graphrag_assets.pipeline.loading import LoadOptions
 from graphrag_assets.records import LOSS_STAGES
 from graphrag_assets.settings import Settings
@@ -51,7 +50,7 @@ from graphrag_assets.store.input_folder import SourceFile
 from graphrag_assets.store.locks import batch_lock
 from graphrag_assets.store.working import Changes
 
-CORPUS_VERSION = 4
+CORPUS_VERSION = 5
 """Incremented when loading, chunking or contexts change for the same files."""
 CODE_VERSION = f"{CORPUS_VERSION}/{EXTRACTOR}"
 """Differs when the same files give other rows."""
@@ -59,7 +58,7 @@ DELETED = "gone"
 """Stands for the content of a batch that is not in the input folder."""
 
 
-_ALL_FORMATS = frozenset({*LIMITED, *CONVERTED})
+_ALL_FORMATS = LIMITED
 
 
 class ExtractedBatch(NamedTuple):
@@ -146,20 +145,19 @@ def limited_formats(files: Iterable[SourceFile]) -> frozenset[str]:
 def deciding_options(index: Index, limited: frozenset[str]) -> tuple[Any, ...]:
     """Everything but the files that determines the rows of a batch; `limited`: `limited_formats` of its files.
 
-    Installing the converters, or other limits for them, concern batches with such files only.
+    Other limits for the conversion process concern batches with such files only.
     """
     settings, models = index.settings, index.models()
     by_model = settings.text_unit_context == "model"
     columns = settings.metadata_column_list
     contexts = (settings.text_unit_context, models.context_writer if by_model else "", *columns)
-    converters = (bool(importlib.util.find_spec("markitdown")),) if not limited.isdisjoint(CONVERTED) else ()
     limits = (conversion_limits(settings),) if limited else ()
     return (
         load_options(settings),
         chunk_options(settings),
         models.extractor,
         contexts,
-        (*converters, *limits),
+        limits,
         CORPUS_VERSION,
     )
 

@@ -17,7 +17,8 @@ from graphrag_assets.interop.repair_texts import Counts, Texts, repair_texts
 from graphrag_assets.interop.source import Source
 from graphrag_assets.languages import language_of
 from graphrag_assets.pipeline.chunking import count_sentences
-from graphrag_assets.pipeline.document_dates import FIELDS, date_of, first_date, front_matter, in_fields, in_name
+from graphrag_assets.pipeline.document_dates import FIELDS, date_of, first_date, in_fields, in_name
+from graphrag_assets.pipeline.text_files import split_front_matter
 from graphrag_assets.pipeline.unit_contexts import joined
 from graphrag_assets.store import schema
 from graphrag_assets.text import count_tokens
@@ -122,7 +123,7 @@ def _documents(documents: pl.DataFrame, batch: str) -> pl.DataFrame:
 def _date(stated: str | None, raw_data: str | None, text: str, title: str) -> date | None:
     """The document's date: the one it came with, or as it is found in files; its title is the name of its file."""
     fields = json.loads(raw_data) if raw_data else None
-    given = [in_fields(one, FIELDS) for one in (fields, front_matter(text)) if isinstance(one, Mapping)]
+    given = [in_fields(one, FIELDS) for one in (fields, split_front_matter(text)[0]) if isinstance(one, Mapping)]
     return date_of(first_date([stated, *given])) or in_name(title)
 
 

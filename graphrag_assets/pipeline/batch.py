@@ -14,13 +14,14 @@ from graphrag_assets.pipeline.loading import (
     DOCUMENTS,
     INDEX_ERRORS,
     KnownDocuments,
-    LoadOptions,
     SourceFile,
     given_titles,
     load_documents,
 )
 from graphrag_assets.pipeline.metadata_texts import metadata_texts
+from graphrag_assets.pipeline.source_records import LoadOptions
 from graphrag_assets.pipeline.unit_contexts import heading_contexts, outlines_of, unit_headings
+from graphrag_assets.pipeline.unit_places import unit_places
 from graphrag_assets.records import GLEAN, TextUnit
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
@@ -80,6 +81,7 @@ def read_corpus(
     headings = unit_headings(titled, outlines, text_units)
     context = heading_contexts(titled, outlines, text_units) if with_contexts else pl.lit("").alias("context")
     nothing = pl.lit(None, pl.String)
+    text_units = unit_places(titled, text_units)
     text_units = text_units.with_columns(headings, context, context_fingerprint=nothing, extractor=nothing)
     if known:
         kept_units = kept_units.with_columns(extractor=nothing).select(text_units.columns)

@@ -31,7 +31,9 @@ Method = Literal["anchored", "tokens", "sentences"]
 METHODS: tuple[Method, ...] = get_args(Method)
 Span = tuple[int, int]
 
-TEXT_UNITS = polars_schema(schema.TEXT_UNITS, "headings", "context", "context_fingerprint", "extractor")
+TEXT_UNITS = polars_schema(
+    schema.TEXT_UNITS, "headings", "context", "context_fingerprint", "page", "sheet", "time", "extractor"
+)
 _ALPHANUMERIC = re.compile(r"[^\W_]")
 _HEADING = re.compile(r"\s*#{1,6}[ \t]")
 _ROLLING = 16

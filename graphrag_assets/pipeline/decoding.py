@@ -2,9 +2,10 @@
 
 import codecs
 import contextlib
+import unicodedata
 from typing import NamedTuple
 
-from charset_normalizer import CharsetMatch, from_bytes
+from charset_normalizer import from_bytes
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -35,7 +36,18 @@ _DETECTED = [
     "koi8_r",
     "koi8_u",
     "iso8859_2",
+    "cp874",
+    "iso8859_9",
+    "mac_roman",
 ]
+_RARE = ("cp1258", "iso8859_9", "mac_roman")
+"""Encodings that resemble a far more common one."""
+_ESCAPED = ((b"\x1b$B", "iso2022_jp"), (b"\x1b$@", "iso2022_jp"), (b"\x1b$)C", "iso2022_kr"), (b"~{", "hz"))
+"""Encodings of seven bits, and how they switch to their characters."""
+_BESIDE_WORDS = frozenset("°®™©§€£¥…•·¿¡ºª´、。！？，")
+_QUOTES_AND_DASHES = ("Pi", "Pf", "Ps", "Pe", "Pd")
+_SOUND_PER_BAD = 3
+"""Valid characters of several bytes for each byte that is not UTF-8, in a text that is UTF-8 but for errors."""
 
 
 class UnreadableError(Exception):
@@ -47,14 +59,17 @@ class UnreadableError(Exception):
 
 
 class Decoded(NamedTuple):
-    """A file's text and Python's name of the encoding."""
+    """A file's text and Python's name of the encoding; `doubt`: what may be wrong with it and the remedy."""
 
     text: str
     encoding: str
+    doubt: tuple[str, str] | None = None
 
 
 def decode(data: bytes, otherwise: str = "") -> Decoded:
-    """The text by the byte order mark, else as UTF-8, else in the encoding `otherwise`; if that is empty, as detected.
+    """Return the text by the byte order mark, else as UTF-8, else in the encoding `otherwise`, else as detected.
+
+    Single bytes that are not UTF-8 in a text that otherwise is become U+FFFD.
 
     Raises:
         UnreadableError: it is binary data, or not in the encoding.
@@ -68,9 +83,17 @@ def decode(data: bytes, otherwise: str = "") -> Decoded:
                     "looks like binary data, not text (it has NUL bytes)",
                     "Give it the extension of its actual format, or save it as UTF-8 text.",
                 )
+            escaped = next((name for mark, name in _ESCAPED if mark in data), None) if data.isascii() else None
+            with contextlib.suppress(UnicodeDecodeError):
+                return Decoded(data.decode(escaped or encoding), escaped or encoding)
             with contextlib.suppress(UnicodeDecodeError):
                 return Decoded(data.decode(), encoding)
-        encoding = codecs.lookup(otherwise).name if otherwise else _detected(data)
+        if otherwise:
+            encoding = codecs.lookup(otherwise).name
+        elif repaired := _utf8_with_errors(data):
+            return repaired
+        else:
+            return _detected(data)
     try:
         return Decoded(data[len(mark) :].decode(encoding), encoding)
     except UnicodeDecodeError as error:
@@ -82,21 +105,63 @@ def decode(data: bytes, otherwise: str = "") -> Decoded:
         ) from None
 
 
-def _detected(data: bytes) -> str:
-    """The likeliest encoding; among equally likely ones the most common."""
+def _utf8_with_errors(data: bytes) -> Decoded | None:
+    """Return the text as UTF-8 if most of its characters beyond ASCII are valid."""
+    text = data.decode(errors="replace")
+    bad = text.count("\N{REPLACEMENT CHARACTER}") - data.count("\N{REPLACEMENT CHARACTER}".encode())
+    sound = sum(character > "\x7f" for character in text) - bad
+    if sound < _SOUND_PER_BAD * bad:
+        return None
+    place = text.index("\N{REPLACEMENT CHARACTER}")
+    line = text.count("\n", 0, place) + 1
+    error = f"{bad} byte{'s' if bad > 1 else ''} not valid UTF-8, the first in line {line}: shown as U+FFFD"
+    return Decoded(text, "utf-8", (error, "Save the file as UTF-8, or set GRAPHRAG_TEXT_ENCODING to its encoding."))
+
+
+def _detected(data: bytes) -> Decoded:
+    """Return the text in the likeliest encoding; among equally likely ones in the most common.
+
+    An encoding that puts symbols into words is less likely: those of Central Europe differ in few letters.
+
+    Raises:
+        UnreadableError: no encoding fits.
+    """
     matches = list(from_bytes(_sample(data), chunk_size=4096, cp_isolation=_DETECTED))
-    if not matches:
+    names = {name for match in matches for name in match.could_be_from_charset} & set(_DETECTED)
+    texts = {}
+    for name in _DETECTED:
+        if name in names:
+            with contextlib.suppress(UnicodeDecodeError):
+                texts[name] = data.decode(name)
+    if not texts:
         raise UnreadableError(
             "looks like binary data, not text (no encoding fits)",
             "Give it the extension of its actual format, save it as UTF-8, or set GRAPHRAG_TEXT_ENCODING.",
         )
 
-    def rank(match: CharsetMatch) -> tuple[float, float]:
-        return match.chaos, -match.coherence
+    def rank(name: str) -> tuple[float, ...]:
+        likeliest = min((match.chaos, -match.coherence) for match in matches if name in match.could_be_from_charset)
+        return (_symbols_in_words(texts[name]), *likeliest)
 
-    best = min(map(rank, matches))
-    likeliest = {name for match in matches if rank(match) == best for name in match.could_be_from_charset}
-    return next(name for name in _DETECTED if name in likeliest)
+    best, *others = sorted(texts, key=lambda name: (rank(name), _DETECTED.index(name)))
+    rivals = [name for name in others if name not in _RARE and rank(name) == rank(best) and texts[name] != texts[best]]
+    doubt = None
+    if rivals:
+        error = f"its encoding is not certain: read as {best}, which {rivals[0]} fits as well"
+        doubt = (error, "Check the text in the index; if it is wrong, save the file as UTF-8.")
+    return Decoded(texts[best], best, doubt)
+
+
+def _symbols_in_words(text: str) -> int:
+    """Count the characters beyond ASCII that are no letters and touch one, as in "Wie¶" for "Wieś"."""
+    return sum(
+        (before.isalpha() or after.isalpha())
+        and unicodedata.category(character)[0] in "SPNC"
+        and unicodedata.category(character) not in _QUOTES_AND_DASHES
+        and character not in _BESIDE_WORDS
+        for before, character, after in zip(" " + text, text, text[1:] + " ", strict=False)
+        if character > "\x7f"
+    )
 
 
 def _sample(data: bytes) -> bytes:

@@ -6,14 +6,11 @@ from datetime import date
 from pathlib import PurePosixPath
 from typing import Any
 
-import yaml
-
 from graphrag_assets.iso_dates import iso_date
 
 FIELDS = ("document_date", "date")
 """Columns, fields of front matter and of metadata that hold the date, unless a setting names another one."""
 
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,20000}?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _YEAR_OR_MONTH = re.compile(r"\d{4}(?:-\d\d)?")
 _IN_NAME = re.compile(r"(?<!\d)(?:(\d{4})([-_.])(\d\d)\2(\d\d)|((?:19|20)\d\d)(\d\d)(\d\d))(?!\d)")
 
@@ -44,18 +41,6 @@ def in_fields(fields: Mapping[str, Any], names: Iterable[str]) -> str | None:
     metadata = fields.get("metadata")
     places = [fields, *([metadata] if isinstance(metadata, Mapping) else [])]
     return first_date(place.get(name) for place in places for name in names)
-
-
-def front_matter(text: str) -> dict[str, Any]:
-    """The fields of the YAML between lines of `---` that a text begins with; empty if it is not a YAML mapping."""
-    found = _FRONT_MATTER.match(text)
-    if not found:
-        return {}
-    try:
-        fields = yaml.load(found[1], Loader=yaml.BaseLoader)  # values stay texts: 2021-02-30 would be an error
-    except (yaml.YAMLError, RecursionError):
-        return {}
-    return fields if isinstance(fields, dict) else {}
 
 
 def in_name(path: str) -> date | None:

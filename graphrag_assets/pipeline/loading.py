@@ -10,20 +10,17 @@ import polars as pl
 
 from graphrag_assets.errors import RefusedFileError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.languages import language_of, opening
+from graphrag_assets.languages import NAMES, language_of, opening
 from graphrag_assets.pipeline.document_dates import date_of, in_name
 from graphrag_assets.pipeline.formats import (
     Converter,
-    LoadOptions,
-    Problem,
-    Record,
-    clean,
+    RefusedKind,
     format_of,
     is_plain_text,
     read_records,
-    supported_formats,
-    too_long,
+    refused_kind,
 )
+from graphrag_assets.pipeline.source_records import LoadOptions, Problem, Record, clean, too_long
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
 from graphrag_assets.text import encode
@@ -72,11 +69,11 @@ class KnownDocuments:
         self._by_content = {content: (language, n_tokens) for content, _, language, n_tokens in rows}
         self._by_opening = {opening(text): language for _, text, language, _ in rows}
 
-    def describe(self, content_hash: str, text: str, tokenizer: str) -> tuple[str, int]:
-        """Language and number of tokens of a text."""
+    def describe(self, content_hash: str, text: str, tokenizer: str, stated: str | None = None) -> tuple[str, int]:
+        """Return language and number of tokens of a text; its file may state the language."""
         if known := self._by_content.get(content_hash):
             return known
-        language = self._by_opening.get(opening(text)) or language_of(text)
+        language = stated if stated in NAMES else self._by_opening.get(opening(text)) or language_of(text)
         return language, len(encode(text, tokenizer))
 
 
@@ -99,11 +96,15 @@ def load_documents(
     documents: list[dict[str, object]] = []
     errors: list[tuple[object, ...]] = []
     ids: set[str] = set()
+    refused: dict[tuple[RefusedKind, str], list[str]] = {}
     for file in files:
         source, created = clean(file.path), file.modified.astimezone(UTC).isoformat(timespec="seconds")
         for item in _read(file, options, convert):
+            if isinstance(item, RefusedKind):
+                refused.setdefault((item, str(PurePosixPath(source).parent)), []).append(source)
+                continue
             if isinstance(item, Problem):
-                errors.append((batch, source, item.row_number, "load", clean(item.error), clean(item.hint)))
+                errors.append((batch, source, item.row_number, item.stage, clean(item.error), clean(item.hint)))
                 continue
             stated = date_of(item.date)
             if item.date and not stated and options.date_column:
@@ -114,7 +115,7 @@ def load_documents(
                 continue
             ids.add(document_id)
             content_hash = stable_id("content", title, item.text, item.raw_data)
-            language, n_tokens = known.describe(content_hash, item.text, options.tokenizer)
+            language, n_tokens = known.describe(content_hash, item.text, options.tokenizer, item.language)
             documents.append(
                 {
                     "id": document_id,
@@ -127,12 +128,14 @@ def load_documents(
                     "document_date": stated or in_name(source),
                     "raw_data": item.raw_data,
                     "content_hash": content_hash,
-                    "format": format_of(source),
+                    "format": item.format,
                     "encoding": item.encoding,
                     "language": language,
                     "n_tokens": n_tokens,
+                    "places": [place._asdict() for place in item.places],
                 }
             )
+    errors += [(batch, *_refused_files(kind, folder, sources)) for (kind, folder), sources in refused.items()]
     return Loaded(
         pl.DataFrame(documents, schema=DOCUMENTS).sort("source", "row_number"),
         pl.DataFrame(errors, schema=INDEX_ERRORS, orient="row").sort("source", "row_number", "error"),
@@ -143,15 +146,11 @@ def _read(file: SourceFile, options: LoadOptions, convert: Converter) -> Iterato
     if file.refused:
         yield _unread(file.refused)
         return
-    file_format = format_of(file.path)
-    if file_format is None:
-        ending = PurePosixPath(file.path).suffix
-        yield Problem(
-            f"files with the extension {ending!r} are not supported" if ending else "the file name has no extension",
-            f"Convert it, or move it out of the input folder. Supported: {supported_formats()}.",
-        )
+    if kind := refused_kind(file.path):
+        yield kind
         return
-    if is_plain_text(file_format) and file.size > options.max_document_bytes:
+    file_format = format_of(file.path)
+    if (file_format is None or is_plain_text(file_format)) and file.size > options.max_document_bytes:
         yield too_long(file.size, options.max_document_bytes)  # without reading it
         return
     try:
@@ -167,6 +166,15 @@ def _read(file: SourceFile, options: LoadOptions, convert: Converter) -> Iterato
             yield too_long(size, options.max_document_bytes, item.row_number)
         else:
             yield item
+
+
+def _refused_files(kind: RefusedKind, folder: str, sources: list[str]) -> tuple[object, ...]:
+    """Return the index_errors row, without its batch, of the files of a kind in a folder."""
+    names = [PurePosixPath(source).name for source in sources]
+    if len(names) == 1:
+        return sources[0], None, "load", f"{kind.error} files are not indexed", kind.hint
+    listed = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+    return folder, None, "load", f"{len(names):,} {kind.error} files are not indexed: {listed}", kind.hint
 
 
 def _unread(error: OSError) -> Problem:

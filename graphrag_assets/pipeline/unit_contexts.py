@@ -4,17 +4,16 @@ A passage often refers with "it" to something that only a title or heading names
 shown with the text, but is not part of it: quotes and character spans refer to the text alone.
 """
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
-from typing import NamedTuple
 
 import polars as pl
 
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.chunking import cut_into_parts
 from graphrag_assets.pipeline.extraction import unit_errors
+from graphrag_assets.pipeline.headings import Heading, headings, plain_title
 from graphrag_assets.pipeline.loading import INDEX_ERRORS
 from graphrag_assets.records import PlacedUnit
 
@@ -27,50 +26,8 @@ MAX_DOCUMENT_TOKENS = 8000
 _MAX_PART = 200  # characters of a title or heading
 _MAX_PATH = 400  # characters of several; the title and the innermost heading always stay
 
-_LINE = re.compile(
-    r"^ {0,3}(?:(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)|(?P<marks>#{1,6})[ \t]+(?P<heading>\S[^\n]*))$", re.MULTILINE
-)
-_CLOSING_MARKS = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
-_EMPHASIS = re.compile(r"[*`]|(?<!\w)_+|_+(?!\w)")
 WriteContexts = Callable[[Sequence[PlacedUnit]], Iterator[tuple[str, str | Exception]]]
 """From text units to the id of each with its written context or the error; in any order."""
-
-
-class Heading(NamedTuple):
-    """A heading of a text: its first character (the first #), its level from 1 to 6, and its words."""
-
-    start: int
-    level: int
-    title: str
-
-
-def headings(text: str) -> list[Heading]:
-    """The headings of a Markdown text, in order: its lines that begin with # marks, but for those in fenced code.
-
-    Converted documents are Markdown, so the levels of their headings are found too.
-
-    >>> headings("# The cable\\n\\n## *1866* ##\\n")
-    [Heading(start=0, level=1, title='The cable'), Heading(start=13, level=2, title='1866')]
-    """
-    found: list[Heading] = []
-    open_fence = ""
-    for line in _LINE.finditer(text):
-        fence, info = line["fence"], line["info"]
-        if open_fence:
-            if fence and fence.startswith(open_fence) and not info.strip():
-                open_fence = ""
-        elif fence:
-            if "`" not in fence or "`" not in info:  # otherwise it is code within a line
-                open_fence = fence
-        elif title := _plain(_CLOSING_MARKS.sub("", line["heading"])):
-            found.append(Heading(line.start("marks"), len(line["marks"]), title))
-    return found
-
-
-def _plain(title: str) -> str:
-    """The words of a heading on one line, without links and emphasis."""
-    return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", title)).split())
 
 
 class Outline:
@@ -107,7 +64,7 @@ def joined(title: str, path: list[str]) -> str:
     >>> joined("The cable", ["The Cable", "1866"])
     'The cable › 1866'
     """
-    if path and _plain(title).casefold() == path[0].casefold():
+    if path and plain_title(title).casefold() == path[0].casefold():
         path = path[1:]
     parts = [_shortened(part) for part, _ in groupby([" ".join(title.split()), *path]) if part]
     while len(parts) > 2 and len(SEPARATOR.join(parts)) > _MAX_PATH:

@@ -111,6 +111,11 @@ DOCUMENTS = table(
     ("encoding", "VARCHAR", "Encoding of the text file it was read from, such as utf-8 or cp1252."),
     ("language", "VARCHAR", "Language of the text, ISO 639-1; und if unidentified."),
     ("n_tokens", "BIGINT", "Tokens of the text."),
+    (
+        "places",
+        "STRUCT(start_char BIGINT, kind VARCHAR, value VARCHAR)[]",
+        "From which character on which page, slide, sheet or time holds; empty for a file without places.",
+    ),
 )
 
 TEXT_UNITS = table(
@@ -138,6 +143,9 @@ TEXT_UNITS = table(
     ),
     ("n_tokens", "BIGINT", "Tokens of the text."),
     ("n_sentences", "BIGINT", "Sentences with at least one letter or digit."),
+    ("page", "BIGINT", "Page or slide on which the text begins; null for a file without pages."),
+    ("sheet", "VARCHAR", "Sheet of a workbook that the row stands in."),
+    ("time", "VARCHAR", "Time at which the text begins, of subtitles and chats, as the file has it."),
     EXTRACTOR,
 )
 

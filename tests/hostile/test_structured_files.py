@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 from graphrag_assets.conversion.limits import ConversionLimits
 from graphrag_assets.conversion.process import ConversionProcess
 from graphrag_assets.indexing.scan import scan
-from graphrag_assets.pipeline.formats import LoadOptions, Problem, Record, _csv_records, read_records
+from graphrag_assets.pipeline.formats import read_records
+from graphrag_assets.pipeline.source_records import LoadOptions, Problem, Record
+from graphrag_assets.pipeline.tables import csv_records
 
 SIZE = 250_000  # bytes
 REPEATED = [
@@ -113,5 +115,5 @@ def by_reading_again(text: str) -> list[list[str] | str]:
 
 @given(st.text(alphabet='"",a\n', max_size=40))
 def test_mismatched_quotes_are_reported_as_by_reading_again(text: str) -> None:
-    found = [item.error if isinstance(item, Problem) else item[1] for item in _csv_records(text, ",")]
+    found = [item.error if isinstance(item, Problem) else item[1] for item in csv_records(text, ",")]
     assert found == (by_reading_again(text) if text else [])

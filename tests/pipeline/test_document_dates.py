@@ -7,7 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from graphrag_assets.pipeline.document_dates import date_of, front_matter, in_name
+from graphrag_assets.pipeline.document_dates import date_of, in_name
+from graphrag_assets.pipeline.text_files import split_front_matter
 from tests.pipeline.test_loading import load
 
 DAY = date(2021, 4, 3)
@@ -75,7 +76,7 @@ def test_a_date_in_the_name_of_a_file_is_read(name: str, expected: date | None) 
     ],
 )
 def test_front_matter_is_the_yaml_that_a_text_begins_with(text: str, fields: dict) -> None:
-    assert front_matter(text) == fields
+    assert split_front_matter(text)[0] == fields
 
 
 def dates(root: Path, files: dict[str, str | bytes], **options: str) -> list[date | None]:
@@ -112,7 +113,6 @@ def test_columns_of_parquet_files_may_be_dates(tmp_path: Path) -> None:
     ['property="article:published_time" content="2021-04-03T10:00:00Z"', 'NAME="DC.Date" content="3 April 2021"'],
 )
 def test_meta_tags_of_a_web_page_have_its_date(tmp_path: Path, meta: str) -> None:
-    pytest.importorskip("markitdown")
     page = f'<html><head><meta name="date" content="soon"><meta {meta}></head><body><p>It held.</p></body></html>'
     assert dates(tmp_path, {"a.html": page}) == [DAY]
 

@@ -1,0 +1,174 @@
+"""Office documents, books and markup with kreuzberg: Markdown text, title, date, slides, and the rows of sheets."""
+
+import io
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import kreuzberg
+from kreuzberg import ExtractionConfig, ExtractionResult, PageConfig
+from lxml import etree
+
+from graphrag_assets.pipeline.source_records import WHOLE_ROW, LoadOptions, Place, Problem, Record, metadata_json
+from graphrag_assets.pipeline.tables import Table, sheet_records, table_records
+
+_TYPES = {
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "xls": "application/vnd.ms-excel",
+    "doc": "application/msword",
+    "ppt": "application/vnd.ms-powerpoint",
+    "odt": "application/vnd.oasis.opendocument.text",
+    "ods": "application/vnd.oasis.opendocument.spreadsheet",
+    "odp": "application/vnd.oasis.opendocument.presentation",
+    "rtf": "application/rtf",
+    "epub": "application/epub+zip",
+    "ipynb": "application/x-ipynb+json",
+    "tex": "application/x-latex",
+    "rst": "text/x-rst",
+    "org": "text/x-org",
+    "xml": "application/xml",
+    "msg": "application/vnd.ms-outlook",
+    "bib": "application/x-bibtex",
+}
+_SHEETS = ("xlsx", "xls", "ods")
+_SLIDE = re.compile(r"\s*⟪slide (\d+)⟫\s*")
+# Nothing is cached, recognized or downloaded: the text that the file itself holds is what we index.
+_CONFIG = ExtractionConfig(
+    use_cache=False,
+    enable_quality_processing=False,
+    disable_ocr=True,  # type: ignore[call-arg]  # missing in the stubs
+    output_format="markdown",
+    pages=PageConfig(insert_page_markers=True, marker_format="\n\n⟪slide {page_num}⟫\n\n"),
+)
+_PICTURE = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)")
+_LINK = re.compile(r"(?<!!)\[([^\]\n]+)\]\((?:[^()\n]|\([^()\n]*\))*\)")
+_ESCAPE = re.compile(r"\\([!\"#$%&'()*+,\-./:;<=>?@\[\]^_`{|}~\\])")
+_FENCE = re.compile(r"(^```.*?^```[ \t]*$)", re.MULTILINE | re.DOTALL)
+_FIELD = re.compile(r"\*\*[^*\n]{1,30}\*\*: [^\n]*")
+_PASSWORD = Problem("the file is protected by a password", "Save a copy without the password, and index that.")
+_NO_TEXT = Problem("no text was found in the file", "If it holds pictures of text, recognize their text (OCR) first.")
+_PARAGRAPHS = ("p", "h")
+_TEXT_NODES = ("t", "span", "a")
+
+
+def read_office(data: bytes, file_format: str, column: str, options: LoadOptions) -> list[Record | Problem]:
+    """Return the documents of a file: one, or one for each row of a workbook's sheets.
+
+    Where kreuzberg cannot read a part, such as a picture, the paragraphs of the package are read without it.
+
+    Raises:
+        kreuzberg.KreuzbergError: the file is damaged.
+    """
+    try:
+        result = kreuzberg.extract_bytes_sync(data, _TYPES[file_format], _CONFIG)
+    except kreuzberg.KreuzbergError as error:
+        if "password" in str(error).lower():
+            return [_PASSWORD]
+        text, places = _with_slides("\n\n".join(_paragraphs(data)))
+        if not text:
+            raise
+        return [Record(text, places=places)]
+    if file_format in _SHEETS:
+        names = result.metadata.get("sheet_names", [])
+        tables = ((names[table.page_number - 1], table.cells) for table in result.tables)
+        return list(sheet_records(tables, column, options))
+    if file_format == "bib":
+        entries: list[dict[str, str]] = cast(Any, result.metadata).get("entries", [])
+        table = Table(
+            list(dict.fromkeys(name for entry in entries for name in entry)), list(enumerate(entries, start=1))
+        )
+        return list(table_records(table, WHOLE_ROW, options))
+    text, places = _with_slides(_text(result.content)) if file_format == "pptx" else (_text(result.content), ())
+    if not text.strip():
+        return [_NO_TEXT]
+    return [_record(text, result, places)]
+
+
+def _record(text: str, result: ExtractionResult, places: tuple[Place, ...]) -> Record:
+    about: Mapping[str, Any] = result.metadata
+    authors = about.get("authors") or about.get("created_by")
+    return Record(
+        text,
+        about.get("title") or about.get("subject") if about.get("format_type") == "email" else about.get("title"),
+        date=about.get("created_at") or about.get("date"),
+        language=about.get("language"),
+        raw_data=metadata_json(
+            {
+                "author": authors,
+                "subject": about.get("subject"),
+                "keywords": about.get("keywords"),
+                "from": about.get("from_email"),
+                "to": about.get("to_emails"),
+                "cc": about.get("cc_emails"),
+                "attachments": about.get("attachments"),
+            }
+        ),
+        places=places,
+    )
+
+
+def _text(markdown: str) -> str:
+    """Return the Markdown without pictures, targets of links, escapes, and the fields that are metadata."""
+    parts = _FENCE.split(_SLIDE.sub(r"\n\n⟪slide \1⟫\n\n", _without_fields(markdown)))
+    for number in range(0, len(parts), 2):  # between blocks of code
+        parts[number] = _ESCAPE.sub(r"\1", _LINK.sub(r"\1", _PICTURE.sub("", parts[number])))
+    return re.sub(r"\n{3,}", "\n\n", "".join(parts)).strip()
+
+
+def _without_fields(markdown: str) -> str:
+    """Drop the paragraphs like **Author**: Ada that stand before the text, but for headings between them."""
+    paragraphs = markdown.split("\n\n")
+    kept: list[str] = []
+    for number, paragraph in enumerate(paragraphs):
+        if _FIELD.fullmatch(paragraph.strip()):
+            continue
+        kept.append(paragraph)
+        if not paragraph.startswith("#"):
+            return "\n\n".join([*kept, *paragraphs[number + 1 :]])
+    return "\n\n".join(kept)
+
+
+def _with_slides(text: str) -> tuple[str, tuple[Place, ...]]:
+    """Return the text without the markers of slides, and where each slide begins."""
+    first, *rest = _SLIDE.split(text)
+    whole, places = first.strip(), []
+    for number, slide in zip(rest[::2], rest[1::2], strict=True):
+        if slide.strip():
+            whole += "\n\n" if whole else ""
+            places.append(Place(len(whole), "slide", number))
+            whole += slide.strip()
+    return whole, tuple(places)
+
+
+def _paragraphs(data: bytes) -> Iterator[str]:
+    """Yield the paragraphs of an Office Open XML or OpenDocument package, in the order of its parts."""
+    try:
+        package = zipfile.ZipFile(io.BytesIO(data))
+    except zipfile.BadZipFile:
+        return
+    with package:
+        names = [name for name in package.namelist() if _PART.fullmatch(name)]
+        for name in sorted(names, key=lambda name: (len(name), name)):
+            parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
+            if slide := _SLIDE_PART.fullmatch(name):
+                yield f"⟪slide {slide[1]}⟫"
+            root = etree.fromstring(package.read(name), parser)
+            for node in root.iter() if root is not None else ():
+                if isinstance(node.tag, str) and etree.QName(node).localname in _PARAGRAPHS:
+                    text = " ".join("".join(_runs(node)).split())
+                    if text:
+                        yield text
+
+
+def _runs(paragraph: etree._Element) -> Iterator[str]:
+    for node in paragraph.iter():
+        if isinstance(node.tag, str) and etree.QName(node).localname in (*_TEXT_NODES, *_PARAGRAPHS):
+            yield node.text or ""
+            yield node.tail or "" if node is not paragraph and etree.QName(node).localname != "t" else ""
+
+
+_SLIDE_PART = re.compile(r"ppt/slides/slide(\d+)\.xml")
+_PART = re.compile(rf"word/document\.xml|{_SLIDE_PART.pattern}|content\.xml")

@@ -1,0 +1,53 @@
+"""The headings of Markdown texts."""
+
+import re
+from typing import NamedTuple
+
+_LINE = re.compile(
+    r"^ {0,3}(?:(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)|(?P<marks>#{1,6})[ \t]+(?P<heading>\S[^\n]*)"
+    r"|(?<![^\n]\n)(?P<words>[^\s#>|`~=+*<-][^\n]{0,200})\n {0,3}(?P<underline>=+|-{2,})[ \t]*)$",
+    re.MULTILINE,
+)
+_CLOSING_MARKS = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_EMPHASIS = re.compile(r"[*`]|(?<!\w)_+|_+(?!\w)")
+
+
+class Heading(NamedTuple):
+    """A heading of a text: its first character, its level from 1 to 6, and its words."""
+
+    start: int
+    level: int
+    title: str
+
+
+def headings(text: str) -> list[Heading]:
+    """Return the headings of a Markdown text in order, but for lines of fenced code.
+
+    A heading begins with # marks, or is a line by itself that is underlined with = or -. Converted documents are
+    Markdown, too.
+
+    >>> headings("# The cable\\n\\n## *1866* ##\\n")
+    [Heading(start=0, level=1, title='The cable'), Heading(start=13, level=2, title='1866')]
+    """
+    outline: list[Heading] = []
+    open_fence = ""
+    for line in _LINE.finditer(text):
+        fence, info = line["fence"], line["info"]
+        if open_fence:
+            if fence and fence.startswith(open_fence) and not info.strip():
+                open_fence = ""
+        elif fence:
+            if "`" not in fence or "`" not in info:  # otherwise it is code within a line
+                open_fence = fence
+        elif line["marks"]:
+            if title := plain_title(_CLOSING_MARKS.sub("", line["heading"])):
+                outline.append(Heading(line.start("marks"), len(line["marks"]), title))
+        elif title := plain_title(line["words"]):
+            outline.append(Heading(line.start("words"), 1 if line["underline"].startswith("=") else 2, title))
+    return outline
+
+
+def plain_title(title: str) -> str:
+    """Return the words of a heading on one line, without links and emphasis."""
+    return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", title)).split())

@@ -1,0 +1,178 @@
+"""Text files: Markdown, AsciiDoc, subtitles and everything else that decodes as text, to documents."""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+import webvtt
+import yaml
+
+from graphrag_assets.pipeline.document_dates import in_fields
+from graphrag_assets.pipeline.headings import headings
+from graphrag_assets.pipeline.source_records import LoadOptions, Place, Problem, Record, metadata_json
+
+_YAML = re.compile(r"\A---[ \t]*\n(.{0,20000}?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_TOML = re.compile(r"\A\+\+\+[ \t]*\n(.{0,20000}?\n)?\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL)
+_ADOC_HEADING = re.compile(r"^(={1,6})(?=[ \t]+\S)", re.MULTILINE)
+_ADOC_ATTRIBUTE = re.compile(r"^:([\w-]+):[ \t]*(.*)$")
+_ADOC_REVISION = re.compile(r"(?:v[\w.]+,? *)?(\d{4}-\d\d-\d\d)")
+_ADOC_FENCE = re.compile(r"^(----+|\.\.\.\.+)[ \t]*$.*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(
+    r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(\s*<?((?:[^()\s<>]|\([^()\s]*\))+)>?(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
+)
+_DATA_URI = re.compile(
+    r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*;base64,([A-Za-z0-9+/=_%\s-]{64,}?)(?=[^A-Za-z0-9+/=_%\s-]|\Z)"
+)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_CODE = re.compile(r"(^(?P<fence>```+|~~~+).*?^(?P=fence)[ \t]*$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
+_MAX_LINKS = 100
+
+
+def text_record(text: str, file_format: str, options: LoadOptions) -> Record | Problem:
+    """Return the document of a text file: `md`, `adoc`, or anything else as it is."""
+    fields, body = split_front_matter(text)
+    links: list[str] = []
+    if file_format == "adoc":
+        more, body = _asciidoc(body)
+        fields = more | fields
+    if file_format == "md":
+        body, links = _without_targets(body)
+    body = _without_data(body)
+    if not body.strip():
+        return Problem("the file has no text", "Delete it, or add text to it.")
+    title = next((str(fields[name]) for name in ("title", "Title", "TITLE") if fields.get(name)), None)
+    if title is None and file_format in ("md", "adoc"):
+        title = first_heading(body)
+    others = {name: value for name, value in fields.items() if name.lower() != "title"}
+    return Record(
+        body,
+        title,
+        raw_data=metadata_json(others | ({"links": links} if links else {})),
+        date=in_fields(fields, options.date_fields),
+        language=_language(fields),
+    )
+
+
+def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
+    """Return the fields of the YAML, TOML or JSON block that a text begins with, and the text after it.
+
+    The values are texts or lists of them. A block that is no mapping is text.
+    """
+    for pattern, parse in ((_YAML, _yaml), (_TOML, _toml)):
+        if block := pattern.match(text):
+            fields = parse(block[1] or "")
+            return (fields, text[block.end() :].lstrip("\n")) if fields is not None else ({}, text)
+    if text.startswith("{\n"):
+        try:
+            fields, end = json.JSONDecoder().raw_decode(text)
+        except (ValueError, RecursionError):
+            return {}, text
+        if isinstance(fields, dict) and text[end : end + 1] == "\n" and text[end:].strip():
+            return fields, text[end:].lstrip("\n")
+    return {}, text
+
+
+def _yaml(block: str) -> dict[str, Any] | None:
+    try:
+        fields = yaml.load(block, Loader=yaml.BaseLoader)  # values stay texts: 2021-02-30 would be an error
+    except (yaml.YAMLError, RecursionError):
+        return None
+    return fields if isinstance(fields, dict) else None
+
+
+def _toml(block: str) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(block)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return None
+
+
+def first_heading(text: str) -> str | None:
+    """Return the first heading of the first level of a Markdown text, else its first heading."""
+    outline = headings(text)
+    return next((heading.title for heading in outline if heading.level == 1), outline[0].title if outline else None)
+
+
+def _language(fields: Mapping[str, Any]) -> str | None:
+    stated = str(fields.get("lang") or fields.get("language") or "").split("-")[0].split("_")[0].lower()
+    return stated if re.fullmatch("[a-z]{2}", stated) else None
+
+
+def _asciidoc(text: str) -> tuple[dict[str, Any], str]:
+    """Return title, attributes and revision date of an AsciiDoc text, and the text with headings as in Markdown."""
+    fields: dict[str, Any] = {}
+    lines = text.split("\n")
+    number = next((n for n, line in enumerate(lines) if line.strip() and not line.startswith("//")), 0)
+    if lines[number].startswith("= "):
+        fields["title"] = lines[number][2:].strip()
+        for end in range(number + 1, len(lines) + 1):
+            line = lines[end] if end < len(lines) else ""
+            if not line.strip():
+                break
+            if attribute := _ADOC_ATTRIBUTE.match(line):
+                fields[attribute[1]] = attribute[2]
+            elif revision := _ADOC_REVISION.match(line):
+                fields.setdefault("date", revision[1])
+        text = "\n".join([lines[number], *lines[end:]])
+        fields.setdefault("date", fields.get("revdate", ""))
+    marked, position = "", 0
+    for block in _ADOC_FENCE.finditer(text):
+        marked += _ADOC_HEADING.sub(_marks, text[position : block.start()]) + block[0]
+        position = block.end()
+    return {name: value for name, value in fields.items() if value}, marked + _ADOC_HEADING.sub(_marks, text[position:])
+
+
+def _marks(heading: re.Match[str]) -> str:
+    return "#" * len(heading[1])
+
+
+def _without_targets(text: str) -> tuple[str, list[str]]:
+    """Return Markdown with the words of links only, without comments, and the targets of the links."""
+    links: dict[str, None] = {}
+
+    def words(link: re.Match[str]) -> str:
+        if not link[1] and "://" in link[3] and len(links) < _MAX_LINKS:
+            links[link[3]] = None
+        return link[2]
+
+    parts, position = [], 0
+    for code in [*_CODE.finditer(text), None]:
+        prose = text[position : code.start() if code else len(text)]
+        parts.append(
+            _LINK.sub(words, _LINK.sub(words, _COMMENT.sub("", prose)))
+        )  # a picture may be the words of a link
+        if code:
+            parts.append(code[0])
+            position = code.end()
+    return "".join(parts), list(links)
+
+
+def _without_data(text: str) -> str:
+    """Replace the data of `data:` URIs by their type and size."""
+    return _DATA_URI.sub(lambda uri: f"[{uri[1] or 'data'}, {max(1, len(uri[2]) * 3 // 4000):,} kB]", text)
+
+
+def subtitle_record(text: str, file_format: str) -> Record | Problem:
+    """Return the spoken text of WebVTT or SubRip subtitles, with the speaker at each line and its time as a place."""
+    try:
+        captions = webvtt.from_string(text) if file_format == "vtt" else webvtt.from_string(_srt_as_vtt(text))
+    except webvtt.errors.MalformedFileError as error:
+        return Problem(f"not readable as {file_format}: {error}", "Check the file, or save its text as .txt.")
+    spoken, places = "", []
+    for caption in captions.captions:
+        words = " ".join(caption.text.split())
+        if not words:
+            continue
+        if spoken:
+            spoken += "\n" if caption.voice else " "
+        places.append(Place(len(spoken), "time", caption.start.split(".")[0]))
+        spoken += f"{caption.voice}: {words}" if caption.voice else words
+    if not spoken:
+        return Problem("the file has no captions", "Delete it, or add captions to it.")
+    return Record(spoken, places=tuple(places))
+
+
+def _srt_as_vtt(text: str) -> str:
+    return "WEBVTT\n\n" + re.sub(r"(\d\d:\d\d:\d\d),(\d{3})", r"\1.\2", text)

@@ -1,0 +1,230 @@
+"""What is read from files of each kind: text, title, date, places and metadata."""
+
+import json
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from tests.pipeline.test_loading import load, only_error, texts
+
+
+def test_front_matter_is_metadata_and_not_text(tmp_path: Path) -> None:
+    page = "---\ntitle: Bees\ndate: 2024-04-02\nlang: de-AT\ntags: [roof]\n---\n\n# A heading\n\nText.\n"
+    (row,) = load(tmp_path, {"index.md": page}).documents.iter_rows(named=True)
+    assert (row["title"], row["text"]) == ("Bees", "# A heading\n\nText.\n")
+    assert (row["document_date"], row["language"]) == (date(2024, 4, 2), "de")
+    assert json.loads(row["raw_data"]) == {"date": "2024-04-02", "lang": "de-AT", "tags": ["roof"]}
+
+
+def test_targets_of_links_are_metadata_and_not_text(tmp_path: Path) -> None:
+    page = "See [the *site*](https://x.org/a_(b) 'A title') and ![a picture](p.png).\n`[code](x)` <!-- no -->\n"
+    (row,) = load(tmp_path, {"a.md": page}).documents.iter_rows(named=True)
+    assert row["text"] == "See the *site* and a picture.\n`[code](x)` \n"
+    assert json.loads(row["raw_data"]) == {"links": ["https://x.org/a_(b)"]}
+
+
+def test_data_uris_and_invisible_characters_are_no_text(tmp_path: Path) -> None:
+    data = "data:image/png;base64," + "iVBORw0KGgo" * 400
+    loaded = load(tmp_path, {"a.md": f"A pic\u00adture: ![it]({data})\u200b and <img src='{data}'>"})
+    assert texts(loaded) == ["A picture: it and <img src='[image/png, 3 kB]'>"]
+
+
+def test_asciidoc_has_title_date_and_headings(tmp_path: Path) -> None:
+    page = "= Harbor guide\nAda Example\nv1.0, 2021-04-03\n:toc:\n\n== Berths\n\nNine.\n\n----\n== code\n----\n"
+    (row,) = load(tmp_path, {"a.adoc": page}).documents.iter_rows(named=True)
+    assert (row["title"], row["document_date"]) == ("Harbor guide", date(2021, 4, 3))
+    assert row["text"] == "# Harbor guide\n\n## Berths\n\nNine.\n\n----\n== code\n----\n"
+
+
+MARKUP = {
+    "a.rst": "=====\nGuide\n=====\n:Author: Ada\n:Date: 2021-04-03\n\nBerths\n------\nSee `the site <https://x.org>`_.\n",
+    "a.org": "#+TITLE: Guide\n#+DATE: 2021-04-03\n* Berths\nSee [[https://x.org][the site]].\n",
+    "a.tex": "\\documentclass{article}\n\\title{Guide}\n\\date{2021-04-03}\n\\begin{document}\n\\section{Berths}\n"
+    "See \\href{https://x.org}{the site}.\n\\end{document}\n",
+    "a.ipynb": json.dumps(
+        {
+            "cells": [
+                {"cell_type": "markdown", "metadata": {}, "source": ["# Guide\n", "## Berths\n", "See the site."]}
+            ],
+            "metadata": {},
+            "nbformat": 4,
+            "nbformat_minor": 5,
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MARKUP)
+def test_markup_becomes_text_with_headings(tmp_path: Path, name: str) -> None:
+    (row,) = load(tmp_path, {name: MARKUP[name]}).documents.iter_rows(named=True)
+    assert row["title"] == "Guide"
+    assert "# Berths\n\nSee" in row["text"]
+    assert "the site" in row["text"]
+    assert "Ada" not in row["text"]
+    assert row["document_date"] == (None if name == "a.ipynb" else date(2021, 4, 3))
+
+
+PAGE = """<html lang="de"><head><title>Hafen Brenz · Zeitung</title>
+<meta property="article:published_time" content="2021-04-03T10:00:00Z"></head><body>
+<nav><a href="/">Startseite</a> <a href="/a">Anmelden</a></nav><article><h1>Hafen Brenz</h1>
+<p style="display: none">versteckt</p><p hidden>auch versteckt</p>
+<p>Ida Holm leitet den Hafen von Brenz seit vielen Jahren. Er hat neun Liegeplätze und zwei Kräne, und im Sommer kommen
+die Fähren aus Lund. Die Stadt hat ihn im Jahr 1998 gebaut, weil der alte Kai für die neuen Schiffe zu kurz war.</p>
+<table><tr><th>Jahr</th><th>Fähren</th></tr><tr><td>1998</td><td>4</td></tr></table></article>
+<footer>Impressum und Datenschutz</footer></body></html>"""
+
+
+def test_a_web_page_is_its_article_with_title_date_and_language(tmp_path: Path) -> None:
+    (row,) = load(tmp_path, {"a.html": PAGE}).documents.iter_rows(named=True)
+    assert (row["title"], row["document_date"], row["language"]) == ("Hafen Brenz", date(2021, 4, 3), "de")
+    assert "Liegeplätze" in row["text"]
+    assert "1998 | 4" in row["text"]
+    assert not any(word in row["text"] for word in ("versteckt", "Anmelden", "Impressum"))
+
+
+MAIL = """From: Ada Example <ada@example.org>
+To: Ben Example <ben@example.org>
+Subject: =?utf-8?q?The_pump_=E2=98=B8?=
+Date: Tue, 5 Mar 2024 09:12:00 +0100
+Message-ID: <1@example.org>
+MIME-Version: 1.0
+Content-Type: text/plain; charset=utf-8
+
+The pump runs again since Monday.
+
+On Mon, 4 Mar 2024 at 17:01, Ben Example wrote:
+> Does the pump in hall 4 run?
+
+--
+Ada Example
+Head of maintenance
+"""
+
+
+@pytest.mark.parametrize("name", ["a.eml", "cur/1709626320.M1P1.host:2,S", "a mail"])
+def test_a_mail_is_what_its_sender_wrote(tmp_path: Path, name: str) -> None:
+    (row,) = load(tmp_path, {name: MAIL}).documents.iter_rows(named=True)
+    assert (row["title"], row["text"]) == ("The pump ☸", "The pump runs again since Monday.")
+    assert (row["document_date"], row["format"]) == (date(2024, 3, 5), "eml")
+    assert json.loads(row["raw_data"])["from"] == "Ada Example <ada@example.org>"
+
+
+def test_a_mailbox_is_a_document_for_each_message(tmp_path: Path) -> None:
+    second = MAIL.replace("The pump runs again since Monday.", "It stopped.").replace("<1@", "<2@")
+    mailbox = f"From ada@example.org Tue Mar  5 09:12:00 2024\n{MAIL}\nFrom ada@example.org Tue Mar  5 10:12:00 2024\n{second}"
+    loaded = load(tmp_path, {"a.mbox": mailbox})
+    assert texts(loaded) == ["The pump runs again since Monday.", "It stopped."]
+    assert loaded.documents["row_number"].to_list() == [1, 2]
+
+
+SUBTITLES = {
+    "a.vtt": "WEBVTT\n\n00:01:11.000 --> 00:01:13.000\n<v Ada Example>The <i>cable</i> broke.\n\n"
+    "00:01:13.500 --> 00:01:16.000\n<v Ben>It held.\n",
+    "a.srt": "1\n00:01:11,000 --> 00:01:13,000\nThe cable broke.\n\n2\n00:01:13,500 --> 00:01:16,000\nIt held.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a.vtt", "Ada Example: The cable broke.\nBen: It held."), ("a.srt", "The cable broke. It held.")],
+)
+def test_subtitles_are_what_is_said_with_times_as_places(tmp_path: Path, name: str, text: str) -> None:
+    (row,) = load(tmp_path, {name: SUBTITLES[name]}).documents.iter_rows(named=True)
+    assert row["text"] == text
+    assert [(place["kind"], place["value"]) for place in row["places"]] == [("time", "00:01:11"), ("time", "00:01:13")]
+    assert [text[place["start_char"] :][:3] for place in row["places"]] == (
+        [text[:3], "Ben"] if name == "a.vtt" else ["The", "It "]
+    )
+
+
+CHATS = {
+    "slack.json": json.dumps(
+        [
+            {
+                "type": "message",
+                "user": "U1",
+                "ts": "1709626320.1",
+                "text": "The pump <https://x.org|runs>.",
+                "user_profile": {"real_name": "Ada"},
+            },
+            {"type": "message", "user": "U2", "ts": "1709626380.1", "text": "Thanks <@U1>!"},
+        ]
+    ),
+    "teams.json": json.dumps(
+        {
+            "value": [
+                {
+                    "createdDateTime": "2024-03-05T08:12:00Z",
+                    "from": {"user": {"displayName": "Ada"}},
+                    "body": {"contentType": "html", "content": "<p>The pump runs.</p>"},
+                },
+                {
+                    "createdDateTime": "2024-03-05T08:13:00Z",
+                    "from": {"user": {"displayName": "U2"}},
+                    "body": {"contentType": "text", "content": "Thanks @Ada!"},
+                },
+            ]
+        }
+    ),
+    "WhatsApp Chat.txt": "05.03.24, 08:10 - Messages are encrypted.\n05.03.24, 08:12 - Ada: The pump runs.\n05.03.24, 08:13 - U2: Thanks @Ada!\n",
+    "roles.json": json.dumps(
+        {"messages": [{"role": "Ada", "content": "The pump runs."}, {"role": "U2", "content": "Thanks @Ada!"}]}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHATS)
+def test_a_chat_is_one_document_with_a_line_for_each_message(tmp_path: Path, name: str) -> None:
+    (row,) = load(tmp_path, {name: CHATS[name]}).documents.iter_rows(named=True)
+    assert row["text"] == "Ada: The pump runs.\nU2: Thanks @Ada!"
+    assert json.loads(row["raw_data"])["speakers"] == ["Ada", "U2"]
+    assert len(row["places"]) == (0 if name == "roles.json" else 2)
+
+
+def test_a_list_of_articles_with_authors_stays_a_document_each(tmp_path: Path) -> None:
+    rows = [
+        {"title": "A", "author": "Ada", "text": "The cable broke."},
+        {"title": "B", "author": "Ben", "text": "It held."},
+    ]
+    assert texts(load(tmp_path, {"a.json": json.dumps(rows)})) == ["The cable broke.", "It held."]
+
+
+def test_a_table_without_text_is_indexed_up_to_20000_rows_unless_asked_for(tmp_path: Path) -> None:
+    rows = "n,city\n" + "".join(f"{n},Brenz\n" for n in range(20_001))
+    error = only_error(load(tmp_path, {"a.csv": rows}))
+    assert error["error"] == "20,001 rows without a column 'text'; the columns are: n, city"
+    assert "PATTERN=*" in error["hint"]
+    assert load(tmp_path, {"a.csv": rows}, text_column="a.csv=*, text").documents.height == 20_001
+
+
+def test_the_text_column_may_differ_by_file(tmp_path: Path) -> None:
+    files = {"mail/a.csv": "body,text\nOne.,x\n", "b.csv": "body,text\nx,Two.\n"}
+    assert texts(load(tmp_path, dict(files), text_column="mail/*=body, text")) == ["Two.", "One."]
+
+
+def test_a_file_that_is_utf8_but_for_single_bytes_stays_utf8_with_a_row(tmp_path: Path) -> None:
+    good = "Zoë Falk paid €400 – “a fortune”.\n".encode() * 10
+    loaded = load(tmp_path, {"a.txt": good + b"caf\xe9\n"})
+    assert loaded.documents["encoding"].to_list() == ["utf-8"]
+    assert texts(loaded) == [good.decode() + "caf\N{REPLACEMENT CHARACTER}\n"]
+    assert loaded.errors.select("stage", "error").rows() == [
+        ("encoding", "1 byte not valid UTF-8, the first in line 11: shown as U+FFFD")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        (
+            "iso8859_2",
+            "Źródło rzeki leży w górach, gdzie inżynier Łukasz Żak zbudował młyn. Wieś jest mała i piękna.\n",
+        ),
+        ("cp1250", "Źródło rzeki leży w górach, gdzie inżynier Łukasz Żak zbudował młyn. Wieś jest mała i piękna.\n"),
+        ("iso2022_jp", "みどり灯台は一九二三年に港の入口に建てられた。\n"),
+        ("cp874", "สะพานไม้ริมคลองสร้างขึ้นในปี พ.ศ. 2475 โดยช่างไม้ชื่อสมชาย\n"),
+        ("cp1252", "Die Müllers zahlten 400 € für „ein Vermögen“ – und das war’s, größer ging es nicht.\n"),
+    ],
+)
+def test_text_in_a_legacy_encoding_is_read(tmp_path: Path, encoding: str, text: str) -> None:
+    assert texts(load(tmp_path, {"a.txt": text.encode(encoding)})) == [text]

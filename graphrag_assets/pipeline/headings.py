@@ -1,4 +1,4 @@
-"""The headings of Markdown texts."""
+"""The headings and tables of Markdown texts."""
 
 import re
 from typing import NamedTuple
@@ -51,3 +51,37 @@ def headings(text: str) -> list[Heading]:
 def plain_title(title: str) -> str:
     """Return the words of a heading on one line, without links and emphasis."""
     return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", title)).split())
+
+
+_RULE = frozenset("|-: \t")
+
+
+class TableRows(NamedTuple):
+    """The rows of a Markdown table: from their first character to the one after the last, and the names of columns."""
+
+    start: int
+    end: int
+    header: str
+
+
+def tables(text: str) -> list[TableRows]:
+    """Return the tables of a Markdown text, in order.
+
+    >>> tables("| a | b |\\n|---|---|\\n| 1 | 2 |\\n")
+    [TableRows(start=20, end=30, header='a | b')]
+    """
+    rows: list[TableRows] = []
+    position, header, table = 0, "", None
+    for line in text.splitlines(keepends=True):
+        end = position + len(line)
+        if "|" not in line:
+            header, table = "", None
+        elif table is not None:
+            table = rows[-1] = table._replace(end=end)
+        elif header and "-" in line and _RULE.issuperset(line.strip()):
+            table = TableRows(end, end, " ".join(header.strip(" |\t\n").split()))
+            rows.append(table)
+        else:
+            header = line
+        position = end
+    return rows

@@ -13,7 +13,7 @@ import polars as pl
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.chunking import cut_into_parts
 from graphrag_assets.pipeline.extraction import unit_errors
-from graphrag_assets.pipeline.headings import Heading, headings, plain_title
+from graphrag_assets.pipeline.headings import Heading, headings, plain_title, tables
 from graphrag_assets.pipeline.loading import INDEX_ERRORS
 from graphrag_assets.records import PlacedUnit
 
@@ -41,6 +41,11 @@ class Outline:
             path = (*(outer for outer in path if outer.level < heading.level), heading)
             self._starts.append(heading.start)
             self._paths.append(path)
+        self._tables = tables(text)
+
+    def columns(self, start: int) -> str:
+        """Return the names of the columns of the table whose rows character `start` stands in; empty if in none."""
+        return next((table.header for table in self._tables if table.start < start < table.end), "")
 
     def within(self, start: int, end: int) -> list[str]:
         """The headings that begin from character `start` on and before `end`."""
@@ -84,7 +89,8 @@ def outlines_of(documents: pl.DataFrame) -> dict[str, Outline]:
 def heading_contexts(documents: pl.DataFrame, outlines: Mapping[str, Outline], text_units: pl.DataFrame) -> pl.Series:
     """The context of each text unit: the title of its document, then the headings in force where it begins.
 
-    The metadata of the document, if there is any, follows in parentheses.
+    The metadata of the document, if there is any, follows in parentheses. A text unit that begins within a table has the
+    names of its columns, too.
 
     Args:
         documents: id, title (null: it has none), metadata.
@@ -93,10 +99,11 @@ def heading_contexts(documents: pl.DataFrame, outlines: Mapping[str, Outline], t
     """
     titles = {id_: title or "" for id_, title in documents.select("id", "title").iter_rows()}
     metadata = {id_: f"({text})" if text else "" for id_, text in documents.select("id", "metadata").iter_rows()}
-    contexts = [
-        f"{joined(titles[id_], outlines[id_].path(-1 if start is None else start))} {metadata[id_]}".strip()
-        for id_, start in text_units.select("document_id", "start_char").iter_rows()
-    ]
+    contexts = []
+    for id_, start in text_units.select("document_id", "start_char").iter_rows():
+        outline, start = outlines[id_], -1 if start is None else start
+        parts = (joined(titles[id_], outline.path(start)), metadata[id_], outline.columns(start))
+        contexts.append(" ".join(part for part in parts if part))
     return pl.Series("context", contexts, dtype=pl.String)
 
 

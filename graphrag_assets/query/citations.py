@@ -73,7 +73,8 @@ class Citation:
     `table`, `number`, `id` and `title` are those of the first row. The passage is
     `documents.text[start_char:end_char]`, which is `quote`: the cited sentence if it occurs literally in the text,
     otherwise the text unit. Entities, relationships and reports have several text units: each of the first few is a
-    separate citation. The fields are None for a cited row without a text unit.
+    separate citation. `place` is where the passage stands in its file, such as "page 12", "sheet Prices, row 4" or
+    "00:12:03"; None for a file without places. The fields are None for a cited row without a text unit.
     """
 
     rows: tuple[CitedRow, ...]
@@ -84,6 +85,7 @@ class Citation:
     start_char: int | None
     end_char: int | None
     quote: str | None
+    place: str | None = None
 
     @property
     def table(self) -> str:
@@ -299,7 +301,7 @@ def _passages(
     texts = reader.rows(
         """
         SELECT t.human_readable_id AS text_unit, t.id AS text_unit_id, t.start_char, t.end_char, t.text,
-               d.id AS document_id, d.title AS document_title, d.source
+               d.id AS document_id, d.title AS document_title, d.source, d.row_number, d.places
         FROM text_units t LEFT JOIN documents d ON d.id = t.document_id
         WHERE t.human_readable_id IN (SELECT unnest($units::INT[]))
         """,
@@ -325,8 +327,26 @@ def _citation(reference: Reference, row: dict[str, Any]) -> tuple[Citation, bool
         start_char=start,
         end_char=end,
         quote=text,
+        place=place_of(row["places"], row["row_number"], start),
     )
     return citation, span is not None
+
+
+def place_of(places: Sequence[Mapping[str, Any]] | None, row_number: int | None, start: int | None) -> str | None:
+    """Return where a character of a document stands in its file: page or slide, sheet and row, or time.
+
+    Args:
+        places: start_char, kind, value; in the order of the text.
+        row_number: of the document in its table; None if it is no row.
+        start: the character; None counts as the first one.
+
+    >>> place_of([{"start_char": 0, "kind": "sheet", "value": "Prices"}], 4, 0)
+    'sheet Prices, row 4'
+    """
+    begun = {place["kind"]: place["value"] for place in places or () if place["start_char"] <= (start or 0)}
+    parts = [value if kind == "time" else f"{kind} {value}" for kind, value in begun.items()]
+    parts += [] if row_number is None else [f"row {row_number}"]
+    return ", ".join(parts) or None
 
 
 def _sentence(reference: Reference, text: str) -> tuple[int, int] | None:

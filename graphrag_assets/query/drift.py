@@ -21,7 +21,7 @@ from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.fetch import report_rows, reports_to_level
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.filters.scope import size
-from graphrag_assets.query.linking import LinkingOptions, link
+from graphrag_assets.query.linking import LinkingOptions, linked
 from graphrag_assets.query.local import LocalOptions, local_context, reports_layout
 from graphrag_assets.query.option_types import Count, Flag, OptionalCount, Options, PositiveCount, Seed, made_of
 from graphrag_assets.query.question_options import CommonOptions
@@ -114,7 +114,7 @@ class DriftSearchOptions(CommonOptions, LinkingOptions, DriftOptions):
 async def build_context(search: Search[DriftSearchOptions]) -> Context:
     """The reports that the primer reads, found by the question itself."""
     if search.options.links:
-        await link(search)
+        search.question = await linked(search, search.text, search.question)
     await search.embed(search.question)
     return await _primer(search, search.question)
 
@@ -158,7 +158,7 @@ async def _primer(search: Search[DriftSearchOptions], question: Question) -> Con
 async def _primer_question(search: Search[DriftSearchOptions]) -> Question:
     """The question with a hypothetical answer as the text that is embedded, if there is one."""
     if search.options.links:
-        await link(search)
+        search.question = await linked(search, search.text, search.question)
     question = search.question
     await search.embed(question)
     if not search.options.makes_hypothesis:

@@ -27,7 +27,7 @@ from graphrag_assets.query.exploration import (
     tests_frame,
 )
 from graphrag_assets.query.fetch import entity_rows, source_passages, sources
-from graphrag_assets.query.linking import LinkingOptions, link
+from graphrag_assets.query.linking import LinkingOptions, linked
 from graphrag_assets.query.local import SOURCES
 from graphrag_assets.query.option_types import Count, PositiveCount
 from graphrag_assets.query.passages import rank_passages
@@ -117,7 +117,7 @@ METHOD = SearchMethod("lazy", LazyOptions, build_context, answer)
 
 async def _rewritten(search: Search[LazyOptions]) -> Rewritten:
     """The question, understood by itself, and the questions that it consists of."""
-    await link(search)
+    search.question = await linked(search, search.text, search.question)
     await search.embed(search.question)
     if not search.options.subqueries:
         return Rewritten(search.text)

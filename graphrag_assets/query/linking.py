@@ -23,13 +23,8 @@ class LinkingOptions(Options):
     linking: Annotated[Literal["names", "model"], Field(description="'names' or 'model'")] = "names"
 
 
-async def link(search: Search[Any]) -> None:
-    """Make the search look for what the model links its question to; see `linked`."""
-    search.question = await linked(search, search.text, search.question)
-
-
 async def linked(search: Search[Any], text: str, question: Question) -> Question:
-    """What to search for if `question` is searched for `text`: with `linking="model"`, the names and keywords too.
+    """Return what to search for instead of `question`: with `linking="model"`, the names and keywords of `text`, too.
 
     Names and low-level keywords are searched for in titles, aliases and descriptions of entities and in passages;
     high-level keywords in reports. If the request fails, the question is searched for as it is.

@@ -15,7 +15,7 @@ from graphrag_assets.query.entities import called_entities, entities_for
 from graphrag_assets.query.excerpts import excerpts
 from graphrag_assets.query.executor import submit
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.linking import LinkingOptions, link
+from graphrag_assets.query.linking import LinkingOptions, linked
 from graphrag_assets.query.option_types import Options
 from graphrag_assets.query.passages import RankedPassages, rank_passages
 from graphrag_assets.query.paths import paths
@@ -94,7 +94,7 @@ class LocalSearchOptions(CommonOptions, LinkingOptions, LocalOptions):
 
 async def build_context(search: Search[LocalSearchOptions]) -> Context:
     """The context of a local search, within the tokens that the history leaves."""
-    await link(search)
+    search.question = await linked(search, search.text, search.question)
     await search.embed(search.question)
     passages = None
     if search.reranker:

@@ -1,8 +1,8 @@
 """A search in progress: the question, its options, and its context and usage so far.
 
 The path of a question: `Method.__call__` (method.py) makes a `Search`; `AnswerStream.wait` reads its `__next__`
-(streaming.py), which starts `Search.run` on the models' event loop; that opens the publication and calls the steps,
-such as `local.answer`.
+(streaming.py), which starts `Search.run` on the models' event loop; that opens the publication and calls the method,
+such as `local.answer`, whose draft `Search.finish` completes.
 """
 
 import asyncio
@@ -135,9 +135,7 @@ class Search(Generic[OptionsOf]):
         limit = asyncio.timeout(self.options.timeout)
         try:
             async with limit:
-                self.reader = await asyncio.to_thread(self.tools.publications.reader)  # the newest publication
-                await asyncio.to_thread(self.reader.check_version)
-                await asyncio.to_thread(self.prepare)
+                await asyncio.to_thread(self._open)
                 result = await self.steps(self)
             self.notify(DONE, result)
         except BaseException as error:  # the caller waits for the last event, whatever the error is
@@ -145,6 +143,12 @@ class Search(Generic[OptionsOf]):
             self.notify(FAILED, self._timeout_error() if timed_out else error)
             if isinstance(error, asyncio.CancelledError):
                 raise
+
+    def _open(self) -> None:
+        """Open the newest publication, and prepare the question for it."""
+        self.reader = self.tools.publications.reader()
+        self.reader.check_version()
+        self.prepare()
 
     @property
     def seconds(self) -> float:

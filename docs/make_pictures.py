@@ -39,7 +39,7 @@ def main() -> None:
         picture_of_metadata(page, url)
         picture_of_launchpad(page, url)
         picture_of_checks(page, url, Path(folder) / "index" / "working.duckdb")
-        launch(page, url, "refresh_changed")  # which mends it
+        launch(page, url, "update_index")  # which mends it
         browser.close()
         with duckdb.connect(str(Path(folder) / "index" / "graphrag.duckdb"), read_only=True) as index:
             print(index.sql("SELECT count(*) AS documents FROM documents"), index.sql("FROM publication"))
@@ -93,7 +93,7 @@ def picture_of_plots(page: Page, url: str, documents: Path) -> None:
         text = "".join(f"Captain {name} sailed in the {ship}. " for name in ("Hudson", "Prescott", "Hunt")[: n + 1])
         (documents / "news").mkdir(exist_ok=True)
         (documents / "news" / f"{ship}.txt").write_text(text)
-        launch(page, url, "refresh_changed")
+        launch(page, url, "update_index")
     page.goto(f"{url}/assets/relationships")
     page.get_by_text("Plots", exact=True).click(timeout=MINUTE)
     page.wait_for_timeout(3000)
@@ -116,12 +116,12 @@ def picture_of_metadata(page: Page, url: str) -> None:
 
 def picture_of_launchpad(page: Page, url: str) -> None:
     """What can be changed per run, with what it means."""
-    page.goto(f"{url}/locations/graphrag_assets/jobs/refresh_changed/playground")
+    page.goto(f"{url}/locations/graphrag_assets/jobs/update_index/playground")
     editor = page.locator(".CodeMirror").first
     editor.click(timeout=MINUTE)
     page.keyboard.press("Control+a")
     page.keyboard.insert_text(
-        "ops:\n  index_selected:\n    config:\n      which: CHANGED\n      entity_types: ship, engineer, company\n"
+        "ops:\n  batch_state:\n    config:\n      which: CHANGED\n      entity_types: ship, engineer, company\n"
         "      max_gleanings: 2\n      "
     )
     page.keyboard.press("Control+Space")  # the other fields, with what they mean

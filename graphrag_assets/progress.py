@@ -10,14 +10,29 @@ log = logging.getLogger(__name__)
 SECONDS_BETWEEN_LINES = 5.0
 
 
+class Pace:
+    """Lets a line through every few seconds; stages that run at the same time share one."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def is_due(self) -> bool:
+        """Whether the last line is old enough; then the next one is due a few seconds later."""
+        now = time.monotonic()
+        due = now - self._last >= SECONDS_BETWEEN_LINES
+        if due:
+            self._last = now
+        return due
+
+
 class Progress:
     """Counts the completed items of `total`, which are called `what`; `used` gives the usage of models so far."""
 
-    def __init__(self, what: str, total: int, used: Callable[[], Usage] | None = None):
+    def __init__(self, what: str, total: int, used: Callable[[], Usage] | None = None, pace: Pace | None = None):
         self.what, self.total, self.done = what, total, 0
         self._used = used
         self._before = used() if used else None
-        self._began = self._reported = time.monotonic()
+        self._began, self._pace = time.monotonic(), pace or Pace()
 
     def advance(self, n: int = 1) -> None:
         """Count `n` more completed items; log a line if the last one is old enough."""
@@ -26,10 +41,8 @@ class Progress:
 
     def tell(self) -> None:
         """Log a line if the last one is old enough, even without further progress."""
-        now = time.monotonic()
-        if now - self._reported >= SECONDS_BETWEEN_LINES:
-            self._reported = now
-            log.info("%s", self.line(now - self._began))
+        if self._pace.is_due():
+            log.info("%s", self.line(time.monotonic() - self._began))
 
     def line(self, seconds: float) -> str:
         """The progress message after so many seconds: done and total, rate, tokens, cost, and the time left."""
@@ -40,11 +53,12 @@ class Progress:
             tokens = now.prompt_tokens + now.completion_tokens - before.prompt_tokens - before.completion_tokens
             parts.append(f"{tokens:,} tokens, ${now.cost_usd - before.cost_usd:.4f}")
         if rate:
-            parts.append(f"about {_in_words((self.total - self.done) / rate)} left")
+            parts.append(f"about {duration_in_words((self.total - self.done) / rate)} left")
         return "; ".join(parts)
 
 
-def _in_words(seconds: float) -> str:
+def duration_in_words(seconds: float) -> str:
+    """Seconds, minutes and seconds, or hours and minutes."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"

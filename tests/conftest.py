@@ -19,6 +19,9 @@ from hypothesis import settings
 
 from graphrag_assets import masking
 from graphrag_assets.definitions import defs
+from graphrag_assets.defs.checks import check_keys
+from graphrag_assets.defs.index_names import IndexNames
+from graphrag_assets.defs.registration import register_batches
 from graphrag_assets.defs.resources import IndexDatabase, IndexSettings
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.embeddings import update_embeddings
@@ -159,9 +162,21 @@ class Project(IndexFolder):
         assert result.success == succeed
         return result
 
+    def register(self) -> None:
+        """Register the batches of the input folder as partitions."""
+        register_batches(IndexNames(), self.instance, scan_input(self.index))
+
+    def check(self, succeed: bool = True) -> dg.ExecuteInProcessResult:
+        """Run all checks, as *Execute all* does in the UI."""
+        job = repository().get_job("__ASSET_JOB")
+        checks = job.get_subset(asset_selection=frozenset(), asset_check_selection=set(check_keys(IndexNames())))
+        result = checks.execute_in_process(instance=self.instance, raise_on_error=succeed, run_config=QUIET)
+        assert result.success == succeed
+        return result
+
     def run_all(self, *batches: str) -> dg.ExecuteInProcessResult:
         """Scan, index the batches (default: all registered), refresh: as Dagster runs."""
-        self.run("scan_input")
+        self.register()
         for batch in batches or self.instance.get_dynamic_partitions("document_batches"):
             self.run("index_batches", batch)
         return self.run("refresh_graph")

@@ -142,7 +142,7 @@ def test_status_of_an_empty_project_says_what_to_do(project):
 
 
 @pytest.mark.long
-def test_runs_are_recorded_for_the_ui_when_dagster_home_is_set(project):
+def test_index_reports_its_result_to_the_dagster_home(project):
     import dagster as dg
 
     home = project.root / "home"
@@ -214,4 +214,4 @@ def test_failed_check_is_not_reported_as_published(start_with):
         )
     output = run_command("index", status=1)
     assert "Published" not in output
-    assert "Every row belongs to an existing document. Launch the job index_everything" in output
+    assert "Every row belongs to an existing document. Launch the job update_index with which: ALL" in output

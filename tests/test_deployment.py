@@ -388,8 +388,8 @@ def test_documents_are_indexed_and_a_failed_run_is_reported(tmp_path):
             how = {"env": own, "cwd": tmp_path}
             stack.enter_context(started(command(unit), tmp_path / f"{unit.stem}.log", **how))
         stack.callback(shutil.rmtree, run_folder)
-        wait_for(lambda: launched(port, "refresh_changed"), tmp_path)
-        wait_for(lambda: runs(port, "refresh_changed", "SUCCESS"), tmp_path)
+        wait_for(lambda: launched(port, "update_index"), tmp_path)
+        wait_for(lambda: runs(port, "update_index", "SUCCESS"), tmp_path)
         assert "Valentia" in GraphRAG(tmp_path / "index").local("Where did Cyrus Field meet William Thomson?").answer
         with psycopg.connect(url.replace("+psycopg2", ""), autocommit=True) as connection:
 
@@ -408,8 +408,8 @@ def test_documents_are_indexed_and_a_failed_run_is_reported(tmp_path):
             assert "Publication 99 does not exist. Kept: 1" in said["text"]
             assert failed["runId"] in said["text"]
             jobs = "runs WHERE status = 'SUCCESS' AND pipeline_name"
-            assert rows(f"{jobs} = 'refresh_changed'") == 1
-            assert rows(f"{jobs} IN ('index_batches', 'refresh_graph')") == 2  # which that run has launched
+            assert rows(f"{jobs} = 'update_index'") == 1
+            assert rows(f"{jobs} IN ('index_batches', 'refresh_graph')") == 0  # it launches none
             assert rows("event_logs t WHERE t::text LIKE '%T0secret%'") == 0
             assert rows("job_ticks t WHERE t::text LIKE '%T0secret%'") == 0
         subprocess.run(

@@ -82,7 +82,7 @@ def test_every_variable_of_the_guides_and_of_deploy_is_known():
 def test_the_settings_of_a_run_shown_for_the_launchpad_are_accepted(project):
     (shown,) = blocks("docs/settings.md", "yaml")
     (project.input / "a.txt").write_text("Cyrus Field met William Thomson in Valentia.")
-    project.run("refresh_changed", ops=yaml.safe_load(shown)["ops"])
+    project.run("update_index", ops=yaml.safe_load(shown)["ops"])
     options = dict(project.index.working.read("SELECT name, value FROM index_options").iter_rows())
     assert options == {"entity_types": "ship, engineer, company", "max_gleanings": "2", "report_words": "800"}
 

@@ -1,6 +1,7 @@
 """`index`: scan the input folder, index what changed, publish, and print a summary.
 
-Dagster is imported only when something is due and the index has a Dagster home: its import would be most of the work.
+Dagster is imported only when something is due and the index has a Dagster home, to report the result to it: its import
+would be most of the work.
 """
 
 import os
@@ -23,7 +24,7 @@ from graphrag_assets.indexing.given_up import retry_given_up
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.models import existing_ledger
 from graphrag_assets.indexing.publish import publish_records
-from graphrag_assets.indexing.scan import Scan, scan_input
+from graphrag_assets.indexing.scan import Which, scan_input
 from graphrag_assets.indexing.up_to_date import up_to_date
 from graphrag_assets.languages import without_names
 from graphrag_assets.store.batches import languages_extracted_by
@@ -32,7 +33,6 @@ from graphrag_assets.store.publication_files import current_number
 from graphrag_assets.store.publications import state_in_words
 
 if TYPE_CHECKING:
-    from graphrag_assets.defs.runs import IndexRun
     from graphrag_assets.indexing.stage_runner import StageRun
 
 _HITS = """
@@ -68,7 +68,10 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
     found = scan_input(index, replace)
     if retry:
         retry_given_up(index)
-    todo = _choose(index, found, batches, everything, retry)
+    which = Which.ALL if everything else Which.CHANGED
+    todo = found.chosen(which, batches)
+    if retry and not batches and not everything:
+        todo = [*todo, *found.given_up]
     if not found.digests and not index.input_folder.unusable_names():
         has_index = found.imported or current_number(index.settings.index_folder)
         effect = "The index loses the documents that it had from it." if has_index else "Nothing is published."
@@ -78,7 +81,7 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
         )
         if not has_index:
             return
-    runs: Sequence[StageRun | IndexRun] = ()
+    runs: Sequence[StageRun] = ()
     if not todo and not everything and (publication := up_to_date(index, found)):
         published: tuple[int, bool] | None = (publication.number, publication.is_new)
         publish_records(index)
@@ -104,21 +107,10 @@ def _refuse_unfinished_imports(index: Index) -> None:
         )
 
 
-def _choose(index: Index, found: Scan, batches: tuple[str, ...], everything: bool, retry: bool) -> list[str]:
-    """The batches to index: the requested ones, or those that differ from the index; with `retry` what is given up."""
-    unknown = [batch for batch in batches if batch not in found.known]
-    if unknown:
-        raise InputError(
-            f"No batch {', '.join(map(repr, unknown))} in {index.settings.input_folder}. "
-            f"It has: {', '.join(found.known) or 'nothing'}. A batch is an entry directly under the input folder."
-        )
-    return list(batches) or (found.known if everything else [*found.due, *(found.given_up if retry else ())])
-
-
 def _summarize(
     console: Console,
     index: Index,
-    runs: "Sequence[StageRun | IndexRun]",
+    runs: "Sequence[StageRun]",
     todo: list[str],
     n_kept: int,
     n_deleted: int,

@@ -1,9 +1,9 @@
 """Runs of `index`: one per changed batch, then one for everything after the batches, with progress."""
 
 import contextlib
+import functools
 import logging
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -17,23 +17,19 @@ from graphrag_assets.indexing.stage_runner import StageRun, StageRunner
 from graphrag_assets.outgoing import printable
 from graphrag_assets.store.publication_files import current_number
 
-if TYPE_CHECKING:
-    from graphrag_assets.defs.runs import IndexRun, Runner
-
 REFRESH = "graph, communities, reports, embeddings, publication"
-_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
-def execute(index: Index, found: Scan, todo: Sequence[str], console: Console) -> "Sequence[StageRun | IndexRun]":
+def execute(index: Index, found: Scan, todo: Sequence[str], console: Console) -> Sequence[StageRun]:
     """Index the batches `todo`, then refresh; a failed batch does not stop the others.
 
-    In an index with a Dagster home these are Dagster runs, which its UI shows.
+    What they have written is reported to the Dagster home of the index, if it has one.
     """
-    with _runner(index, found) as runner, _progress(console) as progress, _progress_log(progress):
-        runs = list["StageRun | IndexRun"]()
+    with _reported(index, found, todo), _progress(console) as progress, _progress_log(progress):
+        runs = list[StageRun]()
         before = current_number(index.settings.index_folder)
         try:
-            for run in _execute(runner, index, todo, progress):
+            for run in _execute(StageRunner(index), index, todo, progress):
                 runs.append(run)
         except KeyboardInterrupt:
             published = current_number(index.settings.index_folder) != before
@@ -48,37 +44,46 @@ def execute(index: Index, found: Scan, todo: Sequence[str], console: Console) ->
 
 
 @contextlib.contextmanager
-def _runner(index: Index, found: Scan) -> "Iterator[StageRunner | Runner]":
+def _reported(index: Index, found: Scan, todo: Sequence[str]) -> Iterator[None]:
+    """Tell the Dagster home of the index what its batches are before, and what the index contains after the block."""
     home = index.settings.dagster_home
     if home is None:
-        yield StageRunner(index)
+        yield
         return
-    from graphrag_assets.definitions import defs
-    from graphrag_assets.defs.dagster_home import dagster_instance
+    from graphrag_assets.defs.dagster_home import dagster_instance, report_contents
     from graphrag_assets.defs.index_names import IndexNames
-    from graphrag_assets.defs.runs import Runner, register_batches
+    from graphrag_assets.defs.registration import register_batches
 
     names = IndexNames()
     with dagster_instance(home) as instance:
         register_batches(names, instance, found)
-        yield Runner(names, defs().get_repository_def().get_job, instance, _QUIET)
+        try:
+            yield
+        finally:
+            report_contents(instance, names, index, todo)
 
 
-def _execute(
-    runner: "StageRunner | Runner", index: Index, batches: Sequence[str], progress: Progress
-) -> "Iterator[StageRun | IndexRun]":
+def _execute(runner: StageRunner, index: Index, batches: Sequence[str], progress: Progress) -> Iterator[StageRun]:
     """One run per batch, then one for everything global; a failed batch does not stop the others."""
-    task = progress.add_task("", total=len(batches) + 1)
-    for batch in batches:
-        progress.update(task, description=escape(printable(f"batch {batch}")))
-        run = runner.index(batch)
-        yield run
-        progress.advance(task)
-        if run.not_published:
-            return
+    task, left = progress.add_task("", total=len(batches) + 1), list(batches)
+    show = functools.partial(progress.update, task)
+    show(description=_named(left))
+    with contextlib.closing(runner.index(batches)) as runs:
+        for run in runs:
+            yield run
+            left.remove(str(run.batch))
+            show(description=_named(left), advance=1)
+            if run.not_published:
+                return
     progress.update(task, description=REFRESH)
     yield runner.refresh(index)
     progress.advance(task)
+
+
+def _named(batches: Sequence[str]) -> str:
+    """The first of the batches to come, and the number of the others."""
+    more = f" and {len(batches) - 1} more" if len(batches) > 1 else ""
+    return escape(printable(f"batch {batches[0]}{more}")) if batches else ""
 
 
 class _ProgressLog(logging.Handler):

@@ -9,7 +9,6 @@ from http.client import HTTPException
 import dagster as dg
 
 from graphrag_assets.defs.checks import evaluations_of, failed_check_messages
-from graphrag_assets.defs.options import LAUNCHED_BY
 from graphrag_assets.errors import AlertError
 from graphrag_assets.outgoing import shown
 from graphrag_assets.settings import variable
@@ -38,8 +37,6 @@ def failed_runs_alert() -> dg.SensorDefinition:
     def failed_runs_alert(context: dg.RunFailureSensorContext) -> dg.SkipReason | None:
         """Report one failed run. A message that cannot be sent fails the tick; the error does not name the address."""
         run, url = context.dagster_run, alert_url()
-        if LAUNCHED_BY in run.tags:
-            return dg.SkipReason(f"Run {run.tags[LAUNCHED_BY]} launched run {run.run_id} and fails with it.")
         if run.tags.get(_WILL_RETRY) == "true":
             return dg.SkipReason(f"Dagster retries run {run.run_id}.")
         if not url:

@@ -5,16 +5,15 @@ from typing import Any
 
 import dagster as dg
 
+from graphrag_assets.defs.batch_state import batches_check_key
 from graphrag_assets.defs.checks import check_keys
 from graphrag_assets.defs.index_names import (
     BATCH_ASSETS,
-    CHECK_INDEX,
     COMMIT,
     EXTRACT,
     EXTRACT_BATCHES,
     GLOBAL_ASSETS,
     INDEX_BATCHES,
-    RECLUSTER,
     REFRESH_GRAPH,
     STAGED_BATCHES,
     UPDATE_INDEX,
@@ -28,41 +27,34 @@ def asset_jobs(names: IndexNames, extract_tags: Mapping[str, Any] | None = None)
     With `extract_tags` there is one that only extracts; its runs have these tags, too.
     """
 
-    def job(
-        name: str, selection: dg.AssetSelection, description: str, config: Any = None, tags: Mapping[str, Any] = COMMIT
-    ) -> Any:
+    def job(name: str, selection: dg.AssetSelection, description: str, tags: Mapping[str, Any] = COMMIT) -> Any:
         # A process per step costs three seconds. Parallelism comes from many runs and from calls within a step.
         executor = dg.in_process_executor
-        return dg.define_asset_job(names.name(name), selection, config, description, tags, executor_def=executor)
+        return dg.define_asset_job(
+            names.name(name), selection, description=description, tags=tags, executor_def=executor
+        )
 
     batch_assets = dg.AssetSelection.assets(*names.keys(BATCH_ASSETS)).without_checks()
     global_assets = dg.AssetSelection.assets(*names.keys(GLOBAL_ASSETS)).without_checks()
-    graph = dg.AssetSelection.assets(*names.keys(["entity_aliases", "entities", "relationships"]))
-    checks = dg.AssetSelection.checks(*check_keys(names))
-    from_scratch = {"ops": {names.name("detect_communities"): {"config": {"from_scratch": True}}}}
+    refresh = global_assets | dg.AssetSelection.checks(*check_keys(names), batches_check_key(names))
     jobs = {
+        UPDATE_INDEX: job(
+            UPDATE_INDEX,
+            refresh,
+            "Start here: index what changed in the input folder, refresh the graph, publish. which: FAILED or ALL, or "
+            "batches by name, to index these instead.",
+        ),
         INDEX_BATCHES: job(
             INDEX_BATCHES,
             batch_assets,
-            "Index one batch, or a backfill of many: documents, text units, mentions and claims.",
+            "Index one batch, a range of batches, or a backfill of many: documents, text units, mentions and claims.",
         ),
         REFRESH_GRAPH: job(
             REFRESH_GRAPH,
-            global_assets | checks,
-            "From the mentions of all batches to the publication: graph, communities, reports, embeddings.",
+            refresh,
+            "From the batches as they are indexed to the publication: graph, communities, reports, embeddings. "
+            "from_scratch: true of detect_communities clusters from scratch.",
         ),
-        UPDATE_INDEX: job(
-            UPDATE_INDEX,
-            batch_assets | global_assets | checks,
-            "Index one batch, or a range of batches, and refresh everything up to the publication, in one run.",
-        ),
-        RECLUSTER: job(
-            RECLUSTER,
-            (global_assets - graph) | checks,
-            "Communities from scratch instead of from the previous ones; their reports; publish.",
-            config=from_scratch,
-        ),
-        CHECK_INDEX: job(CHECK_INDEX, checks, "Run all checks on the present working database; recompute nothing."),
     }
     if extract_tags is not None:
         jobs[EXTRACT_BATCHES] = job(

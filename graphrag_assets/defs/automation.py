@@ -6,22 +6,22 @@ or by GRAPHRAG_AUTOMATION=on.
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import dagster as dg
 
 from graphrag_assets.defs.index_names import (
+    BATCH_STATE,
+    BATCHES_PER_RUN,
     DOCUMENT_BATCHES_SENSOR,
     EXTRACT_BATCHES,
     GLOBAL_ASSETS,
     INDEX_BATCHES,
-    INDEX_SELECTED,
-    LAUNCHING_JOBS,
     MAKE_SHARDS,
     NIGHTLY_REFRESH,
-    RECLUSTER,
     REFRESH_GRAPH,
     REGISTER_BATCHES_SENSOR,
     STAGED_BATCHES,
@@ -30,17 +30,29 @@ from graphrag_assets.defs.index_names import (
 )
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import StagedOptions, run_config_of
-from graphrag_assets.defs.reconcile import Failures, Observed, Request, batch_request, decide, refresh_request, wanted
+from graphrag_assets.defs.reconcile import (
+    Failures,
+    Observed,
+    Request,
+    batch_request,
+    decide,
+    in_ranges,
+    refresh_request,
+    wanted,
+)
+from graphrag_assets.defs.registration import source_versions, version_of
 from graphrag_assets.defs.resources import needs, open_index
-from graphrag_assets.defs.runs import is_unpaid, source_versions, version_of
 from graphrag_assets.defs.shards import shard_requests
 from graphrag_assets.errors import GraphRAGError
+from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import present_inputs, scan, scan_input
 from graphrag_assets.indexing.staged_batches import staged_batches
+from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, ModelUnusable
 from graphrag_assets.store.batches import recorded_inputs, stored_options
 
-_PARTITION, _RANGE_START = "dagster/partition", "dagster/asset_partition_range_start"
+_PARTITION = "dagster/partition"
+_RANGE_START, _RANGE_END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
 UNFINISHED = [
     dg.DagsterRunStatus.NOT_STARTED,
     dg.DagsterRunStatus.QUEUED,
@@ -118,18 +130,10 @@ def request_runs(names: IndexNames, index: Index, instance: dg.DagsterInstance) 
     except GraphRAGError as error:  # an unreadable folder is not an empty one
         return dg.SkipReason(str(error))
     decision = decide(observed)
-    requests = [
-        dg.RunRequest(
-            request.key,
-            job_name=names.name(_job_of(request)),
-            partition_key=request.batch,
-            run_config=_extract_config(names, index, request.batch) if request.extract and request.batch else None,
-            # The sensor itself tries again, and waits longer each time: with Dagster's retries, runs would multiply.
-            tags={names.request_tag: request.name, "dagster/max_retries": "0"},
-        )
-        for request in [*decision.batches, *filter(None, [decision.refresh])]
-    ]
-    requests += shards
+    partitions = [*instance.get_dynamic_partitions(names.partitions_name), *decision.add]
+    runs = in_ranges(decision.batches, partitions, BATCHES_PER_RUN)
+    runs += [[decision.refresh]] if decision.refresh else []
+    requests = [*(_run_request(names, index, run) for run in runs), *shards]
     return dg.SensorResult(
         run_requests=requests,
         skip_reason=None if requests else " ".join(decision.waiting) or "The publication is up to date.",
@@ -141,10 +145,21 @@ def request_runs(names: IndexNames, index: Index, instance: dg.DagsterInstance) 
     )
 
 
-def _job_of(request: Request) -> str:
-    if request.batch is None:
-        return REFRESH_GRAPH
-    return EXTRACT_BATCHES if request.extract else INDEX_BATCHES
+def _run_request(names: IndexNames, index: Index, requests: Sequence[Request]) -> dg.RunRequest:
+    """The run for requests that are indexed together, or for a refresh."""
+    first, last = requests[0], requests[-1]
+    tags = dict(zip(names.request_tags, (request.name for request in requests), strict=False))
+    if len(requests) > 1:
+        tags |= {_RANGE_START: str(first.batch), _RANGE_END: str(last.batch)}
+    job = REFRESH_GRAPH if first.batch is None else EXTRACT_BATCHES if first.extract else INDEX_BATCHES
+    return dg.RunRequest(
+        first.key if len(requests) == 1 else stable_id(*(request.key for request in requests)),
+        job_name=names.name(job),
+        partition_key=first.batch if len(requests) == 1 else None,
+        run_config=_extract_config(names, index, first.batch) if first.extract and first.batch else None,
+        # The sensor itself tries again, and waits longer each time: with Dagster's retries, runs would multiply.
+        tags={**tags, "dagster/max_retries": "0"},
+    )
 
 
 def _extract_config(names: IndexNames, index: Index, batch: str) -> dict[str, Any]:
@@ -160,10 +175,11 @@ def observe(names: IndexNames, index: Index, instance: dg.DagsterInstance) -> Ob
         InputError: the input folder cannot be read, or is not the one of this index.
     """
     found = scan_input(index)
-    indexing, refreshing = _under_way(names, instance, found.digests)
+    partitions = instance.get_dynamic_partitions(names.partitions_name)
+    indexing, refreshing = _under_way(names, instance, partitions, found.digests)
     observed = Observed(
         scan=found,
-        keys=frozenset(instance.get_dynamic_partitions(names.partitions_name)),
+        keys=frozenset(partitions),
         indexing=indexing,
         refreshing=refreshing,
         inputs=present_inputs(index),
@@ -173,14 +189,15 @@ def observe(names: IndexNames, index: Index, instance: dg.DagsterInstance) -> Ob
         extracts_elsewhere=bool(index.settings.staging),
     )
     requests = [*(batch_request(found, batch) for batch in wanted(observed)), refresh_request(observed.inputs)]
-    failures = {name: failed for name in requests if (failed := _failures(instance, names.request_tag, name)).n}
-    return replace(observed, failures=failures)
+    return replace(observed, failures=_failures(instance, names.request_tags, requests))
 
 
-def _under_way(names: IndexNames, instance: dg.DagsterInstance, batches: Iterable[str]) -> tuple[frozenset[str], bool]:
+def _under_way(
+    names: IndexNames, instance: dg.DagsterInstance, partitions: Sequence[str], batches: Iterable[str]
+) -> tuple[frozenset[str], bool]:
     """The batches in unfinished runs of this index, and whether one of them refreshes the assets after the batches."""
-    of_any_batch = {names.name(job) for job in LAUNCHING_JOBS}
-    refreshing_jobs = of_any_batch | {names.name(job) for job in (REFRESH_GRAPH, UPDATE_INDEX, RECLUSTER)}
+    of_any_batch = names.name(UPDATE_INDEX)
+    refreshing_jobs = {of_any_batch, names.name(REFRESH_GRAPH)}
     global_keys = set(names.keys(GLOBAL_ASSETS))
     indexing: set[str] = set()
     refreshing = False
@@ -189,28 +206,47 @@ def _under_way(names: IndexNames, instance: dg.DagsterInstance, batches: Iterabl
             continue
         if _PARTITION in run.tags:
             indexing.add(run.tags[_PARTITION])
-        elif _RANGE_START in run.tags or run.job_name in of_any_batch:
+        elif _RANGE_START in run.tags:
+            ends = [run.tags[tag] for tag in (_RANGE_START, _RANGE_END)]
+            registered = set(ends) <= set(partitions)  # somebody may have deleted a partition by hand
+            first, last = map(partitions.index, ends) if registered else (0, len(partitions))
+            indexing.update(partitions[first : last + 1])
+        elif run.job_name == of_any_batch:
             indexing.update(batches)
         refreshing |= run.job_name in refreshing_jobs or bool(set(run.asset_selection or ()) & global_keys)
     return frozenset(indexing), refreshing
 
 
-def _failures(instance: dg.DagsterInstance, tag: str, name: str) -> Failures:
-    """Failed requests; Dagster's own retries of a run count as the same attempt."""
+def _failures(instance: dg.DagsterInstance, tags: Sequence[str], requests: Sequence[str]) -> dict[str, Failures]:
+    """Failed requests, by name; Dagster's own retries of a run count as the same attempt."""
     over = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
-    records = instance.get_run_records(dg.RunsFilter(tags={tag: name}, statuses=over))
+    failed = defaultdict[str, list[dg.RunRecord]](list)
+    for tag in tags:
+        for record in instance.get_run_records(dg.RunsFilter(tags={tag: list(requests)}, statuses=over)):
+            failed[record.dagster_run.tags[tag]].append(record)
+    return {name: _failures_of(instance, records) for name, records in failed.items()}
+
+
+def _failures_of(instance: dg.DagsterInstance, records: Sequence[dg.RunRecord]) -> Failures:
     canceled = any(record.dagster_run.status == dg.DagsterRunStatus.CANCELED for record in records)
     attempts = {record.dagster_run.root_run_id or record.dagster_run.run_id for record in records}
-    if not records:
-        return Failures(0, 0.0)
     last = max(records, key=lambda record: (record.end_time or 0.0, record.storage_id))
     entries = instance.all_logs(last.dagster_run.run_id, of_type=dg.DagsterEventType.STEP_FAILURE)
     events = [entry.dagster_event for entry in entries if entry.dagster_event]
-    return Failures(len(attempts), last.end_time or 0.0, canceled, is_unpaid(events))
+    return Failures(len(attempts), last.end_time or 0.0, canceled, _is_unpaid(events))
 
 
-def nightly_refresh(names: IndexNames, job: dg.JobDefinition, cron: str, automated: bool) -> dg.ScheduleDefinition:
-    """The schedule of the job refresh_changed, which then reads every file of the input folder.
+def _is_unpaid(events: Sequence[dg.DagsterEvent]) -> bool:
+    """Whether a step has failed because the budget is used up or a model cannot be used."""
+    unpaid = {kind.__name__ for kind in (BudgetExceeded, CircuitOpen, ModelUnusable)}
+    errors = [event.step_failure_data.error for event in events]
+    return any(
+        error and not unpaid.isdisjoint((error.cls_name, error.cause and error.cause.cls_name)) for error in errors
+    )
+
+
+def nightly_refresh(names: IndexNames, job: Any, cron: str, automated: bool) -> dg.ScheduleDefinition:
+    """The schedule of the job update_index, which then reads every file of the input folder.
 
     An edit that keeps size and time is found on a local disk by inode and change time, which not every file system has.
     """
@@ -218,7 +254,7 @@ def nightly_refresh(names: IndexNames, job: dg.JobDefinition, cron: str, automat
         name=names.name(NIGHTLY_REFRESH),
         job=job,
         cron_schedule=cron,
-        run_config={"ops": {names.name(INDEX_SELECTED): {"config": {"read_every_file": True}}}},
+        run_config={"ops": {names.name(BATCH_STATE): {"config": {"read_every_file": True}}}},
         default_status=dg.DefaultScheduleStatus.RUNNING if automated else dg.DefaultScheduleStatus.STOPPED,
         description="Reads every file, indexes what changed, retries failed text units, refreshes, publishes. Cron: "
         "GRAPHRAG_NIGHTLY_CRON.",

@@ -4,12 +4,22 @@ They are one step that commits once, so that a batch is in the database either a
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.defs.index_names import BATCH_ASSETS, COMMIT, EXTRACT, SOURCE_FILES, STAGED_BATCHES, IndexNames
+from graphrag_assets.defs.index_names import (
+    BATCH_ASSETS,
+    BATCHES_PER_RUN,
+    COMMIT,
+    EXTRACT,
+    SOURCE_FILES,
+    STAGED_BATCHES,
+    IndexNames,
+)
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import BatchOptions, StagedOptions, cache_not_before
 from graphrag_assets.defs.reporting import (
@@ -23,14 +33,19 @@ from graphrag_assets.defs.reporting import (
 )
 from graphrag_assets.defs.resources import MODELS, begin_step, needs
 from graphrag_assets.embedded import EXTRACTOR
+from graphrag_assets.errors import masked_errors
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing import index_batch as stage
+from graphrag_assets.indexing.batch_pool import BatchPool, batches_at_once, work_on
+from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.stage import Rerun
+from graphrag_assets.indexing.stage_runner import not_published
 from graphrag_assets.indexing.staged_batches import commit_staged, stage_batch
 from graphrag_assets.languages import without_names
 from graphrag_assets.pipeline.unit_contexts import STAGE
 from graphrag_assets.records import LOSS_STAGES, UNLISTED_TYPES
 from graphrag_assets.store import schema
+from graphrag_assets.store.content_versions import content_versions
 
 _DEPENDENCIES = {
     "text_units": ["documents"],
@@ -95,35 +110,97 @@ def index_batch(names: IndexNames, staged: bool) -> dg.AssetsDefinition:
         ],
         partitions_def=names.batches,
         can_subset=True,
-        backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=20),
+        backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=BATCHES_PER_RUN),
         required_resource_keys=needs(names, MODELS),
         op_tags=COMMIT,
     )
     @masked
     def index_batch(context: dg.AssetExecutionContext, config: BatchOptions) -> Iterator[dg.MaterializeResult]:
         """Read, chunk and extract each batch of the run, unless that is staged; commit it; report it."""
-        index, asked_for = begin_step(names, context), selected(context)
+        index, asked_for, batches = begin_step(names, context), selected(context), context.partition_keys
         extract = bool(asked_for.keys() - {"documents", "text_units"})
-        for batch in context.partition_keys:
-            started = time.monotonic()
-            own = config.apply_to(index, batch)
-            indexed = None if config.asks_for_something else commit_staged(own, batch, context.run.run_id)
-            if indexed is None:
-                not_before = cache_not_before(context.instance, context.run, config)
-                models = own.models(batch, context.run.run_id, not_before)
-                indexed = stage.index_batch(own, batch, models, context.run.run_id, extract, Rerun[config.rerun])
-            seconds = time.monotonic() - started
-            counts = (indexed.frames["documents"].height, indexed.frames["text_units"].height, indexed.errors.height)
-            context.log.info("batch %s: %d documents, %d text units, %d skipped, %.1f s", batch, *counts, seconds)
-            for name, metadata in batch_metadata(names, batch, indexed, seconds).items():
-                if name in asked_for:
-                    context.add_asset_metadata(metadata, asset_key=asked_for[name], partition_key=batch)
+        failures, done = BatchFailures(), dict[str, Metadata]()
+        for batch, indexed, seconds in indexed_batches(context, index, config, batches, failures, extract):
+            done[batch] = metadata = batch_metadata(names, batch, indexed, seconds)
+            for name in asked_for:
+                context.add_asset_metadata(metadata[name], asset_key=asked_for[name], partition_key=batch)
+        if failures.errors:  # the results of this step would be those of all its batches
+            for batch, metadata in done.items():
+                report_batch(names, context, index, batch, {name: metadata[name] for name in asked_for})
+            raise next(iter(failures.errors.values())) if len(batches) == 1 else failures.as_failure()
         if context.has_partition_key:
             yield from selected_results(context, index, dict.fromkeys(BATCH_ASSETS), context.partition_key)
         else:  # Dagster has one data version for all partitions of a range, so it computes that of their inputs
             yield from (dg.MaterializeResult(asked_for[name]) for name in BATCH_ASSETS if name in asked_for)
 
     return index_batch
+
+
+@dataclass
+class BatchFailures:
+    """The errors of batches, by name; `stopped`: what to say if the last one would have met all others, too."""
+
+    errors: dict[str, Exception] = field(default_factory=dict)
+    stopped: str | None = None
+
+    def __str__(self) -> str:
+        reasons = (f"{batch}: {str(error).strip().partition(chr(10))[0]}" for batch, error in self.errors.items())
+        return f"Batches failed: {'; '.join(reasons)}" if self.errors else ""
+
+    def as_failure(self) -> dg.Failure:
+        """The failure of a step, caused by the last of the errors."""
+        failure = dg.Failure(" ".join(filter(None, (str(self), self.stopped))), allow_retries=not self.stopped)
+        failure.__cause__ = next(reversed(self.errors.values()))
+        return failure
+
+
+def indexed_batches(
+    context: dg.AssetExecutionContext,
+    index: Index,
+    config: BatchOptions,
+    batches: Sequence[str],
+    failures: BatchFailures,
+    extract: bool = True,
+) -> Iterator[tuple[str, stage.IndexedBatch, float]]:
+    """Index batches in one pool of model calls; yields each that is committed, with the seconds it took.
+
+    The errors of others are added to `failures`. If the budget ends in one, or a model cannot be used, the others are
+    left.
+    """
+    run_id, not_before = context.run.run_id, cache_not_before(context.instance, context.run, config)
+
+    def index_one(batch: str, pool: BatchPool) -> tuple[stage.IndexedBatch, float]:
+        started = time.monotonic()
+        with masked_errors():
+            own = config.apply_to(index, batch)
+            indexed = None if config.asks_for_something else commit_staged(own, batch, run_id)
+            if indexed is None:
+                models = own.models(batch, run_id, not_before)
+                indexed = stage.index_batch(own, batch, models, run_id, extract, Rerun[config.rerun], pool)
+        return indexed, time.monotonic() - started
+
+    with closing(work_on(batches, index_one, batches_at_once(index.settings))) as outcomes:
+        for place, (batch, outcome) in enumerate(outcomes, start=1):
+            which = f"batch {batch} ({place} of {len(batches)})" if len(batches) > 1 else f"batch {batch}"
+            if isinstance(outcome, Exception):
+                failures.errors[batch], failures.stopped = outcome, not_published(outcome)
+                context.log.error("%s failed: %s", which, outcome)
+                if failures.stopped:
+                    return
+                continue
+            indexed, seconds = outcome
+            counts = (indexed.frames["documents"].height, indexed.frames["text_units"].height, indexed.errors.height)
+            context.log.info("%s: %d documents, %d text units, %d skipped, %.1f s", which, *counts, seconds)
+            yield batch, indexed, seconds
+
+
+def report_batch(
+    names: IndexNames, context: dg.AssetExecutionContext, index: Index, batch: str, metadata: Metadata
+) -> None:
+    """Report the materialization of assets of a batch, in a run that is not of its partition alone."""
+    for name, version in content_versions(index.working, metadata, batch).items():
+        tags = {"dagster/data_version": version}
+        context.log_event(dg.AssetMaterialization(names.key(name), metadata=metadata[name], partition=batch, tags=tags))
 
 
 def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, seconds: float) -> Metadata:

@@ -2,15 +2,17 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 
 import dagster as dg
 import yaml
 
-from graphrag_assets.defs.index_names import BATCH_ASSETS, GLOBAL_ASSETS, PUBLICATION, IndexNames
+from graphrag_assets.defs.index_names import BATCH_ASSETS, BATCH_STATE, PUBLICATION, IndexNames
 from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.scan import present_inputs
+from graphrag_assets.store import schema
 from graphrag_assets.store.content_versions import content_versions
 
 _LIVE_BATCHES = """
@@ -51,14 +53,18 @@ def dagster_instance(home: Path) -> Iterator[dg.DagsterInstance]:
         yield instance
 
 
-def report_contents(instance: dg.DagsterInstance, names: IndexNames, index: Index) -> None:
-    """Tell Dagster what the index contains, as materializations without a run."""
-    batches = index.working.read(_LIVE_BATCHES)["batch"]
-    instance.add_dynamic_partitions(names.partitions_name, batches.to_list())
+def report_contents(
+    instance: dg.DagsterInstance, names: IndexNames, index: Index, batches: Sequence[str] | None = None
+) -> None:
+    """Tell Dagster what the index contains, as materializations without a run; of batches only `batches`, if given."""
+    if batches is None:
+        batches = index.working.read(_LIVE_BATCHES)["batch"].to_list()
+        instance.add_dynamic_partitions(names.partitions_name, batches)
     for batch in batches:
         for name, version in content_versions(index.working, BATCH_ASSETS, batch).items():
             _report(instance, names.key(name), version, batch)
-    tables = [name for name in GLOBAL_ASSETS if name != PUBLICATION]
+    _report(instance, names.key(BATCH_STATE), present_inputs(index))
+    tables = [table.name for table in schema.GLOBAL_TABLES]
     for name, version in content_versions(index.working, tables).items():
         _report(instance, names.key(name), version)
     numbers = index.working.read("SELECT max(number) FROM publications")

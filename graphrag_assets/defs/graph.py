@@ -5,7 +5,7 @@ from typing import Any
 
 import dagster as dg
 
-from graphrag_assets.defs.index_names import IndexNames
+from graphrag_assets.defs.index_names import BATCH_STATE, IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import GraphOptions, cache_not_before
 from graphrag_assets.defs.reporting import Metadata, asset_spec, selected_results, tables_metadata, usage_metadata
@@ -16,9 +16,9 @@ from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.store import schema
 
 _DEPENDENCIES = {
-    schema.ENTITY_ALIASES: ["entity_mentions"],
-    schema.ENTITIES: ["entity_mentions", "relationship_mentions", "entity_aliases"],
-    schema.RELATIONSHIPS: ["entity_mentions", "relationship_mentions", "entity_aliases"],
+    schema.ENTITY_ALIASES: [BATCH_STATE, "entity_mentions"],
+    schema.ENTITIES: [BATCH_STATE, "entity_mentions", "relationship_mentions", "entity_aliases"],
+    schema.RELATIONSHIPS: [BATCH_STATE, "entity_mentions", "relationship_mentions", "entity_aliases"],
 }
 
 

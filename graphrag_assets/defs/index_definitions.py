@@ -6,15 +6,15 @@ import dagster as dg
 
 from graphrag_assets.defs.asset_jobs import asset_jobs
 from graphrag_assets.defs.automation import document_batches_sensor, nightly_refresh, register_batches_sensor
+from graphrag_assets.defs.batch_state import batch_state, batches_check
 from graphrag_assets.defs.checks import asset_checks
 from graphrag_assets.defs.communities import detect_communities, write_community_reports
 from graphrag_assets.defs.corpus import extract_batch, index_batch, source_files
 from graphrag_assets.defs.dead_runs import dead_runs_sensor
 from graphrag_assets.defs.embeddings import embed_texts
 from graphrag_assets.defs.graph import knowledge_graph
-from graphrag_assets.defs.index_names import MAKE_SHARDS, REFRESH_CHANGED, IndexNames
-from graphrag_assets.defs.jobs import preview_cost_job, register_batches_job, rollback_job
-from graphrag_assets.defs.operations import operations
+from graphrag_assets.defs.index_names import MAKE_SHARDS, UPDATE_INDEX, IndexNames
+from graphrag_assets.defs.jobs import preview_cost_job, rollback_job
 from graphrag_assets.defs.prompt_tuning import prompt_profile, tune_prompts_job
 from graphrag_assets.defs.publication import publication
 from graphrag_assets.defs.resources import IndexSettings, index_resources
@@ -33,6 +33,7 @@ def index_definitions(names: IndexNames, settings: IndexSettings) -> dg.Definiti
         source_files(names),
         *([extract_batch(names)] if now.staging else []),
         index_batch(names, staged=bool(now.staging)),
+        batch_state(names),
         knowledge_graph(names),
         detect_communities(names),
         write_community_reports(names),
@@ -43,30 +44,18 @@ def index_definitions(names: IndexNames, settings: IndexSettings) -> dg.Definiti
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dg.BetaWarning)
         assets = dg.with_source_code_references(without_references)
-    checks, resources = asset_checks(names), index_resources(names, settings)
     jobs = asset_jobs(names, now.extract_tag_values if now.staging else None)
     if now.staging:
         jobs[MAKE_SHARDS] = make_shards_job(names, now.extract_tag_values)
-
-    def get_job(name: str) -> dg.JobDefinition:
-        return launched.resolve_job_def(name)
-
-    # What the jobs that launch runs launch: the same assets, without those jobs themselves.
-    launched = dg.Definitions(assets=assets, asset_checks=checks, jobs=list(jobs.values()), resources=resources)
-    launching = operations(names, get_job)
     return dg.Definitions(
         assets=assets,
-        asset_checks=checks,
-        jobs=[
-            *jobs.values(),
-            *launching.values(),
-            *(make(names) for make in (register_batches_job, preview_cost_job, rollback_job, tune_prompts_job)),
-        ],
-        schedules=[nightly_refresh(names, launching[REFRESH_CHANGED], now.nightly_cron, automated)],
+        asset_checks=[batches_check(names), *asset_checks(names)],
+        jobs=[*jobs.values(), *(make(names) for make in (preview_cost_job, rollback_job, tune_prompts_job))],
+        schedules=[nightly_refresh(names, jobs[UPDATE_INDEX], now.nightly_cron, automated)],
         sensors=[
             register_batches_sensor(names),
             document_batches_sensor(names, jobs, automated),
             dead_runs_sensor(names),
         ],
-        resources=resources,
+        resources=index_resources(names, settings),
     )

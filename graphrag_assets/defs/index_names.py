@@ -13,26 +13,20 @@ PROMPT_PROFILE = schema.PROMPT_PROFILE.name
 SOURCE_FILES = "source_files"
 STAGED_BATCHES = "staged_batches"
 BATCH_ASSETS = tuple(table.name for table in schema.BATCH_TABLES)
-INDEX_BATCHES, REFRESH_GRAPH, UPDATE_INDEX = "index_batches", "refresh_graph", "update_index"
-RECLUSTER, CHECK_INDEX = "recluster", "check_index"
+UPDATE_INDEX, INDEX_BATCHES, REFRESH_GRAPH = "update_index", "index_batches", "refresh_graph"
+PREVIEW_COST, ROLLBACK, TUNE_PROMPTS = "preview_cost", "rollback", "tune_prompts"
 EXTRACT_BATCHES, MAKE_SHARDS = "extract_batches", "make_shards"
-REFRESH_CHANGED, INDEX_EVERYTHING, RETRY_FAILED_UNITS = "refresh_changed", "index_everything", "retry_failed_units"
-SCAN_INPUT, PREVIEW_COST, ROLLBACK = "scan_input", "preview_cost", "rollback"
-TUNE_PROMPTS = "tune_prompts"
-LAUNCHING_JOBS = (REFRESH_CHANGED, INDEX_EVERYTHING, RETRY_FAILED_UNITS)
-JOBS = (
-    *(EXTRACT_BATCHES, MAKE_SHARDS, INDEX_BATCHES, REFRESH_GRAPH, UPDATE_INDEX, RECLUSTER, CHECK_INDEX),
-    *LAUNCHING_JOBS,
-    *(SCAN_INPUT, PREVIEW_COST, ROLLBACK, TUNE_PROMPTS),
-)
+JOBS = (UPDATE_INDEX, INDEX_BATCHES, REFRESH_GRAPH, PREVIEW_COST, ROLLBACK, TUNE_PROMPTS, EXTRACT_BATCHES, MAKE_SHARDS)
 REGISTER_BATCHES_SENSOR, DOCUMENT_BATCHES_SENSOR = "register_batches_sensor", "document_batches_sensor"
 DEAD_RUNS_SENSOR = "dead_runs_sensor"
 NIGHTLY_REFRESH = "nightly_refresh"
-INDEX_SELECTED = "index_selected"
 QUEUE = "dagster-celery/queue"
 EXTRACT, COMMIT = {QUEUE: "extract"}, {QUEUE: "commit"}
 """Tags of runs: of those that only extract, which run on any machine; of those that use the working database."""
-GLOBAL_ASSETS = (*(table.name for table in schema.GLOBAL_TABLES), PUBLICATION)
+BATCH_STATE = "batch_state"
+BATCHES_PER_RUN = 20
+"""Maximum number of batches that one run of a backfill, or of the sensor, indexes."""
+GLOBAL_ASSETS = (BATCH_STATE, *(table.name for table in schema.GLOBAL_TABLES), PUBLICATION)
 
 
 @dataclass(frozen=True)
@@ -78,10 +72,11 @@ class IndexNames:
         jobs = {self.name(job) for job in JOBS}
         return run.job_name in jobs or not self.all_keys.isdisjoint(run.asset_selection or ())
 
-    @property
-    def request_tag(self) -> str:
-        """The tag of runs that the sensor has requested, with the name of the request."""
-        return "/".join(["graphrag", *self.key_prefix, "request"])
+    @cached_property
+    def request_tags(self) -> list[str]:
+        """The tags of runs that the sensor has requested, with the names of their requests: one for each batch."""
+        first = "/".join(["graphrag", *self.key_prefix, "request"])
+        return [first, *(f"{first}/{number}" for number in range(2, BATCHES_PER_RUN + 1))]
 
     @property
     def partitions_name(self) -> str:

@@ -1,42 +1,17 @@
-"""Jobs of one step: register batches, preview the cost, go back to an earlier publication."""
+"""Jobs of one step: preview the cost, go back to an earlier publication."""
 
 import dagster as dg
 import polars as pl
 from pydantic import Field
 
-from graphrag_assets.defs.index_names import COMMIT, PREVIEW_COST, ROLLBACK, SCAN_INPUT, IndexNames
+from graphrag_assets.defs.index_names import COMMIT, PREVIEW_COST, ROLLBACK, IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import markdown_table
 from graphrag_assets.defs.resources import MODELS, begin_step, needs
-from graphrag_assets.defs.runs import register_batches
 from graphrag_assets.indexing.cost_preview import plan_index
 from graphrag_assets.indexing.publish import share_publications
-from graphrag_assets.indexing.scan import scan_input
 from graphrag_assets.outgoing import as_markdown
 from graphrag_assets.store.publications import roll_back
-
-
-def register_batches_job(names: IndexNames) -> dg.JobDefinition:
-    """The job scan_input."""
-
-    @dg.op(
-        name=names.name("register_batches"),
-        required_resource_keys=needs(names),
-        description="Register every entry of the input folder as a partition, and say which differ from the index.",
-    )
-    @masked
-    def register(context: dg.OpExecutionContext) -> None:
-        found = scan_input(begin_step(names, context))
-        register_batches(names, context.instance, found)
-        changed, deleted = (", ".join(batches) or "-" for batches in (found.changed, found.deleted))
-        context.log.info(
-            f"{len(found.changed)} batches to index ({changed}), {len(found.unchanged)} unchanged, "
-            f"{len(found.deleted)} deleted from the folder ({deleted}): materialize the deleted ones too to remove "
-            "their rows"
-        )
-
-    description = "Register the batches of the input folder as partitions of document_batches."
-    return _job_of(register, names.name(SCAN_INPUT), description)
 
 
 def preview_cost_job(names: IndexNames) -> dg.JobDefinition:

@@ -13,13 +13,10 @@ from typing import Any, Literal
 import dagster as dg
 from pydantic import Field, field_validator, model_validator
 
-from graphrag_assets.defs.index_names import INDEX_SELECTED, IndexNames
+from graphrag_assets.defs.index_names import BATCH_STATE, IndexNames
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.settings import Settings
-
-LAUNCHED_BY = "graphrag/launched_by"
-"""Tag of a run that another run has launched: the first attempt of that run."""
 
 
 def _setting(owner: str, description: str, more: str = "") -> Any:
@@ -185,10 +182,6 @@ class ReportOptions(RerunOptions):
     )
 
 
-class RefreshOptions(CommunityOptions, ReportOptions):
-    """How this run detects communities and writes reports."""
-
-
 class TuningConfig(dg.Config):
     """How this run makes a prompt profile, and whether it is adopted."""
 
@@ -216,7 +209,7 @@ class TuningConfig(dg.Config):
         return self
 
 
-_STEPS = ("index_batch", INDEX_SELECTED, "refresh_all", "detect_communities", "write_community_reports")
+_STEPS = ("index_batch", BATCH_STATE, "detect_communities", "write_community_reports")
 """Those whose config has settings."""
 
 
@@ -255,12 +248,11 @@ def run_config_of(options: type[RunOptions], given: RunOptions) -> dict[str, Any
 def cache_not_before(instance: dg.DagsterInstance, run: dg.DagsterRun, options: RerunOptions) -> str | None:
     """With `bypass_cache`, the time before which answers in the ledger are ignored (ISO, UTC).
 
-    It is the start of the run's first attempt, or of the run that launched it, so that a retry does not pay again for
-    answers it already has.
+    It is the start of the run's first attempt, so that a retry does not pay again for answers it already has.
     """
     if not options.bypass_cache:
         return None
-    record = instance.get_run_record_by_id(run.tags.get(LAUNCHED_BY) or run.root_run_id or run.run_id)
+    record = instance.get_run_record_by_id(run.root_run_id or run.run_id)
     began = record.create_timestamp.timestamp() if record else datetime.now(UTC).timestamp()
     return datetime.fromtimestamp(began, UTC).isoformat(timespec="microseconds")
 

@@ -5,7 +5,7 @@ event, so a missed one does no harm: the next tick sees the difference. A batch 
 makes that refresh out of date, and the next tick requests another.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -94,6 +94,22 @@ class Decision(NamedTuple):
     batches: list[Request]
     refresh: Request | None
     waiting: list[str]
+
+
+def in_ranges(requests: Sequence[Request], partitions: Sequence[str], maximum: int) -> list[list[Request]]:
+    """The requests to index batches, by run: those of neighbors among the partitions are of one run, up to a maximum.
+
+    A run has one partition or a range of them. One that extracts has one.
+    """
+    place = {batch: number for number, batch in enumerate(partitions)}
+    runs: list[list[Request]] = []
+    for request in sorted(requests, key=lambda request: (request.extract, place[str(request.batch)])):
+        last = runs[-1][-1] if runs and len(runs[-1]) < maximum and not request.extract else None
+        if last and place[str(last.batch)] + 1 == place[str(request.batch)]:
+            runs[-1].append(request)
+        else:
+            runs.append([request])
+    return runs
 
 
 def batch_request(scan: Scan, batch: str) -> str:

@@ -158,6 +158,6 @@ CHECKS = (
         False,
         "The publication was made from the present input folder.",
         _out_of_date,
-        "Launch the job refresh_changed, or switch on document_batches_sensor.",
+        "Launch the job update_index, or switch on document_batches_sensor.",
     ),
 )

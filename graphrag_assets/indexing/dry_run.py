@@ -32,6 +32,7 @@ from graphrag_assets.llm.tasks.token_estimates import (
 )
 from graphrag_assets.llm.tasks.tune_prompts import TASK as TUNING
 from graphrag_assets.llm.tasks.write_report import GRAPH, TEXT
+from graphrag_assets.progress import duration_in_words
 from graphrag_assets.prompt_profile import PromptProfile
 from graphrag_assets.records import TextUnit, UnitExtraction
 from graphrag_assets.settings import Settings, Use
@@ -63,9 +64,10 @@ def tally_of(settings: Settings) -> Tally:
         [(task, provider_of(model_of(settings, task))[1]) for task in RULES], ["task", "model"], orient="row"
     )
     answers = ledger_of(settings).frame().filter(pl.col("kind") == "chat").join(names, on=["task", "model"], how="semi")
-    means = answers.group_by("task").agg(pl.col("completion_tokens").mean(), n=pl.len())
-    known = dict(means.filter(pl.col("n") >= MIN_ANSWERS).select("task", "completion_tokens").iter_rows())
-    return Tally(known, without_claims=Tally(known) if settings.choices.claims == "model" else None)
+    means = answers.group_by("task").agg(pl.col("completion_tokens", "seconds").mean(), n=pl.len())
+    means = means.filter(pl.col("n") >= MIN_ANSWERS)
+    known, seconds = (dict(means.select("task", name).iter_rows()) for name in ("completion_tokens", "seconds"))
+    return Tally(known, seconds, without_claims=Tally(known) if settings.choices.claims == "model" else None)
 
 
 def counting_models(
@@ -111,6 +113,8 @@ def _planning_chats(settings: Settings, tally: Tally) -> Callable[[Use], Plannin
     return chats
 
 
+_SECONDS_BEFORE_ANSWER, _TOKENS_PER_SECOND = 1.0, 50.0
+"""How fast a chat model answers, as long as the ledger does not say."""
 _UNITS = 500
 """So many text units are counted at a time, so that their substitutes are made once and kept no longer."""
 
@@ -174,6 +178,7 @@ def notes(settings: Settings, tally: Tally) -> list[str]:
             f"Calls of {', '.join(extraction)} are counted from the prompts themselves{rounds}. Later tasks are "
             "estimated from the embedded default's results for the same text units."
         )
+    said += _time_note(settings, tally)
     said += _note_on_claims(settings, tally)
     for task in (task for task in RULES if task in tasks):
         measured = tally.answer_tokens.get(task)
@@ -201,6 +206,28 @@ def notes(settings: Settings, tally: Tally) -> list[str]:
         spent = ledger_of(settings).spent_today()
         said.append(f"Budget: ${settings.budget_usd:,.2f}, of which ${spent:,.2f} were spent today.")
     return said
+
+
+def _time_note(settings: Settings, tally: Tally) -> list[str]:
+    """How long the planned calls of chat models take: one task after the other, the calls of each at once."""
+    planned = pl.DataFrame(list(tally.planned.values()), _PLANNED, orient="row").filter(pl.col("task") != EMBED)
+    if planned.is_empty():
+        return []
+    rule = _SECONDS_BEFORE_ANSWER + pl.col("completion_tokens") / _TOKENS_PER_SECOND
+    measured = pl.col("task").replace_strict(tally.answer_seconds, default=None, return_dtype=pl.Float64)
+    seconds = pl.coalesce(measured, rule)
+    of_task = pl.max_horizontal(seconds.max(), seconds.sum() / settings.concurrency).alias("seconds")
+    estimates = [float(planned.group_by("task").agg(of_task)["seconds"].sum())]
+    if settings.requests_per_minute:
+        estimates.append(60 * planned.height / settings.requests_per_minute)
+    if settings.tokens_per_minute:
+        tokens = int((planned["prompt_tokens"] + planned["completion_tokens"]).sum())
+        estimates.append(60 * tokens / settings.tokens_per_minute)
+    basis = "the mean times in the ledger" if set(planned["task"]) <= set(tally.answer_seconds) else "a rule of thumb"
+    return [
+        f"Time: about {duration_in_words(max(estimates))} of calls of chat models, {settings.concurrency} at once "
+        f"(GRAPHRAG_CONCURRENCY), by {basis}."
+    ]
 
 
 def key_notes(models: Iterable[ChatModel | EmbeddingModel]) -> list[str]:

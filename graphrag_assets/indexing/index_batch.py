@@ -5,7 +5,7 @@ first; on several machines the staging area is between them, see `staged_batches
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from graphrag_assets.conversion.process import ConversionProcess
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import InputError, full_disk_in
 from graphrag_assets.ids import stable_id
+from graphrag_assets.indexing.batch_pool import BatchPool
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.stage import Rerun, usage_sums
 from graphrag_assets.indexing_models import IndexingModels
@@ -47,7 +48,6 @@ from graphrag_assets.store.batches import (
 )
 from graphrag_assets.store.digest_cache import NAME, DigestCache
 from graphrag_assets.store.input_folder import SourceFile
-from graphrag_assets.store.locks import batch_lock
 from graphrag_assets.store.working import Changes
 
 CORPUS_VERSION = 5
@@ -223,20 +223,23 @@ def index_batch(
     run_id: str,
     extract: bool = True,
     rerun: Rerun = Rerun.FAILED_UNITS,
+    pool: BatchPool | None = None,
 ) -> IndexedBatch:
     """Index one batch; with `extract` false only its documents and text units.
 
     Text units already extracted by the same extractor are not extracted again unless `rerun` says so. A batch that is
     no longer in the input folder commits no rows, which removes it from the index. `index` must have the batch's
-    settings, see `Index.with_run_options`; its run options are stored with the batch.
+    settings, see `Index.with_run_options`; its run options are stored with the batch. `pool`: of the batches that are
+    indexed at the same time.
 
     Raises:
         InputError: the batch is an imported one; there are no files to index it from.
         DiskFullError: there is no space for what the batch writes.
     """
-    with full_disk_in(f"index_batch of {batch!r}"), index.working.exclusive(batch_lock(batch)):
+    place = (pool or BatchPool()).place(index.working, batch)
+    with full_disk_in(f"index_batch of {batch!r}"), place as admit:
         refuse_imported(index, batch)
-        extracted = extract_batch(index, batch, models, _known(index, batch, models, rerun), extract)
+        extracted = extract_batch(index, batch, models, _known(index, batch, models, rerun), extract, admit)
         return commit_extracted(index, batch, extracted, run_id)
 
 
@@ -253,17 +256,24 @@ def commit_extracted(index: Index, batch: str, extracted: ExtractedBatch, run_id
 
 
 def extract_batch(
-    index: Index, batch: str, models: IndexingModels, known: Known = NOTHING_KNOWN, extract: bool = True
+    index: Index,
+    batch: str,
+    models: IndexingModels,
+    known: Known = NOTHING_KNOWN,
+    extract: bool = True,
+    admit: Callable[[int], None] = lambda _: None,
 ) -> ExtractedBatch:
     """Read and chunk the files of a batch, and extract its text units unless `extract` is false.
 
-    Neither reads nor writes the working database.
+    Neither reads nor writes the working database. `admit` is called with the number of text units, before they are
+    sent to a model.
     """
     restart_peak()
     started = time.monotonic()
     settings = index.settings
     files, columns = list(index.input_folder.files(batch)), settings.metadata_column_list
     documents, text_units, errors = read_batch(settings, batch, files, known.corpus)
+    admit(text_units.height)
     if settings.text_unit_context == "model":
         text_units, failures = unit_contexts.write_contexts(
             documents, text_units, known.contexts, models.write_contexts, models.context_writer, known.without_context

@@ -169,6 +169,9 @@ class IndexingTasks:
         found = () if profile is None or name in self.settings.model_fields_set else getattr(profile, name)
         return tuple(kind.type for kind in found) or given
 
+    def _of_batch(self, what: str) -> str:
+        return f"{what} of batch {self.batch}" if self.batch else what
+
     def extract(self, units: Iterable[TextUnit]) -> Iterator[Extracted]:
         """Extractions of text units, as they complete."""
         options, claims, chat = self.extraction, self.settings.choices.claims, self.chats("extraction")
@@ -183,7 +186,7 @@ class IndexingTasks:
             return replace(found, claims=(await _embedded(unit)).claims) if claims == "embedded" else found
 
         task = WITH_CLAIMS if options.claim_description else PROMPT
-        for unit, found in run_concurrently(extract_one, units, "text units", self.meter):
+        for unit, found in run_concurrently(extract_one, units, self._of_batch("text units"), self.meter):
             if isinstance(found, UnitExtraction):
                 gleanings, invented = int(bool(found.losses.failed_gleaning)), found.losses.invented_claims
                 self.meter.add(task, Usage(failed_gleanings=gleanings, invented_claims=invented))
@@ -284,7 +287,7 @@ class IndexingTasks:
         first = list({unit.document: unit for unit in reversed(units)}.values())
         others = set(units) - set(first)
         for group in (first, [unit for unit in units if unit in others]):
-            for unit, written in run_concurrently(write_one, group, "text unit contexts", self.meter):
+            for unit, written in run_concurrently(write_one, group, self._of_batch("text unit contexts"), self.meter):
                 yield unit.id, written
 
 

@@ -1,7 +1,8 @@
 """Compares the input folder with the index: the batches to index, and names that cannot be batches."""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,14 @@ from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import inputs_of, recorded, replace_errors, stored_options
 from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.digest_cache import NAME, DigestCache
+
+
+class Which(Enum):
+    """Which batches are indexed."""
+
+    CHANGED = "changed"
+    FAILED = "failed"
+    ALL = "all"
 
 
 class Scan(NamedTuple):
@@ -61,6 +70,22 @@ class Scan(NamedTuple):
     def known(self) -> list[str]:
         """Batches in the folder or in the database."""
         return [*self.due, *self.unchanged]
+
+    def chosen(self, which: Which, batches: Sequence[str] = ()) -> list[str]:
+        """The batches to index: `batches` if some are named, or else which of them are due.
+
+        Raises:
+            InputError: a name is no batch.
+        """
+        if unknown := [batch for batch in batches if batch not in self.known]:
+            raise InputError(
+                f"No batch {', '.join(map(repr, unknown))} in the input folder. It has: "
+                f"{', '.join(self.known) or 'nothing'}. A batch is an entry directly under the input folder."
+            )
+        return (
+            list(batches)
+            or {Which.CHANGED: self.due, Which.FAILED: [*self.pending, *self.given_up], Which.ALL: self.known}[which]
+        )
 
 
 _STORED_BATCHES = """

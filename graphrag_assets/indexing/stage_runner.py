@@ -1,17 +1,18 @@
-"""Runs the stages in this process, without Dagster: what `index` does for an index without a Dagster home.
+"""Runs the stages in this process, without Dagster: what `index` does.
 
-There is no instance that could show such runs, and importing Dagster and running a job in it takes longer than all
-stages do after a small change. `defs.runs.Runner` makes the same runs as Dagster's.
+Importing Dagster and running a job in it takes longer than all stages do after a small change.
 """
 
 import logging
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from typing import NamedTuple
 
 from graphrag_assets import __version__
 from graphrag_assets.errors import CheckError, GraphRAGError, chain_of, masked_errors
 from graphrag_assets.indexing import communities, embeddings, index_batch, merge_graph, publish, reports
+from graphrag_assets.indexing.batch_pool import BatchPool, batches_at_once, work_on
 from graphrag_assets.indexing.checks import VERIFIER, failed_blocking_checks
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.staged_batches import commit_staged
@@ -66,13 +67,20 @@ class StageRunner:
     def __init__(self, index: Index) -> None:
         self._index = index
 
-    def index(self, batch: str) -> StageRun:
-        """Index one batch, from the staging area if it is there."""
+    def index(self, batches: Sequence[str]) -> Generator[StageRun, None, None]:
+        """Index batches, from the staging area those that are there; yields each run as it completes."""
+        with closing(work_on(batches, self._index_one, batches_at_once(self._index.settings))) as runs:
+            for _, run in runs:
+                if isinstance(run, Exception):  # not of a stage: `_run` returns these
+                    raise run
+                yield run
+
+    def _index_one(self, batch: str, pool: BatchPool) -> StageRun:
         own = self._index.with_run_options(batch)
 
         def work(run_id: str) -> None:
             if commit_staged(own, batch, run_id) is None:
-                index_batch.index_batch(own, batch, own.models(batch, run_id), run_id)
+                index_batch.index_batch(own, batch, own.models(batch, run_id), run_id, pool=pool)
 
         return _run(batch, work)
 
@@ -92,10 +100,11 @@ def _run(batch: str | None, work: Callable[[str], tuple[int, bool] | None]) -> S
         raise_if_interrupted()
         log.debug("the run %s failed", run_id, exc_info=True)
         said = str(error) if isinstance(error, GraphRAGError) else f"{type(error).__name__}: {error}"
-        return StageRun(batch, run_id, None, said.strip().partition("\n")[0], _not_published(error))
+        return StageRun(batch, run_id, None, said.strip().partition("\n")[0], not_published(error))
 
 
-def _not_published(error: Exception) -> str | None:
+def not_published(error: Exception) -> str | None:
+    """What to say if an error will meet all batches, so that nothing is to be published."""
     chain = tuple(chain_of(error))
     if any(isinstance(one, BudgetExceeded) for one in chain):
         return OUT_OF_BUDGET

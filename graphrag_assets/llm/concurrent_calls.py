@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from graphrag_assets.llm.call_groups import current_group
 from graphrag_assets.llm.event_loop import submit
 from graphrag_assets.llm.tasks.chat_protocol import stops_the_run
 from graphrag_assets.progress import SECONDS_BETWEEN_LINES, Progress
@@ -28,15 +29,20 @@ def run_concurrently(
     Raises:
         BudgetExceeded, CircuitOpen, LedgerError: these concern the whole run; the remaining calls are canceled.
             The message says how much is done.
+        CancelledError: the calls of this thread were canceled, see `CallGroup`.
     """
     completed: queue.SimpleQueue[Future[Result]] = queue.SimpleQueue()
     futures: dict[Future[Result], Item] = {}
+    group = current_group()
     try:
         for item in items:
             future = submit(work(item))
             futures[future] = item
+            if group:
+                group.add(future)
             future.add_done_callback(completed.put)
-        progress = Progress(what, len(futures), (lambda: meter.total) if meter else None)
+        used = (lambda: meter.total) if meter else None
+        progress = Progress(what, len(futures), used, group.pace if group else None)
         for _ in futures:
             future = _next_of(completed, progress)
             error = future.exception()

@@ -89,7 +89,7 @@ def outlines_of(documents: pl.DataFrame) -> dict[str, Outline]:
 def heading_contexts(documents: pl.DataFrame, outlines: Mapping[str, Outline], text_units: pl.DataFrame) -> pl.Series:
     """The context of each text unit: the title of its document, then the headings in force where it begins.
 
-    The metadata of the document, if there is any, follows in parentheses. A text unit that begins within a table has the
+    Metadata of the document follows in parentheses. A text unit that begins within a table has the
     names of its columns, too.
 
     Args:

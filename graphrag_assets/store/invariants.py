@@ -88,7 +88,7 @@ class Check:
     remedy: str
 
 
-_REINDEX = "Launch the job index_everything: paid answers come from the ledger."
+_REINDEX = "Launch the job update_index with which: ALL: paid answers come from the ledger."
 _REFRESH = "Launch the job refresh_graph."
 
 

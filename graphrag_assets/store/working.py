@@ -114,7 +114,7 @@ class WorkingDatabase:
 
         The database itself is not held.
         """
-        lock = FileLock(lock_file(self.path.parent, stage))
+        lock = FileLock(lock_file(self.path.parent, stage), thread_local=False)  # a thread may release another's
         try:
             held = lock.acquire(blocking=False)
         except Timeout:

@@ -65,7 +65,7 @@ def tick(project, cursor: str | None = None) -> dg.SensorEvaluationContext:
 
 def fail(project) -> str:
     """A run that fails because a batch cannot be read; its id."""
-    project.run("scan_input")
+    project.register()
     result = project.run("index_batches", "broken", succeed=False)
     return result.run_id
 
@@ -106,10 +106,10 @@ def test_a_failed_check_is_reported_with_what_should_hold_and_the_remedy(project
     with project.index.working.transaction() as connection:
         connection.execute("DELETE FROM community_reports WHERE community = 0")
     (check,) = [check for check in CHECKS if check.name == "every_community_has_a_report"]
-    run_id = project.run("check_index", succeed=False).run_id
+    run_id = project.check(succeed=False).run_id
     tick(project, cursor)
     (said,) = webhook.posted
-    assert said["text"].startswith("Failed: check_index. Check failed: ")
+    assert said["text"].startswith("Failed: __ASSET_JOB. Check failed: ")
     assert f"Check failed: {check.statement} {check.remedy}" in said["text"]
     assert said["text"].endswith(f" (run {run_id})")
     assert "Error" not in said["text"]

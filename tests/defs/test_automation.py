@@ -51,7 +51,13 @@ def tick(project) -> dg.SensorResult | dg.SkipReason:
 
 
 def asked(result: dg.SensorResult) -> list[tuple[str | None, str | None]]:
-    return [(request.job_name, request.partition_key) for request in result.run_requests or []]
+    """The job of each request, and its partition, or the first and last of a range."""
+    return [(request.job_name, request.partition_key or range_of(request)) for request in result.run_requests or []]
+
+
+def range_of(request: dg.RunRequest) -> str | None:
+    keys = request.partition_key_range
+    return f"{keys.start}...{keys.end}" if keys else None
 
 
 def launch(project, result: dg.SensorResult, succeed: bool = True) -> None:
@@ -78,7 +84,7 @@ def titles(project) -> set[str]:
 
 @pytest.mark.long
 def test_a_fresh_folder_is_indexed_and_published_and_then_left_alone(watched):
-    assert settle(watched) == [[("index_batches", "a"), ("index_batches", "b")], [("refresh_graph", None)]]
+    assert settle(watched) == [[("index_batches", "a...b")], [("refresh_graph", None)]]
     assert "Cyrus Field" in titles(watched)
     assert asked(tick(watched)) == []
 
@@ -119,7 +125,7 @@ def test_content_that_comes_back_is_indexed_again(at_rest):
 @pytest.mark.long
 def test_a_renamed_batch_is_one_gone_and_one_new(at_rest):
     (at_rest.input / "b").rename(at_rest.input / "c")
-    assert settle(at_rest)[0] == [("index_batches", "b"), ("index_batches", "c")]
+    assert settle(at_rest)[0] == [("index_batches", "b...c")]
     assert at_rest.sql("SELECT DISTINCT batch FROM documents ORDER BY 1") == [("a",), ("c",)]
 
 
@@ -155,9 +161,7 @@ def poison(monkeypatch, error: Exception) -> None:
 
 
 def launch_with_b_failing(watched) -> None:
-    for request in tick(watched).run_requests:
-        succeed = request.partition_key != "b"
-        watched.run("index_batches", request.partition_key, succeed=succeed, tags=dict(request.tags))
+    launch(watched, tick(watched), succeed=False)
 
 
 @pytest.mark.extended
@@ -259,7 +263,7 @@ def test_dagsters_own_eager_condition_loses_a_batch_that_lands_while_the_merge_r
 
 
 def test_runs_whose_process_is_gone_are_failed_and_living_ones_are_not(project):
-    job = defs().get_repository_def().get_job("scan_input")
+    job = defs().get_repository_def().get_job("rollback")
 
     def run_in(pid: int) -> str:
         run = project.instance.create_run_for_job(job)
@@ -296,7 +300,7 @@ def test_runs_whose_process_is_gone_are_failed_and_living_ones_are_not(project):
 def test_a_run_that_no_celery_worker_has_twice_in_a_row_is_failed(project):
     def started(task: str) -> str:
         run = project.instance.create_run_for_job(
-            repository().get_job("scan_input"),
+            repository().get_job("rollback"),
             status=dg.DagsterRunStatus.STARTED,
             tags={"dagster-celery/task_id": task},
         )
@@ -361,7 +365,7 @@ def test_new_batches_are_registered_without_automation(project):
 
 
 def test_a_run_that_dagster_retried_counts_as_one_attempt(project):
-    job = defs().get_repository_def().get_job("check_index")
+    job = defs().get_repository_def().get_job("refresh_graph")
 
     def failed_run(first: str | None = None) -> str:
         run = project.instance.create_run_for_job(
@@ -372,6 +376,6 @@ def test_a_run_that_dagster_retried_counts_as_one_attempt(project):
 
     first = failed_run()
     failed_run(first)
-    assert _failures(project.instance, "graphrag/request", "x").n == 1
+    assert _failures(project.instance, IndexNames().request_tags, ["x"])["x"].n == 1
     failed_run()
-    assert _failures(project.instance, "graphrag/request", "x").n == 2
+    assert _failures(project.instance, IndexNames().request_tags, ["x"])["x"].n == 2

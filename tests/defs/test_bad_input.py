@@ -100,6 +100,6 @@ def test_a_batch_whose_name_cannot_be_a_partition_key_is_reported(project):
 def test_missing_input_folder_is_an_error_and_deletes_nothing(start_with):
     project = start_with({"good.txt": GOOD})
     project.input.rename(project.root / "moved")
-    project.run("scan_input", succeed=False)
+    project.run("update_index", succeed=False)
     project.run("index_batches", "good.txt", succeed=False)
     assert project.index.working.read("SELECT count(*) FROM documents").item() == 1

@@ -174,8 +174,8 @@ def test_broken_index_fails_its_check_with_the_row_and_the_remedy(copy, name):
 @pytest.mark.parametrize(
     ("name", "job"),
     [
-        ("keys_are_unique", "index_everything"),
-        ("nothing_stems_from_a_gone_document", "index_everything"),
+        ("keys_are_unique", "update_index"),
+        ("nothing_stems_from_a_gone_document", "update_index"),
         ("vectors_are_comparable", "refresh_graph"),
         ("references_exist", "refresh_graph"),
         ("communities_have_the_members_listed", "refresh_graph"),

@@ -16,7 +16,7 @@ def indexed(start_with):
 
 def failing(project) -> dict[str, dg.AssetCheckEvaluation]:
     """Failed checks of the index as it is."""
-    result = project.run("check_index", succeed=False)
+    result = project.check(succeed=False)
     return {e.check_name: e for e in result.get_asset_check_evaluations() if not e.passed}
 
 
@@ -78,7 +78,10 @@ def test_the_publication_itself_refuses_a_broken_index_when_no_check_was_run(ind
     corrupt(indexed, "INSERT INTO entities SELECT * FROM entities LIMIT 1")
     result = indexed.run("refresh_graph", succeed=False, asset_selection=[dg.AssetKey("publication")])
     (failure,) = [event.step_failure_data for event in result.all_events if event.is_step_failure]
-    assert "Keys are unique in every table. Launch the job index_everything" in failure.user_failure_data.description
+    assert (
+        "Keys are unique in every table. Launch the job update_index with which: ALL"
+        in failure.user_failure_data.description
+    )
     assert indexed.sql("SELECT content_digest FROM publication") == before
 
 

@@ -48,10 +48,10 @@ def titles(folder: Path) -> set[str]:
 
 @pytest.mark.extended
 def test_two_indexes_share_no_state(project, hosted):
-    run(project, hosted, "papers_refresh_changed")
+    run(project, hosted, "papers_update_index")
     assert {"Cyrus Field", "William Thomson"} <= titles(project.root / "papers")
     assert not (project.root / "letters" / "index").exists()
-    run(project, hosted, "mail_letters_refresh_changed")
+    run(project, hosted, "mail_letters_update_index")
     assert {"Hugo Brand", "Pia Lund"} <= titles(project.root / "letters")
     assert not titles(project.root / "letters") & titles(project.root / "papers")
     for name, prefix in (("papers", ["papers"]), ("mail_letters", ["mail", "letters"])):
@@ -59,24 +59,27 @@ def test_two_indexes_share_no_state(project, hosted):
         event = project.instance.get_latest_materialization_event(dg.AssetKey([*prefix, "entities"]))
         assert event.asset_materialization.metadata["dagster/row_count"].value > 0
     (project.root / "letters" / "input" / "one" / "a.txt").write_text("Nora Quist wrote to Pia Lund from Bergen.")
-    run(project, hosted, "papers_refresh_changed")
+    run(project, hosted, "papers_update_index")
     assert "Nora Quist" not in titles(project.root / "letters")
     assert project.instance.get_dynamic_partitions("document_batches") == []
 
 
 @pytest.mark.long
-def test_a_key_and_a_range_go_through_to_the_publication_in_one_run(project, hosted):
+def test_named_batches_go_through_to_the_publication_in_one_run(project, hosted):
     folder = project.root / "papers"
     for batch in ("two", "three"):
         (folder / "input" / batch).mkdir()
         (folder / "input" / batch / "a.txt").write_text(LETTER)
-    run(project, hosted, "papers_scan_input")
-    result = run(project, hosted, "papers_update_index", partition_key="one")
+
+    def of(*batches):
+        return QUIET | {"ops": {"papers_batch_state": {"config": {"batches": list(batches)}}}}
+
+    job = hosted.get_job("papers_update_index")
+    result = job.execute_in_process(instance=project.instance, run_config=of("one"))
     assert result.get_asset_check_evaluations()
     assert titles(folder) >= {"Cyrus Field"}
-    first, *_, last = project.instance.get_dynamic_partitions("papers_document_batches")
-    ends = {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
-    run(project, hosted, "papers_update_index", tags=ends)
+    assert "Hugo Brand" not in titles(folder)
+    job.execute_in_process(instance=project.instance, run_config=of("two", "three"))
     assert titles(folder) >= {"Cyrus Field", "Hugo Brand"}
     key = dg.AssetKey(["papers", "entity_mentions"])
     assert project.instance.get_materialized_partitions(key) == {"one", "two", "three"}

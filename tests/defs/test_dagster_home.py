@@ -48,7 +48,7 @@ def test_the_home_shows_what_the_index_already_contains(homeless):
 
 
 @pytest.mark.long
-def test_two_indexes_have_separate_runs(homeless, tmp_path_factory, monkeypatch):
+def test_two_indexes_have_separate_homes(homeless, tmp_path_factory, monkeypatch):
     make_home(homeless.index)
     other = tmp_path_factory.mktemp("other")
     (other / "input" / "c").mkdir(parents=True)
@@ -64,9 +64,9 @@ def test_two_indexes_have_separate_runs(homeless, tmp_path_factory, monkeypatch)
         monkeypatch.setenv("GRAPHRAG_DATA", str(root))
         monkeypatch.setenv("DAGSTER_HOME", "")
         with dagster_instance(Index.from_environment().settings.dagster_home) as instance:
-            partitions[root] = {run.tags.get("dagster/partition") for run in instance.get_runs()}
-            assert instance.get_runs_count() == 2
-    assert partitions == {homeless.root: {"a", None}, other: {"c", None}}
+            partitions[root] = instance.get_materialized_partitions(dg.AssetKey("documents"))
+            assert instance.get_runs_count() == 0  # the command is no run
+    assert partitions == {homeless.root: {"a", "b"}, other: {"c"}}
 
 
 def test_a_home_chosen_by_the_variable_is_used_as_it_is(homeless, monkeypatch, tmp_path_factory):

@@ -175,7 +175,7 @@ def without_numbers(tables):
 def test_batch_deleted_from_the_folder_leaves_every_table(indexed):
     (indexed.input / "two" / "letters.csv").unlink()
     (indexed.input / "two").rmdir()
-    indexed.run("scan_input")
+    indexed.register()
     indexed.run("index_batches", "two")
     indexed.run("refresh_graph")
     for table in ("documents", "text_units", "entity_mentions", "relationship_mentions", "covariates"):
@@ -234,7 +234,7 @@ def test_a_unit_whose_extraction_fails_is_a_row_of_index_errors_and_is_retried_a
         return real(text, *context)
 
     monkeypatch.setattr(extractor, "extract_unit", broken)
-    cables.run("scan_input")
+    cables.register()
     cables.run("index_batches", "one")
     errors = cables.index.working.read("SELECT stage, error FROM index_errors").rows()
     assert errors == [("extract", "ValueError: no galvanometers today")]
@@ -274,7 +274,7 @@ def test_names_with_quotes_percent_signs_emoji_and_sql_go_through_every_stage(ca
 
 
 def test_metadata_counts_rows_and_keeps_document_text_out_of_the_event_log(cables):
-    cables.run("scan_input")
+    cables.register()
     cables.run("index_batches", "one")
     event = cables.instance.get_latest_materialization_event(dg.AssetKey("documents")).asset_materialization
     assert event.partition == "one"

@@ -236,7 +236,7 @@ def test_edit_pays_for_its_text_unit_and_its_dependents(indexed, server):
 
 def test_wrong_key_fails_immediately_with_one_clear_error(modeled, server):
     server.api_key = "sk-other"
-    modeled.run("scan_input")
+    modeled.register()
     result = modeled.run("index_batches", "one", succeed=False)
     (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
     assert "GRAPHRAG_CHAT_API_KEY" in str(failure) or "API key" in str(failure)
@@ -250,7 +250,7 @@ def test_budget_stops_the_run_and_a_higher_one_pays_only_for_the_rest(modeled, s
     monkeypatch.setenv("GRAPHRAG_CHAT_OUTPUT_USD_PER_MILLION", "100")
     monkeypatch.setenv("GRAPHRAG_CONCURRENCY", "1")
     monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "0.3")
-    modeled.run("scan_input")
+    modeled.register()
     result = modeled.run("index_batches", "one", succeed=False)
     (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
     assert "GRAPHRAG_BUDGET_USD" in str(failure)
@@ -431,7 +431,7 @@ def test_nothing_is_published_when_the_budget_ends_in_a_batch(modeled, monkeypat
     for name in ("INPUT", "OUTPUT"):
         monkeypatch.setenv(f"GRAPHRAG_CHAT_{name}_USD_PER_MILLION", "1000")
     monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "0.5")
-    result = modeled.run("refresh_changed", succeed=False)
+    result = modeled.run("update_index", succeed=False)
     (failure,) = [event.step_failure_data for event in result.all_events if event.is_step_failure]
     assert "The budget is used up, so nothing was published" in str(failure)
     assert not (modeled.root / "index" / "CURRENT").exists()
@@ -439,7 +439,7 @@ def test_nothing_is_published_when_the_budget_ends_in_a_batch(modeled, monkeypat
     assert "The budget is used up, so nothing was published." in " ".join(printed.split())
     assert not (modeled.root / "index" / "CURRENT").exists()
     monkeypatch.delenv("GRAPHRAG_BUDGET_USD")
-    modeled.run("refresh_changed")
+    modeled.run("update_index")
     assert modeled.sql("SELECT count(*) > 0 FROM entities") == [(True,)]
 
 

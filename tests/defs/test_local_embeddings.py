@@ -96,7 +96,7 @@ def test_missing_model_stops_indexing_before_any_request(documents, monkeypatch)
         use(monkeypatch, server)
         monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:/nowhere")
         with pytest.raises(SettingsError, match="onnx:/nowhere: /nowhere does not exist"):
-            documents.run("scan_input")
+            documents.register()
         assert server.requests == []
 
 

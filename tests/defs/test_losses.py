@@ -47,7 +47,7 @@ def test_losses_are_counted_everywhere_and_the_next_run_repeats_the_gleaning_alo
     project.write("b/a.jsonl", "\n".join(rows))
     with running(content=answer) as server:
         use(monkeypatch, server)
-        project.run("scan_input")
+        project.register()
         ran = project.run("index_batches", "b")
         index = project.index
         sums = ", ".join(f"sum({name})::INT AS {name}" for name in LOSSES)

@@ -177,7 +177,7 @@ def test_skipped_and_failed_units_are_numbers_and_rows_with_a_link(project, monk
     monkeypatch.setattr(extractor, "extract_unit", fails)
     project.write("one & two/a.txt", TEXT)
     project.write("one & two/broken.txt", b"\xff\xfe\xfa\x00\xd8")
-    project.run("scan_input")
+    project.register()
     project.run("index_batches", "one & two")
     documents, mentions = metadata_of(project, "documents"), metadata_of(project, "entity_mentions")
     assert documents["skipped"].value == 1

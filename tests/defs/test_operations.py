@@ -25,10 +25,10 @@ def publications(project) -> list[int]:
 
 
 @pytest.mark.long
-def test_refresh_changed_indexes_and_publishes_and_reports_the_materializations(project):
+def test_update_index_indexes_and_publishes_and_reports_the_materializations(project):
     for path, text in DOCUMENTS.items():
         project.write(path, text)
-    project.run("refresh_changed")
+    project.run("update_index")
     assert {"Cyrus Field", "Samuel Canning"} <= titles(project)
     assert project.instance.get_materialized_partitions(dg.AssetKey("entity_mentions")) == {"a", "b"}
     event = project.instance.get_latest_materialization_event(dg.AssetKey("entities")).asset_materialization
@@ -36,18 +36,18 @@ def test_refresh_changed_indexes_and_publishes_and_reports_the_materializations(
 
 
 @pytest.mark.long
-def test_refresh_changed_touches_what_changed_alone(cables):
+def test_update_index_touches_what_changed_alone(cables):
     def runs_of(batch):
         return cables.index.working.read(
             "SELECT count(*) FROM index_runs WHERE stage = 'index_batch' AND batch = $batch", {"batch": batch}
         ).item()
 
     cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
-    cables.run("refresh_changed")
+    cables.run("update_index")
     assert (runs_of("a"), runs_of("b")) == (1, 2)
     assert "Robert Halpin" in titles(cables)
     assert "Samuel Canning" not in titles(cables)
-    cables.run("index_everything")
+    cables.run("update_index", ops={"batch_state": {"config": {"which": "ALL"}}})
     assert (runs_of("a"), runs_of("b")) == (2, 3)
 
 
@@ -65,9 +65,9 @@ def test_a_batch_that_fails_fails_the_job_after_the_others_are_published(cables,
     monkeypatch.setattr(batch_index, "read_corpus", poisoned)
     cables.write("a/text.txt", TEXT + " Daniel Gooch was aboard.")
     cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
-    result = cables.run("refresh_changed", succeed=False)
+    result = cables.run("update_index", succeed=False)
     (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
-    assert "Batches failed: a." in failure.message
+    assert "Batches failed: a: poison. The other batches are published." in failure.message
     assert "Robert Halpin" in titles(cables)
 
 
@@ -86,7 +86,7 @@ def test_a_refresh_that_fails_is_not_made_again_by_itself(cables, monkeypatch):
 
     monkeypatch.setattr(graph.stage, "merge_graph", fails)
     cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
-    cables.run("refresh_changed", succeed=False)
+    cables.run("update_index", succeed=False)
     assert len(attempts) == 1
 
 
@@ -105,7 +105,7 @@ def test_failed_text_units_are_retried_alone(cables, monkeypatch):
     cables.index_all()
     assert cables.index.working.read("SELECT count(*) FROM index_errors WHERE stage = 'extract'").item() == 1
     monkeypatch.setattr(extractor, "extract_unit", whole)
-    cables.run("retry_failed_units")
+    cables.run("update_index", ops={"batch_state": {"config": {"which": "FAILED"}}})
     assert cables.sql("SELECT count(*) FROM index_errors") == [(0,)]
     assert "Robert Halpin" in titles(cables)
 
@@ -132,9 +132,9 @@ def test_rollback_to_what_is_not_kept_says_what_is(cables):
 
 
 @pytest.mark.extended
-def test_recluster_clusters_from_scratch_and_publishes(cables):
+def test_refresh_clusters_from_scratch_on_request(cables):
     before = cables.sql("SELECT count(*) FROM communities")
-    cables.run("recluster")
+    cables.run("refresh_graph", ops={"detect_communities": {"config": {"from_scratch": True}}})
     assert cables.sql("SELECT count(*) FROM communities") == before
 
 
@@ -149,6 +149,6 @@ def test_free_space_of_the_working_database_is_given_back_after_publication(cabl
         connection.execute("CHECKPOINT")
         connection.execute("DROP TABLE much")
     assert cables.index.working.path.stat().st_size > 64 * 2**20
-    cables.run("refresh_changed")
+    cables.run("update_index")
     assert cables.index.working.path.stat().st_size < 16 * 2**20
     assert publications(cables) == [1]  # and nothing was published for it

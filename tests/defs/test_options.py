@@ -6,11 +6,10 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from graphrag_assets.defs.operations import BatchSelection
+from graphrag_assets.defs.batch_state import DueBatches
 from graphrag_assets.defs.options import (
     BatchOptions,
     CommunityOptions,
-    RefreshOptions,
     ReportOptions,
     TuningConfig,
     cache_not_before,
@@ -47,7 +46,7 @@ def test_a_setting_given_to_a_run_stays_with_its_batch_alone(start_with):
     assert scan(project.index).due == []  # what the sensor sees: nothing to do, so nothing to pay
     project.write("one/a.txt", TEXT * 2)
     project.write("two/a.txt", TEXT * 2)
-    project.run("refresh_changed")
+    project.run("update_index")
     assert n_units(project) == {"one": 4, "two": 1}
     project.run("index_batches", "one", ops=of_batch(reset_settings=True))
     assert n_units(project) == {"one": 1, "two": 1}
@@ -58,7 +57,7 @@ def test_a_setting_given_to_a_run_stays_with_its_batch_alone(start_with):
 def test_the_settings_of_a_batch_go_with_it(project):
     project.write("one/a.txt", TEXT)
     project.write("two/a.txt", TEXT)
-    project.run("refresh_changed", ops={"index_selected": {"config": {"chunk_size": 60}}})
+    project.run("update_index", ops={"batch_state": {"config": {"chunk_size": 60}}})
     assert [row[0] for row in options(project)] == ["one", "two"]
     (project.input / "one/a.txt").unlink()
     (project.input / "one").rmdir()
@@ -117,9 +116,9 @@ def test_resolution_clusters_from_scratch_and_leaves_the_graph(sample_index, pro
         (BatchOptions, {"chunk_size": 10}, "CHUNK_SIZE=10: Input should be greater than or equal to 50"),
         (BatchOptions, {"max_gleanings": -1}, "MAX_GLEANINGS=-1: Input should be greater than or equal to 0"),
         (BatchOptions, {"chunking": "TOKENS", "chunk_size": 60}, "GRAPHRAG_CHUNK_OVERLAP=100 must be smaller than"),
-        (BatchSelection, {"bypass_cache": True}, "bypass_cache: true has no effect with rerun"),
+        (DueBatches, {"bypass_cache": True}, "bypass_cache: true has no effect with rerun"),
         (BatchOptions, {"entity_types": ""}, "entity_types: '' names no entity type"),
-        (BatchSelection, {"entity_types": " , "}, "entity_types: ' , ' names no entity type"),
+        (DueBatches, {"entity_types": " , "}, "entity_types: ' , ' names no entity type"),
         (CommunityOptions, {"max_cluster_size": 1}, "MAX_CLUSTER_SIZE=1: Input should be greater than or equal to 2"),
         (ReportOptions, {"report_words": 0}, "REPORT_WORDS=0: Input should be greater than or equal to 50"),
         (TuningConfig, {"sample": 0}, "sample: 0 must be at least 1."),
@@ -138,8 +137,7 @@ def test_what_cannot_be_is_refused_by_name(project, options_of, config, said):
     ("job", "op", "rerun", "allowed"),
     [
         ("index_batches", "index_batch", "REPORTS", ["NOTHING", "FAILED_UNITS", "EXTRACTION", "EVERYTHING"]),
-        ("refresh_changed", "index_selected", "REPORTS", ["NOTHING", "FAILED_UNITS", "EXTRACTION", "EVERYTHING"]),
-        ("refresh_changed", "refresh_all", "EXTRACTION", ["NOTHING", "REPORTS", "EVERYTHING"]),
+        ("update_index", "batch_state", "REPORTS", ["NOTHING", "FAILED_UNITS", "EXTRACTION", "EVERYTHING"]),
         ("refresh_graph", "write_community_reports", "FAILED_UNITS", ["NOTHING", "REPORTS", "EVERYTHING"]),
         ("refresh_graph", "knowledge_graph", "REPORTS", ["NOTHING", "EVERYTHING"]),
     ],
@@ -172,14 +170,14 @@ def test_launchpad_refuses_a_rerun_that_the_step_does_not_have_and_names_those_i
 )
 def test_settings_that_no_batch_takes_are_reported(start_with, config, warned):
     project = start_with({"one/a.txt": TEXT})
-    run = project.run("refresh_changed", ops={"index_selected": {"config": config}})
+    run = project.run("update_index", ops={"batch_state": {"config": config}})
     said = [e.user_message for e in project.instance.all_logs(run.run_id) if "have no effect" in e.user_message]
     assert [warned in line for line in said] == ([True] if warned else [])
 
 
 def test_a_run_with_an_impossible_setting_does_nothing(project):
     project.write("one/a.txt", TEXT)
-    project.run("scan_input")
+    project.register()
     result = project.run("index_batches", "one", succeed=False, ops=of_batch(chunk_size=10))
     (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
     assert failure.message.strip().partition("Failure: ")[2] == (
@@ -202,13 +200,13 @@ def test_a_run_with_an_impossible_setting_does_nothing(project):
             "report_words",
         ),
         (
-            "refresh_changed",
-            {"ops": {"refresh_all": {"config": {"max_cluster_size": 1}}}},
+            "update_index",
+            {"ops": {"detect_communities": {"config": {"max_cluster_size": 1}}}},
             "GRAPHRAG_MAX_CLUSTER_SIZE=1: Input should be greater than or equal to 2. Given in the run's config as "
             "max_cluster_size",
         ),
         (
-            "refresh_changed",
+            "update_index",
             {"resources": {"models": {"config": {"budget_usd": -1.0}}}},
             "GRAPHRAG_BUDGET_USD=-1.0: Input should be greater than or equal to 0. Given in the run's config as "
             "budget_usd",
@@ -226,7 +224,7 @@ def test_a_number_out_of_range_in_a_later_step_is_refused_by_the_first(start_wit
     assert list(n_units(project)) == ["one"]
 
 
-@pytest.mark.parametrize("options_of", [BatchOptions, CommunityOptions, ReportOptions, RefreshOptions, BatchSelection])
+@pytest.mark.parametrize("options_of", [BatchOptions, CommunityOptions, ReportOptions, DueBatches])
 def test_every_option_has_a_default_that_changes_nothing_and_a_description(options_of):
     assert options_of().given == {}
     assert [name for name, field in options_of.model_fields.items() if not field.description] == []
@@ -243,7 +241,7 @@ def test_failed_units_are_left_alone_when_nothing_is_to_be_redone(project, monke
 
     monkeypatch.setattr(extractor, "extract_unit", fails)
     project.write("one/a.txt", TEXT)
-    project.run("scan_input")
+    project.register()
     project.run("index_batches", "one")
     monkeypatch.setattr(extractor, "extract_unit", whole)
     project.write("one/b.txt", "Robert Halpin sailed with Daniel Gooch.")
@@ -281,7 +279,7 @@ def test_rerun_is_free_and_bypassing_the_cache_is_paid_once_per_run(modeled, ser
 
 @pytest.mark.extended
 def test_gleanings_of_a_run_are_asked_for_and_kept(modeled, server):  # noqa: F811
-    modeled.run("scan_input")
+    modeled.register()
     modeled.run("index_batches", "one", ops=of_batch(max_gleanings=0, entity_types="ship, engineer"))
     assert all("ship" in str(request.body) for request in server.chats if request.task == "ExtractGraphWithClaims")
     calls = len(server.chats)

@@ -6,8 +6,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from graphrag_assets.indexing import dry_run
 from graphrag_assets.indexing.cost_preview import CostPlan, plan_index
 from graphrag_assets.llm.backend import ledger_of
+from graphrag_assets.llm.tasks.extract_graph import PROMPT
+from graphrag_assets.llm.tasks.token_estimates import Planned, Tally
 from graphrag_assets.settings import Settings
 from graphrag_assets.text import count_tokens
 from tests import openai_server
@@ -246,3 +249,31 @@ def test_plan_names_a_missing_key_and_an_unknown_price(project, monkeypatch):
         monkeypatch.delenv(name)
     monkeypatch.setenv("GRAPHRAG_CHAT_BASE_URL", "http://localhost:1")  # a self-hosted server may need no key
     assert "has no API key" not in run_command("plan")
+
+
+@pytest.mark.parametrize(
+    ("settings", "time"),
+    [
+        ({"concurrency": 1}, "30 s of calls of chat models, 1 at once"),  # ten answers of 3 s
+        ({"concurrency": 5}, "6 s"),
+        ({"concurrency": 100}, "3 s"),
+        ({"concurrency": 100, "requests_per_minute": 5}, "2 min 0 s"),
+        ({"concurrency": 100, "tokens_per_minute": 600}, "3 min 20 s"),  # 2,000 tokens
+    ],
+)
+def test_the_time_follows_from_concurrency_limits_and_the_length_of_answers(project, settings, time):
+    planned = {str(n): Planned(PROMPT, "a", 100, 100, exact=True) for n in range(10)}
+    said = dry_run.notes(Settings.load(chat_model="openai/test-model", **settings), Tally(planned=planned))
+    (note,) = [note for note in said if note.startswith("Time: ")]
+    assert note.startswith(f"Time: about {time}")
+    assert note.endswith("by a rule of thumb.")
+
+
+def test_the_time_follows_from_the_times_in_the_ledger(project):
+    planned = {str(n): Planned(PROMPT, "a", 100, 100, exact=True) for n in range(10)}
+    tally = Tally(planned=planned, answer_seconds={PROMPT: 8.0})
+    said = dry_run.notes(Settings.load(chat_model="openai/test-model", concurrency=2), tally)
+    assert (
+        "Time: about 40 s of calls of chat models, 2 at once (GRAPHRAG_CONCURRENCY), by the mean times in the ledger."
+        in said
+    )

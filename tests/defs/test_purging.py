@@ -85,12 +85,12 @@ def index_and_delete(project: Project) -> None:
     project.write("kept/zyxquorv.txt", SECRET)
     project.write("kept/edited.txt", "Robert Halpin sailed to Newfoundland. He knew Zyxquorv Grey and Cyrus Field.\n")
     project.write("zyxquorv-letters/letter.txt", SECRET + "Zyxquorv Blackwood lived in Valentia.\n")
-    project.run("refresh_changed", ops={"index_selected": {"config": {"chunk_size": 400}}})
+    project.run("update_index", ops={"batch_state": {"config": {"chunk_size": 400}}})
     (project.input / "kept/zyxquorv.txt").unlink()
     (project.input / "zyxquorv-letters/letter.txt").unlink()
     (project.input / "zyxquorv-letters").rmdir()
     project.write("kept/edited.txt", "Robert Halpin sailed to Newfoundland. He knew Cyrus Field.\n")
-    project.run("refresh_changed")
+    project.run("update_index")
 
 
 def places(root: Path) -> set[str]:
@@ -161,7 +161,7 @@ def test_after_a_purge_nothing_is_done_again_and_numbers_are_not_given_twice(del
     ).item()
     purge()
     number = deleted.sql("SELECT number FROM publication")
-    deleted.run("refresh_changed")
+    deleted.run("update_index")
     assert deleted.sql("SELECT number FROM publication") == number
     assert "Nothing to purge" in purge("--dry-run")
     assert deleted.instance.get_materialized_partitions(dg.AssetKey("entity_mentions")) == {"kept"}

@@ -75,6 +75,6 @@ def test_no_row_of_a_deleted_document_is_left_and_nothing_is_done_again(recorded
         assert files_with_the_word(socket) == []
     assert "Nothing to purge" in purge("--dry-run")
     number = project.sql("SELECT number FROM publication")
-    project.run("refresh_changed")
+    project.run("update_index")
     assert project.sql("SELECT number FROM publication") == number
     assert project.instance.get_materialized_partitions(dg.AssetKey("entity_mentions")) == {"kept"}

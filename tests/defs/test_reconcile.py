@@ -8,8 +8,10 @@ from graphrag_assets.defs.reconcile import (
     SLOW_WAIT_SECONDS,
     Failures,
     Observed,
+    Request,
     batch_request,
     decide,
+    in_ranges,
     refresh_request,
 )
 from graphrag_assets.indexing.scan import Scan
@@ -193,3 +195,15 @@ def test_a_refused_commit_is_waited_for_before_the_batch_is_extracted_again():
     refused = see(digests={"a": "1", "b": "3"}, revised=["b"], published="earlier", extracts_elsewhere=True)
     failed = {batch_request(refused.scan, "b"): Failures(1, NOTHING.now - 1)}
     assert steps(replace(refused, failures=failed)) == []
+
+
+def test_neighbors_among_the_partitions_are_indexed_by_one_run():
+    """Dagster gives a run one partition, or all from one to another."""
+    requests = [Request(name, name, name) for name in "acdefh"]
+    ranges = in_ranges(requests, partitions="hgfedcba", maximum=3)
+    assert ["".join(str(request.batch) for request in run) for run in ranges] == ["h", "fed", "c", "a"]
+
+
+def test_each_batch_is_extracted_elsewhere_by_a_run_of_its_own():
+    requests = [Request(name, name, name, extract=name != "c") for name in "abc"]
+    assert [len(run) for run in in_ranges(requests, partitions="abc", maximum=20)] == [1, 1, 1]

@@ -3,7 +3,7 @@
 import dagster as dg
 
 from graphrag_assets.defs.index_names import IndexNames
-from graphrag_assets.defs.runs import register_batches
+from graphrag_assets.defs.registration import register_batches
 from graphrag_assets.indexing.scan import scan
 
 

@@ -68,7 +68,7 @@ def test_planted_secrets_are_found_nowhere(recorded, capfd, caplog):
     with running(api_key="sk-another") as refusing, pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRAPHRAG_CHAT_BASE_URL", refusing.url)
         project.write("two/b.md", "William Thomson invented the mirror galvanometer.")
-        refused = project.run("refresh_changed", succeed=False)
+        refused = project.run("update_index", succeed=False)
     assert "401" in str(project.instance.all_logs(refused.run_id))
     project.index_all()
     GraphRAG(project.root / "index").local("Who commanded the Great Eastern?")
@@ -113,7 +113,7 @@ def test_the_ui_shows_no_resource_with_a_key(recorded):
 
 def test_a_key_cannot_be_typed_into_a_run(recorded):
     project, server = recorded
-    job = defs().get_repository_def().get_job("refresh_changed")
+    job = defs().get_repository_def().get_job("update_index")
     for resource in ("settings", "models", "database"):
         config = {"resources": {resource: {"config": {"chat_api_key": "typed0123"}}}}
         with pytest.raises(dg.DagsterInvalidConfigError) as refused:  # before there is a run
@@ -128,7 +128,7 @@ def test_a_limit_out_of_range_is_refused_by_the_first_step(recorded):
     project, server = recorded
     project.write("one/a.md", TEXT)
     job = defs().get_repository_def().get_job("index_batches")
-    project.run("scan_input")
+    project.register()
     config = {"resources": {"models": {"config": {"concurrency": 0}}}}
     with pytest.raises(dg.Failure) as refused:
         job.execute_in_process(instance=project.instance, run_config=config, partition_key="one")
@@ -161,9 +161,9 @@ def test_passwords_in_urls_are_shown_nowhere(recorded, monkeypatch):
     address = server.url.removeprefix("http://")
     for name in ("CHAT_BASE_URL", "EMBEDDING_BASE_URL"):
         monkeypatch.setenv(f"GRAPHRAG_{name}", f"http://me:plantedpassword@{address}?token=plantedtoken")
-    project.run("refresh_changed", succeed=False)  # whatever the server makes of such an address
+    project.run("update_index", succeed=False)  # whatever the server makes of such an address
     monkeypatch.setenv("GRAPHRAG_INPUT", "memory://key:plantedpassword@nowhere/documents?token=plantedtoken")
-    project.run("scan_input", succeed=False)
+    project.run("update_index", succeed=False)
     places = everything(project)
     assert [place for place, content in places.items() if re.search("plantedpassword|plantedtoken", content)] == []
     assert "plantedpassword" not in " ".join(Settings.load().as_rows().values()) + Settings.load().input_as_given

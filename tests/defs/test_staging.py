@@ -73,7 +73,7 @@ def test_the_sensor_extracts_then_commits_then_refreshes(cluster):
             assert run(cluster, request.job_name, request.partition_key, ops, tags=dict(request.tags)).success
     assert steps == [
         [("extract_batches", "a"), ("extract_batches", "b")],
-        [("index_batches", "a"), ("index_batches", "b")],
+        [("index_batches", None)],  # a range
         [("refresh_graph", None)],
     ]
     assert staged_batches(cluster.index) == frozenset()

@@ -34,7 +34,7 @@ def test_terminated_extraction_resumes_and_reports_its_progress(project, monkeyp
     monkeypatch.setattr("graphrag_assets.progress.SECONDS_BETWEEN_LINES", 0.0)
     with running(content=content) as server:
         use(monkeypatch, server)
-        project.run("scan_input")
+        project.register()
         with contextlib.suppress(KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
             project.run("index_batches", "one", succeed=False)
         assert 5 <= len(asked) < 2 * len(NAMES)

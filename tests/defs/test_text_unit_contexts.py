@@ -160,7 +160,7 @@ def test_index_of_an_older_version_gets_contexts_without_extraction(indexed):
     from graphrag_assets.store import working
 
     working._completed.discard(path)
-    indexed.run("scan_input")
+    indexed.register()
     indexed.index_all()
     assert contexts(indexed) == expected
     assert indexed.sql("SELECT id, vector FROM embeddings ORDER BY id") == vectors
@@ -221,7 +221,7 @@ def test_chat_model_is_called_once_per_text_unit_with_the_document_first_and_the
 def test_second_run_sends_nothing_and_a_lost_database_is_rebuilt_from_the_ledger(modeled_index, server):
     found = rows(modeled_index, *FACTS, "text_units", "embeddings")
     modeled_index.index_all()
-    modeled_index.run("index_everything")
+    modeled_index.run("update_index", ops={"batch_state": {"config": {"which": "ALL"}}})
     (modeled_index.root / "index" / "working.duckdb").unlink()
     modeled_index.index_all()
     assert server.requests == []
@@ -279,7 +279,7 @@ def test_failed_context_falls_back_to_headings_and_is_retried_by_the_next_run(mo
     assert [(source,)] == modeled.sql(f"SELECT id FROM text_units WHERE text = '{grapnels}'")
     assert "only failed contexts are requested" in hint
     server.content, before = answer, len(server.requests)
-    modeled.run("retry_failed_units")
+    modeled.run("update_index", ops={"batch_state": {"config": {"which": "FAILED"}}})
     assert sent(server, before) == {"UnitContext": 1, "embedding": 1}
     assert contexts(modeled)[grapnels].startswith("The voyage › Out at sea › July: ")
     assert modeled.sql("SELECT count(*) FROM index_errors") == [(0,)]
@@ -323,8 +323,8 @@ def test_model_contexts_without_a_chat_model_are_an_error(project, monkeypatch):
 
 @pytest.mark.long
 def test_context_option_of_a_run_stays_with_its_batches(heading_index):
-    ops = {"index_selected": {"config": {"which": "ALL", "text_unit_context": "NONE"}}}
-    heading_index.run("refresh_changed", ops=ops)
+    ops = {"batch_state": {"config": {"which": "ALL", "text_unit_context": "NONE"}}}
+    heading_index.run("update_index", ops=ops)
     assert set(contexts(heading_index).values()) == {""}
     heading_index.index_all()
     assert set(contexts(heading_index).values()) == {""}

@@ -16,7 +16,7 @@ TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried t
 def indexed(project: Project) -> Project:
     project.write("a/text.txt", TEXT)
     project.write("b/text.txt", TEXT.replace("Field", "Canning"))
-    project.run("refresh_changed")
+    project.run("update_index")
     return project
 
 
@@ -63,7 +63,7 @@ def test_an_edit_changes_the_versions_of_its_batch_alone(indexed):
     before = {batch: version(indexed, "entity_mentions", batch) for batch in ("a", "b")}
     entities = version(indexed, "entities")
     indexed.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
-    indexed.run("refresh_changed")
+    indexed.run("update_index")
     assert version(indexed, "entity_mentions", "a") == before["a"]
     assert version(indexed, "entity_mentions", "b") != before["b"]
     assert version(indexed, "entities") != entities

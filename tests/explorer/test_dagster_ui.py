@@ -53,9 +53,9 @@ def read_about(page: Page, path: Path, entity: str) -> tuple[int, str]:
 
 
 def register_batches(page: Page, url: str) -> None:
-    page.goto(f"{url}/locations/graphrag_assets/jobs/scan_input/playground")
-    page.get_by_role("button", name="Launch Run").click()
-    wait_for_green(page)
+    """The sensor registers them within 30 seconds."""
+    page.goto(f"{url}/assets/documents?view=partitions")
+    expect(page.get_by_text("Missing").first).to_be_visible(timeout=MINUTES)
 
 
 def materialize_all(page: Page, url: str) -> None:

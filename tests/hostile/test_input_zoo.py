@@ -197,7 +197,7 @@ def test_an_edit_that_nothing_but_its_content_shows_is_found_at_night(project):
     assert scan(project.index).due == []
     nightly = repository().get_schedule_def("nightly_refresh").evaluate_tick(dg.build_schedule_context())
     (request,) = nightly.run_requests
-    assert dg.validate_run_config(repository().get_job("refresh_changed"), request.run_config)
+    assert dg.validate_run_config(repository().get_job("update_index"), request.run_config)
     (config,) = [step["config"] for step in request.run_config["ops"].values()]
     assert scan(project.index, **config).due == ["one"]
     assert scan(project.index).due == ["one"]  # and it stays found

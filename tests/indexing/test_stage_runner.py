@@ -1,4 +1,4 @@
-"""Runs of an index without a Dagster home: the stages in order, and the checks between them."""
+"""Runs of `index`: the stages in order, and the checks between them."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
         file.write_text(" ".join(SENTENCES[start : start + 20]))
     index = index_at(tmp_path, monkeypatch)
     runner = StageRunner(index)
-    assert runner.index("batch").success
+    assert [run.success for run in runner.index(["batch"])] == [True]
     assert runner.refresh(index).published == (1, True)
     return index
 
@@ -28,7 +28,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
 def test_an_edit_is_verified_by_the_rows_it_touches_and_published(index: Index, tmp_path: Path) -> None:
     (tmp_path / "input" / "batch" / "y.txt").write_text(" ".join(SENTENCES[20:39]))
     runner = StageRunner(index)
-    assert runner.index("batch").success
+    assert [run.success for run in runner.index(["batch"])] == [True]
     with index.working.connect() as connection:
         from_log = changes_since_mark(connection, "checks", LOGGED, __version__)
     assert from_log is not None

@@ -125,7 +125,7 @@ def test_questions_are_answered_from_the_import(small, method):
 @pytest.mark.long
 def test_a_run_after_the_import_changes_nothing(imported):
     before = contents(imported)
-    imported.run("refresh_changed")
+    imported.run("update_index")
     assert contents(imported) == before
     assert imported.index.working.read("SELECT max(number) FROM publications").item() == 1
 
@@ -258,7 +258,7 @@ def test_names_that_are_not_valid_folder_names_are_rejected(project, import_smal
 @pytest.mark.long
 def test_an_entry_of_the_input_folder_with_an_imports_name_does_not_replace_it(imported):
     imported.write("imported-small/a.md", "Cyrus Field met Robert Halpin.")
-    imported.run("refresh_changed", succeed=False)
+    imported.run("update_index", succeed=False)
     assert imported.sql("SELECT count(*) FROM documents") == [(2,)]
 
 

@@ -95,7 +95,7 @@ def soak_load(summary: Summary, minutes: float) -> None:
             processes = [start(kind, number % PROCESSES, 60 * minutes) for number, kind in enumerate(kinds)]
             began = time.monotonic()
             while time.monotonic() < began + 60 * minutes:
-                status = launch(url, "refresh_changed")
+                status = launch(url, "update_index")
                 summary.counts[f"concurrent: runs of the UI, {status.lower()}"] += 1
                 if not summary.check(status == "SUCCESS", f"a run of the UI ended with {status}"):
                     time.sleep(5)

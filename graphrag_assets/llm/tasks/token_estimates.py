@@ -84,11 +84,12 @@ class Tally:
     """The requests of a dry run: those to be paid, and how many the ledger has, by task and batch.
 
     `planned` is by the ledger's key, because identical requests are paid for once. `answer_tokens`: mean tokens of a
-    task's answers in the ledger, if there are enough of them. `without_claims`: the tally of the same extraction
-    without claims, if they are extracted.
+    task's answers in the ledger, if there are enough of them; `answer_seconds`: the mean time they took.
+    `without_claims`: the tally of the same extraction without claims, if they are extracted.
     """
 
     answer_tokens: Mapping[str, float] = field(default_factory=dict)
+    answer_seconds: Mapping[str, float] = field(default_factory=dict)
     planned: dict[str, Planned] = field(default_factory=dict)
     known: list[tuple[str, str | None]] = field(default_factory=list)
     without_claims: "Tally | None" = None

@@ -1,0 +1,164 @@
+"""Works on several batches at once: their model calls share one pool, and each is committed when it is complete.
+
+Small batches would otherwise leave the models idle: a batch of one file has one request in flight.
+"""
+
+import contextlib
+import queue
+import threading
+from collections import defaultdict, deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from graphrag_assets.llm.call_groups import CallGroup
+from graphrag_assets.progress import SECONDS_BETWEEN_LINES, Progress
+from graphrag_assets.settings import Settings
+from graphrag_assets.store.locks import batch_lock
+from graphrag_assets.store.working import WorkingDatabase
+
+Result = TypeVar("Result")
+UNITS_IN_FLIGHT = 2_000
+"""Maximum text units of the batches that are in memory together; a larger batch is alone."""
+_NAMES = 3
+
+
+@dataclass
+class _SharedLock:
+    """A lock file that batches of one pool hold together."""
+
+    guard: threading.Lock = field(default_factory=threading.Lock)
+    held: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+    users: int = 0
+
+
+class BatchPool:
+    """Limits what batches hold in memory together, and locks them against other processes."""
+
+    def __init__(self, max_units: int = UNITS_IN_FLIGHT) -> None:
+        self.calls = CallGroup()
+        self._max_units, self._units = max_units, 0
+        self._reading, self._room = threading.Lock(), threading.Condition()
+        self._locks = defaultdict[str, _SharedLock](_SharedLock)
+
+    @contextlib.contextmanager
+    def place(self, working: WorkingDatabase, batch: str) -> Iterator[Callable[[int], None]]:
+        """A place for one batch; yields the function to call with the number of its text units, once they are read.
+
+        One batch at a time is read. That function then waits until the text units fit beside those of the others.
+        """
+        taken = 0
+
+        def admit(n_units: int) -> None:
+            nonlocal taken
+            with self._room:
+                self._room.wait_for(
+                    lambda: self.calls.canceled or not self._units or self._units + n_units <= self._max_units
+                )
+                self._raise_if_canceled()
+                self._units += n_units
+                taken = n_units
+            reading.close()
+
+        with self._locked(working, batch), contextlib.ExitStack() as reading:
+            reading.enter_context(self._reading)
+            self._raise_if_canceled()
+            try:
+                yield admit
+            finally:
+                with self._room:
+                    self._units -= taken
+                    self._room.notify_all()
+
+    def cancel(self) -> None:
+        """Cancel the model calls of all batches, and let none begin."""
+        self.calls.cancel()
+        with self._room:
+            self._room.notify_all()
+
+    def _raise_if_canceled(self) -> None:
+        if self.calls.canceled:
+            raise CancelledError
+
+    @contextlib.contextmanager
+    def _locked(self, working: WorkingDatabase, batch: str) -> Iterator[None]:
+        """Hold the lock of the batch. Batches of this pool with the same lock file do not wait for each other."""
+        name = batch_lock(batch)
+        lock = self._locks[name]
+        with lock.guard:
+            if not lock.users:
+                lock.held.enter_context(working.exclusive(name))
+            lock.users += 1
+        try:
+            yield
+        finally:
+            with lock.guard:
+                lock.users -= 1
+                if not lock.users:
+                    lock.held.close()
+
+
+def batches_at_once(settings: Settings) -> int:
+    """How many batches are worked on at once: with a chat model enough to keep it busy, otherwise one."""
+    by_model = settings.choices.extraction == "model" or settings.text_unit_context == "model"
+    return settings.concurrency if by_model else 1
+
+
+def work_on(
+    batches: Sequence[str], work: Callable[[str, BatchPool], Result], at_once: int
+) -> Generator[tuple[str, Result | Exception], None, None]:
+    """Yield each batch with its result or its error, as they complete; `at_once`: the maximum number in progress.
+
+    Logs every few seconds which batches are in progress. Ending the iteration early cancels them.
+    """
+    pool = BatchPool()
+    if min(at_once, len(batches)) <= 1:  # in this thread, where signals arrive
+        for batch in batches:
+            yield batch, _outcome(work, batch, pool)
+        return
+    completed = queue.SimpleQueue[tuple[str, Result | BaseException]]()
+    waiting, threads = deque(batches), dict[str, threading.Thread]()
+    progress = Progress("batches", len(batches), pace=pool.calls.pace)
+
+    def run(batch: str) -> None:
+        with pool.calls.joined():
+            try:
+                completed.put((batch, work(batch, pool)))
+            except BaseException as error:  # for the thread that waits
+                completed.put((batch, error))
+
+    try:
+        while waiting or threads:
+            while waiting and len(threads) < at_once:
+                batch = waiting.popleft()
+                threads[batch] = threading.Thread(target=run, args=(batch,), name=f"batch-{batch}")
+                threads[batch].start()
+            batch, outcome = _next_of(completed, progress, list(threads))
+            threads.pop(batch).join()
+            if isinstance(outcome, BaseException) and not isinstance(outcome, Exception):
+                raise outcome
+            yield batch, outcome
+            progress.advance()
+    finally:
+        pool.cancel()
+        for thread in threads.values():
+            thread.join()
+
+
+def _outcome(work: Callable[[str, BatchPool], Result], batch: str, pool: BatchPool) -> Result | Exception:
+    try:
+        return work(batch, pool)
+    except Exception as error:
+        return error
+
+
+def _next_of(completed: "queue.SimpleQueue[Result]", progress: Progress, running: Sequence[str]) -> Result:
+    """The next result; logs what is in progress while there is none."""
+    more = f" and {len(running) - _NAMES} more" if len(running) > _NAMES else ""
+    progress.what = f"batches (in progress: {', '.join(running[:_NAMES])}{more})"
+    while True:
+        try:
+            return completed.get(timeout=SECONDS_BETWEEN_LINES)
+        except queue.Empty:
+            progress.tell()

@@ -20,6 +20,7 @@ from importlib import resources
 from itertools import pairwise
 from typing import NamedTuple
 
+from graphrag_assets.once_per_process import once_per_process
 from graphrag_assets.text import sentences
 
 _ABBREVIATIONS = (
@@ -127,11 +128,11 @@ _EXCLAIMED = word_list("cue_words:exclaimed")
 _MADE_ADJECTIVE = word_list("cue_words:adjective endings")
 
 
-@functools.cache
+@once_per_process()
 def _tagger() -> tuple[object, dict[str, str]]:
     from textblob.en import lexicon, parser  # imports nltk
 
-    "word" in lexicon  # noqa: B015 - the lexicon loads itself on the first look-up
+    "word" in lexicon  # noqa: B015 - the lexicon loads itself on the first look-up, and is not whole until then
     return parser, lexicon
 
 

@@ -3,7 +3,6 @@
 Limits, budget and ledger are handled by `chat_client` and `embedding_client`.
 """
 
-import functools
 import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from graphrag_assets.llm.provider import provider_of
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.rerank_client import RerankModel
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
+from graphrag_assets.once_per_process import once_per_process
 from graphrag_assets.prompt_profile import PromptProfile
 from graphrag_assets.settings import Settings, Use
 from graphrag_assets.usage import UsageMeter
@@ -116,7 +116,7 @@ def embedding_model(settings: Settings, run_id: str | None = None, keys: Keys = 
     return EmbeddingModel(options, ledger_of(settings), _limits(settings, options), _budget(settings, run_id))
 
 
-@functools.lru_cache(maxsize=8)
+@once_per_process(maxsize=8)
 def ledger_of(settings: Settings) -> Ledger:
     """The ledger of these settings; one per process, so that identical in-flight calls are sent once."""
     settings.index_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -136,7 +136,7 @@ def embedding_prices(settings: Settings) -> PriceOptions:
     return PriceOptions() if price is None else PriceOptions(price, 0.0)
 
 
-@functools.lru_cache(maxsize=8)
+@once_per_process(maxsize=8)
 def _budget(settings: Settings, run_id: str | None) -> Budget:
     """The budget that all models of a run share."""
     return Budget(settings.budget_usd)

@@ -4,13 +4,13 @@ The threads are daemons, which the end of the process does not wait for: a datab
 next work, because starting a thread holds up the event loop until the thread runs.
 """
 
-import functools
-import os
 import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
+
+from graphrag_assets.once_per_process import once_per_process
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -82,9 +82,6 @@ class _Threads:
             self._idle.release()
 
 
-@functools.cache
+@once_per_process()
 def _threads() -> _Threads:
     return _Threads()
-
-
-os.register_at_fork(after_in_child=_threads.cache_clear)  # threads do not survive a fork

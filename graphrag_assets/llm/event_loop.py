@@ -5,18 +5,18 @@ A process has one, because connections and limits of a model belong to one loop.
 
 import asyncio
 import atexit
-import functools
-import os
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from graphrag_assets.once_per_process import once_per_process
+
 Result = TypeVar("Result")
 _NAME = "graphrag-models"
 
 
-@functools.cache
+@once_per_process()
 def _loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name=_NAME, daemon=True)
@@ -28,9 +28,6 @@ def _loop() -> asyncio.AbstractEventLoop:
 def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
     loop.call_soon_threadsafe(loop.stop)
     thread.join(timeout=5)
-
-
-os.register_at_fork(after_in_child=_loop.cache_clear)  # a forked process does not have this thread
 
 
 def is_current() -> bool:

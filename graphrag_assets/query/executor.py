@@ -1,10 +1,10 @@
 """A thread pool for SQL statements that run side by side: DuckDB uses one thread for a short statement."""
 
-import functools
-import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
+
+from graphrag_assets.once_per_process import once_per_process
 
 Result = TypeVar("Result")
 
@@ -14,9 +14,6 @@ def submit(work: Callable[[], Result]) -> "Future[Result]":
     return _pool().submit(work)
 
 
-@functools.cache
+@once_per_process()
 def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(4, "graphrag search")
-
-
-os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork

@@ -8,7 +8,6 @@ largest one of a run. On a CPU, batches are not faster: one passage of 120 token
 import functools
 import importlib
 import os
-import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ import numpy as np
 
 from graphrag_assets.embedded.semantic.export import INSTALL, PACKAGED, Export, read_export
 from graphrag_assets.errors import QueryError, SettingsError
+from graphrag_assets.once_per_process import once_per_process
 from graphrag_assets.progress import Progress
 from graphrag_assets.settings import ONNX
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _TEXTS_PER_THREAD = 32  # submitted at once: an interrupted run ends after those
 _BACK_TO_WORD = 16  # a window ends at most so many tokens early, so that it does not cut a word
-_loading = threading.Lock()  # concurrent questions load a model once
 
 
 def encoder_of(model: str) -> "Encoder":
@@ -68,9 +67,9 @@ def encoder_of_index(index_model: str, setting: str) -> "Encoder":
     )
 
 
+@once_per_process(maxsize=2)
 def _loaded(export: Export) -> "Encoder":
-    with _loading:
-        return _cached(export)
+    return Encoder(export)
 
 
 class Encoder:
@@ -212,9 +211,6 @@ class Encoder:
                 "model with `optimum-cli export onnx`."
             )
         return fitting[0]
-
-
-_cached = functools.lru_cache(maxsize=2)(Encoder)
 
 
 def pooled(states: np.ndarray, modes: Sequence[str], skipped: int = 0) -> np.ndarray:

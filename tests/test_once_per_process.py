@@ -1,0 +1,97 @@
+"""A value is made once per process, whatever the number of threads, and again after a fork."""
+
+import multiprocessing
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from graphrag_assets.llm.backend import ledger_of
+from graphrag_assets.once_per_process import OncePerProcess, once_per_process
+from graphrag_assets.settings import Settings
+
+THREADS = 64
+
+
+@pytest.fixture(autouse=True)
+def frequent_switches() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+def values_of(value: OncePerProcess, *args: object) -> set[int]:
+    """What many threads that ask at the same time receive, by identity."""
+    ready = threading.Barrier(THREADS)
+
+    def ask(_: int) -> int:
+        ready.wait()
+        return id(value(*args))
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return set(pool.map(ask, range(THREADS)))
+
+
+def test_threads_share_one_value() -> None:
+    assert len(values_of(OncePerProcess(lambda: [threading.Event() for _ in range(100)]))) == 1
+
+
+def test_threads_share_one_ledger(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path))
+    assert len(values_of(ledger_of, Settings.load())) == 1
+
+
+def test_values_used_last_are_kept() -> None:
+    made: list[int] = []
+
+    @once_per_process(maxsize=2)
+    def value(number: int) -> int:
+        made.append(number)
+        return number
+
+    for number in (1, 2, 1, 3, 1, 2):
+        assert value(number) == number
+    assert made == [1, 2, 3, 2]
+
+
+def test_a_failure_is_not_kept() -> None:
+    results = iter([ZeroDivisionError(), 1])
+
+    @once_per_process()
+    def value() -> int:
+        if isinstance(found := next(results), Exception):
+            raise found
+        return found
+
+    with pytest.raises(ZeroDivisionError):
+        value()
+    assert value() == 1
+
+
+def test_forked_process_makes_its_own_value_even_if_the_lock_was_held() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    @once_per_process()
+    def value() -> str:
+        if multiprocessing.parent_process():
+            return "of the child"
+        begun.set()
+        go_on.wait()
+        return "of the parent"
+
+    context = multiprocessing.get_context("fork")
+    answers = context.SimpleQueue()
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(value)
+        begun.wait()
+        child = context.Process(target=lambda: answers.put(value()))
+        child.start()
+        child.join(30)
+        hangs = child.is_alive()
+        child.kill()
+        go_on.set()
+        assert not hangs
+        assert (asked.result(), answers.get()) == ("of the parent", "of the child")

@@ -147,8 +147,8 @@ def tune(
     types = given_types(options.types, found_types((e.type, e.title) for e in entities))
     if not types:
         raise InputError(
-            "Nothing was found in the sample to take types from. Name them: `--types 'PERSON, SHIP'`, or `types` in the "
-            "config of the job tune_prompts."
+            "Nothing was found in the sample to take types from. Name them: `--types 'PERSON, SHIP'`, or `types` in "
+            "the config of the job tune_prompts."
         )
     pairs = [(r.type, f"{r.source} → {r.target}") for r in relationships if r.type]
     predicates = found_types(pairs, merge_heads=False, least=2)

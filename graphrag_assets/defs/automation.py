@@ -28,7 +28,6 @@ from graphrag_assets.defs.index_names import (
     UPDATE_INDEX,
     IndexNames,
 )
-from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import StagedOptions, run_config_of
 from graphrag_assets.defs.reconcile import (
     Failures,
@@ -43,7 +42,7 @@ from graphrag_assets.defs.reconcile import (
 from graphrag_assets.defs.registration import source_versions, version_of
 from graphrag_assets.defs.resources import needs, open_index
 from graphrag_assets.defs.shards import shard_requests
-from graphrag_assets.errors import GraphRAGError
+from graphrag_assets.errors import GraphRAGError, masked_errors
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import present_inputs, scan, scan_input
@@ -73,7 +72,7 @@ def register_batches_sensor(names: IndexNames) -> dg.SensorDefinition:
         description="Registers new entries of the input folder as partitions, so that they can be materialized by "
         "hand, and reports the versions of changed ones, so that their assets show as unsynced.",
     )
-    @masked
+    @masked_errors()
     def register_batches_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         return report_batches(names, open_index(names, context.resources), context.instance, context.cursor)
 
@@ -116,7 +115,7 @@ def document_batches_sensor(names: IndexNames, jobs: Mapping[str, Any], automate
         required_resource_keys=needs(names),
         description="Watches the input folder: indexes new, edited and deleted batches, then refreshes and publishes.",
     )
-    @masked
+    @masked_errors()
     def document_batches_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         return request_runs(names, open_index(names, context.resources), context.instance)
 

@@ -1,6 +1,7 @@
 """All definitions of one index."""
 
-import warnings
+import inspect
+from collections.abc import Callable
 
 import dagster as dg
 
@@ -29,21 +30,16 @@ def index_definitions(names: IndexNames, settings: IndexSettings) -> dg.Definiti
     """
     now = settings.load()
     automated = now.automation == "on"
-    without_references: list[dg.AssetsDefinition | dg.AssetSpec] = [
+    assets: list[dg.AssetsDefinition | dg.AssetSpec] = [
         source_files(names),
-        *([extract_batch(names)] if now.staging else []),
-        index_batch(names, staged=bool(now.staging)),
-        batch_state(names),
-        knowledge_graph(names),
-        detect_communities(names),
-        write_community_reports(names),
-        embed_texts(names),
+        *([_linked(extract_batch(names), extract_batch)] if now.staging else []),
+        _linked(index_batch(names, staged=bool(now.staging)), index_batch),
+        _linked(batch_state(names), batch_state),
+        *(_linked(make(names), make) for make in (knowledge_graph, detect_communities, write_community_reports)),
+        _linked(embed_texts(names), embed_texts),
         prompt_profile(names),
-        publication(names, automated),
+        _linked(publication(names, automated), publication),
     ]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dg.BetaWarning)
-        assets = dg.with_source_code_references(without_references)
     jobs = asset_jobs(names, now.extract_tag_values if now.staging else None)
     if now.staging:
         jobs[MAKE_SHARDS] = make_shards_job(names, now.extract_tag_values)
@@ -59,3 +55,12 @@ def index_definitions(names: IndexNames, settings: IndexSettings) -> dg.Definiti
         ],
         resources=index_resources(names, settings),
     )
+
+
+def _linked(assets: dg.AssetsDefinition, make: Callable[..., dg.AssetsDefinition]) -> dg.AssetsDefinition:
+    """The assets with a link to the function that defines them."""
+    code = dg.LocalFileCodeReference(
+        file_path=str(inspect.getsourcefile(make)), line_number=inspect.getsourcelines(make)[1]
+    )
+    metadata = {"dagster/code_references": dg.CodeReferencesMetadataValue(code_references=[code])}
+    return assets.map_asset_specs(lambda spec: spec.merge_attributes(metadata=metadata))

@@ -11,7 +11,6 @@ from graphrag_assets.defs.index_names import PUBLICATION, IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import markdown_table, picture
 from graphrag_assets.defs.resources import MODELS, begin_step, needs
-from graphrag_assets.errors import CheckError
 from graphrag_assets.indexing import publish as stage
 from graphrag_assets.indexing.checks import clear_verified
 from graphrag_assets.indexing.index import Index
@@ -54,10 +53,7 @@ def publication(names: IndexNames, nightly: bool) -> dg.AssetsDefinition:
         index, started = begin_step(names, context), time.monotonic()
         checked = blocking_checks_passed(names, context.instance, context.run.run_id)
         clear_verified(index)
-        try:
-            published = stage.update_publication(index, context.run.run_id, checked)
-        except CheckError as error:  # a retry would not help
-            raise dg.Failure(str(error), allow_retries=False) from error
+        published = stage.update_publication(index, context.run.run_id, checked)
         context.log.info(state_in_words(index.settings.index_folder, published.number, published.is_new))
         return dg.MaterializeResult(
             metadata=_metadata(published, index, time.monotonic() - started),

@@ -3,6 +3,7 @@
 import hashlib
 import re
 import shutil
+from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -238,8 +239,15 @@ def test_wrong_key_fails_immediately_with_one_clear_error(modeled, server):
     server.api_key = "sk-other"
     modeled.register()
     result = modeled.run("index_batches", "one", succeed=False)
-    (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
-    assert "GRAPHRAG_CHAT_API_KEY" in str(failure) or "API key" in str(failure)
+    (failure,) = [event.step_failure_data for event in result.all_events if event.is_step_failure]
+    said = failure.user_failure_data.description
+    assert re.fullmatch(r"openai/test-\w+ at \S+ cannot be called: HTTP 401: .* Check the API key .*", said)
+    assert failure.error.message == f"dagster._core.definitions.events.Failure: {said}\n"  # what the UI shows first
+    frames = re.findall(r'File "([^"]+graphrag_assets[^"]+)", line (\d+), in (\w+)', str(failure.error.stack))
+    frames += re.findall(r'File "([^"]+graphrag_assets[^"]+)", line (\d+), in (\w+)', str(failure.error.cause.stack))
+    for path, line, function in frames:
+        assert int(line) <= len(Path(path).read_text().splitlines()), path
+        assert f"def {function}" in Path(path).read_text(), path
     assert len(server.requests) <= 25
     assert modeled.index.working.read("SELECT count(*) FROM documents").item() == 0
 

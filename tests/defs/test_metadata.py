@@ -65,7 +65,9 @@ def test_every_asset_links_to_its_code(asset):
     (reference,) = node.metadata["dagster/code_references"].code_references
     with open(reference.file_path) as file:  # noqa: PTH123
         lines = file.read().splitlines()
-    assert lines[reference.line_number - 1].strip().startswith(("@dg.multi_asset", "@dg.asset"))
+    made_by = re.fullmatch(r"def (\w+)\(.+ -> dg.AssetsDefinition:", lines[reference.line_number - 1])
+    assert made_by
+    assert f"    return {made_by[1]}" in lines[reference.line_number :]
 
 
 @pytest.mark.long

@@ -33,7 +33,8 @@ class IndexingModels:
         extract: extractions of text units, in any order, as they complete.
         summarize: one description per key, from descriptions (key, title, description, n).
         write_reports: a report per material, in order.
-        embed: unit vectors, float32 (n, dimensions), of n texts.
+        embed: unit vectors, float32 (n, dimensions), of n texts; NaN for those in `embedding_errors`.
+        embedding_errors: the texts that the embedding model does not take, with the reasons; `embed` adds them.
         write_contexts: for each text unit the passage that places it in its document, or the error, as they complete;
             nothing with the embedded default, where the headings are the context.
         meters: usage meters of language models; none with the embedded default.
@@ -49,6 +50,7 @@ class IndexingModels:
     summarizer: str = ""
     context_writer: str = ""
     write_contexts: Callable[[Sequence[PlacedUnit]], Iterator[tuple[str, str | Exception]]] = lambda _: iter(())
+    embedding_errors: dict[str, str] = field(default_factory=dict)
     meters: tuple[UsageMeter, ...] = ()
 
     @property

@@ -62,6 +62,8 @@ RETRY = (
     "It is not requested again until the model or the prompt changes. To request it: `graphrag-assets index --retry`."
 )
 """The hint of index_errors rows of what is given up."""
+EMBED = "embed"
+"""Stage of the index_errors rows of text units, entities and reports without a vector."""
 UNLISTED_TYPES = "unlisted_types"
 """Stage of the index_errors rows of text units with records whose types a closed list lacks."""
 LOSS_STAGES = (GLEAN, "dropped_records", "guessed_repairs", "invented_claims", "leaked_names", UNLISTED_TYPES)

@@ -284,6 +284,12 @@ class Settings(BaseSettings):
     summary_parameters: Parameters = Field("", description=f"Parameters of summaries, {_ADDED}")
     report_parameters: Parameters = Field("", description=f"Parameters of reports, {_ADDED}")
     query_parameters: Parameters = Field("", description=f"Parameters of answers to questions, {_ADDED}")
+    embedding_max_tokens: int = Field(
+        8191,
+        ge=32,
+        description="Maximum tokens of a text that the embedding model takes; longer ones are sent in parts, and their "
+        "vector is the mean of the parts'.",
+    )
     embedding_parameters: Parameters = Field(
         "", description='Parameters of the embedding model as JSON, by litellm\'s names: {"dimensions": 512}.'
     )

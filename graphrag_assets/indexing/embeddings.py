@@ -13,8 +13,9 @@ from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.stage import StageResult, sums_of_changes, usage_sums
 from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline.embedding_texts import EmbeddingTexts, embedding_texts
+from graphrag_assets.records import EMBED
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import record_stage
+from graphrag_assets.store.batches import record_stage, replace_errors
 from graphrag_assets.store.change_log import changes_since_mark, last_revision, remove_mark, set_mark
 from graphrag_assets.store.working import Changes, replace_rows
 
@@ -62,7 +63,18 @@ WHERE rowid IN (SELECT rowid FROM embeddings WHERE fingerprint IN (SELECT unnest
 # Of one row: a blocking check verifies that all vectors are of one model and one length.
 _KEPT = "SELECT len(vector) AS size, model FROM embeddings LIMIT 1"
 
-
+_VECTOR = pl.List(pl.Float32)
+_VECTORS = {"fingerprint": pl.String(), "vector": _VECTOR}
+_FAILED = {"fingerprint": pl.String, "error": pl.String}
+_WITHOUT = {"kind": pl.String, "id": pl.String, "error": pl.String}
+_REFUSED = "The embedding server does not take this text."  # which another machine has sent
+_NO_VECTOR = (
+    "It is found by its words alone. To request its vector again, run `graphrag-assets index --retry`, after the "
+    "embedding server was changed."
+)
+_OLD_ERRORS = """stage = 'embed' AND (source IN (SELECT unnest($ids::VARCHAR[])) OR source NOT IN (
+    SELECT id FROM text_units UNION ALL SELECT id FROM entities UNION ALL SELECT id FROM community_reports))"""
+_BATCH_OF = "SELECT id, batch FROM text_units WHERE id IN (SELECT unnest($ids::VARCHAR[]))"
 _ROWS_PER_SLICE = 250  # rows whose parts are in memory
 
 
@@ -74,9 +86,10 @@ class _Due(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Rows of embeddings, the number of texts embedded, and the length of their vectors."""
+    """Rows of embeddings, those without (kind, id, error), the number of texts embedded, the length of the vectors."""
 
     frame: pl.DataFrame
+    without: pl.DataFrame
     n_embedded: int
     size: int | None
 
@@ -110,6 +123,7 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Upda
         size, n_embedded = made.size, n_embedded + made.n_embedded
         with index.working.transaction() as connection:
             by_part.append({"embeddings": replace_rows(connection, schema.EMBEDDINGS, made.frame, "id", ids)})
+            _write_errors(connection, made.without, ids)
             if parts:
                 remove_mark(connection, READER)  # after a crash the next run begins again
                 continue
@@ -118,6 +132,20 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Upda
             set_mark(connection, READER, TEXTS, revision, made_with)
     updated = StageResult({"embeddings": made.frame}, changes, models.usage, time.monotonic() - started)
     return UpdatedEmbeddings(updated, n_embedded)
+
+
+def _write_errors(connection: duckdb.DuckDBPyConnection, without: pl.DataFrame, ids: pl.Series) -> None:
+    """Replace the rows of index_errors of those of `ids` that have no vector (kind, id, error)."""
+    batches = connection.sql(_BATCH_OF, params={"ids": without["id"].to_list()}).pl()
+    errors = without.join(batches, on="id", how="left").select(
+        "batch",
+        "error",
+        source="id",
+        row_number=pl.lit(None, pl.Int64),
+        stage=pl.lit(EMBED),
+        hint=pl.lit(_NO_VECTOR),
+    )
+    replace_errors(connection, errors, _OLD_ERRORS, {"ids": ids.to_list()})
 
 
 def _due(index: Index, made_with: str | None) -> _Due:
@@ -137,26 +165,47 @@ def _due(index: Index, made_with: str | None) -> _Due:
 
 def _made(index: Index, models: IndexingModels, ids: pl.Series, size: int | None) -> _Part:
     """The vectors of the rows that have one of these ids: stored ones of `size` numbers, and new ones."""
-    with index.working.connect() as connection:
-        texts = _texts(connection, ids, models.embedding_model)
-        stored = _stored(connection, texts.rows, size)
-    new = _new(texts, stored)
-    vectors = pl.Series("vector", models.embed(new["text"].to_list())).cast(pl.List(pl.Float32))
-    made_size = vectors.list.len()[0] if new.height else size
-    known = pl.concat([stored, new.select("fingerprint").with_columns(vectors)])
-    if size in (None, made_size):  # else all are made again
+    made, failed = pl.DataFrame(schema=_VECTORS), pl.DataFrame(schema=_FAILED)
+    without = pl.DataFrame(schema=_WITHOUT)
+    while True:
+        with index.working.connect() as connection:
+            texts = _texts(connection, ids, models.embedding_model, without.filter(kind="entity")["id"])
+            stored = _stored(connection, texts.rows, size)
+        new = _new(texts, pl.concat([stored, made])).join(failed, on="fingerprint", how="anti")
+        vectors = models.embed(new["text"].to_list())
+        size_made = vectors.shape[1] if new.height else size if made.is_empty() else made["vector"].list.len()[0]
+        is_made = ~np.isnan(vectors).any(axis=1)
+        frame = new.select("fingerprint").with_columns(pl.Series("vector", vectors).cast(_VECTOR))
+        made = pl.concat([made, frame.filter(is_made)])
+        failures = new.filter(~is_made).with_columns(
+            error=pl.col("text").replace_strict(models.embedding_errors, default=_REFUSED, return_dtype=pl.String)
+        )
+        failed = pl.concat([failed, failures.select("fingerprint", "error")])
+        if failures.is_empty():
+            break
+        # Again: the reports are made of the entities that have vectors.
+        without = pl.concat([without, _without_vector(texts.rows, failed)])
+    known = pl.concat([stored, made])
+    rows = texts.rows.join(without, on=("kind", "id"), how="anti", maintain_order="left")
+    if size in (None, size_made):  # else all are made again
         for kind in ("entity", "community_report"):  # which are made of texts, and of texts and entities
-            known = pl.concat([known, _means(texts.rows.filter(kind=kind), known)])
-    frame = texts.rows.join(known, on="fingerprint", maintain_order="left").select(schema.EMBEDDINGS.column_names)
-    return _Part(frame, new.height, made_size)
+            known = pl.concat([known, _means(rows.filter(kind=kind), known)])
+    frame = rows.join(known, on="fingerprint", maintain_order="left").select(schema.EMBEDDINGS.column_names)
+    return _Part(frame, without, made.height, size_made)
 
 
-def _texts(connection: duckdb.DuckDBPyConnection, ids: pl.Series, model: str) -> EmbeddingTexts:
-    """The texts to embed of the rows that have one of these ids."""
+def _without_vector(rows: pl.DataFrame, failed: pl.DataFrame) -> pl.DataFrame:
+    """The rows with a part that has no vector: kind, id, error."""
+    parts = rows.select("kind", "id", fingerprint="parts").explode("fingerprint")
+    return parts.join(failed, on="fingerprint").group_by("kind", "id").agg(pl.col("error").min())
+
+
+def _texts(connection: duckdb.DuckDBPyConnection, ids: pl.Series, model: str, lacking: pl.Series) -> EmbeddingTexts:
+    """The texts to embed of the rows that have one of these ids, without those of the entities `lacking` a vector."""
     given = {"ids": ids.to_list()}
     queries = (query.format(among=_AMONG) for query in TEXTS.values())
     units, entities, reports = (connection.sql(query, params=given).pl() for query in queries)
-    return embedding_texts(units, entities, reports, model)
+    return embedding_texts(units, entities.filter(~pl.col("id").is_in(lacking.implode())), reports, model)
 
 
 def _stored(connection: duckdb.DuckDBPyConnection, rows: pl.DataFrame, size: int | None) -> pl.DataFrame:

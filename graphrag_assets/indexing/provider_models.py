@@ -34,10 +34,10 @@ def with_models(
     tasks = indexing_tasks(settings, profile, batch, run_id, keys, cache_not_before)
     models = with_tasks(models, tasks)
     if settings.embeds_remotely:
-        model = embedding_model(settings, run_id, keys)
+        model, errors = embedding_model(settings, run_id, keys), models.embedding_errors
 
         def embed(texts: Sequence[str]) -> np.ndarray:
-            return wait_for(model.embed(texts, batch=batch, run_id=run_id))
+            return wait_for(model.embed(texts, batch=batch, run_id=run_id, errors=errors))
 
         models = replace(models, embedding_model=settings.embedding_name, embed=embed, meters=(model.usage,))
     return replace(models, meters=(tasks.meter, *models.meters))

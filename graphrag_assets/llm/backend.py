@@ -112,6 +112,7 @@ def embedding_model(settings: Settings, run_id: str | None = None, keys: Keys = 
         timeout=settings.request_timeout,
         prices=embedding_prices(settings),
         parameters=settings.embedding_parameters or "{}",
+        item_tokens=settings.embedding_max_tokens,
     )
     return EmbeddingModel(options, ledger_of(settings), _limits(settings, options), _budget(settings, run_id))
 

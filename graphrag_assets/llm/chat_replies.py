@@ -43,7 +43,9 @@ def read_answer(reply: Reply, request: ChatRequest, usage: Usage) -> Answer:
 
 def completion_of(text: str, parsed: Parsed[Any], usage: Usage) -> Completion:
     """A structured answer as a completion."""
-    return Completion(text, parsed.value, usage, dropped_records=parsed.dropped_records, guessed=parsed.doubtful)
+    return Completion(
+        text, parsed.value, usage, dropped_records=parsed.dropped_records, guessed=parsed.doubtful or parsed.restored
+    )
 
 
 def best_guess(answers: Sequence[Answer]) -> Answer | None:

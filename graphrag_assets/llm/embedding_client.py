@@ -3,9 +3,11 @@
 import asyncio
 import base64
 import json
+import logging
+import re
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -18,12 +20,19 @@ from graphrag_assets.llm.model_client import ModelClient
 from graphrag_assets.llm.model_errors import BadReplyError, ModelError, RequestRejected, RetriesExhausted
 from graphrag_assets.llm.model_options import EmbeddingOptions
 from graphrag_assets.llm.prices import Prices
-from graphrag_assets.llm.retry import attempts
+from graphrag_assets.llm.retry import MAY_BE_OF_REQUEST, attempts
 from graphrag_assets.llm.single_flight import Trace
 from graphrag_assets.progress import Progress
 from graphrag_assets.text import encode, tokenizer
 from graphrag_assets.usage import Usage
 
+_log = logging.getLogger(__name__)
+_TOO_LONG = re.compile(r"\btokens?\b|\blength\b|too (?:long|large)|\bexceed", re.IGNORECASE)
+"""In the words of servers that reject a text for its length."""
+_MIN_TOKENS = 16  # of a piece that is split
+_ATTEMPTS_TOGETHER = 2
+"""After so many errors that may be those of one text, a group is sent in halves."""
+_warned: set[tuple[str, str | None]] = set()  # models whose limit on tokens was reported, once per process
 _no_base64: set[tuple[str, str | None]] = set()  # models whose servers have rejected it, learned once per process
 _in_time: dict[tuple[str, str | None], int] = {}  # texts per request that a slow server answers in time, likewise
 
@@ -50,18 +59,31 @@ class _Piece:
         return len(encode(self.text, self.encoding))
 
 
+_Answers = Mapping[str, np.ndarray | ModelError]
+"""By the key of a piece its unit vector, or why the server does not take it."""
+
+
 class EmbeddingModel(ModelClient[EmbeddingOptions]):
     """An embedding model; see `ModelClient`. Usage is counted under the task given to `embed`."""
 
     dimensions: int | None = None  # of the model's replies, known with the first one
 
     async def embed(
-        self, texts: Sequence[str], *, task: str = "embed", batch: str | None = None, run_id: str | None = None
+        self,
+        texts: Sequence[str],
+        *,
+        task: str = "embed",
+        batch: str | None = None,
+        run_id: str | None = None,
+        errors: dict[str, str] | None = None,
     ) -> np.ndarray:
         """Unit vectors, float32 (n, dimensions), in the order of the texts.
 
         Equal texts are requested once, and each vector is stored before it is used. A text longer than the
         model accepts is split at token boundaries; its vector is the mean of its pieces' by their tokens.
+
+        A text that the server does not take, while it takes others, gets a vector of NaN, and its reason is added to
+        `errors`; without `errors` the reason is raised.
 
         Texts that are not answered within the timeout are sent in halves; later requests keep to the number that was.
 
@@ -71,6 +93,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
             RetriesExhausted: failed too often, or always returned vectors of a wrong number or size.
             RequestRejected, BudgetExceeded, CircuitOpen, LedgerError: there are no vectors.
         """
+        refused: dict[str, ModelError] = {}
         split = [self._split(text) for text in texts]
         pieces = {piece.key: piece for parts in split for piece in parts}
         vectors, _ = await self._stored(list(pieces))
@@ -78,14 +101,26 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
             self.usage.add(task, Usage(ledger_hits=len(vectors)))
         vendor, name = provider.provider_of(self.options.model)
         entry = Entry("", "embedding", task, vendor, name, self.options.parameters, batch=batch, run_id=run_id)
-        while missing := [piece for key, piece in pieces.items() if key not in vectors]:
-            vectors |= await self._request_all(missing, entry)
-            vectors = self._fitting(vectors)
+        while missing := [piece for key, piece in pieces.items() if key not in vectors | refused]:
+            answers = await self._request_all(missing, entry)
+            refused |= {key: answer for key, answer in answers.items() if isinstance(answer, ModelError)}
+            vectors = self._fitting(vectors | _without_errors(answers))
         if len({len(vector) for vector in vectors.values()}) > 1:
             await self.check(task, batch, run_id)  # which of them has the size of the present model
-            return await self.embed(texts, task=task, batch=batch, run_id=run_id)
+            return await self.embed(texts, task=task, batch=batch, run_id=run_id, errors=errors)
+        if refused and errors is None:
+            raise next(iter(refused.values()))
         if not texts:
             return np.zeros((0, self.dimensions or 0), np.float32)
+        if errors is not None:
+            reasons = (
+                (text, refused[piece.key])
+                for text, parts in zip(texts, split, strict=True)
+                for piece in parts
+                if piece.key in refused
+            )
+            errors |= {text: str(reason) for text, reason in reasons}
+        vectors |= dict.fromkeys(refused, np.full(self.dimensions or 0, np.nan, np.float32))
         return np.stack([_joined(parts, vectors) for parts in split])
 
     async def check(self, task: str, batch: str | None = None, run_id: str | None = None) -> int:
@@ -93,7 +128,10 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         vendor, name = provider.provider_of(self.options.model)
         piece = _Piece(uuid.uuid4().hex, "ready", self.options.encoding)
         entry = Entry("", "embedding", task, vendor, name, self.options.parameters, batch=batch, run_id=run_id)
-        return len((await self._answer([piece], entry, Trace()))[piece.key])
+        async with self._counting_failure(task, trace := Trace()):
+            vectors, _ = await self._request([piece], entry, await self.prices(), trace)
+        self.usage.add(task, trace.usage)
+        return len(vectors[piece.key])
 
     async def unpaid(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each request that `embed` would send for the texts; nothing is sent."""
@@ -120,16 +158,16 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
     def _fitting(self, vectors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {key: vector for key, vector in vectors.items() if self.dimensions in (None, len(vector))}
 
-    async def _request_all(self, pieces: Sequence[_Piece], entry: Entry) -> dict[str, np.ndarray]:
+    async def _request_all(self, pieces: Sequence[_Piece], entry: Entry) -> _Answers:
         """Request the pieces in concurrent batches; the first error stops those that have not been sent."""
         progress = Progress("texts embedded", len(pieces), lambda: self.usage.total)
 
-        async def request(group: list[_Piece]) -> dict[str, np.ndarray]:
+        async def request(group: list[_Piece]) -> _Answers:
             key = key_of("embedding request", [piece.key for piece in group])
             call = partial(self._claimed, key, group, entry)
-            vectors, _ = await self.ledger.single_flight.share(key, call)
+            answers, _ = await self.ledger.single_flight.share(key, call)
             progress.advance(len(group))
-            return vectors
+            return answers
 
         requests = [asyncio.ensure_future(request(group)) for group in self._batches(pieces)]
         try:
@@ -137,16 +175,19 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         finally:
             for one in requests:
                 one.cancel()
-        return {key: vector for answer in answers for key, vector in answer.items()}
+        return {key: found for answer in answers for key, found in answer.items()}
 
-    async def _claimed(self, key: str, group: list[_Piece], entry: Entry, trace: Trace) -> dict[str, np.ndarray]:
+    async def _claimed(self, key: str, group: list[_Piece], entry: Entry, trace: Trace) -> _Answers:
         """See `_answer`, while no other process requests the same."""
         async with self.ledger.claim(key, self.limits.options.deadline_seconds):
             return await self._answer(group, entry, trace)
 
-    async def _answer(self, group: list[_Piece], entry: Entry, trace: Trace) -> dict[str, np.ndarray]:
-        """Unit vectors of the pieces by key, stored; in halves, and those in halves, while the server is too slow."""
-        vectors: dict[str, np.ndarray] = {}
+    async def _answer(self, group: list[_Piece], entry: Entry, trace: Trace) -> _Answers:
+        """Unit vectors of the pieces by key, stored, or why the server does not take a piece.
+
+        In halves, and those in halves, while the server is too slow or does not take the pieces together.
+        """
+        vectors: dict[str, np.ndarray | ModelError] = {}
         waiting, sent, began = [group], 0, time.monotonic()
         async with self._counting_failure(entry.task, trace):
             prices = await self.prices()
@@ -157,13 +198,50 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
                 except _TooManyTexts as error:
                     if time.monotonic() - began > self.limits.options.deadline_seconds:
                         raise RetriesExhausted(str(error)) from None
-                    half = len(part) // 2
-                    waiting[:0] = [part[:half], part[half:]]
+                    waiting[:0] = _halves(part)
                     continue
-                vectors, sent, began = vectors | found, sent + n_sent, time.monotonic()
+                except (RequestRejected, RetriesExhausted) as error:
+                    if isinstance(error, RetriesExhausted) and error.status not in MAY_BE_OF_REQUEST:
+                        raise
+                    if len(part) > 1:
+                        waiting[:0] = _halves(part)
+                    else:
+                        vectors |= await self._answer_difficult(part[0], entry, trace, error)
+                    continue
+                vectors |= found
+                sent, began = sent + n_sent, time.monotonic()
         self.limits.breaker.succeeded()
-        self.usage.add(entry.task, trace.usage + Usage(ledger_hits=len(group) - sent))
+        n_stored = sum(piece.key in _without_errors(vectors) for piece in group) - sent
+        self.usage.add(entry.task, trace.usage + Usage(ledger_hits=max(n_stored, 0)))
         return vectors
+
+    async def _answer_difficult(self, piece: _Piece, entry: Entry, trace: Trace, error: ModelError) -> _Answers:
+        """The answer for a piece that the server does not take: from its halves if it is too long, else the error.
+
+        Raises:
+            ModelError: `error`, if the server does not take any other text, either.
+        """
+        try:
+            await self.check(entry.task, entry.batch, entry.run_id)
+        except ModelError:
+            raise error from None
+        if not _TOO_LONG.search(str(error)) or piece.tokens < _MIN_TOKENS:
+            return {piece.key: error}
+        self._warn_of_limit(piece)
+        parts = self._split(piece.text, -(-piece.tokens // 2))
+        vectors = await self._answer(parts, entry, trace)
+        errors = [vector for vector in vectors.values() if isinstance(vector, ModelError)]
+        return {piece.key: errors[0] if errors else _joined(parts, _without_errors(vectors))}
+
+    def _warn_of_limit(self, piece: _Piece) -> None:
+        if self._place not in _warned:
+            _warned.add(self._place)
+            _log.warning(
+                "%s does not take texts of %d tokens: they are sent in parts, whose mean is their vector. Set "
+                "GRAPHRAG_EMBEDDING_MAX_TOKENS to the model's limit, which saves the requests that it rejects.",
+                self.options.where,
+                piece.tokens,
+            )
 
     async def _request(
         self, group: list[_Piece], entry: Entry, prices: Prices, trace: Trace
@@ -171,13 +249,14 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         """See `_attempt`, with retries; as base64 or, where that is rejected, as numbers."""
         name = f"{entry.task}, {len(group)} texts" + (f" of batch {entry.batch}" if entry.batch else "")
         expected = _tokens(group) if self.limits.counts_tokens else 0
+        most = _ATTEMPTS_TOGETHER if len(group) > 1 else None
         while True:
             encoding = "float"
             if self.options.base64 and provider.speaks_openai(self.options.model) and self._place not in _no_base64:
                 encoding = "base64"
             try:
                 async with self._slot(trace):
-                    async for attempt in attempts(self.options, self.limits, trace, name, expected):
+                    async for attempt in attempts(self.options, self.limits, trace, name, expected, most):
                         with attempt:
                             vectors, n_sent = await self._attempt(group, name, encoding, entry, prices, trace)
                 return vectors, n_sent
@@ -243,9 +322,10 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         self.dimensions = expected
         return _unit(matrix)
 
-    def _split(self, text: str) -> list[_Piece]:
-        """The text in pieces that fit; an empty one is a space, which every provider takes."""
-        text, limit, encoding = text if text.strip() else " ", self.options.item_tokens, self.options.encoding
+    def _split(self, text: str, limit: int | None = None) -> list[_Piece]:
+        """The text in pieces of at most `limit` tokens; an empty one is a space, which every provider takes."""
+        limit = limit or self.options.item_tokens
+        text, encoding = text if text.strip() else " ", self.options.encoding
         whole = _Piece(self.key(text), text, encoding)
         if whole.size <= limit:
             return [whole]
@@ -284,6 +364,14 @@ def _entries(entry: Entry, pieces: list[_Piece], rows: np.ndarray, billed: int, 
     for piece, row, tokens in zip(pieces, rows, shares, strict=True):
         vector, cost = row.astype("<f4").tobytes(), prices.cost(tokens)
         yield replace(entry, key=piece.key, vector=vector, prompt_tokens=tokens, cost_usd=cost)
+
+
+def _halves(group: list[_Piece]) -> list[list[_Piece]]:
+    return [group[: len(group) // 2], group[len(group) // 2 :]]
+
+
+def _without_errors(answers: _Answers) -> dict[str, np.ndarray]:
+    return {key: answer for key, answer in answers.items() if not isinstance(answer, ModelError)}
 
 
 def _tokens(pieces: Iterable[_Piece]) -> int:

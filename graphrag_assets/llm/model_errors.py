@@ -9,7 +9,14 @@ class ModelError(GraphRAGError):
 
 
 class RetriesExhausted(ModelError):
-    """The provider did not answer after all retries; the call may succeed later."""
+    """The provider did not answer after all retries; the call may succeed later.
+
+    `status`: HTTP status of the last answer, 200 if it was unusable; None without one.
+    """
+
+    def __init__(self, message: str, status: int | None = None):
+        super().__init__(message)
+        self.status = status
 
 
 class RequestRejected(ModelError):

@@ -157,7 +157,8 @@ class Completion:
     """A valid answer.
 
     `parsed` is an instance of the request's response model; `dropped_records` counts the invalid records left
-    out of its `Salvaged` lists; `guessed`: it is a repair of broken JSON that may have lost something. `usage`: its
+    out of its `Salvaged` lists; `guessed`: it is a repair of broken JSON that may have lost something, or of
+    backslashes. `usage`: its
     tokens and their cost, which is 0 from the ledger. `retries` are all requests after the first, whatever the reason.
     """
 

@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 REJECTS = " rejects the request. "
 """Stands before the provider's words in a `RequestRejected`."""
+MAY_BE_OF_REQUEST = frozenset({200, 500})
+"""HTTP status of failures that another attempt may meet again: unusable replies, and errors within the server."""
 _ATTEMPTS_WITHOUT_REPLY = 3
 """Number of attempts for a model that has never replied: it is probably unreachable."""
 
@@ -32,13 +34,14 @@ class _TransientError(Exception):
 
 
 async def attempts(
-    options: ModelOptions, limits: Limits, trace: Trace, what: str, tokens: int = 0
+    options: ModelOptions, limits: Limits, trace: Trace, what: str, tokens: int = 0, n_suspicious: int | None = None
 ) -> AsyncIterator[AbstractContextManager[None]]:
     """The attempts at one call, as contexts: the first, and one after each transient failure in the one before.
 
     Each waits for its turn in the rates. Waits after failures grow exponentially, with full jitter; Retry-After is
     honored up to its maximum, as far as the deadline allows. The caller keeps its slot meanwhile, so a struggling
-    server gets fewer requests. `what` names the call in messages; `tokens` is its expected use.
+    server gets fewer requests. `what` names the call in messages; `tokens` is its expected use. After `n_suspicious`
+    attempts, a failure that may lie in the request (`MAY_BE_OF_REQUEST`) ends the call.
 
     The caller lets the loop end by itself: no attempt follows one that succeeds, and errors are raised by the loop.
 
@@ -52,7 +55,10 @@ async def attempts(
 
     def must_stop(state: RetryCallState) -> bool:
         too_late = time.monotonic() - began + state.upcoming_sleep > limits.options.deadline_seconds
-        return too_late or state.attempt_number > limits.options.max_retries
+        error = state.outcome.exception() if state.outcome else None
+        is_suspicious = isinstance(error, _TransientError) and error.failure.status in MAY_BE_OF_REQUEST
+        most = n_suspicious if n_suspicious and is_suspicious else limits.options.max_retries + 1
+        return too_late or state.attempt_number >= most
 
     async def sleep_and_wait_for_turn(seconds: float) -> None:
         trace.seconds_waiting += seconds
@@ -75,7 +81,8 @@ async def attempts(
     except _TransientError as last:
         raise RetriesExhausted(
             f"{what}: {options.where} did not answer in {n_attempts} attempts and {time.monotonic() - began:.0f} "
-            f"seconds. Last: {_in_words(last.failure)} Run again later: only missing answers are requested."
+            f"seconds. Last: {_in_words(last.failure)} Run again later: only missing answers are requested.",
+            last.failure.status,
         ) from None
 
 

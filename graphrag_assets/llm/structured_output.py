@@ -14,6 +14,7 @@ import json_repair
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ValidationError, ValidationInfo, WrapValidator
 from pydantic.functional_validators import ModelWrapValidatorHandler
 
+from graphrag_assets.llm.backslashes import with_backslashes
 from graphrag_assets.llm.model_errors import InvalidAnswer
 from graphrag_assets.llm.model_options import Message, Structured
 from graphrag_assets.llm.thoughts import without_thoughts
@@ -65,13 +66,15 @@ Salvaged = Annotated[
 class Parsed(Generic[M]):
     """A valid answer, with the numbers of records kept in and dropped from its `Salvaged` lists.
 
-    `doubtful`: the repair of broken JSON may have lost or changed something.
+    `doubtful`: the repair of broken JSON may have lost or changed something. `restored`: it has backslashes that the
+    model did not escape.
     """
 
     value: M
     dropped_records: int
     kept_records: int = 0
     doubtful: bool = False
+    restored: bool = False
 
 
 def parse(text: str, model: type[M], may_say_nothing: bool = False) -> Parsed[M]:
@@ -83,7 +86,8 @@ def parse(text: str, model: type[M], may_say_nothing: bool = False) -> Parsed[M]
         InvalidAnswer: it is not an instance of `model`, or none of its records is valid. The message is for the
             second request to the model.
     """
-    body, count, doubtful = _body(text), _Count(), False
+    said, count, doubtful = _body(text), _Count(), False
+    body = with_backslashes(said)
     if may_say_nothing and not set(body) & set("{["):
         return Parsed(model(), 0)
     try:
@@ -100,7 +104,7 @@ def parse(text: str, model: type[M], may_say_nothing: bool = False) -> Parsed[M]
         raise InvalidAnswer(f"None of the fields {', '.join(model.model_fields)} is there.")
     if count.dropped and not count.kept:
         raise InvalidAnswer(f"None of the {count.dropped} records has the required fields of the right type.")
-    return Parsed(value, count.dropped, count.kept, doubtful)
+    return Parsed(value, count.dropped, count.kept, doubtful, body != said)
 
 
 _FENCED = re.compile(r"```(?:json|JSON)?\s*\n(.*)\n\s*```", re.DOTALL)

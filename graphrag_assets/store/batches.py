@@ -110,7 +110,7 @@ def write_batch(
     }
     for table in schema.FACTS if not extracted else ():
         _delete_without_text(connection, table, batch)
-    replace_errors(connection, errors, "batch = $batch AND stage <> 'scan'", {"batch": batch})
+    replace_errors(connection, errors, "batch = $batch AND stage NOT IN ('scan', 'embed')", {"batch": batch})
     record_options(connection, batch, options or {})
     record_stage(connection, run_id, "index_batch", batch, seconds, changes, "text_units", usage)
     if _unchanged(connection, batch, digest, extracted, changes):
@@ -172,7 +172,7 @@ def _unchanged(
 
 
 def replace_errors(
-    connection: duckdb.DuckDBPyConnection, errors: pl.DataFrame, scope: str, parameters: Mapping[str, str]
+    connection: duckdb.DuckDBPyConnection, errors: pl.DataFrame, scope: str, parameters: Mapping[str, str | list[str]]
 ) -> None:
     """Replace the rows of index_errors in `scope`, an SQL condition with `parameters`, by `errors`.
 
@@ -187,7 +187,8 @@ def replace_errors(
             i.batch, i.source, i.row_number::BIGINT AS row_number, i.stage, i.error, i.hint,
             coalesce(e.first_seen, $now) AS first_seen
         FROM incoming_errors i LEFT JOIN index_errors e
-          ON e.batch = i.batch AND e.source IS NOT DISTINCT FROM i.source AND e.stage = i.stage AND e.error = i.error
+          ON e.batch IS NOT DISTINCT FROM i.batch AND e.source IS NOT DISTINCT FROM i.source
+         AND e.stage = i.stage AND e.error = i.error
          AND e.row_number IS NOT DISTINCT FROM i.row_number
         """,
         {"now": utc_now()},

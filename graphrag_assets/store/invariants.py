@@ -232,10 +232,12 @@ INVARIANTS = (
         "everything_searchable_has_an_embedding",
         "embeddings",
         True,
-        "Every text unit, every entity with a relationship and every community report has a vector.",
+        "Every text unit, every entity with a relationship and every community report has a vector, or a row of "
+        "index_errors.",
         "SELECT kind, id FROM (SELECT 'text_unit' AS kind, id FROM {text_units} "
         "UNION ALL SELECT 'entity', id FROM {entities} WHERE degree > 0 "
-        "UNION ALL SELECT 'community_report', id FROM {community_reports}) ANTI JOIN embeddings USING (kind, id)",
+        "UNION ALL SELECT 'community_report', id FROM {community_reports}) ANTI JOIN embeddings USING (kind, id) "
+        "ANTI JOIN (SELECT source AS id FROM index_errors WHERE stage = 'embed') USING (id)",
         _REFRESH,
     ),
     Check(

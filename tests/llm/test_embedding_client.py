@@ -1,6 +1,8 @@
 """Embeddings against a real server."""
 
 import asyncio
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from graphrag_assets.llm import provider
 from graphrag_assets.llm.backend import embedding_model
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.ledger import Ledger
-from graphrag_assets.llm.model_errors import CircuitOpen, RetriesExhausted
+from graphrag_assets.llm.model_errors import CircuitOpen, RequestRejected, RetriesExhausted
 from graphrag_assets.llm.model_options import EmbeddingOptions
 from graphrag_assets.settings import Settings
 from graphrag_assets.text import encode
@@ -279,3 +281,44 @@ def test_the_timeout_of_the_settings_holds_for_embeddings(
         run(embedding_model(Settings.load()).embed(["one"]))
     monkeypatch.setenv("GRAPHRAG_REQUEST_TIMEOUT", "20")
     assert run(embedding_model(Settings.load()).embed(["one"])).shape[0] == 1
+
+
+def bad_texts(lab: Lab, is_bad: Callable[[str], bool], status: int, message: str) -> None:
+    """Have the server refuse every request with such a text."""
+    refusal = status, {}, json.dumps({"error": {"message": message}}).encode()
+    lab.server.replace = lambda body: refusal if any(map(is_bad, body["input"])) else None
+
+
+def test_a_text_that_the_server_does_not_take_is_named_and_the_others_have_vectors(lab: Lab) -> None:
+    bad_texts(lab, lambda text: "PLUTO" in text, 500, "unsupported value: NaN")
+    texts, errors = [*(f"number {n}" for n in range(40)), "about PLUTO"], dict[str, str]()
+    vectors = run(lab.embedding(limits={"max_retries": 2}).embed(texts, errors=errors))
+    assert np.isnan(vectors[40]).all()
+    assert np.allclose(vectors[:40], [unit(embedding_of(text)) for text in texts[:40]], atol=1e-3)
+    assert errors.keys() == {"about PLUTO"}
+    assert "unsupported value: NaN" in errors["about PLUTO"]
+    assert len(lab.server.embeddings) < 25
+    with pytest.raises(RetriesExhausted, match="NaN"):
+        run(lab.embedding(limits={"max_retries": 2}).embed(texts))
+
+
+def test_a_text_that_is_too_long_for_the_server_is_sent_in_parts(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
+    message = "This model's maximum context length is 50 tokens."
+    bad_texts(lab, lambda text: len(encode(text, "cl100k_base")) > 50, 400, message)
+    long, errors = "Ada wrote to Charles. " * 30, dict[str, str]()
+    [one, vector] = run(lab.embedding().embed(["Ada", long], errors=errors))
+    assert errors == {}
+    assert np.allclose(one, unit(embedding_of("Ada")), atol=1e-3)
+    parts = {text for request in lab.server.embeddings for text in request.body["input"] if text in long}
+    accepted = [text for text in parts if 1 < len(encode(text, "cl100k_base")) <= 50]
+    assert len(accepted) >= 2
+    assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-6)
+    assert "GRAPHRAG_EMBEDDING_MAX_TOKENS" in caplog.text
+    assert run(lab.embedding().embed([long])).shape == (1, 32)  # a question too
+
+
+def test_requests_that_are_rejected_for_any_text_are_an_error(lab: Lab) -> None:
+    bad_texts(lab, lambda text: True, 400, "Unknown parameter.")
+    with pytest.raises(RequestRejected, match="Unknown parameter"):
+        run(lab.embedding().embed([f"number {n}" for n in range(64)], errors={}))
+    assert len(lab.server.embeddings) < 15

@@ -145,3 +145,34 @@ def test_the_schema_is_in_words_where_the_parameter_does_not_carry_it() -> None:
     assert '"strength"' in told[0]["content"]
     assert told[1] == messages[1]
     assert with_schema(messages[1:], Extraction, "text")[0]["role"] == "system"
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (r"\beta decay", r"\beta decay"),
+        (r"the \rho meson", r"the \rho meson"),
+        (r"\frac{1}{2} \times \theta", r"\frac{1}{2} \times \theta"),
+        (r"\alpha and \gamma", r"\alpha and \gamma"),
+        (r"\nu and \nabla", r"\nu and \nabla"),
+        (r"D:\tools", r"D:\tools"),
+        (r"in C:\new\users\bin, and", r"in C:\new\users\bin, and"),
+        (r"\bword\b", r"\bword\b"),
+        (r"\user", r"\user"),
+    ],
+)
+def test_backslashes_that_the_model_did_not_escape_are_restored_and_counted(written: str, meant: str) -> None:
+    parsed = parse(answer(GOOD).replace("Ada", written), Extraction)
+    assert parsed.value.entities[0].title == meant
+    assert parsed.restored
+    assert not parsed.doubtful
+
+
+@pytest.mark.parametrize(
+    "written",
+    [r"D:\\tools and \\beta", r"one\ntwo\tthree\r\n\"four\" \u00e9 a\/b", r"Option A:\nnew line", r"a\nbeta\ttools"],
+)
+def test_escapes_are_read_as_they_are(written: str) -> None:
+    parsed = parse(answer(GOOD).replace("Ada", written), Extraction)
+    assert parsed.value.entities[0].title == json.loads(f'"{written}"')
+    assert not parsed.restored

@@ -18,6 +18,7 @@ from graphrag_assets.defs.resources import MODELS, begin_step, needs
 from graphrag_assets.indexing.given_up import retry_given_up
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.scan import Which, present_inputs, scan_input
+from graphrag_assets.store import schema
 
 _FAILED, _CHECK = "failed", "every_batch_is_indexed"
 _STATEMENT = "No batch failed when the due batches were last indexed."
@@ -42,13 +43,22 @@ class DueBatches(BatchOptions):
 def batch_state(names: IndexNames) -> dg.AssetsDefinition:
     """The asset of the batches from which everything after them is made."""
 
-    @dg.asset(
-        key=names.key(BATCH_STATE),
-        deps=names.keys(BATCH_ASSETS),
-        group_name=names.group_name("corpus"),
-        description="What is indexed of each batch: revision, digest, documents, failures. Its step in the job "
-        "update_index first indexes the batches that are due; otherwise it computes nothing.",
-        kinds={"duckdb"},
+    table = schema.BATCH_STATE
+    columns = [dg.TableColumn(column.name, column.type, description=column.comment) for column in table.columns]
+
+    @dg.multi_asset(
+        name=names.name(BATCH_STATE),
+        specs=[
+            dg.AssetSpec(
+                names.key(BATCH_STATE),
+                deps=names.keys(BATCH_ASSETS),
+                group_name=names.group_name("corpus"),
+                description=f"{table.comment}\n\nIts step in the job update_index first indexes the batches that are "
+                "due; otherwise it computes nothing.",
+                kinds={"duckdb"},
+                metadata={"dagster/column_schema": dg.TableSchema(columns), "dagster/table_name": table.name},
+            )
+        ],
         required_resource_keys=needs(names, MODELS),
         op_tags=COMMIT,
     )

@@ -75,8 +75,8 @@ class IndexNames:
     @cached_property
     def request_tags(self) -> list[str]:
         """The tags of runs that the sensor has requested, with the names of their requests: one for each batch."""
-        first = "/".join(["graphrag", *self.key_prefix, "request"])
-        return [first, *(f"{first}/{number}" for number in range(2, BATCHES_PER_RUN + 1))]
+        first = f"graphrag/{self.name('request')}"  # Dagster allows one slash
+        return [first, *(f"{first}-{number}" for number in range(2, BATCHES_PER_RUN + 1))]
 
     @property
     def partitions_name(self) -> str:

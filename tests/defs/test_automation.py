@@ -263,7 +263,7 @@ def test_dagsters_own_eager_condition_loses_a_batch_that_lands_while_the_merge_r
 
 
 def test_runs_whose_process_is_gone_are_failed_and_living_ones_are_not(project):
-    job = defs().get_repository_def().get_job("rollback")
+    job = defs().get_repository_def().get_job("preview_cost")
 
     def run_in(pid: int) -> str:
         run = project.instance.create_run_for_job(job)
@@ -300,7 +300,7 @@ def test_runs_whose_process_is_gone_are_failed_and_living_ones_are_not(project):
 def test_a_run_that_no_celery_worker_has_twice_in_a_row_is_failed(project):
     def started(task: str) -> str:
         run = project.instance.create_run_for_job(
-            repository().get_job("rollback"),
+            repository().get_job("preview_cost"),
             status=dg.DagsterRunStatus.STARTED,
             tags={"dagster-celery/task_id": task},
         )
@@ -316,8 +316,14 @@ def test_a_run_that_no_celery_worker_has_twice_in_a_row_is_failed(project):
 
 
 def test_requests_are_found_again_by_their_tag(watched):
-    result = tick(watched)
-    assert all(request.tags[IndexNames().request_tag] in request.run_key for request in result.run_requests)
+    """A run has the request of each of its batches, so that each is known to have failed with it."""
+    (request,) = tick(watched).run_requests
+    names = [request.tags[tag] for tag in IndexNames().request_tags if tag in request.tags]
+    assert [name.partition("@")[0] for name in names] == ["a", "b"]
+    watched.instance.report_run_failed(
+        watched.instance.create_run_for_job(repository().get_job("refresh_graph"), tags=dict(request.tags))
+    )
+    assert _failures(watched.instance, IndexNames().request_tags, names).keys() == set(names)
 
 
 @pytest.mark.long

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from graphrag_assets.answering import Passage
+from graphrag_assets.query.fetch import entity_rows, relationship_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.references import BLOCK, GROUP, OPENING, places_cited_in
 from graphrag_assets.store.publication_reader import Reader
@@ -250,12 +251,12 @@ _CITED = {
         SELECT human_readable_id AS number, id, NULL AS title, human_readable_id AS text_unit, 0 AS place
         FROM text_units WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))""",
     "Entities": """
-        SELECT human_readable_id AS number, id, title, text_unit,
+        SELECT human_readable_id AS number, id, NULL AS title, text_unit,
                row_number() OVER (PARTITION BY entity ORDER BY n_relationships DESC, text_unit) AS place
         FROM entities LEFT JOIN search.entity_text_units ON entity = human_readable_id
         WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))""",
     "Relationships": """
-        SELECT human_readable_id AS number, id, source || ' – ' || target AS title, text_unit,
+        SELECT human_readable_id AS number, id, NULL AS title, text_unit,
                row_number() OVER (PARTITION BY relationship ORDER BY text_unit) AS place
         FROM relationships LEFT JOIN search.relationship_text_units ON relationship = human_readable_id
         WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))""",
@@ -299,9 +300,22 @@ def _passages(reader: Reader, table: str, numbers: list[int], scope: Scope) -> d
         """,
         {"units": cited["text_unit"].drop_nulls().unique().to_list()},
     )
+    if titles := _titles(reader, table, numbers, scope):
+        cited = cited.with_columns(title=pl.col("number").replace_strict(titles, default="", return_dtype=pl.String))
     frame = cited.join(texts, on="text_unit", how="left", maintain_order="left")
     parts = frame.partition_by("number", as_dict=True, maintain_order=True)
     return {key[0]: part.to_dicts() for key, part in parts.items()}
+
+
+def _titles(reader: Reader, table: str, numbers: list[int], scope: Scope) -> dict[int, str]:
+    """The titles of entities and relationships by number, redacted as in contexts."""
+    if table == "Entities":
+        rows = entity_rows(reader, numbers, scope)
+    elif table == "Relationships":
+        rows = relationship_rows(reader, pl.DataFrame({"human_readable_id": numbers}), scope)
+    else:
+        return {}
+    return dict(rows.select("human_readable_id", "title").iter_rows())
 
 
 def _citation(reference: Reference, row: dict[str, Any]) -> tuple[Citation, bool]:

@@ -10,7 +10,7 @@ from graphrag_assets.embedded import Asked, periods
 from graphrag_assets.iso_dates import first_day, last_day
 from graphrag_assets.plans import Order
 from graphrag_assets.query.entities import named_entities
-from graphrag_assets.query.fetch import MAX_CLAIMS, claim_rows, relationship_rows
+from graphrag_assets.query.fetch import MAX_CLAIMS, claim_rows, entity_rows, relationship_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.publication_reader import Reader
@@ -20,18 +20,20 @@ MAX_RELATIONSHIPS = 100
 
 def named_in(reader: Reader, units: Sequence[int], scope: Scope = EVERYTHING) -> list[Named]:
     """The entities that the text units name. With a filter on text, by the names that stand in them."""
-    rows = reader.rows(
+    mentions = reader.rows(
         f"""
-        SELECT m.text_unit_number, m.title AS written, e.title, e.type
+        SELECT m.text_unit_number, m.title AS written, e.human_readable_id
         FROM entity_mentions m JOIN entities e ON e.human_readable_id = m.entity_number
         WHERE m.text_unit_number IN (SELECT unnest($units::INT[])) AND {scope.allows("entity", "m.entity_number")}
         ORDER BY m.text_unit_number, e.frequency DESC, e.human_readable_id
         """,
         {"units": list(units), **scope.parameters("entity")},
     )
+    shown = entity_rows(reader, mentions["human_readable_id"].unique().to_list(), scope)
+    rows = mentions.join(shown, on="human_readable_id", how="left", maintain_order="left")
     return [
         Named(unit, written, written if scope.limits_text else title, kind)
-        for unit, written, title, kind in rows.iter_rows()
+        for unit, written, title, kind in rows.select("text_unit_number", "written", "title", "type").iter_rows()
     ]
 
 
@@ -69,15 +71,15 @@ def stated_relationships(reader: Reader, question: Question, scope: Scope = EVER
     reader.check_version({"typed_relationships"})
     typed = reader.rows(
         f"""
-        SELECT human_readable_id, type FROM typed_relationships($entities::INT[])
+        SELECT human_readable_id FROM typed_relationships($entities::INT[])
         WHERE {scope.allows("relationship", "human_readable_id")} ORDER BY weight DESC, human_readable_id
         """,
         {"entities": named_entities(reader, question, scope), **scope.parameters("relationship")},
     )
+    rows = relationship_rows(reader, typed, scope)
     asked = Asked.of(question.text, "en")
-    stated = [not asked.words(kind.replace("_", " ")).isdisjoint(asked.terms) for kind in typed["type"]]
-    numbers = typed.filter(pl.Series(stated, dtype=pl.Boolean)).head(MAX_RELATIONSHIPS).select("human_readable_id")
-    return relationship_rows(reader, numbers, scope)
+    stated = [not asked.words(kind.replace("_", " ")).isdisjoint(asked.terms) for kind in rows["type"]]
+    return rows.filter(pl.Series(stated, dtype=pl.Boolean)).head(MAX_RELATIONSHIPS)
 
 
 _AMOUNT = re.compile(r"\d[\d,]*(?:\.\d+)?")

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from graphrag_assets.answering import Passage
+from graphrag_assets.query.fetch import entity_rows, relationship_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.references import BLOCK, GROUP, OPENING, places_cited_in
 from graphrag_assets.store.publication_reader import Reader
@@ -307,9 +308,36 @@ def _passages(
         """,
         {"units": cited["text_unit"].drop_nulls().unique().to_list()},
     )
+    if not scope.is_everything:
+        redacted = _titles(reader, numbers, scope)
+        cited = cited.join(redacted, on=["cited_table", "number"], how="left", maintain_order="left").with_columns(
+            title=pl.when(pl.col("cited_table").is_in(list(_NAMED)))
+            .then(pl.col("redacted").fill_null(""))
+            .otherwise("title")
+        )
     frame = cited.join(texts, on="text_unit", how="left", maintain_order="left")
     parts = frame.partition_by("cited_table", "number", as_dict=True, maintain_order=True)
     return {(table, number): part.to_dicts() for (table, number), part in parts.items()}
+
+
+_NAMED = ("Entities", "Relationships")
+
+
+def _titles(reader: Reader, numbers: Mapping[str, list[int]], scope: Scope) -> pl.DataFrame:
+    """Return the titles of entities and relationships as contexts show them: cited_table, number, redacted."""
+    entities = entity_rows(reader, numbers.get("Entities", []), scope)
+    pairs = pl.DataFrame(
+        {"human_readable_id": numbers.get("Relationships", [])}, schema={"human_readable_id": pl.Int64}
+    )
+    relationships = relationship_rows(reader, pairs, scope)
+    return pl.concat(
+        rows.select(
+            pl.lit(table).alias("cited_table"),
+            pl.col("human_readable_id").alias("number"),
+            pl.col("title").alias("redacted"),
+        )
+        for table, rows in zip(_NAMED, (entities, relationships), strict=True)
+    )
 
 
 def _citation(reference: Reference, row: dict[str, Any]) -> tuple[Citation, bool]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from graphrag_assets.errors import QueryError
 from graphrag_assets.ids import number_of
 from graphrag_assets.query.executor import submit
+from graphrag_assets.query.fetch import entity_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.retrieval import CANDIDATES, Question, Scores, fuse, search_texts
 from graphrag_assets.store.publication_reader import Reader
@@ -113,11 +114,8 @@ def entities_for(
     """
     wanted, unwanted = called_entities(reader, include, scope), called_entities(reader, exclude, scope)
     if both := set(wanted) & set(unwanted):
-        names = reader.rows(
-            "SELECT title FROM entities WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))",
-            {"numbers": sorted(both)},
-        )
-        raise QueryError(f"Both included and excluded: {', '.join(names['title'])}. Choose one.")
+        titles = entity_rows(reader, sorted(both), scope)["title"]
+        raise QueryError(f"Both included and excluded: {', '.join(titles)}. Choose one.")
     candidates = top_k + CANDIDATES + len(unwanted)
     in_passages = submit(lambda: _entities_in(reader, passages or {}, candidates, scope))
     described = search_texts(reader, "entity", question, candidates, scope)

@@ -38,9 +38,14 @@ Flag = Annotated[bool, Field(description="True or False")]
 Text = Annotated[str, Field(pattern=r"\S", description="a text")]
 OptionalText = Annotated[Annotated[str, Field(pattern=r"\S")] | None, Field(description="a text, or None")]
 Texts = Annotated[Sequence[str], BeforeValidator(_as_tuple), Field(description="a text or a list of texts")]
+OptionalTexts = Annotated[
+    Sequence[str] | None, BeforeValidator(_as_tuple), Field(description="a text or a list of texts, or None")
+]
 _DAY = Field(description="a day such as 1866-07-27, a month (1866-07), a year (1866), or None")
-FirstDay = Annotated[date | None, BeforeValidator(lambda given: first_day(str(given)) if given else None), _DAY]
-LastDay = Annotated[date | None, BeforeValidator(lambda given: last_day(str(given)) if given else None), _DAY]
+FirstDay = Annotated[
+    date | None, BeforeValidator(lambda given: given if given is None else first_day(str(given))), _DAY
+]
+LastDay = Annotated[date | None, BeforeValidator(lambda given: given if given is None else last_day(str(given))), _DAY]
 Seconds = Annotated[
     Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, Field(description="more than 0 seconds, or None")
 ]

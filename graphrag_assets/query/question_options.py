@@ -25,6 +25,7 @@ class QuestionOptions(Options):
             if `conversation_history_user_turns_only`. They also help to find passages.
         filter: limits the search to a part of the index.
         batches, documents, metadata, entity_types, relationship_types, as_of, since: a filter given as single options.
+            None is no condition; an empty list allows nothing.
         timeout: seconds after which the search ends with a QueryError that says what was done.
         callbacks: functions to call during the search; see `Callbacks`.
     """
@@ -33,11 +34,11 @@ class QuestionOptions(Options):
     conversation_history_max_turns: types.Count = 5
     conversation_history_user_turns_only: types.Flag = True
     filter: Annotated[InstanceOf[Filter] | None, Field(description="Filter(…)")] = None
-    batches: types.Texts = ()
-    documents: types.Texts = ()
-    metadata: Metadata = ()
-    entity_types: types.Texts = ()
-    relationship_types: types.Texts = ()
+    batches: types.OptionalTexts = None
+    documents: types.OptionalTexts = None
+    metadata: Metadata = None
+    entity_types: types.OptionalTexts = None
+    relationship_types: types.OptionalTexts = None
     as_of: types.LastDay = None
     since: types.FirstDay = None
     timeout: types.Seconds = None
@@ -45,7 +46,7 @@ class QuestionOptions(Options):
 
     @model_validator(mode="after")
     def _one_filter(self) -> Self:
-        given = [f.name for f in fields(Filter) if getattr(self, f.name)]
+        given = [f.name for f in fields(Filter) if getattr(self, f.name) is not None]
         if given and self.filter is not None:
             raise QueryError(f"Give {', '.join(given)} inside the filter, or without one.")
         return self

@@ -51,15 +51,15 @@ def stated_relationships(reader: Reader, question: Question, scope: Scope = EVER
     reader.check_version({"typed_relationships"})
     typed = reader.rows(
         f"""
-        SELECT human_readable_id, type FROM typed_relationships($entities::INT[])
+        SELECT human_readable_id FROM typed_relationships($entities::INT[])
         WHERE {scope.allows("relationship", "human_readable_id")} ORDER BY weight DESC, human_readable_id
         """,
         {"entities": named_entities(reader, question, scope), **scope.parameters("relationship")},
     )
+    rows = relationship_rows(reader, typed, scope)
     asked = Asked.of(question.text, "en")
-    stated = [not asked.words(kind.replace("_", " ")).isdisjoint(asked.terms) for kind in typed["type"]]
-    numbers = typed.filter(pl.Series(stated, dtype=pl.Boolean)).head(MAX_RELATIONSHIPS).select("human_readable_id")
-    return relationship_rows(reader, numbers, scope)
+    stated = [not asked.words(kind.replace("_", " ")).isdisjoint(asked.terms) for kind in rows["type"]]
+    return rows.filter(pl.Series(stated, dtype=pl.Boolean)).head(MAX_RELATIONSHIPS)
 
 
 _AMOUNT = re.compile(r"\d[\d,]*(?:\.\d+)?")

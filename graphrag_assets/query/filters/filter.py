@@ -2,9 +2,9 @@
 
 import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from pydantic import PlainValidator
@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query.filters.scope import EVERYTHING, Scope, size
-from graphrag_assets.query.option_types import FirstDay, LastDay, Options, Texts
+from graphrag_assets.query.option_types import FirstDay, LastDay, OptionalTexts, Options
 from graphrag_assets.store.publication_reader import Reader
 
 Value = str | int | float | bool
@@ -20,8 +20,10 @@ Value = str | int | float | bool
 _MAX_SCOPES = 16  # kept per publication; each has a few bytes per row of the index
 
 
-def _pairs(given: Any) -> tuple[tuple[str, tuple[Value, ...]], ...]:
+def _pairs(given: Any) -> tuple[tuple[str, tuple[Value, ...]], ...] | None:
     """Keys with the values allowed for them, sorted by key: hashable, and equal in whatever order they were given."""
+    if given is None:
+        return None
     try:
         pairs = sorted(dict(given).items())
     except (TypeError, ValueError):
@@ -29,7 +31,7 @@ def _pairs(given: Any) -> tuple[tuple[str, tuple[Value, ...]], ...]:
     found = []
     for key, value in pairs:
         values = tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
-        if not isinstance(key, str) or not values or not all(isinstance(one, Value) for one in values):
+        if not isinstance(key, str) or not all(isinstance(one, Value) for one in values):
             raise QueryError(
                 f"The filter metadata has {key!r}: {value!r}; it must be a text, a number or a truth value."
             )
@@ -38,13 +40,13 @@ def _pairs(given: Any) -> tuple[tuple[str, tuple[Value, ...]], ...]:
 
 
 Metadata = Annotated[
-    Mapping[str, Value | Sequence[Value]] | tuple[tuple[str, tuple[Value, ...]], ...], PlainValidator(_pairs)
+    Mapping[str, Value | Sequence[Value]] | tuple[tuple[str, tuple[Value, ...]], ...] | None, PlainValidator(_pairs)
 ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Filter(Options):
-    """Limits a search. All conditions must hold; an empty one limits nothing.
+    """Limits a search. All conditions must hold. None is no condition; an empty list allows nothing.
 
     Args:
         batches: names of batches.
@@ -60,11 +62,11 @@ class Filter(Options):
 
     noun: ClassVar[str] = "filter"
 
-    batches: Texts = ()
-    documents: Texts = ()
-    entity_types: Texts = ()
-    relationship_types: Texts = ()
-    metadata: Metadata = ()
+    batches: OptionalTexts = None
+    documents: OptionalTexts = None
+    entity_types: OptionalTexts = None
+    relationship_types: OptionalTexts = None
+    metadata: Metadata = None
     as_of: LastDay = None
     since: FirstDay = None
 
@@ -81,45 +83,64 @@ def scope_of(reader: Reader, filter: Filter | None) -> Scope:
     kept = reader.scopes.get(key)
     if isinstance(kept, Scope):
         return kept
-    _check_types(reader, "entity", "entities", filter.entity_types)
-    _check_types(reader, "relationship", "relationship_mentions", filter.relationship_types)
-    types = tuple(filter.entity_types), tuple(filter.relationship_types)
-    scope = Scope(reader, _allowed_units(reader, filter), *types)
+    units = _allowed_units(reader, filter)
+    for kind, types in (("entity", filter.entity_types), ("relationship", filter.relationship_types)):
+        _check_types(Scope(reader, units), kind, types or ())
+    scope = Scope(reader, units, filter.entity_types, filter.relationship_types)
     while len(reader.scopes) >= _MAX_SCOPES:
         reader.scopes.pop(next(iter(reader.scopes)), None)
     reader.scopes[key] = scope
     return scope
 
 
+class _Condition(NamedTuple):
+    """A condition on documents.
+
+    Attributes:
+        documents: ids of the documents that meet it.
+        what: what its values are, such as "batch".
+        unknown: those of its values that no document of the index has.
+        values: the values that the documents with these ids have, for the error message; None: all documents.
+    """
+
+    documents: set[str]
+    what: str = ""
+    unknown: Sequence[Any] = ()
+    values: Callable[[set[str] | None], Sequence[Any]] = lambda _: ()
+
+
 def _allowed_units(reader: Reader, filter: Filter) -> np.ndarray | None:
-    chosen = [
-        *([_of_batches(reader, filter.batches)] if filter.batches else []),
-        *([_of_names(reader, filter.documents)] if filter.documents else []),
-        *(_of_metadata(reader, key, values) for key, values in _pairs(filter.metadata)),
+    conditions = [
+        *([_of_batches(reader, filter.batches)] if filter.batches is not None else []),
+        *([_of_names(reader, filter.documents)] if filter.documents is not None else []),
+        *(_of_metadata(reader, key, values) for key, values in _pairs(filter.metadata) or ()),
         *([_of_dates(reader, filter.since, filter.as_of)] if filter.since or filter.as_of else []),
     ]
-    if not chosen:
+    if not conditions:
         return None
+    for condition in conditions:
+        if condition.unknown:  # the message names nothing that the other conditions hide
+            others = [other.documents for other in conditions if other is not condition]
+            existing = condition.values(set.intersection(*others) if others else None)
+            raise _no_such(condition.what, condition.unknown, existing)
     found = reader.arrays(
         "SELECT human_readable_id FROM text_units WHERE document_id IN (SELECT unnest($documents::VARCHAR[]))",
-        {"documents": sorted(set.intersection(*chosen))},
+        {"documents": sorted(set.intersection(*(condition.documents for condition in conditions)))},
     )
     units = np.zeros(size(reader, "text_units"), bool)
     units[found["human_readable_id"]] = True
     return units
 
 
-def _of_batches(reader: Reader, batches: Sequence[str]) -> set[str]:
+def _of_batches(reader: Reader, batches: Sequence[str]) -> _Condition:
     rows = reader.rows(
         "SELECT id, batch FROM documents WHERE batch IN (SELECT unnest($batches::VARCHAR[]))", {"batches": batches}
     )
     unknown = [batch for batch in batches if batch not in set(rows["batch"])]
-    if unknown:
-        raise _no_such("batch", unknown, reader.rows("SELECT DISTINCT batch FROM documents").to_series().to_list())
-    return set(rows["id"])
+    return _Condition(set(rows["id"]), "batch", unknown, _values(reader, "batch"))
 
 
-def _of_names(reader: Reader, names: Sequence[str]) -> set[str]:
+def _of_names(reader: Reader, names: Sequence[str]) -> _Condition:
     rows = reader.rows(
         """
         WITH names AS (SELECT unnest($names::VARCHAR[]) AS name)
@@ -130,12 +151,10 @@ def _of_names(reader: Reader, names: Sequence[str]) -> set[str]:
     )
     known = {*rows["id"], *rows["title"], *rows["source"]}
     unknown = [name for name in names if name not in known]
-    if unknown:
-        raise _no_such("document", unknown, reader.rows("SELECT title FROM documents").to_series().to_list())
-    return set(rows["id"])
+    return _Condition(set(rows["id"]), "document", unknown, _values(reader, "title"))
 
 
-def _of_metadata(reader: Reader, key: str, values: Sequence[Value]) -> set[str]:
+def _of_metadata(reader: Reader, key: str, values: Sequence[Value]) -> _Condition:
     pointer = "/" + key.replace("~", "~0").replace("/", "~1")  # a JSON pointer allows any character in the key
     rows = reader.rows(
         "SELECT id, json_extract(raw_data, $pointer)::VARCHAR AS value FROM documents "
@@ -143,18 +162,20 @@ def _of_metadata(reader: Reader, key: str, values: Sequence[Value]) -> set[str]:
         {"pointer": pointer},
     )
     if rows.is_empty():
-        keys = reader.rows("SELECT DISTINCT unnest(json_keys(raw_data)) FROM documents WHERE raw_data IS NOT NULL")
-        raise _no_such("metadata key", [key], keys.to_series().to_list() if keys.width else [])
+        return _Condition(set(), "metadata key", [key], _values(reader, "unnest(json_keys(raw_data))"))
     wanted = {_plain(value) for value in values}
     given = {value: _alternatives(value) for value in set(rows["value"])}
     existing = set().union(*given.values())
     unknown = [value for value in values if _plain(value) not in existing]
-    if unknown:
-        raise _no_such(f"value of {key!r} in the metadata", unknown, sorted(existing))
-    return {id for id, value in rows.iter_rows() if not wanted.isdisjoint(given[value])}
+    return _Condition(
+        {id for id, value in rows.iter_rows() if not wanted.isdisjoint(given[value])},
+        f"value of {key!r} in the metadata",
+        unknown,
+        lambda ids: sorted({one for id, value in rows.iter_rows() if ids is None or id in ids for one in given[value]}),
+    )
 
 
-def _of_dates(reader: Reader, since: date | None, as_of: date | None) -> set[str]:
+def _of_dates(reader: Reader, since: date | None, as_of: date | None) -> _Condition:
     if not reader.has_dates:
         raise QueryError(
             "The filter has a date, but no document of the index has one. Dates are read from front matter, columns, "
@@ -165,7 +186,21 @@ def _of_dates(reader: Reader, since: date | None, as_of: date | None) -> set[str
         "AND coalesce($as_of, DATE '9999-12-31')",
         {"since": since, "as_of": as_of},
     )
-    return set(rows["id"])
+    return _Condition(set(rows["id"]))
+
+
+def _values(reader: Reader, expression: str) -> Callable[[set[str] | None], Sequence[Any]]:
+    """The values of an expression over `documents`, of the documents with these ids; None: of all documents."""
+
+    def values(ids: set[str] | None) -> Sequence[Any]:
+        rows = reader.rows(
+            f"SELECT DISTINCT {expression} AS value FROM documents "
+            "WHERE $ids::VARCHAR[] IS NULL OR id IN (SELECT unnest($ids::VARCHAR[]))",
+            {"ids": None if ids is None else sorted(ids)},
+        )
+        return rows["value"].to_list()
+
+    return values
 
 
 def _alternatives(value: str) -> set[str]:
@@ -181,9 +216,19 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
-def _check_types(reader: Reader, kind: str, table: str, types: Sequence[str]) -> None:
-    existing = reader.rows(f"SELECT DISTINCT type FROM {table} WHERE type <> ''")["type"].to_list() if types else []
-    if unknown := [one for one in types if one not in existing]:
+def _check_types(visible: Scope, kind: str, types: Sequence[str]) -> None:
+    """Raise a QueryError if the index has no such type of entities or relationships; it names those in the scope."""
+    if not types:
+        return
+    assert visible.reader is not None
+    table = {"entity": "entities", "relationship": "relationship_mentions"}[kind]
+    existing = visible.reader.rows(f"SELECT DISTINCT type FROM {table} WHERE type <> ''")["type"].to_list()
+    unknown = [one for one in types if one not in existing]
+    if unknown and visible.limits_text:
+        query = f"SELECT DISTINCT type FROM {kind}_mentions WHERE type <> '' AND "
+        in_scope = visible.allows("text_unit", "text_unit_number"), visible.parameters("text_unit")
+        existing = visible.reader.rows(query + in_scope[0], in_scope[1])["type"].to_list()
+    if unknown:
         raise _no_such(f"{kind} type", unknown, existing)
 
 

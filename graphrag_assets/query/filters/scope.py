@@ -6,7 +6,7 @@ allowed. Published titles and descriptions are searched only if all their source
 that in the whole index.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -24,19 +24,19 @@ class Scope:
 
     Attributes:
         units: booleans by number of the text unit, true if it is allowed; None: all are.
-        types: types of allowed entities; empty: all.
-        relationship_types: types that a mention of an allowed relationship has; empty: all.
+        types: types of allowed entities; None: all.
+        relationship_types: types that a mention of an allowed relationship has; None: all.
     """
 
     reader: Reader | None = None
     units: np.ndarray | None = None
-    types: tuple[str, ...] = ()
-    relationship_types: tuple[str, ...] = ()
+    types: Sequence[str] | None = None
+    relationship_types: Sequence[str] | None = None
     _packed: dict[str, bytes] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def is_everything(self) -> bool:
-        return self.units is None and not self.types and not self.relationship_types
+        return self.units is None and self.types is None and self.relationship_types is None
 
     @property
     def limits_text(self) -> bool:
@@ -143,10 +143,10 @@ class Scope:
     @cached_property
     def _entities(self) -> np.ndarray | None:
         if self.units is None:
-            return self._of_type if self.types else None
+            return self._of_type if self.types is not None else None
         query = f"SELECT DISTINCT entity FROM search.entity_text_units WHERE {self.allows('text_unit', 'text_unit')}"
         named = self._found("entity", query, "text_unit")
-        return named & self._of_type if self.types else named
+        return named & self._of_type if self.types is not None else named
 
     @cached_property
     def _of_type(self) -> np.ndarray:
@@ -183,7 +183,7 @@ class Scope:
             in_scope = self.allows("text_unit", "text_unit")
             query = f"SELECT DISTINCT relationship FROM search.relationship_text_units WHERE {in_scope}"
             allowed &= self._found("relationship", query, "text_unit")
-        if self.relationship_types:
+        if self.relationship_types is not None:
             query = f"""
                 SELECT DISTINCT relationship_number FROM relationship_mentions
                 WHERE type IN (SELECT unnest($types::VARCHAR[])) AND relationship_number IS NOT NULL

@@ -1,0 +1,240 @@
+"""A name that only filtered-out documents use appears in no form of an answer, and an empty filter hides everything.
+
+Two names are planted in the hidden document of `test_filters`: Moriarty, an entity of it alone, and "Hudson the Bribed",
+which is the title of an entity that a visible document calls Hudson.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_assets.answering import PLAIN, AnswerOptions, Evidence, Mapped, Point, Reply
+from graphrag_assets.embedded.answerer import EmbeddedAnswerer
+from graphrag_assets.errors import QueryError
+from graphrag_assets.query import METHODS, Callbacks, Filter, GraphRAG, answer_to_json, answer_to_markdown
+from graphrag_assets.query.filters import scope_of
+from graphrag_assets.query.retrieval import Question
+from graphrag_assets.query.step_rows import stated_relationships
+from tests.cli import run_command
+from tests.query.test_filters import DOCUMENTS, SECRETS, write
+
+QUESTION = "What did Hudson and Gooch do with the Niagara and the Agamemnon?"
+VISIBLE = ("voyage", "sale")
+CONDITIONS = ("batches", "documents", "entity_types", "relationship_types")
+
+
+def cites_all(evidence: Evidence) -> str:
+    rows = "; ".join(f"{passage.table} ({passage.number})" for passage in evidence.passages)
+    return f"They met. [Data: {rows}]"
+
+
+class CitesAll(EmbeddedAnswerer):
+    """Cites every row of its evidence."""
+
+    async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
+        return Reply(cites_all(evidence))
+
+    async def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Any:
+        yield cites_all(evidence)
+        yield Reply(cites_all(evidence))
+
+    async def amap(
+        self,
+        question: str,
+        evidence: Evidence,
+        follow_ups: int = 0,
+        main_question: str | None = None,
+        options: AnswerOptions = PLAIN,
+    ) -> Mapped:
+        return Mapped((Point(cites_all(evidence), 50.0),) if evidence.passages else ())
+
+    async def areduce(
+        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
+    ) -> Reply:
+        return Reply("\n\n".join(point.text for point in points))
+
+    async def stream_reduction(
+        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
+    ) -> Any:
+        reply = await self.areduce(question, points, options, drift)
+        yield reply.text
+        yield reply
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("whole"), list(DOCUMENTS), [("voyage", "hudson", "hudson the bribed")])
+
+
+@pytest.fixture(scope="module")
+def rag(path: Path) -> GraphRAG:
+    return GraphRAG(path, answerer=CitesAll())
+
+
+def hidden_names(text: str) -> list[str]:
+    return [secret for secret in SECRETS if secret in text.casefold()]
+
+
+def test_the_names_are_in_the_whole_index(rag: GraphRAG) -> None:
+    answer = rag.local(QUESTION)
+    tables = {row.table for citation in answer.citations for row in citation.rows}
+    assert tables >= {"Entities", "Relationships", "Sources"}
+    assert {"bribe", "moriarty", "zanzibar"} <= set(hidden_names(str(answer.to_dict())))
+    assert ("Entities", "HUDSON THE BRIBED") in {(row.table, row.title) for c in answer.citations for row in c.rows}
+
+
+@pytest.mark.parametrize("limits", [{"documents": VISIBLE}, {"batches": "ships"}, {"as_of": "1866"}], ids=str)
+@pytest.mark.parametrize("method", [*METHODS, "ask"])
+def test_no_form_of_an_answer_shows_a_hidden_name(rag: GraphRAG, method: str, limits: dict[str, Any]) -> None:
+    events: list[Any] = []
+    observers = Callbacks(events.append, events.append, events.append, events.append)
+    stream = rag.stream(method, QUESTION, callbacks=observers, **limits)
+    pieces = list(stream)
+    answer = stream.result
+    forms = {
+        "text": str(answer),
+        "markdown": answer_to_markdown(answer),
+        "dict": str(answer.to_dict()),
+        "json": answer_to_json(answer),
+        "citations": str(answer.citations),
+        "contradictions": str(answer.contradictions),
+        "frames": str([frame.to_dicts() for frame in answer.context.values()]),
+        "pieces": "".join(pieces),
+        "events": str([getattr(event, "text", event) for event in events]),
+        "event frames": str([frame.to_dicts() for e in events for frame in getattr(e, "frames", {}).values()]),
+        "everything": repr(answer),
+    }
+    assert {name: found for name, shown in forms.items() if (found := hidden_names(shown))} == {}
+    if method in ("local", "drift", "planned", "ask"):
+        assert {"Entities", "Relationships"} <= {row.table for c in answer.citations for row in c.rows}
+
+
+def test_cited_titles_are_those_of_the_visible_text(rag: GraphRAG) -> None:
+    answer = rag.local(QUESTION, documents=VISIBLE)
+    titles = {(row.table, row.title) for citation in answer.citations for row in citation.rows}
+    assert ("Entities", "Hudson") in titles
+    assert ("Relationships", "Hudson – Niagara") in titles
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_context_shows_a_hidden_name(rag: GraphRAG, method: str) -> None:
+    context = rag.context(method, QUESTION, documents=VISIBLE)
+    forms = [context.text, str(context.to_dict()), str([frame.to_dicts() for frame in context.frames.values()])]
+    assert hidden_names(" ".join([*forms, repr(context), context._repr_markdown_()])) == []
+
+
+def test_no_passage_and_no_suggestion_shows_a_hidden_name(rag: GraphRAG) -> None:
+    for ranking in ("graph", "text", "words", "vectors"):
+        assert hidden_names(str(rag.retrieve(QUESTION, method=ranking, documents=VISIBLE).to_dicts())) == []
+    for before in ((), [QUESTION]):
+        assert hidden_names(str(rag.questions(before, 20, documents=VISIBLE))) == []
+
+
+def test_steps_see_the_relationships_of_the_visible_text(rag: GraphRAG) -> None:
+    reader = rag.index.reader()
+    scope = scope_of(reader, Filter(documents="voyage"))
+    asked = Question("Whom had Hudson bribed in the Niagara?")
+    assert stated_relationships(reader, asked, scope).is_empty()  # another document calls the relationship BRIBED
+    commanded = stated_relationships(reader, Question("Which ships did Hudson command?"), scope)
+    assert commanded.select("source", "target", "type").rows() == [("Hudson", "Niagara", "COMMANDED")]
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"include_entity_names": ["Moriarty"]},
+        {"include_entity_names": ["Hudson"], "exclude_entity_names": ["hudson"]},
+        {"entity_types": "SHIPS"},
+        {"relationship_types": "MEET"},
+        {"documents": ["Voyages"]},
+        {"metadata": {"yeer": 1858}},
+        {"metadata": {"year": 1867}},
+        {"batches": ["ships", "shops"]},
+    ],
+    ids=str,
+)
+def test_no_error_message_lists_what_the_other_conditions_hide(rag: GraphRAG, limits: dict[str, Any]) -> None:
+    limits = {"batches": ["ships"], "as_of": "1858"} | limits
+    with pytest.raises(QueryError) as error:
+        rag.local(QUESTION, **limits)
+    message = str(error.value).replace("'Moriarty'", "")  # as the caller wrote it
+    assert [*hidden_names(message), *(word for word in ("Secret", "money", "1866", "sealed") if word in message)] == []
+
+
+@pytest.mark.parametrize("condition", ["batches", "documents"])
+@pytest.mark.parametrize("empty", [[], ()], ids=str)
+@pytest.mark.parametrize("method", [*METHODS, "ask"])
+def test_an_empty_list_of_documents_allows_nothing(
+    rag: GraphRAG, method: str, empty: Sequence[str], condition: str
+) -> None:
+    for limits in ({condition: empty}, {"filter": Filter(**{condition: empty})}):
+        answer = rag.search(method, QUESTION, **limits)
+        assert answer.citations == []
+        assert {name: frame.height for name, frame in answer.context.items() if frame.height} == {}
+    if method != "ask":
+        assert rag.context(method, QUESTION, **{condition: empty}).text == ""
+
+
+def test_an_empty_list_allows_no_passage_and_no_suggestion(rag: GraphRAG) -> None:
+    for limits in ({"batches": []}, {"documents": ()}, {"metadata": {"year": []}}):
+        assert rag.retrieve(QUESTION, **limits).is_empty()
+        assert rag.questions((), **limits) == rag.questions([QUESTION], **limits) == []
+
+
+@pytest.mark.parametrize("condition", ["entity_types", "relationship_types"])
+def test_an_empty_list_of_types_allows_none(rag: GraphRAG, condition: str) -> None:
+    frames = rag.context("local", QUESTION, **{condition: []}).frames
+    assert frames["relationships"].is_empty()
+    assert frames["entities"].is_empty() == (condition == "entity_types")
+    assert frames["sources"].height > 0
+
+
+@pytest.mark.parametrize("condition", [*CONDITIONS, "metadata", "as_of", "since"])
+def test_none_is_no_condition(rag: GraphRAG, condition: str) -> None:
+    everywhere = rag.context("local", QUESTION).text
+    assert rag.context("local", QUESTION, **{condition: None}).text == everywhere
+    assert rag.context("local", QUESTION, filter=Filter(**{condition: None})).text == everywhere
+
+
+def test_an_empty_list_beside_a_filter_is_refused(rag: GraphRAG) -> None:
+    with pytest.raises(QueryError, match="Give batches inside the filter"):
+        rag.local(QUESTION, batches=[], filter=Filter(documents="Voyage"))
+
+
+@pytest.mark.parametrize("date", ["as_of", "since"])
+def test_an_empty_date_is_refused(rag: GraphRAG, date: str) -> None:
+    with pytest.raises(QueryError, match=date):
+        rag.local(QUESTION, **{date: ""})
+
+
+def test_an_empty_list_in_the_settings_allows_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRAPHRAG_LOCAL_OPTIONS", '{"batches": []}')
+    with GraphRAG(path) as rag:
+        assert rag.local(QUESTION).citations == []
+        assert rag.ask("Who was Hudson?").citations == []
+
+
+def test_the_command_line_filters_only_when_told_to(path: Path) -> None:
+    given = ("--index", str(path), "--json")
+    everywhere = json.loads(run_command("retrieve", QUESTION, *given))
+    assert {row["document"] for row in everywhere} == {"Voyage", "Sale", "Secret"}
+    assert hidden_names(run_command("query", "local", QUESTION, *given, "--batch", "ships")) == []
+    for option in ("--batch", "--document", "--entity-type", "--relationship-type", "--as-of", "--since"):
+        assert "Error: The " in run_command("retrieve", QUESTION, *given, option, "", status=1)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "FROM contradictions(claims := []::INT[])",
+        "FROM claims_between('0001-01-01', '9999-12-31', [])",
+        "FROM claims_between('0001-01-01', '9999-12-31', []::INT[])",
+        "FROM typed_relationships([]::INT[])",
+        "FROM local_context([]::VARCHAR[])",
+    ],
+)
+def test_an_empty_list_given_to_a_macro_selects_nothing(rag: GraphRAG, query: str) -> None:
+    assert rag.sql(query).is_empty()

@@ -116,7 +116,10 @@ def _ducklake(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, 
     """A catalog and the Parquet files of its tables. Each export to the same folder is one more snapshot."""
     _load_ducklake(connection)
     target.mkdir(parents=True, exist_ok=True)
-    catalog, data = literal(f"ducklake:{target / 'catalog.ducklake'}"), literal(f"{target / 'data'}/")
+    catalog, data = (
+        literal(f"ducklake:{target.absolute() / 'catalog.ducklake'}"),
+        literal(f"{target.absolute() / 'data'}/"),
+    )
     queries = {name: f"FROM {_table(connection, name)}" for name in TABLES} | {"embeddings": "FROM v3_embeddings"}
     try:
         connection.execute(f"ATTACH {catalog} AS lake (DATA_PATH {data})")

@@ -143,7 +143,7 @@ class Ledger:
     """
 
     def __init__(self, where: str | Path):
-        url = str(where) if "://" in str(where) else f"sqlite:///{Path(where).absolute()}"
+        url = str(where) if "://" in str(where) else _sqlite_url(Path(where).absolute())
         keep_secret(url)
         self._shown = without_credentials(url)
         self._engine = _engine(url)
@@ -388,6 +388,10 @@ _REPLACED = (
     .where(LLM_CALLS.c.key == sa.bindparam("stale"))
     .values(key=sa.bindparam("to"), kind="replaced", response=None, vector=None)
 )
+
+
+def _sqlite_url(file: Path) -> str:
+    return sa.URL.create("sqlite", database=str(file)).render_as_string()
 
 
 def _file(url: str) -> Path | None:

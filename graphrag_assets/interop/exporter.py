@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
@@ -35,7 +36,8 @@ def export(
 
     Args:
         kind: graphrag (parquet files), csv or ducklake (a folder each), graphml, gexf or reports (a file each).
-        target: file or folder; existing files are replaced.
+        target: file or folder. It appears in one step, complete; an existing file is replaced. A DuckLake gets one
+            more snapshot.
         index: an index folder or published file; default: that of the settings.
         batches: only these.
         communities: only these, with the communities inside them.
@@ -44,11 +46,35 @@ def export(
         rows by table, or nodes and edges.
 
     Raises:
-        InputError: a batch or community does not exist.
+        InputError: a batch or community does not exist, or the target is a folder with files.
         StoreError: nothing is published, or by an older version; or DuckDB's extension for a DuckLake cannot be had.
     """
     with _selected(index, batches, communities) as connection:
-        return FORMATS[kind](connection, target)
+        if kind == "ducklake":
+            return _ducklake(connection, target)
+        with _draft_beside(target.absolute()) as draft:
+            return FORMATS[kind](connection, draft)
+
+
+@contextlib.contextmanager
+def _draft_beside(target: Path) -> Iterator[Path]:
+    """A draft of a file or folder, which becomes `target` at the end: a killed export leaves no mixture of two.
+
+    Raises:
+        InputError: `target` is a folder with files.
+    """
+    if target.is_dir() and any(target.iterdir()):
+        raise InputError(
+            f"{target} is a folder with files. Give a new or an empty folder, or the name of a file: an export does "
+            "not mix with other files."
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
+        draft = Path(folder) / target.name
+        yield draft
+        if target.is_dir():
+            target.rmdir()
+        draft.replace(target)
 
 
 @contextlib.contextmanager
@@ -80,7 +106,7 @@ def _check_known(connection: duckdb.DuckDBPyConnection, column: str, table: str,
 
 
 def _parquet(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, int]:
-    target.mkdir(parents=True, exist_ok=True)
+    target.mkdir()
     rows = {
         name: _copy(connection, f"FROM {_table(connection, name)}", target / f"{name}.parquet", "FORMAT parquet")
         for name in TABLES
@@ -99,7 +125,7 @@ def _table(connection: duckdb.DuckDBPyConnection, name: str) -> str:
 
 def _csv(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, int]:
     """Lists are written as JSON."""
-    target.mkdir(parents=True, exist_ok=True)
+    target.mkdir()
     rows = {}
     for name in TABLES:
         table = _table(connection, name)
@@ -116,7 +142,10 @@ def _ducklake(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, 
     """A catalog and the Parquet files of its tables. Each export to the same folder is one more snapshot."""
     _load_ducklake(connection)
     target.mkdir(parents=True, exist_ok=True)
-    catalog, data = literal(f"ducklake:{target / 'catalog.ducklake'}"), literal(f"{target / 'data'}/")
+    catalog, data = (
+        literal(f"ducklake:{target.absolute() / 'catalog.ducklake'}"),
+        literal(f"{target.absolute() / 'data'}/"),
+    )
     queries = {name: f"FROM {_table(connection, name)}" for name in TABLES} | {"embeddings": "FROM v3_embeddings"}
     try:
         connection.execute(f"ATTACH {catalog} AS lake (DATA_PATH {data})")
@@ -156,7 +185,6 @@ def _reports(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, i
     SELECT r.* EXCLUDE (full_content_json), t.entities FROM v3_community_reports r JOIN titles t USING (community)
     ORDER BY r.community
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
     return {"community_reports": _copy(connection, query, target, "FORMAT json")}
 
 
@@ -166,7 +194,6 @@ def _copy(connection: duckdb.DuckDBPyConnection, query: str, path: Path, options
 
 
 def _graph(form: str, connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, int]:
-    target.parent.mkdir(parents=True, exist_ok=True)
     ((levels,),) = connection.execute("SELECT coalesce(max(level) + 1, 0) FROM communities").fetchall()
     nodes = _rows(connection, _NODES.format(communities="".join(_COMMUNITY.format(level=n) for n in range(levels))))
     write_graph(target, form, nodes, _rows(connection, _EDGES), levels)

@@ -159,7 +159,9 @@ def _table(folder: Path, name: str) -> pl.DataFrame | None:
         path = folder / file
         if path.is_file():
             try:
-                return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema=False)
+                if path.suffix == ".parquet":
+                    return pl.read_parquet(path, glob=False)
+                return pl.read_csv(path, infer_schema=False, glob=False)
             except (OSError, pl.exceptions.PolarsError) as error:
                 reason = str(error).splitlines()[0] if str(error) else type(error).__name__
                 raise InputError(f"{path} cannot be read: {reason}. Export or copy it again.") from error

@@ -57,7 +57,7 @@ def of_one_length(vectors: pl.DataFrame, length: int | None) -> pl.DataFrame:
 
 def _parquet(path: Path) -> pl.DataFrame:
     try:
-        return pl.read_parquet(path)
+        return pl.read_parquet(path, glob=False)
     except (OSError, pl.exceptions.PolarsError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{path} cannot be read: {reason}. Export or copy it again, or move it away.") from error

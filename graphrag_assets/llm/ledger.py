@@ -143,7 +143,7 @@ class Ledger:
     """
 
     def __init__(self, where: str | Path):
-        url = str(where) if "://" in str(where) else f"sqlite:///{Path(where).absolute()}"
+        url = str(where) if "://" in str(where) else _sqlite_url(Path(where).absolute())
         keep_secret(url)
         self._shown = without_credentials(url)
         self._engine = _engine(url)
@@ -400,6 +400,10 @@ _FORGOTTEN = (
     .where(LLM_CALLS.c.kind == "invalid", LLM_CALLS.c.response.is_not(None))
     .values(key=sa.func.substr(LLM_CALLS.c.key, 1, 32).concat(LLM_CALLS.c.created_at), response=None)
 )
+
+
+def _sqlite_url(file: Path) -> str:
+    return sa.URL.create("sqlite", database=str(file)).render_as_string()
 
 
 def _file(url: str) -> Path | None:

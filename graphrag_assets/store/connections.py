@@ -39,10 +39,23 @@ class Limits(NamedTuple):
 
     def config(self) -> dict[str, Any]:
         """As DuckDB's configuration. Without a spill folder nothing is spilled."""
-        return {"memory_limit": self.memory, "temp_directory": str(self.spill_folder or "")}
+        return {
+            "memory_limit": self.memory,
+            "temp_directory": str(self.spill_folder.absolute() if self.spill_folder else ""),
+        }
 
 
 DEFAULT_LIMITS = Limits()
+
+
+def refuse_path(file: Path) -> None:
+    """Raise StoreError for a path that DuckDB cannot write: it reads `?` as a parameter and `\\` as a slash."""
+    path = file.absolute().as_posix()
+    if wrong := next((character for character in "?\\" if character in path), None):
+        raise StoreError(
+            f"DuckDB cannot keep a database in {file.absolute().parent}: the path has the character {wrong}. Rename "
+            "the folder, or set GRAPHRAG_DATA to another."
+        )
 
 
 @contextlib.contextmanager
@@ -77,8 +90,8 @@ def complete(publication: Path) -> Iterator[None]:
 def older_version(publication: Path, lacking: str) -> StoreError:
     """The error for a publication that an older version made; `lacking` says what it does not have."""
     return StoreError(
-        f"{publication} was published by an older version: run `graphrag-assets index`, which publishes again. SQL on "
-        f"the file works as before. ({lacking})"
+        f"Cannot run the query on {publication}, which was published by an older version: run `graphrag-assets index`, "
+        f"which publishes again. SQL on the file works as before. ({lacking})"
     )
 
 

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from graphrag_assets.errors import AccessError
-from graphrag_assets.store.drafts import draft_folder, move_into_place
+from graphrag_assets.store.drafts import draft_folder, move_into_place, refuse_folder
 
 POINTER = "CURRENT"
 STABLE_NAME = "graphrag.duckdb"
@@ -29,8 +29,10 @@ def current_number(index_folder: Path) -> int | None:
 
     Raises:
         AccessError: this user may not read the pointer.
+        StoreError: a folder has its name.
     """
     pointer = index_folder / POINTER
+    refuse_folder(pointer)
     try:
         return int(Path(pointer.read_text().strip()).stem.removeprefix("graphrag-"))
     except PermissionError:

@@ -362,8 +362,12 @@ def _index_folder(path: str | Path | None) -> Path:
 
     if path is None:
         return Settings.load().index_folder
-    within = Path(path) / "index"
-    return within if current_number(within) is not None else Path(path)
+    folder, within = Path(path), Path(path) / "index"
+    return within if within.is_dir() and not _has_publication(folder) else folder
+
+
+def _has_publication(folder: Path) -> bool:
+    return current_number(folder) is not None or (folder / STABLE_NAME).is_file() or bool(kept_publications(folder))
 
 
 def _open(path: Path, records: Path | None = None) -> duckdb.DuckDBPyConnection:

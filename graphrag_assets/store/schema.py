@@ -6,6 +6,7 @@ replacement is 24 times slower with them, so asset checks guard keys instead (se
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 _INCOMPRESSIBLE = ("id", "fingerprint", "source", "target", "form", "term", "vector")
 
@@ -61,8 +62,12 @@ class Table:
 
 
 def literal(value: object) -> str:
-    """`value` as an SQL text, for statements that take no parameters."""
-    return "'" + str(value).replace("'", "''") + "'"
+    """`value` as an SQL text, for statements that take no parameters.
+
+    A path is made absolute: DuckDB takes `ab:` at the start of a relative one for a protocol, and `~` for a home.
+    """
+    text = str(value.absolute() if isinstance(value, Path) else value)
+    return "'" + text.replace("'", "''") + "'"
 
 
 def identifier(name: str) -> str:

@@ -29,6 +29,7 @@ from graphrag_assets.store.connections import (
     Limits,
     execute_with,
     memory_errors,
+    refuse_path,
 )
 from graphrag_assets.store.drafts import copy_file, draft_folder, move_into_place, refuse_folder
 from graphrag_assets.store.idle_instances import idle_instance, opened
@@ -189,6 +190,7 @@ _completed: set[Path] = set()
 @contextlib.contextmanager
 def _attached(path: Path, limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection with the file at `path` attached for the duration of the context."""
+    refuse_path(path)
     refuse_denied(path, os.R_OK | os.W_OK)
     if not path.exists():
         _create(path)

@@ -322,3 +322,32 @@ def test_unknown_batch_or_community_is_reported(small, tmp_path):
         export("graphrag", tmp_path, small.root / "index", batches=["nowhere"])
     with pytest.raises(InputError, match="no community 99"):
         export("reports", tmp_path / "r.jsonl", small.root / "index", communities=[99])
+
+
+@pytest.mark.parametrize("kind", ["graphrag", "csv", "reports", "graphml", "gexf"])
+def test_a_failed_export_leaves_nothing_and_the_earlier_one_stays(small, tmp_path, monkeypatch, kind):
+    target = tmp_path / "deep" / "export"
+    export(kind, target, small.root / "index")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    if target.is_dir():
+        with pytest.raises(InputError, match="is a folder with files"):
+            export(kind, target, small.root / "index")
+        target = tmp_path / "deep" / "second"
+
+    def interrupted(connection, draft):
+        exporter_of[kind](connection, draft)
+        raise KeyboardInterrupt
+
+    exporter_of = dict(FORMATS)
+    monkeypatch.setitem(FORMATS, kind, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        export(kind, target, small.root / "index")
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["export"]
+
+
+def test_a_file_is_not_written_over_a_folder(small, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="is a folder with files"):
+        export("graphml", tmp_path, small.root / "index")
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]

@@ -58,6 +58,37 @@ def test_without_current_the_stable_name_counts(tmp_path: Path) -> None:
     assert CurrentPublication(tmp_path).reader().publication == 1
 
 
+@pytest.mark.parametrize("lost", [("CURRENT",), ("CURRENT", "graphrag.duckdb")])
+def test_the_data_folder_is_enough_without_the_pointer_and_the_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: tuple[str, ...]
+) -> None:
+    folder = tmp_path / "index"
+    (folder / "graphrag.duckdb").symlink_to(publish(folder, 1))
+    for name in lost:
+        (folder / name).unlink()
+    monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path))
+    for path in (None, tmp_path, folder):
+        assert CurrentPublication(path).reader().publication == 1
+
+
+def test_a_data_folder_without_an_index_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "index").mkdir()
+    monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path))
+    for path in (None, tmp_path, tmp_path / "index"):
+        with pytest.raises(StoreError, match=f"Nothing is published in {tmp_path / 'index'} yet"):
+            CurrentPublication(path).reader()
+
+
+def test_a_folder_in_the_place_of_the_pointer_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(tmp_path / "index", 1)
+    (tmp_path / "index" / "CURRENT").unlink()
+    (tmp_path / "index" / "CURRENT").mkdir()
+    monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path))
+    for path in (None, tmp_path, tmp_path / "index"):
+        with pytest.raises(StoreError, match="CURRENT is a folder; the index needs this name for a file"):
+            CurrentPublication(path).reader()
+
+
 def test_the_default_is_the_index_folder_of_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     publish(tmp_path / "index", 4)
     monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path))
@@ -91,6 +122,7 @@ def test_readers_do_not_write(tmp_path: Path) -> None:
         "INSERT INTO publication VALUES (2, now()::TIMESTAMP, '', '', 2, 0)",
         "CREATE TABLE other (number INT)",
         "DROP TABLE publication",
+        "FROM nowhere",
     ):
         with pytest.raises(StoreError, match="Cannot run the query"):
             reader.rows(query)

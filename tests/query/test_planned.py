@@ -287,7 +287,7 @@ def test_claims_between_two_dates_are_found_by_sql_within_the_filter(sample_inde
     assert rows["human_readable_id"].to_list() == days
     assert len(days) > 1
     said = f"It sailed. [Data: Claims ({days[0]})]"
-    server.content = model(between(question), {question: [("", said)]})
+    server.content = model(between(question), {question: [("1865", said)]})
     planner = GraphRAG(sample_index.root / "index", answerer=chat_answerer(server, tmp_path))
     answer = planner.planned(question)
     assert answer.steps["method"].to_list() == ["sql"]

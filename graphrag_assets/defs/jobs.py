@@ -12,7 +12,7 @@ from graphrag_assets.defs.runs import register_batches
 from graphrag_assets.indexing.cost_preview import plan_index
 from graphrag_assets.indexing.publish import share_publications
 from graphrag_assets.indexing.scan import scan_input
-from graphrag_assets.outgoing import as_markdown
+from graphrag_assets.outgoing import as_markdown, listed
 from graphrag_assets.store.publications import roll_back
 
 
@@ -28,7 +28,7 @@ def register_batches_job(names: IndexNames) -> dg.JobDefinition:
     def register(context: dg.OpExecutionContext) -> None:
         found = scan_input(begin_step(names, context))
         register_batches(names, context.instance, found)
-        changed, deleted = (", ".join(batches) or "-" for batches in (found.changed, found.deleted))
+        changed, deleted = (listed(batches) or "-" for batches in (found.changed, found.deleted))
         context.log.info(
             f"{len(found.changed)} batches to index ({changed}), {len(found.unchanged)} unchanged, "
             f"{len(found.deleted)} deleted from the folder ({deleted}): materialize the deleted ones too to remove "

@@ -5,6 +5,7 @@ what is shown; in Markdown a link could lead anywhere, and an image could send w
 """
 
 import re
+from collections.abc import Sequence
 
 from graphrag_assets.masking import mask
 
@@ -30,6 +31,16 @@ def printable(text: str) -> str:
 def shown(text: str) -> str:
     """The text without secrets and control characters: what a message may have."""
     return printable(mask(text))
+
+
+def listed(names: Sequence[str], most: int = 20, separator: str = ", ") -> str:
+    """The names in one line; of more than `most` the first ones, and how many there are besides.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return separator.join(names[:most]) + more
 
 
 def _symbol(code: int) -> str:

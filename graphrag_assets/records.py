@@ -68,6 +68,8 @@ UNLISTED_TYPES = "unlisted_types"
 """Stage of the index_errors rows of text units with records whose types a closed list lacks."""
 LOSS_STAGES = (GLEAN, "dropped_records", "guessed_repairs", "invented_claims", "leaked_names", UNLISTED_TYPES)
 """Stages of the index_errors rows of text units that were extracted with losses."""
+OF_READ_TEXT = ("extract", "context", "date", *LOSS_STAGES)
+"""Stages of index_errors that concern text that was read. The others say what of the input was skipped."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 import dagster as dg
 
+from graphrag_assets.defs.checks import up_to_date_evaluation
 from graphrag_assets.defs.index_names import (
     BATCH_STATE,
     BATCHES_PER_RUN,
@@ -44,10 +45,12 @@ from graphrag_assets.defs.resources import needs, open_index
 from graphrag_assets.defs.shards import shard_requests
 from graphrag_assets.errors import GraphRAGError, masked_errors
 from graphrag_assets.ids import stable_id
+from graphrag_assets.indexing.checks import out_of_date
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import present_inputs, scan, scan_input
 from graphrag_assets.indexing.staged_batches import staged_batches
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, ModelUnusable
+from graphrag_assets.outgoing import listed
 from graphrag_assets.store.batches import recorded_inputs, stored_options
 
 _PARTITION = "dagster/partition"
@@ -82,25 +85,33 @@ def register_batches_sensor(names: IndexNames) -> dg.SensorDefinition:
 def report_batches(
     names: IndexNames, index: Index, instance: dg.DagsterInstance, cursor: str | None
 ) -> dg.SensorResult | dg.SkipReason:
-    """Add partitions of new batches, and report versions that differ from the index and were not reported yet.
+    """Add partitions of new batches, and report what differs from the index and was not reported yet.
 
-    `cursor` holds the reported versions of batches that differ from the index.
+    That are the versions of batches, and, once there is a publication, whether it is up to date: Dagster calls a
+    partitioned asset fresh without looking at its partitions, so that nothing else shows an edit. `cursor` holds what
+    was reported last.
     """
     try:
         found = scan(index)
     except GraphRAGError as error:  # an unreadable folder is not an empty one
         return dg.SkipReason(str(error))
-    reported = json.loads(cursor or "{}")
+    last = {"versions": {}, "lacking": ""} | json.loads(cursor or "{}")
+    reported, rows, published = last["versions"], out_of_date(index, found), recorded_inputs(index.working, "published")
     versions = {batch: version_of(found, batch) for batch in [*found.revised, *found.deleted]}
     changed = [batch for batch, version in versions.items() if reported.get(batch) != version]
     new = sorted(found.digests.keys() - set(instance.get_dynamic_partitions(names.partitions_name)))
-    said = [f"Registered {', '.join(new)}."] if new else []
-    said += [f"Reported new versions of {', '.join(changed)}."] if changed else []
+    said = [f"Registered {listed(new)}."] if new else []
+    said += [f"Reported new versions of {listed(changed)}."] if changed else []
+    events: list[dg.AssetObservation | dg.AssetMaterialization | dg.AssetCheckEvaluation]
+    events = [*source_versions(names, found, changed)]
+    lacking = stable_id(published, *rows.iter_rows(), *sorted(versions.items())) if published and rows.height else ""
+    if lacking != last["lacking"]:
+        events.append(up_to_date_evaluation(names, rows))
     return dg.SensorResult(
         skip_reason=" ".join(said) or f"All {len(found.digests)} batches of the input folder are registered.",
         dynamic_partitions_requests=[names.batches.build_add_request(new)] if new else None,
-        asset_events=source_versions(names, found, changed),
-        cursor=json.dumps(versions),
+        asset_events=events,
+        cursor=json.dumps({"versions": versions, "lacking": lacking}),
     )
 
 
@@ -135,7 +146,7 @@ def request_runs(names: IndexNames, index: Index, instance: dg.DagsterInstance) 
     requests = [*(_run_request(names, index, run) for run in runs), *shards]
     return dg.SensorResult(
         run_requests=requests,
-        skip_reason=None if requests else " ".join(decision.waiting) or "The publication is up to date.",
+        skip_reason=None if requests else listed(decision.waiting, separator=" ") or "The publication is up to date.",
         dynamic_partitions_requests=[
             *([names.batches.build_add_request(decision.add)] if decision.add else []),
             *([names.batches.build_delete_request(decision.drop)] if decision.drop else []),

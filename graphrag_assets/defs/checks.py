@@ -8,9 +8,10 @@ import polars as pl
 
 from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.masked import masked
-from graphrag_assets.defs.reporting import markdown_table
+from graphrag_assets.defs.reporting import REMEDY_CHARACTERS, markdown_table
 from graphrag_assets.defs.resources import begin_step, needs
-from graphrag_assets.indexing.checks import CHECKS, offending_rows
+from graphrag_assets.indexing.checks import CHECKS, UP_TO_DATE, offending_rows
+from graphrag_assets.outgoing import listed
 from graphrag_assets.store.invariants import Check
 
 SAMPLE_ROWS = 20
@@ -48,17 +49,36 @@ def _checks_of(names: IndexNames, asset: str) -> dg.AssetChecksDefinition:
     return check_asset
 
 
+def _metadata(check: Check, rows: pl.DataFrame) -> dict[str, Any]:
+    if rows.is_empty():
+        return {"offending_rows": 0}
+    sample = dg.MetadataValue.md(markdown_table(rows, SAMPLE_ROWS, REMEDY_CHARACTERS))
+    return {"offending_rows": rows.height, "remedy": check.remedy, "sample": sample}
+
+
+def up_to_date_evaluation(names: IndexNames, rows: pl.DataFrame) -> dg.AssetCheckEvaluation:
+    """What the check publication_is_up_to_date finds if `rows` are those of `out_of_date`, without a run."""
+    batches = rows.filter(pl.col("batch") != "")["batch"].to_list()
+    what = f"Not in the publication yet: {listed(batches)}." if batches else "Not all batches are in the publication."
+    return dg.AssetCheckEvaluation(
+        names.key(UP_TO_DATE.asset),
+        UP_TO_DATE.name,
+        passed=rows.is_empty(),
+        severity=dg.AssetCheckSeverity.WARN,
+        description=UP_TO_DATE.statement if rows.is_empty() else f"{what} {UP_TO_DATE.remedy}",
+        metadata=_metadata(UP_TO_DATE, rows),
+        blocking=False,
+    )
+
+
 def _result(key: dg.AssetKey, check: Check, rows: pl.DataFrame) -> dg.AssetCheckResult:
-    metadata: dict[str, Any] = {"offending_rows": rows.height}
-    if rows.height:
-        metadata |= {"remedy": check.remedy, "sample": dg.MetadataValue.md(markdown_table(rows, SAMPLE_ROWS))}
     return dg.AssetCheckResult(
         check_name=check.name,
         asset_key=key,
         passed=rows.is_empty(),
         severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
         description=check.statement,
-        metadata=metadata,
+        metadata=_metadata(check, rows),
     )
 
 

@@ -43,7 +43,7 @@ from graphrag_assets.indexing.stage_runner import not_published
 from graphrag_assets.indexing.staged_batches import commit_staged, stage_batch
 from graphrag_assets.languages import without_names
 from graphrag_assets.pipeline.unit_contexts import STAGE
-from graphrag_assets.records import LOSS_STAGES, UNLISTED_TYPES
+from graphrag_assets.records import OF_READ_TEXT, UNLISTED_TYPES
 from graphrag_assets.store import schema
 from graphrag_assets.store.content_versions import content_versions
 
@@ -206,7 +206,7 @@ def report_batch(
 def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, seconds: float) -> Metadata:
     """Metadata of the tables that were written for a batch."""
     failed, without_context, undated = (pl.col("stage") == stage for stage in ("extract", STAGE, "date"))
-    skipped = ~(failed | without_context | undated | pl.col("stage").is_in(LOSS_STAGES))
+    skipped = ~pl.col("stage").is_in(OF_READ_TEXT)
     done = indexed.frames["text_units"].filter(pl.col("extractor").str.starts_with(EXTRACTOR))["document_id"]
     documents = indexed.frames["documents"]
     note = without_names(documents.filter(pl.col("id").is_in(done.implode()))["language"])

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from graphrag_assets.indexing.scan import Scan
+from graphrag_assets.outgoing import listed
 
 MAX_ATTEMPTS = 4
 FIRST_WAIT_SECONDS = 60.0
@@ -158,7 +159,7 @@ def decide(observed: Observed) -> Decision:
         elif unpaid := _unpaid(observed):
             outcomes.append(
                 "The refresh waits, because the budget ended, or a model could not be used, in batch "
-                f"{', '.join(unpaid)}: see the failed run. To publish what there is, launch the job refresh_graph."
+                f"{listed(unpaid)}: see the failed run. To publish what there is, launch the job refresh_graph."
             )
         elif observed.refreshing:
             outcomes.append("A run of the global assets is in progress.")

@@ -15,9 +15,10 @@ from graphrag_assets.indexing.report_inputs import (
     state_of_reports,
 )
 from graphrag_assets.indexing.reports import CHECKED
-from graphrag_assets.indexing.scan import present_inputs, scan
+from graphrag_assets.indexing.scan import Scan, present_inputs, scan
 from graphrag_assets.pipeline.clustering import disconnected_communities
 from graphrag_assets.pipeline.report_updates import stale_reports
+from graphrag_assets.records import OF_READ_TEXT
 from graphrag_assets.store.batches import recorded_inputs
 from graphrag_assets.store.change_log import Changed, changes_since_mark, has_mark, remove_mark, remove_marks
 from graphrag_assets.store.invariants import INVARIANTS, Check, find_touched, over_all, over_touched
@@ -116,9 +117,13 @@ def _too_many_failed(index: Index, _: Changed | None) -> pl.DataFrame:
 
 def _out_of_date(index: Index, _: Changed | None) -> pl.DataFrame:
     try:
-        found = scan(index)
+        return out_of_date(index, scan(index))
     except InputError as error:  # an unreadable folder says nothing about the publication
         return pl.DataFrame({"batch": ["?"], "problem": [str(error)]})
+
+
+def out_of_date(index: Index, found: Scan) -> pl.DataFrame:
+    """What the publication lacks of the input folder: batch (empty: of several batches), problem."""
     rows = [(batch, "differs from the input folder, or has failed text units") for batch in found.changed]
     rows += [(batch, "was deleted from the input folder") for batch in found.deleted]
     if recorded_inputs(index.working, "published") != present_inputs(index):
@@ -126,8 +131,34 @@ def _out_of_date(index: Index, _: Changed | None) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"batch": pl.String, "problem": pl.String}, orient="row")
 
 
+_SKIPPED = """
+SELECT batch, source, row_number, error, hint FROM index_errors
+WHERE stage NOT IN (SELECT unnest($stages)) ORDER BY ALL
+"""
+
+
+def _skipped(index: Index, _: Changed | None) -> pl.DataFrame:
+    return index.working.read(_SKIPPED, {"stages": list(OF_READ_TEXT)})
+
+
+UP_TO_DATE = Check(
+    "publication_is_up_to_date",
+    "publication",
+    False,
+    "The publication was made from the present input folder.",
+    _out_of_date,
+    "Launch the job update_index, or switch on document_batches_sensor.",
+)
 CHECKS = (
     *INVARIANTS,
+    Check(
+        "no_input_is_skipped",
+        "documents",
+        False,
+        "Every file and row of the input folder was read.",
+        _skipped,
+        "Follow the hint of each row, then launch the job update_index.",
+    ),
     Check(
         "few_text_units_failed",
         "entities",
@@ -152,12 +183,5 @@ CHECKS = (
         _stale,
         "Launch the job refresh_graph.",
     ),
-    Check(
-        "publication_is_up_to_date",
-        "publication",
-        False,
-        "The publication was made from the present input folder.",
-        _out_of_date,
-        "Launch the job update_index, or switch on document_batches_sensor.",
-    ),
+    UP_TO_DATE,
 )

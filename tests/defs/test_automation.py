@@ -370,6 +370,47 @@ def test_new_batches_are_registered_without_automation(project):
     assert event.tags["dagster/data_version"] != versions["a"]
 
 
+def reports(project, cursor: str | None) -> tuple[list[dg.AssetCheckEvaluation], str]:
+    """The evaluations that a tick of the registering sensor reports, as the daemon does, and its cursor."""
+    result = report_batches(IndexNames(), project.index, project.instance, cursor)
+    for event in result.asset_events:
+        project.instance.report_runless_asset_event(event)
+    return [event for event in result.asset_events if isinstance(event, dg.AssetCheckEvaluation)], result.cursor
+
+
+def test_edit_fails_check_of_publication_until_it_is_published(at_rest):
+    found, cursor = reports(at_rest, None)
+    assert found == []  # the checks of the run that published say that
+    at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
+    at_rest.write("c/text.txt", TEXT)
+    (warning,), cursor = reports(at_rest, cursor)
+    assert warning.asset_check_key == dg.AssetCheckKey(dg.AssetKey("publication"), "publication_is_up_to_date")
+    assert (warning.passed, warning.severity, warning.blocking) == (False, dg.AssetCheckSeverity.WARN, False)
+    assert warning.description.startswith("Not in the publication yet: b, c. Launch the job refresh_changed")
+    assert "| b |" in warning.metadata["sample"].value
+    assert reports(at_rest, cursor) == ([], cursor)  # once, not at each tick
+    at_rest.write("c/text.txt", TEXT + " More.")
+    (warning,), cursor = reports(at_rest, cursor)
+    at_rest.index_all()
+    (passed,), cursor = reports(at_rest, cursor)
+    assert passed.passed
+    assert reports(at_rest, cursor) == ([], cursor)
+
+
+def test_before_first_publication_no_check_is_reported(watched):
+    assert reports(watched, None)[0] == []
+
+
+def test_message_of_tick_is_short_with_thousands_of_batches(project):
+    for n in range(3_000):
+        project.write(f"batch-{n:04}.txt", "")
+    result = report_batches(IndexNames(), project.index, project.instance, None)
+    said = result.skip_reason.skip_message
+    assert said.startswith("Registered batch-0000.txt, batch-0001.txt, ")
+    assert "and 2,980 more" in said
+    assert len(said) < 1_000
+
+
 def test_a_run_that_dagster_retried_counts_as_one_attempt(project):
     job = defs().get_repository_def().get_job("refresh_graph")
 

@@ -115,6 +115,12 @@ BREAKS = {
     ),
     # The copy's input folder is empty, so all of its batches are deleted.
     "publication_is_up_to_date": Break("SELECT 1", "SELECT '4-great-eastern'", blocking=False),
+    "no_input_is_skipped": Break(
+        "INSERT INTO index_errors BY NAME SELECT 'a' AS batch, 'a/bad.pdf' AS source, 'load' AS stage, "
+        "'This is no PDF.' AS error, 'Save it again.' AS hint",
+        "SELECT 'Save it again.'",
+        blocking=False,
+    ),
     "at_most_one_profile_is_adopted": Break(
         "INSERT INTO prompt_profile BY NAME SELECT unnest([1, 2]) AS version, true AS adopted",
         "SELECT 2",

@@ -114,6 +114,7 @@ class OpenAIServer:
     no fault), then `faults` is drawn from. `rejected_formats` are the types of response_format and encoding_format answered with 400.
     `replace` may give another reply (status, headers, body) to a request, given its JSON or form.
     `cached` is the share of each prompt that is said to come from the prompt cache.
+    `context`: of longer prompts only so many tokens are counted, as by a server that cuts them.
     With `remember` a request that comes again, byte for byte, has the answer it had, at next to no cost.
     """
 
@@ -130,6 +131,7 @@ class OpenAIServer:
     seconds_per_text: float = 0.0
     retry_after: float = 1.0
     cached: float = 0.0
+    context: int | None = None
     dimensions: int = DIMENSIONS
     record: bool = True
     remember: bool = False
@@ -240,7 +242,7 @@ class OpenAIServer:
         if body.get("stream"):
             events = _chunks(body, message, finish, self.cached)
             return await _send_events(writer, events, cut=fault == "cut")
-        answer = json.dumps(_completion(body, message, finish, self.cached)).encode()
+        answer = json.dumps(_completion(body, message, finish, self.cached, self.context)).encode()
         if self.remember and fault is None:
             self.remembered[key] = request.task, answer
         return await _send(writer, 200, answer, cut=fault == "cut")
@@ -343,16 +345,17 @@ def _tokens(text: str) -> int:
     return max(1, len(text) // 4)
 
 
-def _usage(body: Body, message: Body, cached: float) -> Body:
+def _usage(body: Body, message: Body, cached: float, context: int | None = None) -> Body:
     prompt = sum(_tokens(str(part["content"])) for part in body["messages"])
+    prompt = min(prompt, context or prompt)
     completion = _tokens(message.get("content") or "")
     usage: Body = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
     return usage | {"prompt_tokens_details": {"cached_tokens": int(cached * prompt)}} if cached else usage
 
 
-def _completion(body: Body, message: Body, finish: str, cached: float) -> Body:
+def _completion(body: Body, message: Body, finish: str, cached: float, context: int | None = None) -> Body:
     choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
-    return _envelope(body, "chat.completion") | {"choices": [choice], "usage": _usage(body, message, cached)}
+    return _envelope(body, "chat.completion") | {"choices": [choice], "usage": _usage(body, message, cached, context)}
 
 
 def _envelope(body: Body, kind: str) -> Body:

@@ -20,7 +20,7 @@ from graphrag_assets.settings import Settings
 def embedded_models(settings: Settings, dry_run: bool = False) -> IndexingModels:
     """The models of the embedded default; vectors by the ONNX model of the settings, if they name one.
 
-    `dry_run`: an ONNX model is not loaded, and its vectors are zero.
+    `dry_run`: an ONNX model is not loaded, and its vectors have no numbers.
 
     Raises:
         SettingsError: a file of the ONNX model is missing or damaged.
@@ -35,7 +35,7 @@ def embedded_models(settings: Settings, dry_run: bool = False) -> IndexingModels
 
     def embed_locally(texts: Sequence[str]) -> np.ndarray:
         if dry_run or not texts:
-            return np.zeros((len(texts), 1), np.float32)
+            return np.zeros((len(texts), 0), np.float32)
         return semantic.encoder_of(settings.embedding_model).embed_passages(texts)
 
     name = semantic.read_export(settings.embedding_model).name

@@ -53,7 +53,7 @@ def check_models(settings: Settings) -> Iterator[CheckedModel]:
     from graphrag_assets.llm.event_loop import wait_for
     from graphrag_assets.llm.model_errors import ModelError
 
-    for check in model_checks(settings, tasks):
+    for check in model_checks(settings, tasks, with_long_prompts=True):
         finding, error, began = "", "", time.monotonic()
         try:
             finding = wait_for(check.ask())

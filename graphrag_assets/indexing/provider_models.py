@@ -78,7 +78,7 @@ def without_sending(
 
     Args:
         chats: answer in place of the chat models.
-        count: called with the texts that would be embedded; their vectors are zero.
+        count: called with the texts that would be embedded; their vectors have no numbers.
     """
     models = embedded_models(settings, dry_run=True)
     if settings.asks_chat_model:
@@ -88,7 +88,7 @@ def without_sending(
 
         def embed(texts: Sequence[str]) -> np.ndarray:
             count(model, texts)
-            return np.zeros((len(texts), 1), np.float32)
+            return np.zeros((len(texts), 0), np.float32)
 
         models = replace(models, embedding_model=settings.embedding_name, embed=embed)
     return models

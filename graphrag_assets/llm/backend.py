@@ -26,6 +26,9 @@ from graphrag_assets.prompt_profile import PromptProfile
 from graphrag_assets.settings import Settings, Use
 from graphrag_assets.usage import UsageMeter
 
+_RULES_TOKENS = 1500
+"""Tokens of an extraction besides those of the text unit."""
+
 
 def model_checks(
     settings: Settings,
@@ -34,8 +37,12 @@ def model_checks(
     run_id: str | None = None,
     keys: Keys = NO_KEYS,
     meter: UsageMeter | None = None,
+    with_long_prompts: bool = False,
 ) -> list[Check]:
-    """The questions to the embedding model of a provider, and to each chat model of the tasks, once."""
+    """The questions to the embedding model of a provider, and to each chat model of the tasks, once.
+
+    `with_long_prompts`: servers with a base URL, and Ollama, which may cut prompts, get one as long as in extraction.
+    """
     checks: dict[ModelOptions, Check] = {}
     if settings.embeds_remotely:
         model = embedding_model(settings, run_id, keys)
@@ -46,7 +53,9 @@ def model_checks(
         chat = chat_model(settings, run_id, keys, now, use)
         chat.usage = meter or chat.usage
         before = checks[chat.options].tasks if chat.options in checks else ()
-        checks[chat.options] = chat_check(chat, (*before, *tasks), batch, run_id)
+        is_own = chat.options.base_url or provider_of(chat.options.model)[0].startswith("ollama")
+        n_tokens = settings.max_unit_tokens + _RULES_TOKENS if with_long_prompts and is_own else 0
+        checks[chat.options] = chat_check(chat, (*before, *tasks), batch, run_id, n_tokens)
     return list(checks.values())
 
 

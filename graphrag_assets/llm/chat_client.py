@@ -11,14 +11,14 @@ What these steps use is elsewhere: parameters (`chat_parameters`), tokens and co
 
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 from graphrag_assets.llm import provider, structured_output
 from graphrag_assets.llm.budget import Budget, Reservation
-from graphrag_assets.llm.chat_costs import ChatCosts, longest_answer
+from graphrag_assets.llm.chat_costs import ChatCosts, longest_answer, tokens_if_cut
 from graphrag_assets.llm.chat_ledger import ChatLedger
 from graphrag_assets.llm.chat_parameters import ChatParameters
 from graphrag_assets.llm.chat_replies import Answer, best_guess, check_ending, flaws, read_answer, unusable
@@ -35,6 +35,7 @@ from graphrag_assets.usage import Usage
 
 _log = logging.getLogger(__name__)
 _without_opening_tag: set[tuple[str, str | None]] = set()  # models with such thoughts, learned once per process
+_cutting: set[tuple[str, str | None]] = set()  # models whose servers cut prompts, reported once per process
 T = TypeVar("T")
 Send = Callable[[list[Message], dict[str, Any], Structured], Awaitable[T]]
 """Sends one request with these messages and parameters, which asks for JSON in this way."""
@@ -159,7 +160,7 @@ class ChatModel(ModelClient[ChatOptions]):
                 where = provider.address(self.options)
                 response = await provider.litellm().acompletion(messages=messages, **where, **parameters)
             reply = provider.read_reply(response, self.options.model)
-            self._learn_from(reply)
+            self._learn_from(reply, messages)
             usage = self._costs.usage_of(request, reply, prices)
             reservation.settle(usage.cost_usd)
             trace.paid += usage
@@ -219,7 +220,7 @@ class ChatModel(ModelClient[ChatOptions]):
                 usage = self._costs.usage_of(request, reply, prices)
                 reservation.settle(usage.cost_usd)
                 trace.paid += usage
-            self._learn_from(reply)
+            self._learn_from(reply, request.messages)
             check_ending(reply)
             await self._answers.put(request, self.key(request), reply.text, usage, time.monotonic() - began)
         self._count_success(request, Completion(reply.text), trace)
@@ -245,8 +246,23 @@ class ChatModel(ModelClient[ChatOptions]):
                 first = await anext(chunks)
             return first, chunks, reservation.transfer()
 
-    def _learn_from(self, reply: provider.Reply) -> None:
-        """Remember that thoughts come without their opening tag: only whole answers can be shown from then on."""
+    @property
+    def cuts_prompts(self) -> bool:
+        """Whether the server is known to have cut a prompt."""
+        return self._place in _cutting
+
+    def _learn_from(self, reply: provider.Reply, messages: Sequence[Message]) -> None:
+        """Warn of a prompt that was cut, and of thoughts without their opening tag, whose answers are shown whole."""
+        if not self.cuts_prompts and (n_sent := tokens_if_cut(messages, reply)):
+            _cutting.add(self._place)
+            _log.warning(
+                "%s counted %d tokens of a prompt of about %d: it seems to cut prompts, so the model does not read all "
+                "of them. Raise its context: for Ollama num_ctx in GRAPHRAG_CHAT_PARAMETERS (models ollama_chat/…), or "
+                "OLLAMA_CONTEXT_LENGTH in the environment of its server.",
+                self.options.where,
+                reply.prompt_tokens,
+                n_sent,
+            )
         if reply.lacked_opening_tag and self._place not in _without_opening_tag:
             _without_opening_tag.add(self._place)
             _log.warning(

@@ -14,6 +14,8 @@ from graphrag_assets.text import count_tokens
 from graphrag_assets.usage import Usage
 
 _UNKNOWN_OUTPUT_TOKENS = 1000  # of a task without a limit that has not been answered yet
+_SHORT_PROMPT, _BYTES_PER_TOKEN = 4_000, 5
+"""Bytes of prompts that are not looked at: all of short ones, and what a token usually has at most."""
 _TIMES_THE_PRICE = 10
 """A cost above this many times the price of the tokens comes from details of the usage that cannot be."""
 
@@ -67,6 +69,18 @@ class ChatCosts:
 def longest_answer(parameters: dict[str, Any]) -> int:
     """Tokens of the longest answer to a request with these parameters."""
     return next((parameters[name] for name in LIMITS & parameters.keys()), LONGEST_ANSWER)
+
+
+def tokens_if_cut(messages: Sequence[Message], reply: Reply) -> int:
+    """The tokens of a prompt of which the server has counted less than half: it has cut the rest. 0 otherwise.
+
+    Tokenizers differ by less, and short prompts are never cut.
+    """
+    size = sum(len(message["content"].encode()) for message in messages)
+    if reply.prompt_tokens is None or size < max(_SHORT_PROMPT, reply.prompt_tokens * _BYTES_PER_TOKEN):
+        return 0
+    n_sent = sum(count_tokens(message["content"] for message in messages))
+    return n_sent if reply.prompt_tokens < n_sent / 2 else 0
 
 
 def _n_tokens(text: str) -> int:

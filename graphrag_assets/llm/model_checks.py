@@ -44,13 +44,21 @@ class Check:
     usage: UsageMeter
 
 
-def chat_check(chat: ChatModel, tasks: Sequence[str], batch: str | None = None, run_id: str | None = None) -> Check:
-    """The question to a chat model, with a schema as its tasks have; `chat` must not take answers from the ledger."""
-    request = ChatRequest(TASK, _QUESTION, ModelCheck, batch=batch, run_id=run_id)
+def chat_check(
+    chat: ChatModel, tasks: Sequence[str], batch: str | None = None, run_id: str | None = None, n_tokens: int = 0
+) -> Check:
+    """The question to a chat model, with a schema as its tasks have; `chat` must not take answers from the ledger.
+
+    `n_tokens`: of a text before the question, which shows whether the server cuts prompts of this length.
+    """
+    system, question = _QUESTION
+    question = Message(role="user", content="filler " * n_tokens + question["content"])
+    request = ChatRequest(TASK, (system, question), ModelCheck, batch=batch, run_id=run_id)
 
     async def ask() -> str:
         await chat.complete(request)
-        return f"answers by {chat.structured_mode}"
+        cuts = ", cuts long prompts" if chat.cuts_prompts else ""
+        return f"answers by {chat.structured_mode}{cuts}"
 
     return Check(tuple(tasks), chat.options, ask, chat.usage)
 

@@ -11,6 +11,7 @@ import json
 import logging
 import math
 import os
+import ssl
 import time
 import warnings
 from collections.abc import AsyncIterator
@@ -405,8 +406,15 @@ def _no_connection(error: BaseException) -> str | None:
     found = next((one for one in chain_of(error) if isinstance(one, ClientConnectorError)), None)
     if found is None:
         return None
-    reason = found.strerror or found.os_error
-    return f"cannot connect to {found.host}:{found.port}: {reason}. Check that the server runs, and the base URL."
+    reason, remedy = found.strerror or found.os_error, "Check that the server runs, and the base URL."
+    if any(isinstance(one, ssl.SSLCertVerificationError) for one in chain_of(error)):
+        remedy = (
+            "Its certificate is not one of an authority that this machine trusts. Set SSL_CERT_FILE to the file of the "
+            "certificate, or of its authority."
+        )
+    elif any(isinstance(one, ssl.SSLError) for one in chain_of(error)):
+        remedy = "Check whether the base URL begins with http:// or https://."
+    return f"cannot connect to {found.host}:{found.port}: {reason}. {remedy}"
 
 
 def _provider_message(error: Exception) -> str:

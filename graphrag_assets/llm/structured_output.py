@@ -204,7 +204,7 @@ def _strict(node: dict[str, Any]) -> dict[str, Any]:
 
 @functools.cache
 def schema_text(model: type[BaseModel]) -> str:
-    """The strict schema as JSON, keys in a fixed order: part of prompts and of the ledger's keys."""
+    """The strict schema as JSON, keys in a fixed order: part of the ledger's keys."""
     return json.dumps(strict_schema(model), sort_keys=True, ensure_ascii=False)
 
 
@@ -224,7 +224,7 @@ def with_schema(messages: Sequence[Message], model: type[BaseModel] | None, mode
         return list(messages)
     words = (
         "Answer with one JSON object and nothing else. It must conform to this schema:\n\n"
-        f"```json schema\n{schema_text(model)}\n```"
+        f"```json schema\n{json.dumps(strict_schema(model), ensure_ascii=False)}\n```"
     )
     if messages and messages[0]["role"] == "system":
         first = Message(role="system", content=f"{messages[0]['content']}\n\n{words}")

@@ -229,6 +229,12 @@ def test_job_shows_an_unknown_price_as_unknown(small, monkeypatch):
     assert set(costs) == {"unknown"}
 
 
+def test_plan_of_an_edit_does_not_compare_vectors(indexed, caplog):
+    indexed.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
+    plan_index(indexed.index)
+    assert "returns vectors" not in caplog.text
+
+
 def test_plan_names_a_missing_key_and_an_unknown_price(project, monkeypatch):
     project.write("one/a.txt", "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable.")
     monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/gpt-4.1-mini")

@@ -461,3 +461,16 @@ def test_what_could_not_be_stored_is_stored_before_anything_else_is_paid_for(
     assert len(run(embedding.embed(["Ada"]))) == 1
     assert len(lab.server.embeddings) == 1
     lab.ledger.close()
+
+
+def test_a_server_that_cuts_prompts_is_reported_once_with_the_setting(
+    lab: Lab, caplog: pytest.LogCaptureFixture
+) -> None:
+    lab.server.context = 1000
+    run(lab.chat().complete(ask("Ada met Charles in London. " * 100)))
+    assert "seems to cut prompts" not in caplog.text
+    for number in range(3):
+        run(lab.chat().complete(ask(f"Ada met Charles in London {number} times. " * 1000)))
+    assert caplog.text.count("seems to cut prompts") == 1
+    assert "num_ctx in GRAPHRAG_CHAT_PARAMETERS" in caplog.text
+    assert "OLLAMA_CONTEXT_LENGTH" in caplog.text

@@ -104,11 +104,11 @@ def test_the_extraction_prompt_in_full():
     )
     assert "- type: one of: person, ship; where none fits, a short general noun.\n" in system["content"]
     assert "write types and descriptions in the language of the document.\n" in system["content"]
-    assert system["content"].endswith("on one line and nothing else; a list without records is empty.")
+    assert system["content"].endswith('{"entities": […], "relationships": […]}. A list without records is empty.')
     assert user["content"] == f'<document id="d5542fbf">\n{DATA}\n</document d5542fbf>'
 
 
-@pytest.mark.parametrize(("claims", "limit"), [(None, 345), (CLAIM_DESCRIPTION, 525)])
+@pytest.mark.parametrize(("claims", "limit"), [(None, 345), (CLAIM_DESCRIPTION, 555)])
 def test_the_extraction_prompt_is_short(claims: str | None, limit: int):
     given = values("extract_graph", text="", other_types=True, claim_description=claims)
     messages = Prompts().render("extract_graph", **given)

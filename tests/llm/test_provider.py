@@ -1,14 +1,21 @@
 """litellm's public functions as this package calls them."""
 
 import asyncio
+import shutil
+import ssl
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from graphrag_assets.llm import provider
+from graphrag_assets.llm.model_errors import CircuitOpen
 from graphrag_assets.llm.model_options import ChatOptions
 from graphrag_assets.llm.provider import Failure, Reply
-from tests.llm.conftest import Lab, run
+from tests.llm.conftest import Lab, ask, run
 
 MESSAGES = [{"role": "user", "content": "Who met Charles?"}]
 
@@ -24,7 +31,7 @@ def outcome(lab: Lab, fault: str | None, model: str = "openai/test-model") -> Re
     lab.server.fail_next(fault)
     options = ChatOptions(model, lab.server.url, timeout=5)
 
-    async def ask() -> Reply | Failure:
+    async def send() -> Reply | Failure:
         try:
             return await sent(options, temperature=0)
         except Exception as error:
@@ -32,7 +39,7 @@ def outcome(lab: Lab, fault: str | None, model: str = "openai/test-model") -> Re
         finally:
             await provider.close_clients()
 
-    return run(ask())
+    return run(send())
 
 
 @pytest.mark.parametrize(
@@ -99,3 +106,18 @@ def test_callbacks_set_in_litellm_hear_of_every_call(lab: Lab, monkeypatch: pyte
         return reply
 
     assert [run(ask()).text] == heard
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes the certificate")
+def test_a_certificate_that_is_not_trusted_is_named_with_the_remedy(lab: Lab, tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    made = f"openssl req -x509 -newkey rsa:2048 -nodes -keyout {key} -out {certificate} -days 1 -subj /CN=localhost"
+    subprocess.run(made.split(), check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with HTTPServer(("localhost", 0), BaseHTTPRequestHandler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(CircuitOpen, match=r"certificate.*Set SSL_CERT_FILE"):
+            run(lab.chat(base_url=f"https://localhost:{server.server_port}/v1").complete(ask()))
+        server.shutdown()

@@ -176,3 +176,12 @@ def test_escapes_are_read_as_they_are(written: str) -> None:
     parsed = parse(answer(GOOD).replace("Ada", written), Extraction)
     assert parsed.value.entities[0].title == json.loads(f'"{written}"')
     assert not parsed.restored
+
+
+def test_the_schema_in_words_has_its_fields_in_their_order() -> None:
+    class Decision(BaseModel):
+        reason: str
+        kind: str
+
+    (message,) = with_schema([], Decision, "text")
+    assert message["content"].index('"reason": {') < message["content"].index('"kind": {')

@@ -36,13 +36,13 @@ from graphrag_assets.llm.tasks.question_forms import (
     DriftAnswer,
     MapAnswer,
     PlannedSteps,
-    QuestionKind,
     QuestionLinks,
     Questions,
     ScoredPoint,
     ScoredQuestion,
     StepValues,
     SubQuestions,
+    question_kind_of,
 )
 from graphrag_assets.llm.tasks.rate_reports import ratings_of
 from graphrag_assets.llm.tasks.relevance import relevance_of
@@ -189,7 +189,7 @@ class ChatAnswerer:
         """The kind of the question, one of `kinds`."""
         listed = "\n".join(f"- {kind}: {description}" for kind, description in kinds.items())
         given = {"question": question, "kinds": listed, "history": _said_before(options)}
-        said, usage = await self._ask("question_kind", QuestionKind, **given)
+        said, usage = await self._ask("question_kind", question_kind_of(tuple(kinds)), **given)
         kind = said.kind.strip().casefold().strip("\"'.")
         return Choice(kind if kind in kinds else "", said.reason, usage)
 

@@ -1,9 +1,10 @@
 """Forms of models' answers about questions: points, further questions, kinds, links, plans and their values."""
 
+import functools
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, WithJsonSchema, create_model, model_validator
 
 from graphrag_assets.answering import Finding
 from graphrag_assets.llm.structured_output import Salvaged
@@ -50,8 +51,15 @@ class SubQuestions(RecordsForm):
 
 class QuestionKind(AnswerForm):
     other_names: ClassVar = {"type": "kind", "why": "reason"}
-    kind: Text = ""
     reason: Text = ""
+    kind: Text = ""
+
+
+@functools.cache
+def question_kind_of(kinds: tuple[str, ...]) -> type[QuestionKind]:
+    """The form of an answer that decides for one of these kinds, after its reason."""
+    kind = Annotated[Text, WithJsonSchema({"type": "string", "enum": list(kinds)})]
+    return create_model("QuestionKind", __base__=QuestionKind, kind=(kind, ""))
 
 
 class QuestionLinks(RecordsForm):

@@ -2,7 +2,8 @@
 
 Secrets are masked by value, because a server may echo a key in any form: those of environment variables whose names
 say that they hold one, as the providers' do; user and password of URLs in the environment; and those given in code.
-What merely looks like a key, or like a URL with a password, is masked too.
+What merely looks like a key, or like a URL with a password, is masked too. Of the query of a URL, the values are masked
+whose names say that they are secret.
 """
 
 import contextlib
@@ -23,6 +24,11 @@ _SECRET_NAME = re.compile(
 )
 _USER = re.compile(r"(?<=://)(?:[^\s/@:'\"<>]*:[^\s'\"<>]*|[^\s/@'\"<>]+)@")
 _QUERY = re.compile(r"(\w+://[^\s?'\"<>]+)\?[^\s'\"<>)\]},;]*")
+_URL = re.compile(r"\w+://[^\s'\"<>]+")
+_SECRET_IN_URL = re.compile(  # by its name, as in signed URLs too; or without one, such as ?0123456789abcdef
+    r"(?i)([?&;#][\w.%~-]*(?:key|token|secret|passw|pwd|passphrase|credential|signature|webhook|auth|session|jwt)[\w.%~-]*="
+    r"|[?&;#](?:sig|code|pat|pass)=|\?(?=[^=&#;]{12,}(?:[&#;]|$)))[^&#]+"
+)
 _LIKE_A_KEY = re.compile(
     r"(?i)\b(?:(?:sk|pk|rk|gsk|xai|hf|gh[pousr]|github_pat)[-_]|aiza)[a-z0-9*_-]{8,}|\bbearer\s+[\w.~+/=*-]{6,}|\bbasic\s+[a-z0-9+/=]{12,}"
 )
@@ -37,7 +43,7 @@ _given: set[str] = set()
 
 
 def without_credentials(text: str) -> str:
-    """The text with its URLs shortened to what may be shown: no user, no password, no query.
+    """The text with its URLs shortened to the places that they name: no user, no password, no query.
 
     A password may contain @ and /, as those of databases do.
 
@@ -68,7 +74,7 @@ def masker() -> Callable[[str], str]:
     pattern = _pattern(_given | _of_environment())
 
     def masked(text: str) -> str:
-        text = without_credentials(text)
+        text = _URL.sub(lambda url: _SECRET_IN_URL.sub(rf"\1{MASK}", url[0]), _USER.sub("", text))
         if pattern:
             text = re.sub(pattern, MASK, text)
         return _LIKE_A_KEY.sub(MASK, text)

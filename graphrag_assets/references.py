@@ -1,21 +1,67 @@
 """References to rows, `[Data: Sources (12); Entities (5, 7, +more)]`: how answers and reports cite, and how it is read.
 
 A number may name a sentence of a text unit: `Sources (12.3)` is the third one of text unit 12.
-Chat models write them as their prompts ask for, the embedded default by `reference`.
+The embedded default writes them by `reference`. Chat models often write a near form, such as `[Sources (5)]`,
+`(Data: Sources (4, 5))`, `【Data: …】` or `[Data: source 5, claims 35]`. What names a table and a number in brackets is
+read, and `Checked` writes it in the form above. In parentheses, the word Data or a second pair is needed: "(report 5)"
+is prose, and so is "three Sources (5) were read".
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field
 
-# The look-behind keeps the time linear in a long run of white space.
-BLOCK = re.compile(r"(?P<space>(?:(?<!\s)\s+)?)\[Data:\s*(?P<rows>[^\]]*)\]", re.IGNORECASE)
-GROUP = re.compile(r"(?P<table>[A-Za-z][A-Za-z ]*?)\s*\((?P<numbers>[^()]*)\)")
-OPENING = "[data:"
-"""How a reference begins, in lower case."""
-BLOCK_PATTERN = r"(?i)\s*\[Data:[^\]]*\]"
-"""A reference as a pattern for DuckDB and polars."""
+_S = r"\s{0,9}"  # bounded, so that a long run of white space is read in linear time
+_TABLE = r"(?:text[ _]units?|sources?|entit(?:y|ies)|relationships?|(?:community[ _])?reports?|claims?|covariates?)"
+_NUMBER = rf"\#?\d++(?:\.\d++)?(?:{_S}[-–]{_S}\d++(?:\.\d++)?)?"
+_MORE = rf"(?:{_S}[,;]?{_S}(?:and\s)?\+?{_S}more\b)?"
+_LIST = rf"{_NUMBER}(?:(?:{_S}(?:[,;，；、]|and\b|&){_S}|\s){_NUMBER})*{_MORE}"
+_IN_BRACKETS = rf"[(\[（]{_S}{_LIST}{_S}[)\]）]"
+_ENCLOSED = rf"{_IN_BRACKETS}(?:{_S}[,;，]?{_S}{_IN_BRACKETS})*"
+_LINK = rf"{_S}:?{_S}(?:ids?{_S}:?{_S})?"  # between a table and its numbers
 
+
+def _groups(numbers: str) -> str:
+    """The pattern of one or more tables with their numbers, and nothing else."""
+    group = rf"(?:(?:and|&|data)\s)*{_TABLE}{_LINK}(?:{numbers})"
+    return rf"{group}(?:{_S}[,;，；.]?{_S}{group})*{_MORE}"
+
+
+_MAX_CHARACTERS = 2_000  # longer text is not a reference
+_ANYTHING = rf"(?:\[{_S}{_LIST}{_S}\]|[^\]】］]){{0,{_MAX_CHARACTERS}}}+"
+_ROWS = rf"(?(data){_ANYTHING}|{_groups(f'{_ENCLOSED}|{_LIST}')})"
+_ROWS_IN_PARENTHESES = rf"(?(data){_groups(f'{_ENCLOSED}|{_LIST}')}|{_groups(_ENCLOSED)})"
+BLOCK = re.compile(
+    r"(?P<space>(?:(?<!\s)\s+)?)"  # the look-behind keeps the time linear
+    rf"(?:(?P<round>[(（])|[\[【［]){_S}(?P<data>data{_S}[:：]{_S})?"
+    rf"(?P<rows>(?(round){_ROWS_IN_PARENTHESES}|{_ROWS}))"
+    rf"{_S}(?(round)[)）]|[\]】］])"
+    r"(?(data)|(?!\())",  # a link, [Report 3](https://…), is no reference
+    re.IGNORECASE,
+)
+"""A reference in any form: `space` before it, the word `data`, its `rows`."""
+GROUP = re.compile(
+    rf"(?P<table>[A-Za-z][A-Za-z _]*?){_LINK}"
+    rf"(?P<numbers>[(\[（][^()\[\]（）]*[)\]）](?:{_S}[,;，]?{_S}{_ENCLOSED})?|{_LIST})",
+    re.IGNORECASE,
+)
+"""A table and its numbers in the rows of a reference. Without brackets, only that of a table that exists is read."""
+MARK = re.compile(r"(?:(?<!\s)\s+)?\[unresolved:\s*(?P<rows>[^\]]*)\]")
+"""What `Checked` writes in place of an invalid reference."""
+CHECKED_PATTERN = r"(?i)\s*\[(?:Data|unresolved):[^\]]*\]"
+"""A reference in a checked text, or a mark, as a pattern for DuckDB and polars."""
+
+_OPENING = re.compile(r"[\[【［(（]")
+_BEGUN = re.compile(  # what may become a reference when more text arrives
+    rf"(?:[\[【［]{_S}data{_S}[:：].*"
+    rf"|{_OPENING.pattern}{_S}(?:data{_S}[:：]?{_S})?"
+    rf"(?:{_TABLE}|and|data|ids?|more|[\d\s.,;:\#&+–\-()\[\]（），；、])*(?:text[ _]|community[ _])?[a-z]*)\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+_CANONICAL_GROUP = r"[A-Z][A-Za-z ]* \([\d.,\s–-]+(?:\+more)?\)"
+_CANONICAL = re.compile(rf"\[Data: {_CANONICAL_GROUP}(?:; {_CANONICAL_GROUP})*\]")
+_IGNORED = re.compile(r"\+?\s*(?:\d+\s+)?more\b|\band\b|[\s;,.&，；、]+")
 _NUMBERS = re.compile(r"(\d+)(?:\.(\d+))?(?:\s*[-–]\s*(?:(\d+)\.)?(\d+))?")
 _LONGEST_RANGE = 50
 _TABLES = {
@@ -33,14 +79,19 @@ _NAMES = {
     "entities": "Entities",
 }
 
+_KNOWN = frozenset(_TABLES.values())
+
+Given = Mapping[str, Mapping[int, Set[int]]]
+"""The rows that can be cited, by table and number, each with the numbers of its sentences that can be cited."""
+
 
 def without_references(text: str) -> str:
-    """The text without its references and the white space before them.
+    """The text without its references, those that are marked as invalid, and the white space before them.
 
-    >>> without_references("She broke it [Data: Sources (3)].")
+    >>> without_references("She broke it [Data: Sources (3)] [unresolved: Ships (7)].")
     'She broke it.'
     """
-    return BLOCK.sub("", text)
+    return MARK.sub("", BLOCK.sub("", text))
 
 
 def rows_cited_in(block: str) -> list[tuple[str, int]]:
@@ -61,13 +112,28 @@ def places_cited_in(block: str) -> list[tuple[str, int, int | None]]:
     return [
         (table_named(group["table"]), number, sentence)
         for group in GROUP.finditer(block)
+        if _is_read(group)
         for number, sentence in _places_in(group["numbers"])
     ]
 
 
+def unread_in(block: str) -> str:
+    """What is left of the text of a block without the rows that it cites; "" if all of it is read.
+
+    >>> unread_in("Sources (1) and entity 5, +more"), unread_in("Sources (1); the letter")
+    ('', 'the letter')
+    """
+    rest = GROUP.sub(lambda group: "" if _is_read(group) else group[0], block)
+    return rest.strip(" ;,.\n") if _IGNORED.sub("", rest) else ""
+
+
+def _is_read(group: re.Match[str]) -> bool:
+    return group["numbers"][0] in "([（" or table_named(group["table"]) in _KNOWN
+
+
 def table_named(name: str) -> str:
     """The table that a model means, such as Sources by "text units" or "and source"; else the name as it is."""
-    name = name.strip()
+    name = name.strip().replace("_", " ")
     last_word = name.rpartition(" ")[2].casefold()
     return _NAMES.get(name.casefold()) or _NAMES.get(last_word) or name
 
@@ -105,3 +171,94 @@ def reference(rows: Iterable[tuple[str, int]], most: int) -> str:
         more = ", +more" if len(numbers) > most else ""
         parts.append(f"{table} ({', '.join(map(str, numbers[:most]))}{more})")
     return f"[Data: {'; '.join(parts)}]"
+
+
+@dataclass
+class Checked:
+    """Checks a text as it is streamed: a reference to a row that was not given is marked as unresolved.
+
+    `[Data: Sources (1); Ships (7)]` becomes `[Data: Sources (1)] [unresolved: Ships (7)]`; with `remove`, only its
+    first part remains. Near forms are written as `[Data: …]`. White space around the text is removed. The start of a
+    possible reference is held back until its end arrives, so the text already shown never changes.
+    """
+
+    given: Given
+    remove: bool = False
+    unresolved: dict[str, None] = field(default_factory=dict)
+    _held: str = ""
+    _begun: bool = False
+
+    @classmethod
+    def text(cls, text: str, given: Given, remove: bool = False) -> tuple[str, list[str]]:
+        """The complete checked text, and the references to rows that were not given, as `"Ships (7)"`."""
+        checked = cls(given, remove)
+        return checked.feed(text) + checked.end(), list(checked.unresolved)
+
+    def feed(self, piece: str) -> str:
+        """The text that can be shown after `piece`."""
+        return self._read(self._held + piece, is_whole=False)
+
+    def end(self) -> str:
+        """The rest of the text, after the last piece; an open reference counts as closed."""
+        return self._read(self._held, is_whole=True)
+
+    def _read(self, text: str, is_whole: bool) -> str:
+        shown, start, stop = [], 0, len(text)
+        for opening in _OPENING.finditer(text):
+            at = opening.start()
+            if at < start:  # inside the reference before
+                continue
+            block = BLOCK.match(text, at) or (_closed(text[at:]) if is_whole else None)
+            if block and not is_whole and not block["data"] and block.end() == len(text):
+                stop = at  # the next character may make it a link
+                break
+            if block:
+                before = text[start:at].rstrip()
+                shown += [before, self._checked(block, text[start + len(before) : at])]
+                start = block.end() if block.string is text else len(text)
+            elif not is_whole and len(text) - at <= _MAX_CHARACTERS and _BEGUN.match(text, at):
+                stop = at
+                break
+        # White space may be trailing, or before a reference that is removed.
+        settled = text[start:stop].rstrip()
+        self._held = "" if is_whole else text[start + len(settled) :]
+        return self._out("".join(shown) + settled)
+
+    def _out(self, text: str) -> str:
+        text = text if self._begun else text.lstrip()
+        self._begun = self._begun or bool(text)
+        return text
+
+    def _checked(self, block: re.Match[str], space: str) -> str:
+        cited = places_cited_in(block["rows"])
+        unknown = [place for place in cited if not _is_in(place, self.given)]
+        unread = unread_in(block["rows"])
+        if cited and not unknown and not unread and _CANONICAL.fullmatch(block[0]):
+            return space + block[0]
+        lost = [f"{table} ({_place(number, sentence)})" for table, number, sentence in unknown]
+        lost = [*lost, *([unread] if unread else [])] or ([] if cited else ["nothing"])
+        self.unresolved |= dict.fromkeys(lost)
+        known: dict[str, dict[str, None]] = {}
+        for table, number, sentence in cited:
+            if (table, number, sentence) not in unknown:
+                known.setdefault(table, {})[_place(number, sentence)] = None
+        groups = "; ".join(f"{table} ({', '.join(numbers)})" for table, numbers in known.items())
+        blocks = [f"[Data: {groups}]"] if known else []
+        blocks += [f"[unresolved: {'; '.join(lost)}]"] if lost and not self.remove else []
+        return "".join(space + block for block in blocks) if space else " ".join(blocks)
+
+
+def _closed(text: str) -> re.Match[str] | None:
+    """The reference that a text is when it is closed: one that was cut off at the end."""
+    closed = (BLOCK.fullmatch(text + ending) for ending in ("]", ")", ")]", "))"))
+    return next((block for block in closed if block), None)
+
+
+def _is_in(place: tuple[str, int, int | None], given: Given) -> bool:
+    table, number, sentence = place
+    rows = given.get(table, {})
+    return number in rows and (sentence is None or sentence in rows[number])
+
+
+def _place(number: int, sentence: int | None) -> str:
+    return str(number) if sentence is None else f"{number}.{sentence}"

@@ -56,7 +56,33 @@ def test_a_secret_of_the_env_file_is_masked(monkeypatch, tmp_path):
 )
 def test_credentials_of_a_url_are_left_out_wherever_they_end(url, shown):
     assert without_credentials(url) == shown
+    assert mask(f"Cannot open '{url}': refused").startswith(f"Cannot open '{shown}")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://host/issues?id=5&page=2#end", "https://host/issues?id=5&page=2#end"),
+        ("https://host/v1?api-version=2024-10-21&q=a+b%20c", "https://host/v1?api-version=2024-10-21&q=a+b%20c"),
+        ("https://host/v1?api-key=planted,a;b&x=1", "https://host/v1?api-key=…&x=1"),
+        ("https://host/v1?x=1&access_token=planted#y=2", "https://host/v1?x=1&access_token=…#y=2"),
+        ("https://host/page#id_token=planted", "https://host/page#id_token=…"),
+        ("https://me:planted@host/v1?x=1", "https://host/v1?x=1"),
+        ("https://host/c/b?sv=2024&sp=r&sig=planted%3D", "https://host/c/b?sv=2024&sp=r&sig=…"),
+        (
+            "https://s3/b?X-Amz-Date=2026&X-Amz-Credential=planted%2F2026&X-Amz-Signature=planted&X-Amz-Expires=60",
+            "https://s3/b?X-Amz-Date=2026&X-Amz-Credential=…&X-Amz-Signature=…&X-Amz-Expires=60",
+        ),
+        ("https://host/hook?code=planted", "https://host/hook?code=…"),
+        ("https://host/hook?planted0123456789", "https://host/hook?…"),
+        ("https://host/service?wsdl", "https://host/service?wsdl"),
+    ],
+    ids=lambda _: "",
+)
+def test_a_url_keeps_its_query_but_for_secrets(url, shown):
     assert mask(f"Cannot open '{url}': refused") == f"Cannot open '{shown}': refused"
+    assert mask(f"see {url}\nnext") == f"see {shown}\nnext"
+    assert mask(mask(url)) == mask(url)
 
 
 @pytest.mark.parametrize("password", ["p@sword", "pas/sword", "p%40sword"])

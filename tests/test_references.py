@@ -1,11 +1,13 @@
 """One format of references, for answers and for reports."""
 
+import time
+
 import polars as pl
 import pytest
 
-from graphrag_assets.pipeline.report_citations import TABLES, references_in
+from graphrag_assets.pipeline.report_citations import TABLES, references_in, report_citations
 from graphrag_assets.query.citations import references
-from graphrag_assets.references import without_references
+from graphrag_assets.references import Checked, without_references
 
 WRITTEN = {
     "[Data: Entities (5, 7, +more)]": [("Entities", 5), ("Entities", 7)],
@@ -17,6 +19,9 @@ WRITTEN = {
     "[Data: Sources (3.1, 3.4–6, 5.2-7.1)]": [("Sources", 3), ("Sources", 5), ("Sources", 7)],
     "[Data: Entities (1–900)]": [("Entities", 1), ("Entities", 900)],
     "[Data: ()]": [],
+    "[Sources (3), Claims 2]": [("Sources", 3), ("Claims", 2)],
+    "(Data: Sources (3, 4))": [("Sources", 3), ("Sources", 4)],
+    "【Data: entity 5】": [("Entities", 5)],
 }
 
 
@@ -24,14 +29,43 @@ WRITTEN = {
 def test_answers_and_reports_read_the_same_references(block):
     text = f"She broke it {block}."
     assert list(dict.fromkeys((found.table, found.number) for found in references(text))) == WRITTEN[block]
-    in_report = references_in(pl.DataFrame({"id": ["r"], "full_content": [text]}))
-    assert in_report.rows() == [("r", TABLES[table], number) for table, number in WRITTEN[block]]
+    in_report = references_in(pl.DataFrame({"id": ["r"], "full_content": [text]})).filter(~pl.col("is_marked"))
+    assert in_report.rows() == [("r", TABLES[table], number, False) for table, number in WRITTEN[block]]
     assert without_references(text) == "She broke it."
 
 
 def test_a_report_may_cite_a_number_that_no_column_holds():
     reports = pl.DataFrame({"id": ["r", "s"], "full_content": [f"[Data: Sources ({10**30}, 4)]", None]})
-    assert references_in(reports).rows() == [("r", "text_units", 4)]
+    assert references_in(reports).rows() == [("r", "text_units", None, True), ("r", "text_units", 4, False)]
+
+
+def test_what_a_report_cites_and_cannot_be_read_is_a_reference_that_leads_nowhere():
+    content = "A [Data: Ships (7); the letter]. B [unresolved: Entities (999)]. C [Data: Entities (5)]."
+    rows = references_in(pl.DataFrame({"id": ["r"], "full_content": [content]})).rows()
+    assert rows == [
+        ("r", "Ships", 7, True),
+        ("r", "the letter", None, True),
+        ("r", "entities", 5, False),
+        ("r", "entities", 999, True),
+    ]
+    numbers = pl.DataFrame(
+        [("entities", "e5", 5), ("entities", "e999", 999)],
+        ["table_name", "id", "human_readable_id"],
+        orient="row",
+    )
+    found = report_citations(pl.DataFrame({"id": ["r"], "full_content": [content]}), numbers)
+    assert dict(found.select("human_readable_id", "cited_id").drop_nulls().iter_rows()) == {5: "e5"}
+    assert found.height == 4
+
+
+@pytest.mark.parametrize(
+    "text", ["[Sources (5)" + " " * 100_000, "(Data: " * 20_000, "[Sources 5, " * 20_000, "(claims 1 " * 20_000]
+)
+def test_what_only_begins_like_references_is_read_in_linear_time(text):
+    started = time.process_time()
+    assert references(text) == []
+    assert Checked.text(text, {})[1] == []
+    assert time.process_time() - started < 2
 
 
 def test_a_long_run_of_white_space_is_read_in_linear_time():

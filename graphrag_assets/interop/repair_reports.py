@@ -37,9 +37,11 @@ def renumbered(reports: pl.DataFrame, numbers: Numbers, counts: Counts) -> pl.Da
     """
 
     def block(match: re.Match[str]) -> str:
-        parts = [_renumbered_part(given, numbers) for given in GROUP.finditer(match[0])]
+        parts = [_renumbered_part(given, numbers) for given in GROUP.finditer(match["rows"])]
         if all(parts):  # text between the parts stays
-            return GROUP.sub(lambda given: _renumbered_part(given, numbers), match[0])
+            rows = GROUP.sub(lambda given: _renumbered_part(given, numbers), match["rows"])
+            before, after = match.start("rows") - match.start(), match.end("rows") - match.start()
+            return match[0][:before] + rows + match[0][after:]
         left = "; ".join(filter(None, parts))
         return f"{match['space']}[Data: {left}]" if left else ""
 

@@ -1,8 +1,17 @@
-"""References `[Data: Entities (5, 7); Relationships (23)]` in reports, as rows that can be checked and joined."""
+"""References `[Data: Entities (5, 7); Relationships (23)]` in reports: checked, and as rows that can be joined.
+
+A reference to a row that its report was not written from is marked in the report, as in answers. It counts as a citation
+without a row, also if a row has this number later.
+"""
+
+import re
+from collections import defaultdict
+from dataclasses import replace
 
 import polars as pl
 
-from graphrag_assets.references import BLOCK, rows_cited_in
+from graphrag_assets.records import Finding, ReportMaterial, ReportRecord
+from graphrag_assets.references import BLOCK, MARK, Checked, Given, rows_cited_in, unread_in
 
 TABLES = {
     "Entities": "entities",
@@ -13,8 +22,46 @@ TABLES = {
 }
 """The index's table by its name in references."""
 
-_SCHEMA = {"report_id": pl.String, "table_name": pl.String, "human_readable_id": pl.Int64}
+_SCHEMA = {"report_id": pl.String, "table_name": pl.String, "human_readable_id": pl.Int64, "is_marked": pl.Boolean}
 _LARGEST = 2**63 - 1  # of a number that a column can hold: no row has a larger one
+_SECTION = re.compile(r"-----(\w+)-----")
+_ROW = re.compile(r"(\d+),")
+
+
+def checked_report(record: ReportRecord, material: ReportMaterial) -> ReportRecord:
+    """The report with its references in canonical form, and those to rows that it was not written from marked."""
+    given = _citable(material)
+
+    def checked(text: str) -> str:
+        return Checked.text(text, given)[0]
+
+    return replace(
+        record,
+        summary=checked(record.summary),
+        findings=[Finding(checked(one.summary), checked(one.explanation)) for one in record.findings],
+        rating_explanation=checked(record.rating_explanation),
+    )
+
+
+def _citable(material: ReportMaterial) -> Given:
+    """The rows that a report may cite: its evidence, the rows of its context, and those that reports in it cite."""
+    citable: dict[str, dict[int, set[int]]] = defaultdict(dict)
+    for row in material.rows:
+        citable[row.section][row.number] = set()
+    section = ""
+    for line in material.context.split("\n"):
+        if heading := _SECTION.fullmatch(line):
+            section = heading[1]
+        elif number := _ROW.match(line):
+            citable[section][int(number[1])] = set()
+            if section == "Reports":
+                for table, cited in _rows_in(line):
+                    citable[table][cited] = set()
+    return citable
+
+
+def _rows_in(text: str) -> list[tuple[str, int]]:
+    return [row for block in BLOCK.finditer(text) for row in rows_cited_in(block["rows"])]
 
 
 def report_citations(reports: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
@@ -23,14 +70,22 @@ def report_citations(reports: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFra
 
 
 def references_in(reports: pl.DataFrame) -> pl.DataFrame:
-    """Each distinct reference in the reports (id, full_content): report_id, table_name, human_readable_id."""
-    cited = {
-        (report_id, TABLES[table], number): None
-        for report_id, content in reports.select("id", "full_content").iter_rows()
-        for block in BLOCK.finditer(content or "")
-        for table, number in rows_cited_in(block["rows"])
-        if table in TABLES and number <= _LARGEST
-    }
+    """Each distinct reference in the reports (id, full_content).
+
+    Returns:
+        report_id; table_name, or the text of a reference to no table; human_readable_id (null: it cannot be read);
+        is_marked (it leads nowhere: it is marked in the report, or cannot be read).
+    """
+    cited: dict[tuple[str, str, int | None, bool], None] = {}
+    for report_id, content in reports.select("id", "full_content").iter_rows():
+        for pattern in (BLOCK, MARK):
+            for block in pattern.finditer(content or ""):
+                for table, number in rows_cited_in(block["rows"]):
+                    is_row = table in TABLES and number <= _LARGEST
+                    known = number if number <= _LARGEST else None
+                    cited[report_id, TABLES.get(table, table), known, pattern is MARK or not is_row] = None
+                if unread := unread_in(block["rows"]):
+                    cited[report_id, unread, None, True] = None
     return pl.DataFrame(list(cited), schema=_SCHEMA, orient="row")
 
 
@@ -46,4 +101,7 @@ def resolved(references: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
     """
     known = numbers.select("table_name", pl.col("human_readable_id").cast(pl.Int64), cited_id="id")
     found = references.join(known, on=["table_name", "human_readable_id"], how="left")
-    return found.sort("report_id", "table_name", "human_readable_id")
+    found = found.with_columns(cited_id=pl.when("is_marked").then(None).otherwise("cited_id")).drop("is_marked")
+    return found.unique(["report_id", "table_name", "human_readable_id"]).sort(
+        "report_id", "table_name", "human_readable_id"
+    )

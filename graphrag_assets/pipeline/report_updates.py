@@ -8,10 +8,11 @@ from typing import NamedTuple
 import polars as pl
 
 from graphrag_assets.ids import stable_id
+from graphrag_assets.pipeline.report_citations import checked_report
 from graphrag_assets.pipeline.report_contexts import LevelContexts, evidence, level_contexts
 from graphrag_assets.pipeline.report_sources import source_contexts, source_lines
 from graphrag_assets.records import ReportMaterial, ReportRecord, ReportRow
-from graphrag_assets.references import BLOCK_PATTERN
+from graphrag_assets.references import CHECKED_PATTERN
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
 from graphrag_assets.text import count_tokens
@@ -102,7 +103,8 @@ def community_reports(
             reused = pl.concat([kept, reused]).unique("community", keep="first")
         fresh = prepared.join(reused, on="community", how="anti").sort("community")
         materials = _materials(fresh, contexts.rows, details, sub_reports, entities)
-        written = _report_frame(write(materials), _counted(fresh, encoding), reporter)
+        records = [checked_report(*pair) for pair in zip(write(materials), materials, strict=True)]
+        written = _report_frame(records, _counted(fresh, encoding), reporter)
         done += [_as_table(reused), written]
     return pl.concat([empty_reports(), *done]).sort("community")
 
@@ -187,7 +189,7 @@ def _materials(
         section=pl.lit("Reports"),
         number=pl.col("community").cast(details.schema["number"]),
         names=pl.concat_list("title"),
-        text=pl.col("summary").str.replace_all(BLOCK_PATTERN, ""),
+        text=pl.col("summary").str.replace_all(CHECKED_PATTERN, ""),
     )
     known = pl.concat([details, of_reports])
     evidence_rows = (

@@ -1,8 +1,8 @@
 """Checks the references `[Data: …]` of answers and turns them into passages; `references` has their format."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -10,18 +10,16 @@ import polars as pl
 from graphrag_assets.answering import Passage
 from graphrag_assets.query.fetch import entity_rows, relationship_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.references import BLOCK, GROUP, OPENING, places_cited_in
+from graphrag_assets.references import BLOCK, Checked, Given, places_cited_in
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text import sentences
 
-Given = Mapping[str, Mapping[int, Set[int]]]
-"""The rows that can be cited, by table and number, each with the numbers of its sentences that can be cited."""
+__all__ = ["Checked", "Citation", "CitedRow", "Given", "Reference", "given_by", "references", "resolve"]
 
 PASSAGES_PER_REFERENCE = 3
 _PASSAGES_LOOKED_AT = 20
 _ALL = 1_000_000_000
 
-_LONGEST_BLOCK = 2_000  # characters; longer text is not a reference
 _ITEM = re.compile(r"\n[^\S\n]*(?:[-*•]|\d+\.)\s+")  # the start of a list item, and so of a statement
 REMARK = re.compile(r"(?:(?<!\s)\s+)?\[(?:unresolved|LLM):[^\]]*\]")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
@@ -135,84 +133,6 @@ def given_by(rows: Iterable[Passage | Reference]) -> dict[str, dict[int, set[int
     for row in rows:
         given.setdefault(row.table, {}).setdefault(row.number, set()).update(row.sentences)
     return given
-
-
-@dataclass
-class Checked:
-    """Checks a text as it is streamed: a reference to a row that was not given is marked as unresolved.
-
-    `[Data: Sources (1); Ships (7)]` becomes `[Data: Sources (1)] [unresolved: Ships (7)]`; with `remove`, only its
-    first part remains. White space around the text is removed. The start of a possible reference is held back until
-    its end arrives, so the text already shown never changes.
-    """
-
-    given: Given
-    remove: bool = False
-    unresolved: dict[str, None] = field(default_factory=dict)
-    _held: str = ""
-    _begun: bool = False
-
-    @classmethod
-    def text(cls, text: str, given: Given, remove: bool = False) -> tuple[str, list[str]]:
-        """The complete checked text, and the references to rows that were not given, as `"Ships (7)"`."""
-        checked = cls(given, remove)
-        return checked.feed(text) + checked.end(), list(checked.unresolved)
-
-    def feed(self, piece: str) -> str:
-        """The text that can be shown after `piece`."""
-        self._held += piece
-        shown = []
-        while True:
-            start = self._held.find("[")
-            if start < 0:
-                break
-            end = self._held.find("]", start)
-            opening = self._held[start : start + len(OPENING)].casefold()
-            if not OPENING.startswith(opening) or (end < 0 and len(self._held) - start > _LONGEST_BLOCK):
-                shown.append(self._held[: start + 1])
-                self._held = self._held[start + 1 :]
-            elif len(opening) < len(OPENING) or end < 0:
-                break
-            else:
-                shown.append(self._checked(self._held[: end + 1]))
-                self._held = self._held[end + 1 :]
-        start = self._held.find("[")
-        # White space may be trailing, or before a reference that is removed.
-        settled = (self._held if start < 0 else self._held[:start]).rstrip()
-        self._held = self._held[len(settled) :]
-        return self._out("".join(shown) + settled)
-
-    def end(self) -> str:
-        """The rest of the text, after the last piece; an open reference counts as closed."""
-        rest, self._held = self._held, ""
-        start = rest.casefold().find(OPENING)
-        return self._out((rest[:start] + self._checked(rest[start:] + "]") if start >= 0 else rest).rstrip())
-
-    def _out(self, text: str) -> str:
-        text = text if self._begun else text.lstrip()
-        self._begun = self._begun or bool(text)
-        return text
-
-    def _checked(self, text: str) -> str:
-        return BLOCK.sub(self._block, text)
-
-    def _block(self, match: re.Match[str]) -> str:
-        cited = references(f"[Data: {match['rows']}]")
-        unknown = [reference for reference in cited if not reference.is_in(self.given)]
-        unread = GROUP.sub("", match["rows"]).strip(" ;,.\n")
-        if cited and not unknown and not unread:
-            return match[0]
-        lost = [*map(str, unknown), *([unread] if unread else [])] or ["nothing"]
-        self.unresolved |= dict.fromkeys(lost)
-        known: dict[str, list[str]] = {}
-        for reference in cited:
-            if reference not in unknown:
-                known.setdefault(reference.table, []).append(reference.place)
-        groups = "; ".join(f"{table} ({', '.join(numbers)})" for table, numbers in known.items())
-        blocks = [f"[Data: {groups}]"] if known else []
-        blocks += [] if self.remove else [f"[unresolved: {'; '.join(lost)}]"]
-        space = match["space"]
-        return "".join(space + block for block in blocks) if space else " ".join(blocks)
 
 
 def resolve(reader: Reader, answer: str, given: Given, scope: Scope = EVERYTHING) -> tuple[list[Citation], list[str]]:

@@ -14,7 +14,7 @@ import polars as pl
 
 from graphrag_assets.ids import number_of
 from graphrag_assets.languages import ENDINGS, UNKNOWN, language_of, stems, stop_words
-from graphrag_assets.references import BLOCK_PATTERN
+from graphrag_assets.references import CHECKED_PATTERN
 from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.store.schema import literal
 from graphrag_assets.text import UNSPACED, fold, search_words, spell_out
@@ -81,7 +81,7 @@ _TEXTS = {
     # With its context: a passage often says "it" for what only the title or a heading names.
     "text_unit": ("text_units", "concat_ws(' ', context, text)"),
     "entity": ("entities", "title || ' ' || description"),
-    "community_report": ("community_reports", f"regexp_replace(full_content, {literal(BLOCK_PATTERN)}, '', 'g')"),
+    "community_report": ("community_reports", f"regexp_replace(full_content, {literal(CHECKED_PATTERN)}, '', 'g')"),
 }
 
 

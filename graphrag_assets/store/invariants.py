@@ -319,12 +319,13 @@ INVARIANTS = (
         "citations_resolve",
         "citations",
         False,
-        "Every citation of a report refers to an existing row.",
+        "Every citation of a report refers to a row that it was written from.",
         "SELECT report_id, table_name, human_readable_id FROM citations WHERE cited_id IS NULL "
         "OR cited_id NOT IN (SELECT id FROM entities UNION ALL SELECT id FROM relationships "
         "UNION ALL SELECT id FROM covariates UNION ALL SELECT id FROM community_reports "
         "UNION ALL SELECT id FROM text_units)",
-        "Launch the job refresh_graph.",
+        "Such citations are marked [unresolved: …] in the report. Launch the job refresh_graph; to request all reports "
+        "again, with rerun: REPORTS and bypass_cache: true.",
     ),
     Check(
         "documents_have_a_yield",

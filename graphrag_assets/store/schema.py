@@ -355,9 +355,9 @@ CITATIONS = table(
     "One row per reference [Data: …] in a community report, resolved.",
     "report_id table_name human_readable_id",
     ("report_id", "VARCHAR", "The report that cites."),
-    ("table_name", "VARCHAR", "entities, relationships, covariates, community_reports or text_units."),
-    ("human_readable_id", "BIGINT", "The number cited."),
-    ("cited_id", "VARCHAR", "Id of the cited row; null when there is no such row."),
+    ("table_name", "VARCHAR", "entities, relationships, covariates, community_reports or text_units; else as written."),
+    ("human_readable_id", "BIGINT", "The number cited; null when it cannot be read."),
+    ("cited_id", "VARCHAR", "Id of the cited row; null when the report was not written from such a row."),
 )
 
 EMBEDDINGS = table(

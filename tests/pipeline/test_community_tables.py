@@ -53,6 +53,8 @@ def test_references_are_counted_once_and_resolved():
         }
     )
     assert report_citations(reports, numbers).rows() == [
+        ("r", "()", None, None),
+        ("r", "Gossip", 3, None),
         ("r", "community_reports", 1, "one"),
         ("r", "covariates", 2, "two"),
         ("r", "entities", 5, "five"),

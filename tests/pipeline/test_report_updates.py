@@ -8,13 +8,14 @@ import pytest
 
 from graphrag_assets.embedded.reporter import write_reports
 from graphrag_assets.pipeline import report_updates as reports
+from graphrag_assets.pipeline.report_citations import checked_report, report_citations
 from graphrag_assets.pipeline.report_updates import (
     ReportInputs,
     community_reports,
     empty_reports,
     stale_reports,
 )
-from graphrag_assets.records import ReportMaterial, ReportRecord
+from graphrag_assets.records import Finding, ReportMaterial, ReportRecord
 from graphrag_assets.store.schema import IMPORTED
 from graphrag_assets.text import count_tokens
 
@@ -176,3 +177,35 @@ def test_a_report_that_another_writer_stood_in_for_makes_none_stale():
 def test_no_communities_give_no_reports():
     inputs = ReportInputs(*(frame.clear() for frame in graph()[:5]))
     assert community_reports(inputs, empty_reports(), write_reports, "w").is_empty()
+
+
+def test_what_a_report_cites_is_checked_against_what_it_was_written_from():
+    def write(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
+        said = "They met [Relationships (0)], (Data: Entities (0, 999)) and 【Data: entity 2】, as [Data: the letter] says."
+        return [ReportRecord("Title", said, [Finding("Met.", said)], 5.0, said) for _ in materials]
+
+    inputs = graph()
+    written = community_reports(inputs, empty_reports(), write, "model")
+    whole, part = written.sort("community").iter_rows(named=True)
+    met = "They met [Data: Relationships (0)], [Data: Entities (0)] [unresolved: Entities (999)] and "
+    assert whole["summary"] == f"{met}[Data: Entities (2)], as [unresolved: the letter] says."
+    # Entity 2 exists, but the sub-community does not have it.
+    assert part["summary"] == f"{met}[unresolved: Entities (2)], as [unresolved: the letter] says."
+    assert part["findings"][0]["explanation"] == part["rating_explanation"] == part["summary"]
+    assert part["full_content"].count("[unresolved: Entities (999)]") == 2
+    assert "[unresolved: Entities (999)]" in part["full_content_json"]
+    numbers = inputs.entities.select(table_name=pl.lit("entities"), id="id", human_readable_id="human_readable_id")
+    lost = report_citations(written, numbers).filter(
+        pl.col("cited_id").is_null() & (pl.col("table_name") != "relationships")
+    )
+    assert lost.select("table_name", "human_readable_id").rows() == [
+        *[("entities", 999), ("the letter", None)],
+        *[("entities", 2), ("entities", 999), ("the letter", None)],
+    ]
+
+
+def test_a_report_may_cite_what_the_reports_in_its_context_cite():
+    context = "-----Reports-----\nid,title,content\n4,Ada,She met Ben [Data: Entities (7)].\n\n-----Entities-----\nid,entity\n5,[Data: Entities (8)]"
+    material = ReportMaterial(2, 1, (), (), context)
+    record = checked_report(ReportRecord("T", "A [Data: Entities (5, 7, 8); Reports (4)].", [], 5.0, ""), material)
+    assert record.summary == "A [Data: Entities (5, 7); Reports (4)] [unresolved: Entities (8)]."

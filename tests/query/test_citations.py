@@ -127,7 +127,7 @@ GIVEN = {"Sources": {1: {1, 2}, 2: {1}, 3: set(), 4: set()}, "Reports": {7: set(
         ("A. [Data: ]", "A. [unresolved: nothing]", ["nothing"]),
         ("A. [data: source (3-5)]", "A. [Data: Sources (3, 4)] [unresolved: Sources (5)]", ["Sources (5)"]),
         ("A. [Data: Sources (1)", "A. [Data: Sources (1)]", []),
-        ("A. [Data: Sources (1) and Reports (7)]", "A. [Data: Sources (1) and Reports (7)]", []),
+        ("A. [Data: Sources (1) and Reports (7)]", "A. [Data: Sources (1); Reports (7)]", []),
         ("A. [Data: Sources (1; Ships (2)]", "A. [unresolved: Ships (2); Sources (1]", ["Ships (2)", "Sources (1"]),
         ("A. [Data: Sources (9", "A. [unresolved: Sources (9]", ["Sources (9"]),
         (" A [sic] and [DATE: 3] and [. ", "A [sic] and [DATE: 3] and [.", []),
@@ -139,6 +139,97 @@ def test_citation_of_a_row_outside_the_context_is_marked(text: str, shown: str, 
     assert Checked.text(text, GIVEN) == (shown, lost)
 
 
+NEAR_FORMS = {
+    "[Sources (1)]": "[Data: Sources (1)]",
+    "[Source 1]": "[Data: Sources (1)]",
+    "[source: 1]": "[Data: Sources (1)]",
+    "[Source ID: 1]": "[Data: Sources (1)]",
+    "[Text_Unit #1]": "[Data: Sources (1)]",
+    "[Data Sources (1, 2)]": "[Data: Sources (1, 2)]",
+    "[Sources (1), Reports (7)]": "[Data: Sources (1); Reports (7)]",
+    "[Sources 1, 2 and Community Report 7]": "[Data: Sources (1, 2); Reports (7)]",
+    "(Data: Sources (1, 2))": "[Data: Sources (1, 2)]",
+    "(Data: Sources 1, 2)": "[Data: Sources (1, 2)]",
+    "(data: source 1; report 7)": "[Data: Sources (1); Reports (7)]",
+    "(Sources (1, 2); Reports (7))": "[Data: Sources (1, 2); Reports (7)]",
+    "【Data: Sources (1); Reports (7)】": "[Data: Sources (1); Reports (7)]",
+    "［Data：Sources（1，2）］": "[Data: Sources (1, 2)]",
+    "（Data：Sources（1）；Reports（7））": "[Data: Sources (1); Reports (7)]",
+    "【Sources (1)】": "[Data: Sources (1)]",
+    "[Data: Sources 1, Reports 7]": "[Data: Sources (1); Reports (7)]",
+    "[Data: Sources 1.2, 2.1]": "[Data: Sources (1.2, 2.1)]",
+    "[Data: Sources 1-3]": "[Data: Sources (1, 2, 3)]",
+    "[Data: Sources (1), (2)]": "[Data: Sources (1, 2)]",
+    "[Data: Sources (1) (2); Reports [7]]": "[Data: Sources (1, 2); Reports (7)]",
+    "[Data: Sources [1]]": "[Data: Sources (1)]",
+    "[Data: Sources [1, 2]; report 7]": "[Data: Sources (1, 2); Reports (7)]",
+    "[Data: source 1; report 7]": "[Data: Sources (1); Reports (7)]",
+    "[Data: Sources (1), +more]": "[Data: Sources (1)]",
+    "[Data: Sources (1, 1)]": "[Data: Sources (1, 1)]",  # canonical: as written
+    "[Sources (1": "[Data: Sources (1)]",
+    "(Data: Sources (1": "[Data: Sources (1)]",
+}
+INVALID_FORMS = {
+    "[Sources (9)]": ["Sources (9)"],
+    "(Data: Sources (9))": ["Sources (9)"],
+    "【Data: source nine】": ["source nine"],
+    "[Data: Sources 9, Reports 8]": ["Sources (9)", "Reports (8)"],
+    "[Data: entity 16; relationship 75]": ["Entities (16)", "Relationships (75)"],
+    "[Data: the letter]": ["the letter"],
+    "[Data: Ships 1]": ["Ships 1"],
+}
+PROSE = [
+    "Of the three Sources (5) were read, and Reports (3, 4) say so.",
+    "The method (claim 5) and the others (claims 1-3, 7) were granted (see report 7).",
+    "It was reported (Source: Reuters, 2019), as all (sources 1 to 3) say.",
+    "As [source: Reuters, 2019] and [the sources] and [Report of 1858] say [1].",
+    "See [Report 7](https://example.org/7) and [Sources 1, 2](#sources).",
+    "(Data: US Census 2019) and (Data from 1858) and (data: 5 of 7 sources)",
+    "An entity (entities) has a claim (1858), [sic], [7], [^1], and a relationship [of 1866].",
+    "f(x) = entities[5] + sources[1], and (text 5) (community 7)",
+]
+
+
+@pytest.mark.parametrize("written", NEAR_FORMS)
+def test_a_near_form_is_read_and_written_as_the_canonical_one(written: str) -> None:
+    expected = ("He did, " + NEAR_FORMS[written], [])
+    assert Checked.text(f"He did, {written}", GIVEN) == expected
+    if written[-1] in "])】］）":
+        (statement,) = {reference.statement for reference in references(f"He did {written}.")}
+        assert statement == "He did"
+        shown, _ = Checked.text(f"He did {written}. She too.", GIVEN)
+        assert shown == f"He did {NEAR_FORMS[written]}. She too."
+
+
+@pytest.mark.parametrize("written", INVALID_FORMS)
+def test_a_near_form_that_leads_nowhere_is_marked_and_counted(written: str) -> None:
+    lost = INVALID_FORMS[written]
+    assert Checked.text(f"A {written}.", GIVEN) == (f"A [unresolved: {'; '.join(lost)}].", lost)
+    assert Checked.text(f"A {written}.", GIVEN, remove=True) == ("A.", lost)
+
+
+@pytest.mark.parametrize("text", PROSE)
+def test_prose_with_names_of_tables_and_numbers_is_not_a_reference(text: str) -> None:
+    assert Checked.text(text, GIVEN) == (text, [])
+    assert references(text) == []
+    checked = Checked(GIVEN)
+    assert "".join(map(checked.feed, text)) + checked.end() == text
+
+
+def test_prose_in_brackets_is_shown_as_soon_as_it_is_no_reference() -> None:
+    checked = Checked(GIVEN)
+    assert checked.feed("He came (as did the ") == "He came (as did the"
+    assert checked.feed("source of [all") == " source of"
+    assert checked.feed(" this) (Sources say") == " [all this)"
+    assert checked.feed(" so") == " (Sources say so"
+
+
+def test_a_checked_text_stays_as_it_is() -> None:
+    once, lost = Checked.text("A [Sources (1)]. B (Data: Sources (9)). C [Data: the letter].", GIVEN)
+    assert lost == ["Sources (9)", "the letter"]
+    assert Checked.text(once, GIVEN) == (once, [])
+
+
 def test_citations_of_rows_outside_the_context_can_be_removed() -> None:
     assert Checked.text("A. [Data: Ships (1)] B. [Data: Sources (1, 9)]", GIVEN, remove=True) == (
         "A. B. [Data: Sources (1)]",
@@ -148,7 +239,25 @@ def test_citations_of_rows_outside_the_context_can_be_removed() -> None:
 
 @given(
     st.lists(
-        st.sampled_from(["A. ", "[Data: ", "Sources (1", ", 9", ")", "]", "[", " ", "; Ships (2)", "\n"]), max_size=12
+        st.sampled_from(
+            [
+                "A. ",
+                "[Data: ",
+                "Sources (1",
+                ", 9",
+                ")",
+                "]",
+                "[",
+                "(",
+                "【",
+                "Data: ",
+                "report 7",
+                " ",
+                "; Ships (2)",
+                "\n",
+            ]
+        ),
+        max_size=12,
     ),
     st.lists(st.integers(1, 9), max_size=30),
 )

@@ -1,7 +1,7 @@
 """References `[Data: Entities (5, 7); Relationships (23)]` in reports: checked, and as rows that can be joined.
 
-A reference to a row that its report was not written from is marked in the report, as in answers. It counts as a citation
-without a row, also if a row has this number later.
+A reference to a row that its report was not written from is marked in the report, as in answers. It counts as a
+citation without a row, also if a row has this number later.
 """
 
 import re

@@ -77,8 +77,8 @@ class Question:
             raise QueryError("The question is empty.")
         if len(self.text) > MAX_QUESTION_CHARACTERS:
             raise QueryError(
-                f"The question has {len(self.text):,} characters; at most {MAX_QUESTION_CHARACTERS:,} are searched for. "
-                "Ask about a part of the text, or index it as a document."
+                f"The question has {len(self.text):,} characters; at most {MAX_QUESTION_CHARACTERS:,} are searched "
+                "for. Ask about a part of the text, or index it as a document."
             )
         try:
             self.text.encode()

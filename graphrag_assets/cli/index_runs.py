@@ -65,6 +65,7 @@ def _reported(index: Index, found: Scan, todo: Sequence[str]) -> Iterator[None]:
 
 def _execute(runner: StageRunner, index: Index, batches: Sequence[str], progress: Progress) -> Iterator[StageRun]:
     """One run per batch, then one for everything global; a failed batch does not stop the others."""
+    published = True
     task, left = progress.add_task("", total=len(batches) + 1), list(batches)
     show = functools.partial(progress.update, task)
     show(description=_named(left))
@@ -73,8 +74,9 @@ def _execute(runner: StageRunner, index: Index, batches: Sequence[str], progress
             yield run
             left.remove(str(run.batch))
             show(description=_named(left), advance=1)
-            if run.not_published:
-                return
+            published = published and not run.not_published
+    if not published:
+        return
     progress.update(task, description=REFRESH)
     yield runner.refresh(index)
     progress.advance(task)

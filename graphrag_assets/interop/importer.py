@@ -172,7 +172,7 @@ def _check_something_left(path: Path, source: Source, facts: Facts) -> None:
 
 def _usable_vectors(index: Index, vectors: pl.DataFrame, model: str, vectors_of: str, counts: Counts) -> pl.DataFrame:
     """The vectors of the source with the model and the length of those of the index."""
-    if vectors_of != model:
+    if not model or vectors_of != model:
         counts["embeddings", "from another or an unknown embedding model, left out"] += vectors.height
         return vectors.clear()
     lengths = index.working.read(

@@ -1,11 +1,14 @@
 """An imported index answers immediately; documents can be added, edited and deleted around it."""
 
 import contextlib
+from dataclasses import replace
 
 import duckdb
+import numpy as np
 import polars as pl
 import pytest
 
+from graphrag_assets.embedded import embedded_models
 from graphrag_assets.errors import InputError
 from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.index_batch import commit_extracted, extract_batch
@@ -323,8 +326,11 @@ def test_vectors_of_the_configured_model_are_imported(project, import_small, mon
     }
     for name, rows in texts.items():
         pl.DataFrame(rows, schema=["id", "vector"], orient="row").write_parquet(folder / f"vectors.{name}.parquet")
-    monkeypatch.setattr("graphrag_assets.embedded.indexing.EMBEDDING_MODEL", "their-model")
-    monkeypatch.setattr("graphrag_assets.embedded.indexing.embed", lambda texts: [[1.0, 0.0] for _ in texts])
+    vectors_of_mine = {"embedding_model": "their-model", "embed": lambda texts: np.array([[1.0, 0.0]] * len(texts))}
+    monkeypatch.setattr(
+        "graphrag_assets.indexing.models.embedded_models",
+        lambda given: replace(embedded_models(given), **vectors_of_mine),
+    )
     imported = import_small(vectors_of="their-model")
     vectors = dict(project.index.working.read("SELECT id, vector FROM embeddings").iter_rows())
     assert vectors["u2"] == [0.0, 1.0]

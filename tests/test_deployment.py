@@ -405,7 +405,7 @@ def test_documents_are_indexed_and_a_failed_run_is_reported(tmp_path):
                 lambda: hook.posted and (runs(port, "rollback", "FAILURE"), hook.posted), tmp_path
             )
             assert said["text"].startswith("Failed: rollback. ")
-            assert "Publication 99 does not exist. Kept: 1" in said["text"]
+            assert "There is no publication '99'. Kept are 1" in said["text"]
             assert failed["runId"] in said["text"]
             jobs = "runs WHERE status = 'SUCCESS' AND pipeline_name"
             assert rows(f"{jobs} = 'update_index'") == 1

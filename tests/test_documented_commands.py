@@ -76,6 +76,10 @@ ELSEWHERE = {
         "its lines are those of a .env",
         "tests/query/test_default_options.py::test_options_of_options_are_given_as_objects",
     ),
+    ("docs/formats.md", 'GRAPHRAG_TEXT_COLUMN="mail/*=body, *.xlsx=*, text"'): (
+        "its line is that of a .env",
+        "tests/pipeline/test_formats.py::test_the_text_column_may_differ_by_file",
+    ),
     ("docs/component.md", "dg scaffold defs graphrag_assets.GraphRagComponent papers"): (
         "it needs a project of Dagster",
         "tests/defs/test_component.py::test_dg_scaffolds_two_indexes_into_a_project",

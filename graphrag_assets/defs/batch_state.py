@@ -16,6 +16,7 @@ from graphrag_assets.defs.options import BatchOptions
 from graphrag_assets.defs.registration import register_batches
 from graphrag_assets.defs.resources import MODELS, begin_step, needs
 from graphrag_assets.indexing.given_up import retry_given_up
+from graphrag_assets.indexing.index_batch import CODE_VERSION
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.scan import Which, present_inputs, scan_input
 from graphrag_assets.store import schema
@@ -53,6 +54,7 @@ def batch_state(names: IndexNames) -> dg.AssetsDefinition:
                 names.key(BATCH_STATE),
                 deps=names.keys(BATCH_ASSETS),
                 group_name=names.group_name("corpus"),
+                code_version=CODE_VERSION,
                 description=f"{table.comment}\n\nIts step in the job update_index first indexes the batches that are "
                 "due; otherwise it computes nothing.",
                 kinds={"duckdb"},

@@ -22,6 +22,7 @@ from graphrag_assets.defs.index_names import (
 )
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import BatchOptions, StagedOptions, cache_not_before
+from graphrag_assets.defs.registration import batch_materializations
 from graphrag_assets.defs.reporting import (
     Metadata,
     asset_spec,
@@ -45,7 +46,6 @@ from graphrag_assets.languages import without_names
 from graphrag_assets.pipeline.unit_contexts import STAGE
 from graphrag_assets.records import OF_READ_TEXT, UNLISTED_TYPES
 from graphrag_assets.store import schema
-from graphrag_assets.store.content_versions import content_versions
 
 _DEPENDENCIES = {
     "text_units": ["documents"],
@@ -198,9 +198,8 @@ def report_batch(
     names: IndexNames, context: dg.AssetExecutionContext, index: Index, batch: str, metadata: Metadata
 ) -> None:
     """Report the materialization of assets of a batch, in a run that is not of its partition alone."""
-    for name, version in content_versions(index.working, metadata, batch).items():
-        tags = {"dagster/data_version": version}
-        context.log_event(dg.AssetMaterialization(names.key(name), metadata=metadata[name], partition=batch, tags=tags))
+    for event in batch_materializations(names, context.instance, index, batch, metadata):
+        context.log_event(event)
 
 
 def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, seconds: float) -> Metadata:

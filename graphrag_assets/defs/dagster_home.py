@@ -10,6 +10,7 @@ import dagster as dg
 import yaml
 
 from graphrag_assets.defs.index_names import BATCH_ASSETS, BATCH_STATE, PUBLICATION, IndexNames
+from graphrag_assets.defs.registration import batch_materializations
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import present_inputs
 from graphrag_assets.store import schema
@@ -61,8 +62,8 @@ def report_contents(
         batches = index.working.read(_LIVE_BATCHES)["batch"].to_list()
         instance.add_dynamic_partitions(names.partitions_name, batches)
     for batch in batches:
-        for name, version in content_versions(index.working, BATCH_ASSETS, batch).items():
-            _report(instance, names.key(name), version, batch)
+        for event in batch_materializations(names, instance, index, batch, {name: {} for name in BATCH_ASSETS}):
+            instance.report_runless_asset_event(event)
     _report(instance, names.key(BATCH_STATE), present_inputs(index))
     tables = [table.name for table in schema.GLOBAL_TABLES]
     for name, version in content_versions(index.working, tables).items():
@@ -72,9 +73,8 @@ def report_contents(
         _report(instance, names.key(PUBLICATION), f"publication {number}")
 
 
-def _report(instance: dg.DagsterInstance, key: dg.AssetKey, version: str, batch: str | None = None) -> None:
-    tags = {"dagster/data_version": version}
-    instance.report_runless_asset_event(dg.AssetMaterialization(key, partition=batch, tags=tags))
+def _report(instance: dg.DagsterInstance, key: dg.AssetKey, version: str) -> None:
+    instance.report_runless_asset_event(dg.AssetMaterialization(key, tags={"dagster/data_version": version}))
 
 
 def _template() -> str:

@@ -1,13 +1,19 @@
 """Tells Dagster which batches the input folder has, and their versions."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import dagster as dg
 from sqlalchemy.exc import IntegrityError
 
 from graphrag_assets.defs.index_names import SOURCE_FILES, IndexNames
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.index_batch import CODE_VERSION
 from graphrag_assets.indexing.scan import Scan
+from graphrag_assets.store.content_versions import content_versions
+
+_VERSION = "dagster/data_version"
 
 
 def register_batches(names: IndexNames, instance: dg.DagsterInstance, scan: Scan) -> None:
@@ -30,17 +36,55 @@ def _add_partitions(instance: dg.DagsterInstance, name: str, keys: Sequence[str]
 
 
 def source_versions(names: IndexNames, scan: Scan, batches: Sequence[str]) -> list[dg.AssetObservation]:
-    """Events that tell Dagster the present versions of batches of the input folder.
-
-    Observations: of an asset that something else makes, Dagster compares no materializations.
-    """
-    key = names.key(SOURCE_FILES)
-    return [
-        dg.AssetObservation(key, partition=batch, tags={"dagster/data_version": version_of(scan, batch)})
-        for batch in batches
-    ]
+    """Events that tell Dagster the present versions of batches of the input folder."""
+    return [_observation(names, batch, version_of(scan, batch)) for batch in batches]
 
 
 def version_of(scan: Scan, batch: str) -> str:
     """The version of a batch of the input folder: of its files, and of the settings that determine its rows."""
     return scan.digests.get(batch, "deleted")
+
+
+def batch_materializations(
+    names: IndexNames, instance: dg.DagsterInstance, index: Index, batch: str, metadata: Mapping[str, Mapping[str, Any]]
+) -> list[dg.AssetMaterialization]:
+    """The materializations of the tables of a batch, where a run of its partition alone does not report them.
+
+    `metadata`: by the names of the tables.
+    """
+    versions = content_versions(index.working, metadata, batch)
+    tags = {name: {_VERSION: version} for name, version in versions.items()}
+    if "documents" in tags and not index.settings.staging:
+        tags["documents"] |= _origin(names, instance, index, batch)
+    return [
+        dg.AssetMaterialization(names.key(name), metadata=metadata[name], partition=batch, tags=tags[name])
+        for name in versions
+    ]
+
+
+def _origin(names: IndexNames, instance: dg.DagsterInstance, index: Index, batch: str) -> dict[str, str]:
+    """Tags that say of which version of the input folder the documents of a batch are made.
+
+    Dagster sets them in a run of the partition, and without them never calls the documents unsynced: it compares
+    nothing with an asset that something else makes.
+    """
+    version = index.working.read("SELECT digest FROM batch_state WHERE batch = $batch", {"batch": batch}).item()
+    if version is None:
+        return {}
+    key = names.key(SOURCE_FILES)
+    of_batch = dg.AssetRecordsFilter(key, asset_partitions=[batch])
+    records = instance.fetch_observations(of_batch, limit=10).records
+    same = [record for record in records if (record.event_log_entry.tags or {}).get(_VERSION) == version]
+    if not same:
+        instance.report_runless_asset_event(_observation(names, batch, version))
+        same = instance.fetch_observations(of_batch, limit=1).records
+    return {
+        "dagster/code_version": CODE_VERSION,
+        f"dagster/input_data_version/{key.to_user_string()}": version,
+        f"dagster/input_event_pointer/{key.to_user_string()}": str(same[0].storage_id),
+    }
+
+
+def _observation(names: IndexNames, batch: str, version: str) -> dg.AssetObservation:
+    """An observation: of an asset that something else makes, Dagster compares no materializations."""
+    return dg.AssetObservation(names.key(SOURCE_FILES), partition=batch, tags={_VERSION: version})

@@ -115,6 +115,7 @@ def _documents(documents: pl.DataFrame, batch: str) -> pl.DataFrame:
         content_hash=pl.Series(hashes, dtype=pl.String),
         format=pl.lit(schema.IMPORTED),
         encoding=pl.lit(None, pl.String),
+        places=pl.lit(None),
         language=pl.Series([language_of(text) for text in documents["text"]], dtype=pl.String),
         n_tokens=pl.Series(count_tokens(documents["text"].to_list()), dtype=pl.Int64),
     )
@@ -142,6 +143,9 @@ def _text_units(texts: Texts, batch: str) -> pl.DataFrame:
         context_fingerprint=pl.lit(None, pl.String),
         batch=pl.lit(batch),
         n_sentences=n_sentences,
+        page=pl.lit(None, pl.Int64),
+        sheet=pl.lit(None, pl.String),
+        time=pl.lit(None, pl.String),
         extractor=pl.lit(schema.IMPORTED),
     )
 

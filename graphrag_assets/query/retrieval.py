@@ -48,6 +48,9 @@ class KnownTerms(NamedTuple):
     words: list[int]
 
 
+MAX_QUESTION_CHARACTERS = 32_000  # about 8,000 tokens; words that are not in the index take longest, 5 s so many
+
+
 @dataclass(frozen=True)
 class Question:
     """A question with what searches derive from it, each computed once: its terms, its vector and its names.
@@ -71,6 +74,11 @@ class Question:
             raise QueryError(f"The question is {self.text!r}; it must be a text.")
         if not self.text.strip():
             raise QueryError("The question is empty.")
+        if len(self.text) > MAX_QUESTION_CHARACTERS:
+            raise QueryError(
+                f"The question has {len(self.text):,} characters; at most {MAX_QUESTION_CHARACTERS:,} are searched "
+                "for. Ask about a part of the text, or index it as a document."
+            )
         try:
             self.text.encode()
         except UnicodeEncodeError as error:

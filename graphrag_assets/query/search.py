@@ -32,7 +32,7 @@ from graphrag_assets.query.filters import EVERYTHING, Scope, scope_of
 from graphrag_assets.query.history import ConversationHistory
 from graphrag_assets.query.question_options import CommonOptions, QuestionOptions
 from graphrag_assets.query.results import Answer, Draft, Failure
-from graphrag_assets.query.retrieval import Question
+from graphrag_assets.query.retrieval import MAX_QUESTION_CHARACTERS, Question
 from graphrag_assets.query.support import supported_sentences
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 
@@ -122,7 +122,7 @@ class Search(Generic[OptionsOf]):
         turns = ConversationHistory.of(self.options.history)
         earlier = turns.newest(self.options.conversation_history_max_turns, user_turns_only=True)
         self.earlier = [turn.content for turn in earlier]
-        self.question = Question("\n".join([self.text, *self.earlier]))
+        self.question = Question("\n".join([self.text, *self.earlier])[:MAX_QUESTION_CHARACTERS])
         self.streaming = self.streaming or getattr(self.options.callbacks, "on_token", None) is not None
 
     async def run(self) -> None:

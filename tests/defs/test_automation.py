@@ -386,7 +386,7 @@ def test_edit_fails_check_of_publication_until_it_is_published(at_rest):
     (warning,), cursor = reports(at_rest, cursor)
     assert warning.asset_check_key == dg.AssetCheckKey(dg.AssetKey("publication"), "publication_is_up_to_date")
     assert (warning.passed, warning.severity, warning.blocking) == (False, dg.AssetCheckSeverity.WARN, False)
-    assert warning.description.startswith("Not in the publication yet: b, c. Launch the job refresh_changed")
+    assert warning.description.startswith("Not in the publication yet: b, c. Launch the job update_index")
     assert "| b |" in warning.metadata["sample"].value
     assert reports(at_rest, cursor) == ([], cursor)  # once, not at each tick
     at_rest.write("c/text.txt", TEXT + " More.")

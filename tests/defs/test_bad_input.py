@@ -13,12 +13,11 @@ MESS = {
     "mess/binary.txt": bytes(range(256)) * 20,
     "mess/cut.txt": "Zoë sailed to São Paulo.".encode("utf-16")[:-1],
     "mess/long.txt": "word " * 2_500_000,
-    "mess/no-text.csv": "id,title\n1,One\n",
     "mess/lines.jsonl": '{"text": "Samuel Canning met Robert Halpin."}\n{"text": broken\n{"text": "Ann met Bob."}\n',
     "mess/twin-1.txt": "The Niagara met the Agamemnon in mid-ocean.",
     "mess/twin-2.txt": "The Niagara met the Agamemnon in mid-ocean.",
     "mess/special.md": "The marker <|endoftext|> stands in this text. William Thomson saw <|endoftext|>.",
-    "mess/picture.xyz": b"\x89PNG",
+    "mess/picture.xyz": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
     "mess/name 100% '; DROP TABLE x; -- 🚢.txt": "Robert'); DROP TABLE documents;-- met “Zoë” O'Neil 🚢.",
     "other/good.txt": GOOD,
 }
@@ -34,7 +33,7 @@ def test_every_bad_file_has_its_error_and_everything_else_is_indexed(mess):
     errors = dict(mess.sql("SELECT source, error FROM index_errors"))
     assert set(errors) == {
         f"mess/{name}"
-        for name in ("empty.txt", "binary.txt", "cut.txt", "long.txt", "no-text.csv", "lines.jsonl", "picture.xyz")
+        for name in ("empty.txt", "binary.txt", "cut.txt", "long.txt", "lines.jsonl", "picture.xyz")
     }
     assert "UTF-16" in errors["mess/cut.txt"]
     assert "binary" in errors["mess/binary.txt"]

@@ -25,11 +25,11 @@ ERRORS = "SELECT d.raw_data, e.stage FROM index_errors e JOIN text_units t ON t.
 
 
 def answer(body: dict) -> str:
-    """Two records of the wrong form, an answer without a colon, an invented quotation, a gleaning that is no JSON."""
+    """Two records of the wrong form, an answer without a colon, an invented quotation, a gleaning of the wrong form."""
     asked = str(body["messages"])
     said = {"entities": [{"name": "Somebody", "type": "person"}], "relationships": [], "claims": []}
     if is_gleaning_of(body):
-        return "no JSON" if TEXTS["glean"] in asked else json.dumps(said)
+        return '{"entities": 7}' if TEXTS["glean"] in asked else json.dumps(said)
     if TEXTS["dropped"] in asked:
         said["entities"] += [{"type": "person"}, 7]
     claim = {"subject": "Daniel Gooch", "type": "PURCHASE", "description": "He sold a ship.", "status": "TRUE"}

@@ -135,10 +135,10 @@ def test_a_second_document_of_an_id_is_an_error(monkeypatch):
 
 @pytest.mark.parametrize("name", ["x.csv", "x.jsonl"])
 def test_small_rows_without_end_are_refused_before_they_fill_the_memory(monkeypatch, name):
-    from graphrag_assets.pipeline import formats
+    from graphrag_assets.pipeline import tables
 
-    monkeypatch.setattr(formats, "_MAX_ROWS", 100)
-    monkeypatch.setattr(formats, "_MAX_LINES", 1000)
+    monkeypatch.setattr(tables, "_MAX_ROWS", 100)
+    monkeypatch.setattr(tables, "_MAX_LINES", 1000)
 
     def errors_of(rows: int) -> list[str]:
         content = "text\n" + "a\n" * rows if name == "x.csv" else '{"text": "a"}\n' * rows
@@ -151,9 +151,9 @@ def test_small_rows_without_end_are_refused_before_they_fill_the_memory(monkeypa
 
 
 def test_one_json_value_is_refused_where_it_would_fill_the_memory(monkeypatch):
-    from graphrag_assets.pipeline import formats
+    from graphrag_assets.pipeline import tables
 
-    monkeypatch.setattr(formats, "_MAX_JSON", 1000)
+    monkeypatch.setattr(tables, "_MAX_JSON", 1000)
     file = InMemoryFile("x.json", ("[" + "[]," * 1000 + "[]]").encode())
     (error,) = load_documents("one", [file], LoadOptions(), WITHOUT_PROCESS).errors["error"]
     assert "the limit is" in error

@@ -217,7 +217,6 @@ def vectors(*rows: object, **more: object) -> dict:
 
 GOOD = [0.6, 0.8]
 VECTORS: dict[str, object] = {
-    "one missing": vectors(GOOD),
     "one too many": vectors(GOOD, GOOD, GOOD),
     "none": vectors(),
     "data null": vectors(data=None),
@@ -257,6 +256,12 @@ def test_vectors_that_are_none_are_an_error_and_nothing_is_stored(liar, tmp_path
     with pytest.raises(ModelError):
         asyncio.run(within_the_deadline(model.embed(["one text", "another text"])))
     assert asyncio.run(model.stored_keys(["one text", "another text"])) == set()
+
+
+def test_a_server_that_answers_for_one_text_is_asked_for_each_alone(liar, tmp_path):
+    liar.body = json.dumps(vectors(GOOD)).encode()
+    made = asyncio.run(within_the_deadline(embedding_model(liar, tmp_path).embed(["one text", "another text"])))
+    assert len(made.vectors if hasattr(made, "vectors") else made) == 2
 
 
 @pytest.mark.parametrize("usage", [{"prompt_tokens": 10**30}, {"prompt_tokens": -7, "total_tokens": -7}, None])

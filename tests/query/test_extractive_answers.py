@@ -156,7 +156,7 @@ def test_customer_complaints_are_found_in_any_form_of_the_words(tickets: GraphRA
 @every_method
 def test_a_fact_of_an_email_is_answered_by_every_method(tickets: GraphRAG, method: str) -> None:
     assert "nine days on average" in asked(tickets, method, "How long do refunds take?").answer
-    assert asked(tickets, method, "Who won the 1998 World Cup?").answer == NO_ANSWER
+    assert asked(tickets, method, "Who won the 1998 World Cup?").answer.startswith(NO_ANSWER)
 
 
 @every_method

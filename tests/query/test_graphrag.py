@@ -296,6 +296,18 @@ def test_half_a_character_in_a_question_is_an_error_with_the_remedy(rag: GraphRA
         calls.get(ask, partial(rag.search, ask))("Who \ud800 commanded the Niagara?")
 
 
+@pytest.mark.parametrize("ask", [*METHODS, "context", "retrieve"])
+def test_a_question_of_too_many_characters_is_an_error_at_once(rag: GraphRAG, ask: str) -> None:
+    calls = {"context": partial(rag.context, "local"), "retrieve": rag.retrieve}
+    with pytest.raises(QueryError, match=r"The question has 32,001 characters; at most 32,000 .* index it as a document"):
+        calls.get(ask, partial(rag.search, ask))("x" * 32_001)
+
+
+def test_earlier_turns_are_searched_for_as_far_as_a_question_goes(rag: GraphRAG) -> None:
+    earlier = [{"role": "user", "content": "cable " * 10_000}]
+    assert rag.retrieve("Who commanded the Niagara?", history=earlier).height
+
+
 @pytest.mark.extended
 def test_a_script_that_closes_nothing_ends_without_a_word(tmp_path: Path) -> None:
     path = write_index(tmp_path / "graphrag-1.duckdb")

@@ -32,6 +32,7 @@ def documents(revision: int, n: int = 4000) -> pl.DataFrame:
             "document_date": None,
             "raw_data": None,
             "encoding": None,
+            "places": None,
             "content_hash": "h",
             "format": "txt",
             "language": "en",

@@ -39,6 +39,9 @@ def text_units(batch: str, *texts: str) -> pl.DataFrame:
             "context_fingerprint": None,
             "n_tokens": 1,
             "n_sentences": 1,
+            "page": None,
+            "sheet": None,
+            "time": None,
             "extractor": None,
         },
         schema_overrides={

@@ -32,8 +32,7 @@ def mess(start_with):
 def test_every_bad_file_has_its_error_and_everything_else_is_indexed(mess):
     errors = dict(mess.sql("SELECT source, error FROM index_errors"))
     assert set(errors) == {
-        f"mess/{name}"
-        for name in ("empty.txt", "binary.txt", "cut.txt", "long.txt", "lines.jsonl", "picture.xyz")
+        f"mess/{name}" for name in ("empty.txt", "binary.txt", "cut.txt", "long.txt", "lines.jsonl", "picture.xyz")
     }
     assert "UTF-16" in errors["mess/cut.txt"]
     assert "binary" in errors["mess/binary.txt"]

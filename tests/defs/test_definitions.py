@@ -86,7 +86,10 @@ def test_materialize_all_does_not_tune_prompts():
     """The button takes every asset that a step of a definition makes."""
     graph = defs().resolve_asset_graph()
     made = {key.to_user_string() for key in dg.AssetSelection.all().materializable().resolve(graph)}
-    assert made == {table.name for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES)} | {"batch_state", "publication"}
+    assert made == {table.name for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES)} | {
+        "batch_state",
+        "publication",
+    }
 
 
 def test_sensors_that_launch_nothing_run_by_default():

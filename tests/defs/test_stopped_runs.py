@@ -44,7 +44,9 @@ def test_terminated_extraction_resumes_and_reports_its_progress(project, monkeyp
     assert len(asked) - len(set(asked)) <= 1  # only the in-flight call is made a second time
     assert len(set(asked)) == 2 * len(NAMES)  # with one gleaning each
     assert len(asked) > stopped
-    assert re.search(r"4 of 6 text units of batch one; .* per second; [\d,]+ tokens, \$0\.0000; about [\d hmins]+ left", caplog.text)
+    assert re.search(
+        r"4 of 6 text units of batch one; .* per second; [\d,]+ tokens, \$0\.0000; about [\d hmins]+ left", caplog.text
+    )
     assert project.index.working.read("SELECT count(*) FROM text_units WHERE extractor IS NOT NULL").item() == len(
         NAMES
     )

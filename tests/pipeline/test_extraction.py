@@ -122,9 +122,17 @@ def test_what_an_extraction_lacks_is_a_row_of_its_unit_and_kind():
     assert found.losses.select("source", "stage", "error").sort("source", "stage").rows() == [
         ("u1", "dropped_records", "3 records of the wrong form were left out."),
         ("u1", "glean", "The gleaning failed. InvalidAnswer: no JSON"),
-        ("u1", "guessed_repairs", "1 answers in broken JSON, or with backslashes that were not escaped, were repaired."),
+        (
+            "u1",
+            "guessed_repairs",
+            "1 answers in broken JSON, or with backslashes that were not escaped, were repaired.",
+        ),
         ("u1", "invented_claims", "2 claims quote no passage of the text and were left out."),
-        ("u2", "guessed_repairs", "1 answers in broken JSON, or with backslashes that were not escaped, were repaired."),
+        (
+            "u2",
+            "guessed_repairs",
+            "1 answers in broken JSON, or with backslashes that were not escaped, were repaired.",
+        ),
     ]
 
 

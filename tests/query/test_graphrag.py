@@ -299,7 +299,9 @@ def test_half_a_character_in_a_question_is_an_error_with_the_remedy(rag: GraphRA
 @pytest.mark.parametrize("ask", [*METHODS, "context", "retrieve"])
 def test_a_question_of_too_many_characters_is_an_error_at_once(rag: GraphRAG, ask: str) -> None:
     calls = {"context": partial(rag.context, "local"), "retrieve": rag.retrieve}
-    with pytest.raises(QueryError, match=r"The question has 32,001 characters; at most 32,000 .* index it as a document"):
+    with pytest.raises(
+        QueryError, match=r"The question has 32,001 characters; at most 32,000 .* index it as a document"
+    ):
         calls.get(ask, partial(rag.search, ask))("x" * 32_001)
 
 

@@ -30,7 +30,7 @@ from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.interop.facts import Facts, facts_of
-from graphrag_assets.interop.repair_texts import Counts
+from graphrag_assets.interop.left_out import Counts
 from graphrag_assets.interop.source import Source, read_source
 from graphrag_assets.interop.structure import write_structure
 from graphrag_assets.interop.vectors import of_one_length

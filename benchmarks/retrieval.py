@@ -4,7 +4,7 @@
     python benchmarks/retrieval.py --entities 100000 --folder build/indexes --fail-above 1.5
 
 Each index is measured in a process of its own: opening it, the first context (with all that is imported and read for
-the first time), then p50 and p95 of many questions, the embedding of the question by the embedded default included.
+the first time), then p50 and p95 of many questions.
 The least is given too: it is what other work on the same machine disturbs least.
 Indexes are made once in --folder (see synthetic_index.py); that takes a few minutes and 5 GB for the largest.
 """

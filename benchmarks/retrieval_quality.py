@@ -3,7 +3,8 @@
     python -m benchmarks.retrieval_quality                     # hotpotqa-100 from ../shared/data, news, sample corpus
     python -m benchmarks.retrieval_quality --folder build/quality --hotpotqa path/to/hotpotqa-100
 
-The embedding model is that of the settings: GRAPHRAG_EMBEDDING_MODEL=onnx:minilm measures the packaged one.
+The embedding model is that of the settings: GRAPHRAG_EMBEDDING_MODEL=onnx:minilm measures the packaged one. Unset,
+there are no vectors.
 
 Collections:
     titled    HotpotQA, one passage a row with `title` and `text`
@@ -50,6 +51,12 @@ METHODS: dict[str, Callable[[GraphRAG, str], list[int]]] = {
     "retrieve graph": lambda rag, question: _retrieved(rag, question, "graph"),
     "local": lambda rag, question: _sources(rag, "local", question),
 }
+
+
+def methods(rag: GraphRAG) -> dict[str, Callable[[GraphRAG, str], list[int]]]:
+    """The methods that the index allows: by vectors only with an embedding model."""
+    has_vectors = rag.index.reader().embedding is not None
+    return {name: find for name, find in METHODS.items() if has_vectors or name != "vectors"}
 
 
 @dataclass(frozen=True)
@@ -153,7 +160,7 @@ def _table(collection: Collection, rag: GraphRAG) -> Table:
     for heading in ("method", "recall@5", "all@8", "recall@5 against BM25"):
         table.add_column(heading, justify="left" if heading == "method" else "right")
     bm25, _ = recall(collection, rag, METHODS["BM25"])
-    for name, find in METHODS.items():
+    for name, find in methods(rag).items():
         first, complete = recall(collection, rag, find)
         low, high = bootstrap(first - bm25)
         against = f"{100 * (first - bm25).mean():+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"

@@ -3,14 +3,12 @@
 python -m benchmarks.stage_cpu stages.json
 """
 
-import gc
 import json
 import sys
 import time
 from pathlib import Path
 from types import ModuleType
 
-from graphrag_assets.__main__ import GARBAGE_THRESHOLD
 from graphrag_assets.cli import main as command
 from graphrag_assets.indexing import communities, embeddings, index_batch, merge_graph, publish, reports, stage_runner
 from graphrag_assets.peak_memory import peak_megabytes, restart_peak
@@ -27,7 +25,6 @@ STAGES = {
 
 
 def main() -> None:
-    gc.set_threshold(GARBAGE_THRESHOLD)  # as the command does
     costs = {stage: [0.0, 0.0] for stage in STAGES}
     for stage, (module, name) in STAGES.items():
         measure(costs[stage], module, name)

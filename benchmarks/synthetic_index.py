@@ -1,9 +1,9 @@
-"""Publications of any size, shaped as real ones: power-law degrees, words by Zipf's law, clustered vectors.
+"""Publications of any size, shaped as real ones: power-law degrees, words by Zipf's law, no vectors.
 
     python benchmarks/synthetic_index.py 100000 graphrag-100000.duckdb
 
-The file has the schema of a publication, and postings and sign bits are written by the package's own code. The same
-number of entities gives the same index. Mentions are left out: only filters read them.
+The file has the schema of a publication, and its postings are written by the package's own code. The same number
+of entities gives the same index. Mentions are left out: only filters read them.
 """
 
 import argparse
@@ -15,7 +15,6 @@ import duckdb
 import numpy as np
 import polars as pl
 
-from graphrag_assets.embedded import DIMENSIONS, EMBEDDING_MODEL
 from graphrag_assets.languages import STOP_WORDS
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.search_tables import write_search_tables
@@ -23,7 +22,6 @@ from graphrag_assets.text import count_tokens
 
 VOCABULARY = 200_000
 _ROWS_PER_PART = 20_000
-_EMBEDDED = {"community_report": "community_reports", "entity": "entities", "text_unit": "text_units"}
 _LEVELS = (1_000, 100, 10)  # entities in a community, from level 0 on
 
 
@@ -44,7 +42,7 @@ def write_index(path: Path, entities: int) -> None:
     with duckdb.connect(config={"memory_limit": "6GB", "temp_directory": f"{path}.spill"}) as connection:
         connection.execute(f"ATTACH '{path}' AS published (STORAGE_VERSION 'v1.5.0', ROW_GROUP_SIZE 16384)")
         connection.execute("USE published")
-        create_tables(connection, DIMENSIONS)
+        create_tables(connection, 1)
         units = max(entities // 3, 1)
         _insert(connection, "entity_texts", _entity_texts(words, entities), temporary=True)
         _insert(connection, "unit_texts", _texts(words, 2, units, 300, 700), temporary=True)
@@ -57,13 +55,6 @@ def write_index(path: Path, entities: int) -> None:
         for table in ("entity_texts", "unit_texts", "pairs", "named", "degrees"):
             connection.execute(f"DROP TABLE temp.{table}")
         _write_reports(connection, words, entities)
-        connection.execute("CHECKPOINT")
-        connection.execute("SET force_compression = 'uncompressed'")  # as publish.sql does
-        for kind, table in _EMBEDDED.items():
-            count = connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0]
-            _insert(connection, "embeddings", _vectors(kind, count))
-        connection.execute("CHECKPOINT")
-        connection.execute("RESET force_compression")
         write_search_tables(connection)
         connection.execute("CHECKPOINT published")
 
@@ -108,25 +99,6 @@ def _entity_texts(words: pl.Series, count: int) -> Iterator[pl.DataFrame]:
         random = np.random.default_rng([4, texts["number"][0]])
         title = _joined(words, zipf(random, 2 * len(texts), least=2_000), np.full(len(texts), 2)).str.to_titlecase()
         yield texts.with_columns(title=title)
-
-
-def _vectors(kind: str, count: int) -> Iterator[pl.DataFrame]:
-    """Unit vectors in clusters around a common mean."""
-    centers = np.random.default_rng(5).normal(size=(500, DIMENSIONS)).astype(np.float32)
-    for start in range(0, count, _ROWS_PER_PART):
-        random = np.random.default_rng([6, start])
-        n = min(_ROWS_PER_PART, count - start)
-        vectors = centers[random.integers(len(centers), size=n)] + 0.5
-        vectors += random.standard_normal((n, DIMENSIONS), np.float32)
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        yield pl.DataFrame(
-            {
-                "kind": [kind] * n,
-                "number": np.arange(start, start + n, dtype=np.int32),
-                "model": [EMBEDDING_MODEL] * n,
-                "vector": vectors,
-            }
-        )
 
 
 def _write_reports(connection: duckdb.DuckDBPyConnection, words: pl.Series, entities: int) -> None:

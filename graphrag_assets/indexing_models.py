@@ -33,6 +33,7 @@ class IndexingModels:
         extract: extractions of text units, in any order, as they complete.
         summarize: one description per key, from descriptions (key, title, description, n).
         write_reports: a report per material, in order.
+        embedding_model: name of the model of `embed`; empty: there is none, and rows have no vectors.
         embed: unit vectors, float32 (n, dimensions), of n texts; NaN for those in `embedding_errors`.
         embedding_errors: the texts that the embedding model does not take, with the reasons; `embed` adds them.
         write_contexts: for each text unit the passage that places it in its document, or the error, as they complete;
@@ -45,8 +46,8 @@ class IndexingModels:
     summarize: Callable[[pl.DataFrame], pl.DataFrame]
     reporter: str
     write_reports: Callable[[Sequence[ReportMaterial]], list[ReportRecord]]
-    embedding_model: str
-    embed: Callable[[Sequence[str]], np.ndarray]
+    embedding_model: str = ""
+    embed: Callable[[Sequence[str]], np.ndarray] = lambda texts: np.zeros((len(texts), 0), np.float32)
     summarizer: str = ""
     context_writer: str = ""
     write_contexts: Callable[[Sequence[PlacedUnit]], Iterator[tuple[str, str | Exception]]] = lambda _: iter(())

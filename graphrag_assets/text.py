@@ -194,20 +194,13 @@ def _punctuation_cuts(text: str, language: str) -> Iterator[int]:
         start = end
 
 
-def terms(texts: pl.Series) -> pl.Series:
-    """The words of each text, for hashed embeddings: Unicode words in lower case; scripts without spaces as bigrams.
-
-    What is optional in writing makes no difference: ß is ss, and Arabic and Hebrew stand without vowel marks.
-    Returns a Series of lists of strings.
-    """
-    return texts.to_frame("text").select(_spaced(texts, _lowered()).str.extract_all(_WORD).alias("terms")).to_series()
-
-
 def search_words(texts: pl.Series) -> pl.Series:
-    """The words of each text, for BM25: as `terms`, without possessives and soft hyphens, and compounds joined too.
+    """The words of each text, for BM25: Unicode words in lower case; scripts without spaces as bigrams.
 
-    Of "the customer's e-mail" they are the, customer, e, mail and email: a hyphenated compound is found by its parts
-    and by either spelling of the whole. Returns a Series of lists of strings, compounds last.
+    What is optional in writing makes no difference: ß is ss, Arabic and Hebrew stand without vowel marks. Possessives
+    and soft hyphens are left out, and compounds joined too: of "the customer's e-mail" they are the, customer, e, mail
+    and email, so that a hyphenated compound is found by its parts and by either spelling of the whole. Returns a Series
+    of lists of strings, compounds last.
     """
     plain = _lowered().str.replace_all("\u00ad", "", literal=True).str.replace_all(POSSESSIVE, "${1}")
     frame = texts.to_frame("text").select(_spaced(texts, plain).alias("text"))

@@ -44,7 +44,7 @@ class Models(dg.Model, dg.Resolvable):
     extraction_parameters: Mapping[str, Any] = Field(default_factory=dict, description=_ADDED)
     summary_parameters: Mapping[str, Any] = Field(default_factory=dict, description=_ADDED)
     report_parameters: Mapping[str, Any] = Field(default_factory=dict, description=_ADDED)
-    embedding_model: str = Field(default="", description="Embedding model; unset: hashed n-grams, without a model.")
+    embedding_model: str = Field(default="", description="Embedding model; unset: no vectors.")
     embedding_parameters: Mapping[str, Any] = Field(
         default_factory=dict, description="Parameters of the embedding model, by litellm's names: dimensions, …"
     )

@@ -1,6 +1,7 @@
 """Deletes records of purged documents from Dagster's storage: names of batches and, in previews, titles.
 
-The automation compares the folder, the database and the publication, so deleting records reruns nothing.
+The automation compares the folder, the database and the publication, so deleting records reruns nothing. Dagster has no
+call that deletes backfills, or SQLite's second copy of events without a run: what is left of them is reported.
 """
 
 import contextlib
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import dagster as dg
-import sqlalchemy as sa
 
 from graphrag_assets.defs.automation import UNFINISHED
 from graphrag_assets.defs.dagster_home import report_contents
@@ -31,7 +31,6 @@ from graphrag_assets.indexing.purge import Removed, purge
 _INSTIGATORS = (REGISTER_BATCHES_SENSOR, DOCUMENT_BATCHES_SENSOR, DEAD_RUNS_SENSOR, NIGHTLY_REFRESH)
 _ALERT = "failed_runs_alert"
 _PARTITION = "dagster/partition"
-_FINISHED_BACKFILLS = {"COMPLETED", "FAILED", "CANCELED", "COMPLETED_SUCCESS", "COMPLETED_FAILED"}
 
 
 def purge_with_history(
@@ -51,29 +50,27 @@ def purge_with_history(
         raise StoreError(f"Run {unfinished[0]} is in progress. Purge when it has finished.")
 
     def purge_history(last_removal: float, batches: list[str]) -> Removed:
-        records = records_to_purge(instance, names, runs, keys, last_removal, batches)
+        records = records_to_purge(runs, keys, last_removal, batches)
         size = None if dry_run else purge_records(instance, names, index, records)
-        n_runs, n_partitions, n_backfills = map(len, records)
-        what = f"{n_runs} runs, {n_partitions} partitions, {n_backfills} backfills"
+        what = f"{len(records.runs)} runs, {len(records.partitions)} partitions"
+        if n_kept := _count_backfills(instance, names, last_removal):
+            what += f"; {n_kept} backfills stay: only `dagster run wipe` deletes them, with all runs"
         return Removed("Dagster's storage", what, len(records), size)
 
     return purge(index, dry_run, shared_ledger, purge_history)
 
 
 class Records(NamedTuple):
-    """Ids of runs and backfills, keys of partitions."""
+    """Ids of runs, keys of partitions."""
 
     runs: list[str]
     partitions: list[str]
-    backfills: list[str]
 
     def __len__(self) -> int:
-        return len(self.runs) + len(self.partitions) + len(self.backfills)
+        return len(self.runs) + len(self.partitions)
 
 
 def records_to_purge(
-    instance: dg.DagsterInstance,
-    names: IndexNames,
     runs: Sequence[dg.RunRecord],
     keys: Sequence[str],
     before: float,
@@ -85,14 +82,15 @@ def records_to_purge(
         batch = record.dagster_run.tags.get(_PARTITION)
         if record.create_timestamp.timestamp() <= before or (batch is not None and batch not in batches):
             concerned.append(record.dagster_run.run_id)
-    backfills = [
-        backfill.backfill_id
+    return Records(concerned, [key for key in keys if key not in batches])
+
+
+def _count_backfills(instance: dg.DagsterInstance, names: IndexNames, before: float) -> int:
+    """The number of backfills of the index until `before`, which may name deleted batches."""
+    return sum(
+        not names.all_keys.isdisjoint(backfill.asset_selection or ()) and backfill.backfill_timestamp <= before
         for backfill in instance.get_backfills()
-        if backfill.status.name in _FINISHED_BACKFILLS
-        and not names.all_keys.isdisjoint(backfill.asset_selection or ())
-        and (backfill.backfill_timestamp <= before)
-    ]
-    return Records(concerned, [key for key in keys if key not in batches], backfills)
+    )
 
 
 def purge_records(instance: dg.DagsterInstance, names: IndexNames, index: Index, records: Records) -> int:
@@ -100,9 +98,7 @@ def purge_records(instance: dg.DagsterInstance, names: IndexNames, index: Index,
     before = _size(instance)
     if len(records):
         # Events of assets are kept a second time, by asset, with names of partitions beside them.
-        keys = [*names.all_keys, names.key(SOURCE_FILES)]
-        instance.wipe_assets(keys)
-        _purge_events_without_run(instance, keys)
+        instance.wipe_assets([*names.all_keys, names.key(SOURCE_FILES)])
         report_contents(instance, names, index)
         instigators = {_ALERT, *(names.name(instigator) for instigator in _INSTIGATORS)}
         for state in instance.all_instigator_state():
@@ -111,24 +107,12 @@ def purge_records(instance: dg.DagsterInstance, names: IndexNames, index: Index,
                 instance.purge_ticks(state.instigator_origin_id, state.selector_id, time.time())
         for key in records.partitions:
             instance.delete_dynamic_partition(names.partitions_name, key)
-        if records.backfills:
-            with instance.run_storage.connect() as connection:  # type: ignore[attr-defined]
-                for name, column in (("backfill_tags", "backfill_id"), ("bulk_actions", "key")):
-                    table = sa.table(name, sa.column(column))
-                    connection.execute(sa.delete(table).where(table.c[column].in_(records.backfills)))
         for run_id in records.runs:
             _purge_run(instance, run_id)
     for database in _databases(instance):
-        _vacuum(database)
+        if database.name.endswith(".db"):
+            _vacuum(database)
     return max(before - _size(instance), 0)
-
-
-def _purge_events_without_run(instance: dg.DagsterInstance, keys: Collection[dg.AssetKey]) -> None:
-    """SQLite's storage has them in a file of their own, which wiping assets leaves as it is."""
-    events = sa.table("event_logs", sa.column("run_id"), sa.column("asset_key"))
-    of_assets = events.c.asset_key.in_([key.to_string() for key in keys])
-    with instance.event_log_storage.run_connection("") as connection:  # type: ignore[attr-defined]
-        connection.execute(sa.delete(events).where(events.c.run_id == "", of_assets))
 
 
 def _purge_run(instance: dg.DagsterInstance, run_id: str) -> None:
@@ -136,34 +120,26 @@ def _purge_run(instance: dg.DagsterInstance, run_id: str) -> None:
     instance.compute_log_manager.delete_logs(prefix=[run_id])
     with contextlib.suppress(Exception):  # no storage of files, or none that is local
         shutil.rmtree(Path(instance.storage_directory()) / run_id, ignore_errors=True)
-    if path_for_shard := getattr(instance.event_log_storage, "path_for_shard", None):  # a SQLite file per run
+    for folder in _folders(instance):  # SQLite has a file of events per run
         for suffix in ("", "-wal", "-shm", "-journal"):
-            Path(f"{path_for_shard(run_id)}{suffix}").unlink(missing_ok=True)
+            (folder / "runs" / f"{run_id}.db{suffix}").unlink(missing_ok=True)
+
+
+def _folders(instance: dg.DagsterInstance) -> list[Path]:
+    """Where Dagster keeps SQLite files, if it does."""
+    try:
+        home = Path(instance.root_directory)
+    except Exception:  # an instance without a folder
+        return []
+    return [home / "history", home / "schedules"]
 
 
 def _databases(instance: dg.DagsterInstance) -> list[Path]:
-    """The SQLite files of the instance; none when it is kept elsewhere."""
-    opened = (
-        getattr(instance.run_storage, "connect", None),
-        getattr(instance.event_log_storage, "index_connection", None),
-        getattr(instance.schedule_storage, "connect", None),
-    )
-    found = []
-    if path_for_shard := getattr(instance.event_log_storage, "path_for_shard", None):
-        found.append(Path(path_for_shard("")))
-    for connect in opened:
-        if connect is None:
-            continue
-        with connect() as connection:
-            if connection.dialect.name == "sqlite" and connection.engine.url.database not in (None, "", ":memory:"):
-                found.append(Path(connection.engine.url.database))
-    return [path for path in dict.fromkeys(found) if path.is_file()]
+    return sorted(file for folder in _folders(instance) for file in folder.rglob("*.db*"))
 
 
 def _size(instance: dg.DagsterInstance) -> int:
-    """Bytes of the SQLite files, those of single runs included."""
-    folders = {path.parent for path in _databases(instance)}
-    return sum(file.stat().st_size for folder in folders for file in folder.glob("*.db*"))
+    return sum(file.stat().st_size for file in _databases(instance))
 
 
 def _vacuum(database: Path) -> None:

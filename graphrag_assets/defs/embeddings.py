@@ -1,4 +1,4 @@
-"""Embeddings: what searching by similarity needs, computed for new and changed texts only."""
+"""Embeddings: what searching by similarity needs, computed for new and changed texts only; none without a model."""
 
 from collections.abc import Iterator
 
@@ -26,17 +26,18 @@ def embed_texts(names: IndexNames) -> dg.AssetsDefinition:
     )
     @masked
     def embed_texts(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
-        """A vector of each text unit, entity and report."""
+        """A vector of each text unit, entity and report; no rows without an embedding model."""
         index, run_id = begin_step(names, context), context.run.run_id
         with sharing_models(names, context, index, index.models(run_id=run_id), EMBEDDINGS) as sharing:
             written = embeddings.update_embeddings(index, sharing, run_id)
-        yield from selected_results(context, index, embedding_metadata(names, *written))
+        note = "" if sharing.embedding_model else embeddings.NO_MODEL
+        yield from selected_results(context, index, embedding_metadata(names, *written, note))
 
     return embed_texts
 
 
-def embedding_metadata(names: IndexNames, updated: StageResult, n_embedded: int) -> Metadata:
-    """Metadata of the embeddings."""
-    more = {"embedded": n_embedded, **usage_metadata(usage_sums(updated.usage))}
+def embedding_metadata(names: IndexNames, updated: StageResult, n_embedded: int, note: str = "") -> Metadata:
+    """Metadata of the embeddings; `note`: why there are none."""
+    more = {"embedded": n_embedded, **usage_metadata(usage_sums(updated.usage))} | ({"note": note} if note else {})
     vectors, changes = updated.frames["embeddings"], updated.changes["embeddings"]
     return {"embeddings": table_metadata(names, "embeddings", changes, updated.seconds, vectors, **more)}

@@ -1,4 +1,4 @@
-"""The embedded default: extracts, reports, answers and embeds with no key, no network and no downloaded model.
+"""The embedded default: extracts, reports and answers with no key, no network and no downloaded model.
 
 Other folders import from here only.
 """
@@ -7,7 +7,6 @@ from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.embedded.centrality import summarize
 from graphrag_assets.embedded.conversation import in_conversation, rate
 from graphrag_assets.embedded.extractor import EXTRACTOR, extract_unit
-from graphrag_assets.embedded.hashed_embeddings import DIMENSIONS, EMBEDDING_MODEL, embed
 from graphrag_assets.embedded.indexing import embedded_models
 from graphrag_assets.embedded.questions import Asked
 from graphrag_assets.embedded.reporter import REPORTER, write_reports
@@ -15,7 +14,6 @@ from graphrag_assets.embedded.semantic import encoder_of, encoder_of_index
 from graphrag_assets.embedded.written_dates import periods
 
 __all__ = [
-    "DIMENSIONS", "EMBEDDING_MODEL", "EXTRACTOR", "REPORTER", "Asked", "EmbeddedAnswerer", "embed",
-    "embedded_models", "encoder_of", "encoder_of_index", "extract_unit", "in_conversation",
-    "periods", "rate", "summarize", "write_reports",
+    "EXTRACTOR", "REPORTER", "Asked", "EmbeddedAnswerer", "embedded_models", "encoder_of", "encoder_of_index",
+    "extract_unit", "in_conversation", "periods", "rate", "summarize", "write_reports",
 ]  # fmt: skip

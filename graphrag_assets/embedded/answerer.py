@@ -37,8 +37,7 @@ from graphrag_assets.answering import (
 )
 from graphrag_assets.embedded.candidate_sentences import Candidate, candidates, in_full, in_words, lines
 from graphrag_assets.embedded.conversation import in_conversation, rate, suggest
-from graphrag_assets.embedded.hashed_embeddings import DIMENSIONS, embed
-from graphrag_assets.embedded.questions import Asked, definition, language_of_question, names, names_in, spelled
+from graphrag_assets.embedded.questions import Asked, definition, language_of_question, names, names_in, spelled, stems
 from graphrag_assets.embedded.term_matches import term_matches
 from graphrag_assets.references import reference, without_references
 from graphrag_assets.text import sentences
@@ -134,7 +133,7 @@ class EmbeddedAnswerer:
         return Reply(question)
 
     async def arate(self, question: str, reports: Sequence[str], repeat: int = 0) -> tuple[list[float | None], Usage]:
-        """0 to 5 by the part of the question's terms that each report has, and by similarity."""
+        """0 to 5 by the part of the question's terms that each report has."""
         started = time.perf_counter()
         ratings = await asyncio.to_thread(lambda: [rate(question, report) for report in reports])
         return list(ratings), Usage(seconds=time.perf_counter() - started)
@@ -330,7 +329,6 @@ def _choose(
     chosen = _covering(pool, matches, kinds, weights, fixed, vectors, has, eligible, most, asked.asks_one_fact)
     if chosen and _is_answered(asked, has, headings, matches, [place for place, _ in chosen]):
         return _Selection(tuple((pool[place], float(np.clip(g / best_possible, 0, 1))) for place, g in chosen), True)
-    # Hashed vectors of texts without a common word are similar by chance only.
     near = np.asarray(has.any(axis=1))
     if not near.any():
         near = np.asarray(headings.any(axis=1))
@@ -344,16 +342,19 @@ def _choose(
 
 
 def _compared(question: str, pool: Sequence[Candidate], places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The vectors of the pool and their similarity to the question, 0 to 1; zeros where `places` is false.
+    """Unit vectors of the words of the pool, and their cosine with the question; zeros where `places` is false.
 
-    Of a large pool few sentences can be chosen, and vectors of all take longer than anything else.
+    Words weigh by their rarity in the pool.
     """
-    vectors, similarity = np.zeros((len(pool), DIMENSIONS), np.float32), np.zeros(len(pool), np.float32)
-    if places.any():
-        of_question, *_ = made = embed([question, *(pool[place].text for place in np.flatnonzero(places).tolist())])
-        vectors[places] = made[1:]
-        similarity[places] = np.clip(made[1:] @ of_question, 0, 1)
-    return vectors, similarity
+    texts = [stems(text) for text in (question, *(candidate.text for candidate in pool))]
+    column = {word: n for n, word in enumerate(sorted(set().union(*texts)))}
+    vectors = np.zeros((len(texts), len(column)), np.float32)
+    for row, words in zip(vectors, texts, strict=True):
+        row[[column[word] for word in words]] = 1
+    vectors *= np.log(len(texts) / vectors.sum(axis=0)) + 1
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    vectors[1:][~places] = 0
+    return vectors[1:], vectors[1:] @ vectors[0]
 
 
 def _closest_lines(asked: Asked, passages: Sequence[Passage]) -> _Selection:

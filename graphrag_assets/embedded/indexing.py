@@ -9,7 +9,6 @@ import numpy as np
 from graphrag_assets.embedded import extractor, semantic
 from graphrag_assets.embedded.centrality import summarize
 from graphrag_assets.embedded.extractor import EXTRACTOR
-from graphrag_assets.embedded.hashed_embeddings import EMBEDDING_MODEL, embed
 from graphrag_assets.embedded.reporter import REPORTER, write_reports
 from graphrag_assets.indexing_models import Extracted, IndexingModels
 from graphrag_assets.progress import Progress
@@ -18,7 +17,7 @@ from graphrag_assets.settings import Settings
 
 
 def embedded_models(settings: Settings, dry_run: bool = False) -> IndexingModels:
-    """The models of the embedded default; vectors by the ONNX model of the settings, if they name one.
+    """The models of the embedded default, without vectors unless the settings name an ONNX model.
 
     `dry_run`: an ONNX model is not loaded, and its vectors have no numbers.
 
@@ -27,9 +26,7 @@ def embedded_models(settings: Settings, dry_run: bool = False) -> IndexingModels
     """
     claims = settings.choices.claims != "off"
     fingerprint = EXTRACTOR if claims else f"{EXTRACTOR}+no-claims"
-    models = IndexingModels(
-        fingerprint, partial(_extract, claims), summarize, REPORTER, write_reports, EMBEDDING_MODEL, embed
-    )
+    models = IndexingModels(fingerprint, partial(_extract, claims), summarize, REPORTER, write_reports)
     if not settings.embeds_locally:
         return models
 

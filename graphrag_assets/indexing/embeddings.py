@@ -1,4 +1,7 @@
-"""Embeddings of text units, entities and reports, computed for new and changed texts only."""
+"""Embeddings of text units, entities and reports, computed for new and changed texts only.
+
+Without an embedding model there are none.
+"""
 
 import logging
 import time
@@ -17,7 +20,8 @@ from graphrag_assets.records import EMBED
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_stage, replace_errors
 from graphrag_assets.store.change_log import changes_since_mark, last_revision, remove_mark, set_mark
-from graphrag_assets.store.working import Changes, replace_rows
+from graphrag_assets.store.polars_schema import polars_schema
+from graphrag_assets.store.working import Changes, replace_rows, replace_table
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +37,7 @@ class UpdatedEmbeddings(NamedTuple):
     n_embedded: int
 
 
+NO_MODEL = "No vectors: GRAPHRAG_EMBEDDING_MODEL is not set. Searches rank by BM25 and the graph."
 READER = "embed_texts"
 ROWS_PER_PART = 10_000
 """More rows are embedded in parts, so that memory is bounded."""
@@ -99,9 +104,11 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Upda
     """Embed the texts whose fingerprint is new; keep the vectors of the others.
 
     Only the texts of rows that changed since the last run are looked at, unless the model is another one. The frame of
-    the result has the vectors of the last part.
+    the result has the vectors of the last part. Without an embedding model, all vectors are removed.
     """
     started = time.monotonic()
+    if not models.embedding_model:
+        return _remove_all(index, run_id, started)
     model, made_with = models.embedding_model, stable_id("embeddings", CODE_VERSION, models.embedding_model)
     parts, revision = _due(index, made_with)
     ((size, kept_model),) = index.working.read(_KEPT).rows() or [(None, model)]
@@ -132,6 +139,17 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Upda
             set_mark(connection, READER, TEXTS, revision, made_with)
     updated = StageResult({"embeddings": made.frame}, changes, models.usage, time.monotonic() - started)
     return UpdatedEmbeddings(updated, n_embedded)
+
+
+def _remove_all(index: Index, run_id: str, started: float) -> UpdatedEmbeddings:
+    """Remove all vectors, and the errors of texts that had none."""
+    none = pl.DataFrame(schema=polars_schema(schema.EMBEDDINGS))
+    with index.working.transaction() as connection:
+        changes = {"embeddings": replace_table(connection, schema.EMBEDDINGS, none)}
+        connection.execute("DELETE FROM index_errors WHERE stage = $stage", {"stage": EMBED})
+        record_stage(connection, run_id, "embed_texts", None, time.monotonic() - started, changes, "embeddings")
+        set_mark(connection, READER, TEXTS, last_revision(connection), stable_id("embeddings", CODE_VERSION, ""))
+    return UpdatedEmbeddings(StageResult({"embeddings": none}, changes, {}, time.monotonic() - started), 0)
 
 
 def _write_errors(connection: duckdb.DuckDBPyConnection, without: pl.DataFrame, ids: pl.Series) -> None:

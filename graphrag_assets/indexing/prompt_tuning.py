@@ -29,7 +29,7 @@ _SAME_LANGUAGE = 0.95
 """From so large a share of documents in one language, it is the one to write in."""
 _MAX_CANDIDATES = 20_000
 _CANDIDATES = """
-SELECT t.id, t.batch, e.vector FROM text_units t JOIN embeddings e ON e.kind = 'text_unit' AND e.id = t.id
+SELECT t.id, t.batch, e.vector FROM text_units t LEFT JOIN embeddings e ON e.kind = 'text_unit' AND e.id = t.id
 QUALIFY row_number() OVER (PARTITION BY t.batch ORDER BY md5($seed || t.id))
         <= greatest($most // (SELECT count(DISTINCT batch) FROM text_units), 1)
 """
@@ -75,7 +75,7 @@ def tune_prompts(index: Index, options: TuningOptions, run_id: str) -> Tuned:
     """Make a profile of the corpus, try it, and record it as a version. Nothing is adopted.
 
     Raises:
-        InputError: there are no text units with vectors.
+        InputError: there are no text units.
         SettingsError: the options are not possible.
     """
     started, settings = time.monotonic(), index.settings

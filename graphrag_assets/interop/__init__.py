@@ -1,7 +1,7 @@
 """Imports indexes of Microsoft GraphRAG and graphs, and exports the index for GraphRAG and graph tools.
 
-`source` reads GraphRAG's output of any generation, and plain graphs, into frames of one shape; `repair_texts`,
-`repair_graph` and `repair_reports` repair them; `facts`, `hierarchy` and `structure` turn them into rows of this index;
+`source` reads the output of GraphRAG 1 to 3, and plain graphs, into frames of one shape; `text_rows`, `graph_rows` and
+`report_rows` keep the rows that fit; `facts`, `hierarchy` and `structure` turn them into rows of this index;
 `importer` writes these and runs the ordinary stages. `exporter` writes the formats of other tools. `graphrag_settings`
 translates GraphRAG's settings; its prompts are translated by `llm.graphrag_prompts`.
 """

@@ -111,7 +111,10 @@ def _parquet(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, i
         name: _copy(connection, f"FROM {_table(connection, name)}", target / f"{name}.parquet", "FORMAT parquet")
         for name in TABLES
     }
+    embedded = {kind for (kind,) in connection.execute("SELECT DISTINCT kind FROM v3_embeddings").fetchall()}
     for kind, name in _EMBEDDINGS.items():
+        if kind not in embedded:  # nothing is, without an embedding model
+            continue
         query = f"SELECT id, embedding FROM v3_embeddings WHERE kind = '{kind}'"
         rows[name] = _copy(connection, query, target / f"{name}.parquet", "FORMAT parquet")
     return rows

@@ -12,9 +12,10 @@ from typing import NamedTuple
 import polars as pl
 
 from graphrag_assets.ids import stable_id, with_id
-from graphrag_assets.interop.repair_graph import RepairedGraph, key_of, repair_claims, repair_graph
-from graphrag_assets.interop.repair_texts import Counts, Texts, repair_texts
+from graphrag_assets.interop.graph_rows import GraphRows, claim_rows, graph_rows, key_of
+from graphrag_assets.interop.left_out import Counts
 from graphrag_assets.interop.source import Source
+from graphrag_assets.interop.text_rows import Texts, text_rows
 from graphrag_assets.languages import language_of
 from graphrag_assets.pipeline.chunking import count_sentences
 from graphrag_assets.pipeline.document_dates import FIELDS, date_of, first_date, in_fields, in_name
@@ -52,9 +53,9 @@ def facts_of(source: Source, batch: str, taken: dict[str, pl.Series], counts: Co
         taken: ids that other batches have, by table.
         counts: what was repaired.
     """
-    texts = repair_texts(source, counts)
-    graph = repair_graph(source.entities, source.relationships, texts.text_units["id"], counts)
-    claims = repair_claims(source.covariates, texts.text_units["id"], counts)
+    texts = text_rows(source, counts)
+    graph = graph_rows(source.entities, source.relationships, texts.text_units["id"], counts)
+    claims = claim_rows(source.covariates, texts.text_units["id"], counts)
     texts, graph = _with_text_for_the_rest(texts, graph, counts)
     ids = {
         "documents": _ids(texts.documents, "documents", batch, taken, counts),
@@ -186,7 +187,7 @@ def _covariates(claims: pl.DataFrame, ids: dict[str, pl.DataFrame], lineage: pl.
     return placed.join(lineage, on="text_unit_id", maintain_order="left")
 
 
-def _identified(texts: Texts, graph: RepairedGraph, claims: pl.DataFrame, ids: dict[str, pl.DataFrame]) -> pl.DataFrame:
+def _identified(texts: Texts, graph: GraphRows, claims: pl.DataFrame, ids: dict[str, pl.DataFrame]) -> pl.DataFrame:
     """number, table_name, original_id, id of every row that came with the index."""
     given = {"documents": texts.documents, "text_units": texts.text_units, "covariates": claims}
     same = [
@@ -205,7 +206,7 @@ def _identified(texts: Texts, graph: RepairedGraph, claims: pl.DataFrame, ids: d
     return pl.concat([*same, *derived])
 
 
-def _references(rows: pl.DataFrame, graph: RepairedGraph) -> pl.DataFrame:
+def _references(rows: pl.DataFrame, graph: GraphRows) -> pl.DataFrame:
     """The current row for each number that a report of the index cites; merged rows map to the same row."""
     entities = graph.keys.with_columns(id=entity_ids(graph.keys["key"]))
     relationships = graph.pairs.with_columns(_relationship_ids(graph.pairs["low_key"], graph.pairs["high_key"]))
@@ -217,7 +218,7 @@ def _references(rows: pl.DataFrame, graph: RepairedGraph) -> pl.DataFrame:
     return pl.concat([others, *merged]).drop_nulls("number").unique(["table_name", "number"], keep="first")
 
 
-def _with_text_for_the_rest(texts: Texts, graph: RepairedGraph, counts: Counts) -> tuple[Texts, RepairedGraph]:
+def _with_text_for_the_rest(texts: Texts, graph: GraphRows, counts: Counts) -> tuple[Texts, GraphRows]:
     """Add a document with a line for each entity and relationship that has no text unit."""
     entities = graph.entities.filter(pl.col("text_unit_ids").list.len() == 0)
     pairs = graph.relationships.filter(pl.col("text_unit_ids").list.len() == 0)

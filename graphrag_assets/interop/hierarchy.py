@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from graphrag_assets.interop.repair_texts import Counts
+from graphrag_assets.interop.left_out import Counts
 from graphrag_assets.pipeline.clustering import Ints, connected_parts, edge_arrays, smaller_parts
 
 

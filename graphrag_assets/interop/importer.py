@@ -30,7 +30,7 @@ from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.interop.facts import Facts, facts_of
-from graphrag_assets.interop.repair_texts import Counts
+from graphrag_assets.interop.left_out import Counts
 from graphrag_assets.interop.source import Source, read_source
 from graphrag_assets.interop.structure import write_structure
 from graphrag_assets.interop.vectors import of_one_length
@@ -172,7 +172,7 @@ def _check_something_left(path: Path, source: Source, facts: Facts) -> None:
 
 def _usable_vectors(index: Index, vectors: pl.DataFrame, model: str, vectors_of: str, counts: Counts) -> pl.DataFrame:
     """The vectors of the source with the model and the length of those of the index."""
-    if vectors_of != model:
+    if not model or vectors_of != model:
         counts["embeddings", "from another or an unknown embedding model, left out"] += vectors.height
         return vectors.clear()
     lengths = index.working.read(

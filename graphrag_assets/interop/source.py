@@ -1,13 +1,9 @@
-"""Reads an index into frames of one shape: GraphRAG 0 to 3, and graphs of entities and relationships.
+"""Reads an index into frames of one shape: GraphRAG 1 to 3, and graphs of entities and relationships.
 
-This module has the file names, column names and types of each generation. It does not repair rows; the `repair_…`
-modules do.
+This module has the file names, column names and types of each generation.
 
 The generations differ as follows (GraphRAG's docs call the steps "breaking changes"):
 
-- 0: `create_final_*.parquet`; entities have a `name`, documents a `raw_content`; communities know neither members
-  nor parents, which are in `create_final_nodes` (a row per entity and level); ids of text units are in lists of
-  comma-separated texts; the vectors of entities are a column.
 - 1: `create_final_*.parquet` with `title`, `text`; communities have members and parents, no children; no vectors.
 - 2: `entities.parquet` and so on; text units have a list of `document_ids`.
 - 3: the same with one `document_id`.
@@ -25,6 +21,7 @@ import polars as pl
 
 from graphrag_assets.errors import InputError
 from graphrag_assets.interop.graph_files import is_graph, read_graph
+from graphrag_assets.interop.left_out import Counts, fitting
 from graphrag_assets.interop.vectors import VECTORS, read_vectors
 from graphrag_assets.pipeline.report_updates import REPORT_TYPES
 
@@ -39,7 +36,7 @@ def _columns(texts: str, **others: Any) -> Columns:
     return {**dict.fromkeys(texts.split(), pl.String), **others}
 
 
-DOCUMENTS = _columns("id title text creation_date document_date raw_data", number=pl.Int64, text_unit_ids=LIST)
+DOCUMENTS = _columns("id title text creation_date document_date raw_data", number=pl.Int64)
 TEXT_UNITS = _columns("id text", number=pl.Int64, document_ids=LIST, n_tokens=pl.Int64)
 ENTITIES = _columns("id title type description", number=pl.Int64, text_unit_ids=LIST)
 RELATIONSHIPS = _columns("id source target description", number=pl.Int64, weight=pl.Float64, text_unit_ids=LIST)
@@ -94,7 +91,6 @@ class Source(NamedTuple):
 _OLDER: Mapping[str, Sequence[str]] = {
     "number": ("human_readable_id",),
     "title": ("title", "name"),
-    "text": ("text", "raw_content", "chunk"),
     "raw_data": ("raw_data", "metadata"),
     "document_ids": ("document_ids", "document_id"),
     "rating_explanation": ("rating_explanation", "rank_explanation"),
@@ -106,14 +102,14 @@ def read_source(path: Path) -> Source:
     """The index or graph at `path`: a folder of parquet or csv files, or a GraphML file.
 
     Raises:
-        InputError: it has no readable tables, a file is broken, or lacks the columns of names.
+        InputError: it has no readable tables, a file is broken, or lacks the columns of names; it is of GraphRAG 0.
     """
     if is_graph(path):
         return source_of(f"a graph ({path.suffix.removeprefix('.')})", read_graph(path), pl.DataFrame(schema=VECTORS))
     if not path.is_dir():
         raise InputError(f"{path} is neither a folder with an index nor a .graphml file. Give the folder of the index.")
     folder = path / "output" if (path / "output").is_dir() else path
-    tables = {name: table for name in (*TABLES, "nodes") if (table := _table(folder, name)) is not None}
+    tables = {name: table for name in TABLES if (table := _table(folder, name)) is not None}
     if "relationships" not in tables and "entities" not in tables:
         raise InputError(
             f"{folder} has neither entities nor relationships (entities.parquet, create_final_entities.parquet, "
@@ -122,9 +118,9 @@ def read_source(path: Path) -> Source:
     for name, needed in _NEEDED.items():
         if name in tables:
             _check_columns(folder, name, tables[name], needed)
-    left_out: Counter[tuple[str, str]] = Counter()
-    vectors = read_vectors(folder, tables.get("entities"), left_out)
-    source = source_of(_generation(folder, tables), tables, vectors)
+    generation, left_out = _generation(folder, tables), Counter[tuple[str, str]]()
+    vectors = read_vectors(folder, left_out)
+    source = source_of(generation, tables, vectors)
     source.left_out.update(left_out)
     return source
 
@@ -172,7 +168,12 @@ def _generation(folder: Path, tables: Mapping[str, pl.DataFrame]) -> str:
     if "text_units" not in tables and "communities" not in tables:
         return "a graph (tables)"
     if (folder / "create_final_entities.parquet").is_file():
-        return "GraphRAG 0" if "name" in tables["entities"].columns else "GraphRAG 1"
+        if "title" not in tables["entities"].columns:
+            raise InputError(
+                f"{folder} is an index of GraphRAG 0, which is not imported; versions 1 to 3 are. Index its documents "
+                "again, here or with a newer GraphRAG."
+            )
+        return "GraphRAG 1"
     units = tables.get("text_units")
     return "GraphRAG 2" if units is not None and "document_ids" in units.columns else "GraphRAG 3"
 
@@ -181,16 +182,14 @@ def source_of(generation: str, tables: Mapping[str, pl.DataFrame], vectors: pl.D
     """The tables of any generation, by their names without prefix, in one shape.
 
     Numbers that are NaN or infinite are null.
-
-    Raises:
-        InputError: a whole number is too large for the index.
     """
-    for name, table in tables.items():
-        _check_numbers(name, table)
+    left_out = Counts()
+    tables = {name: _with_numbers_that_fit(name, table, left_out) for name, table in tables.items()}
     reports = _shaped(tables.get("community_reports"), REPORTS)
     given = tables.get("community_reports")
     n_given = 0 if given is None or "findings" not in given.columns else given["findings"].drop_nulls().len()
     unread = n_given - reports["findings"].drop_nulls().len()
+    left_out["community_reports", "unreadable findings, left out"] += unread
     return Source(
         generation,
         _shaped(tables.get("documents"), DOCUMENTS),
@@ -199,10 +198,10 @@ def source_of(generation: str, tables: Mapping[str, pl.DataFrame], vectors: pl.D
         _shaped(tables.get("relationships"), RELATIONSHIPS),
         _shaped(tables.get("covariates"), COVARIATES),
         _shaped(tables.get("communities"), COMMUNITIES).with_columns(_LEVEL),
-        _members(tables),
+        _members(tables.get("communities")),
         reports,
         vectors,
-        Counter({("community_reports", "unreadable findings, left out"): unread}),
+        left_out,
     )
 
 
@@ -210,33 +209,25 @@ _LIMITS = {"number": MAX_NUMBER, "n_tokens": MAX_NUMBER, "level": MAX_LEVEL}
 _OF_COMMUNITIES = {**_LIMITS, "community": MAX_NUMBER}
 
 
-def _check_numbers(name: str, table: pl.DataFrame) -> None:
-    """Refuse a table with a whole number that the index cannot hold."""
-    limits = _OF_COMMUNITIES if name in ("communities", "community_reports", "nodes") else _LIMITS
+def _with_numbers_that_fit(name: str, table: pl.DataFrame, counts: Counts) -> pl.DataFrame:
+    """The rows of a table without a whole number that the index cannot hold."""
+    limits = _OF_COMMUNITIES if name in ("communities", "community_reports") else _LIMITS
     for meaning, limit in limits.items():
         column = next((older for older in _OLDER.get(meaning, (meaning,)) if older in table.columns), None)
         if column is None or table.schema[column].is_nested():
             continue
         number = pl.col(column).cast(pl.Float64, strict=False).fill_nan(None)
-        wrong = table.with_row_index("_row", 1).filter(number.abs() > limit)
-        if wrong.height:
-            row, value = wrong.select("_row", column).row(0)
-            raise InputError(
-                f"The table {name} has {value} as {column} in row {row}; the maximum is {limit:,}. "
-                "Correct the number in its file, and import again."
-            )
+        fits = number.is_null() | (number.abs() <= limit)
+        table = fitting(table, fits, name, f"with a {column} above {limit:,}", counts)
+    return table
 
 
-def _members(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Which entity is in which community: of the communities themselves or, before GraphRAG 1, of the nodes."""
-    communities, nodes = tables.get("communities"), tables.get("nodes")
-    if communities is not None and "entity_ids" in communities.columns:
-        numbered = _renamed(communities, ("community",)).with_columns(entity=_ids(communities, "entity_ids"))
-        found = _shaped(numbered.explode("entity", empty_as_null=False), MEMBERS)
-    else:
-        found = _shaped(
-            nodes.with_columns(entity="id") if nodes is not None and "id" in nodes.columns else None, MEMBERS
-        )
+def _members(communities: pl.DataFrame | None) -> pl.DataFrame:
+    """Which entity is in which community."""
+    if communities is None or "entity_ids" not in communities.columns:
+        return pl.DataFrame(schema=MEMBERS)
+    numbered = _renamed(communities, ("community",)).with_columns(entity=_ids(communities, "entity_ids"))
+    found = _shaped(numbered.explode("entity", empty_as_null=False), MEMBERS)
     # -1 and null: in no community
     return found.with_columns(_LEVEL).filter(pl.col("community") >= 0)
 
@@ -275,28 +266,15 @@ def _renamed(table: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     )
 
 
-_JOINED_IDS = r"^[0-9a-f]{32}(,[0-9a-f]{32})+$"
-"""Ids of GraphRAG 0, several in one text."""
-
-
 def _ids(table: pl.DataFrame, name: str) -> pl.Expr:
-    """A list of ids, from a list or from a text with a list in it; empty if there is none.
-
-    GraphRAG 0 has lists of texts with several ids each, joined by commas.
-    """
+    """A list of ids, from a list or from a text with a list in it; empty if there is none."""
     kind = table.schema[name]
     if kind == pl.String:
         return _read(table[name], _listed, LIST).fill_null([]).alias(name)
     if not isinstance(kind, pl.List):
         return _single_ids(name)
     texts = pl.col(name).cast(LIST).list.drop_nulls()
-    parts = (
-        pl.when(pl.element().str.contains(_JOINED_IDS))
-        .then(pl.element().str.split(","))
-        .otherwise(pl.concat_list(pl.element()))
-    )
-    whole = texts.list.eval(parts.list.explode(empty_as_null=False))
-    return whole.list.eval(pl.element().filter(pl.element() != "")).fill_null([]).alias(name)
+    return texts.list.eval(pl.element().filter(pl.element() != "")).fill_null([]).alias(name)
 
 
 def _single_ids(name: str) -> pl.Expr:

@@ -11,8 +11,8 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.interop.facts import Facts, entity_ids
 from graphrag_assets.interop.hierarchy import hierarchy_of
-from graphrag_assets.interop.repair_reports import renumbered, repair_reports
-from graphrag_assets.interop.repair_texts import Counts
+from graphrag_assets.interop.left_out import Counts
+from graphrag_assets.interop.report_rows import renumbered, report_rows
 from graphrag_assets.interop.source import Source
 from graphrag_assets.pipeline.clustering import ClusterOptions
 from graphrag_assets.pipeline.incremental_leiden import recluster
@@ -30,7 +30,7 @@ def write_structure(index: Index, batch: str, source: Source, facts: Facts, coun
     """
     if source.members.is_empty():
         counts["communities", "without members, left out"] += source.communities.height
-        repair_reports(source.reports, source.communities["community"].head(0), counts)
+        report_rows(source.reports, source.communities["community"].head(0), counts)
         return 0
     entities, relationships, members, edges, aliases, present = index.working.read_tables(
         "entities", "relationships", "community_members", "clustered_edges", "entity_aliases", "communities"
@@ -46,7 +46,7 @@ def write_structure(index: Index, batch: str, source: Source, facts: Facts, coun
     complete = _level_complete(members, hierarchy.members)
     seen = pl.concat([edges, _edges(inside)])
     loss = _modularity_loss(index, entities, relationships, complete, seen)
-    reports = repair_reports(source.reports, communities["community"], counts)
+    reports = report_rows(source.reports, communities["community"], counts)
     with index.working.transaction() as connection:
         numbered = number_communities(connection, communities)
         number_of = numbered.select("community", "id", number=pl.col("human_readable_id").cast(pl.Int64))

@@ -1,4 +1,4 @@
-"""Reads the vectors of an index: parquet files beside its tables, GraphRAG 0's entities, or a LanceDB store."""
+"""Reads the vectors of an index: parquet files beside its tables, or a LanceDB store."""
 
 import importlib.util
 from collections import Counter
@@ -26,7 +26,7 @@ _KINDS = {
 _NAMELESS = ("embeddings", "in files without a column of ids and one of vectors, left out")
 
 
-def read_vectors(folder: Path, entities: pl.DataFrame | None, left_out: Counter[tuple[str, str]]) -> pl.DataFrame:
+def read_vectors(folder: Path, left_out: Counter[tuple[str, str]]) -> pl.DataFrame:
     """kind, id, vector of every vector, each once; counts of unusable ones are added to `left_out`.
 
     Raises:
@@ -38,9 +38,6 @@ def read_vectors(folder: Path, entities: pl.DataFrame | None, left_out: Counter[
             path = folder / f"{prefix}.{name}.parquet"
             if path.is_file():
                 found.append(_of(_parquet(path), kind, left_out))
-    if entities is not None and "description_embedding" in entities.columns:
-        given = entities.rename({"description_embedding": "vector"}).select(pl.col("^id$"), "vector")
-        found.append(_of(given, "entity", left_out))
     found += _of_lance(folder, left_out)
     return pl.concat(found).drop_nulls("vector").unique(["kind", "id"], keep="first", maintain_order=True)
 

@@ -21,22 +21,30 @@ class Sample(NamedTuple):
 
 
 def varied_sample(units: pl.DataFrame, n: int, seed: int) -> Sample:
-    """At most `n` text units that differ as much as possible, and ten others at random.
+    """At most `n` text units that differ as much as possible, and ten others at random; all at random without vectors.
 
     Farthest-point traversal (Gonzalez 1985, "Clustering to minimize the maximum intercluster distance"): each next one
     is as far as possible from those selected. Batches have shares by their size, and one each where `n` suffices.
 
     Args:
-        units: id, batch, vector (unit vectors of equal length).
+        units: id, batch, vector (unit vectors of equal length; null without an embedding model).
     """
+    if units["vector"].null_count() < units.height:
+        units = units.drop_nulls("vector")
     order = [stable_id("sample", seed, unit) for unit in units["id"]]
     units = units.with_columns(order=pl.Series(order, dtype=pl.String)).sort("order")
     held_out = min(HELD_OUT, units.height // (1 + MIN_SHARE_OF_SAMPLE))
     n = min(n, units.height - held_out)
-    vectors = units["vector"].list.to_array(len(units["vector"][0])).to_numpy() if n else np.empty((0, 0))
-    chosen = _farthest(vectors, *_quotas(units["batch"], n))
+    chosen = _farthest(_vectors(units["vector"]), *_quotas(units["batch"], n))
     ids = units["id"].gather(chosen)
     return Sample(ids.to_list(), units.filter(~pl.col("id").is_in(ids.implode()))["id"].head(held_out).to_list())
+
+
+def _vectors(lists: pl.Series) -> np.ndarray:
+    """The vectors as rows; without vectors, rows that are equally far from each other: the first in order is next."""
+    if lists.null_count():
+        return np.zeros((len(lists), 1))
+    return np.asarray(lists.list.to_array(len(lists[0])).to_numpy() if len(lists) else np.zeros((0, 1)))
 
 
 def _quotas(batches: pl.Series, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -11,26 +11,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
-import numpy as np
 from pydantic import BeforeValidator, Field, InstanceOf
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.answering import Mapped, Point
-from graphrag_assets.embedded import embed
+from graphrag_assets.languages import STOP_WORDS
 from graphrag_assets.query.context import Context, fill
-from graphrag_assets.query.fetch import report_rows, reports_to_level
+from graphrag_assets.query.fetch import nearest_reports, report_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.filters.scope import size
 from graphrag_assets.query.linking import LinkingOptions, linked
 from graphrag_assets.query.local import LocalOptions, local_context, reports_layout
 from graphrag_assets.query.option_types import Count, Flag, OptionalCount, Options, PositiveCount, Seed, made_of
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Action, Draft
-from graphrag_assets.query.retrieval import Question, search_texts
+from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
+from graphrag_assets.text import search_words_of
 
-_SAME_QUESTION = 0.95  # minimum cosine of near-duplicates
+_SAME_QUESTION = 0.6  # minimum share of common words in near-duplicates, whose content words are the same
 _MIN_SCORE = 1.0
 _CALLS_WITH_HYPOTHESIS = 4  # with a smaller budget, calls are better spent on reading
 
@@ -200,7 +199,7 @@ def primer_context(
     reader: Reader, question: Question, options: DriftOptions = _DEFAULTS, scope: Scope = EVERYTHING
 ) -> Context:
     """The reports nearest to the question, in folds: one section Reports per fold."""
-    nearest = _nearest_reports(reader, question, options, scope)
+    nearest = nearest_reports(reader, question.for_reports, options.primer_reports, scope, options.community_level)
     reports = report_rows(reader, nearest)
     folds = [reports.gather_every(options.folds, offset) for offset in range(options.folds)]
     filled = [fold for fold in folds if fold.height] or folds[:1]  # without any report, a frame without rows
@@ -209,21 +208,11 @@ def primer_context(
     return Context("drift", question.text, sections)
 
 
-def _nearest_reports(reader: Reader, question: Question, options: DriftOptions, scope: Scope) -> list[int]:
-    """The reports nearest to the question, the best first, down to the level of the options."""
-    question = question.for_reports
-    if options.community_level is None:
-        return search_texts(reader, "community_report", question, options.primer_reports, scope)
-    nearest = search_texts(reader, "community_report", question, size(reader, "community_reports"), scope)
-    levels = reports_to_level(reader, options.community_level)
-    return [number for number in nearest if number in levels][: options.primer_reports]
-
-
 def example_report(
     reader: Reader, question: Question, options: DriftOptions = _DEFAULTS, scope: Scope = EVERYTHING
 ) -> str:
     """The report whose style a hypothetical answer follows, drawn from the nearest; empty if there is none."""
-    nearest = _nearest_reports(reader, question, options, scope)
+    nearest = nearest_reports(reader, question.for_reports, options.primer_reports, scope, options.community_level)
     if not nearest:
         return ""
     drawn = random.Random(options.seed).choice(nearest)
@@ -283,11 +272,16 @@ def next_questions(question: str, steps: Sequence[Step], depth: int, options: Dr
 
 def _distinct(raised: Sequence[Raised], asked: Sequence[str], room: int) -> list[Raised]:
     """The first `room` questions that are near-duplicates neither of earlier questions nor of each other."""
-    vectors = embed([*asked, *(question for question, _ in raised)])
-    known = list(range(len(asked)))
+    known = [set(search_words_of(question)) for question in asked]
     chosen: list[Raised] = []
-    for place, pair in enumerate(raised, len(asked)):
-        if len(chosen) < room and np.max(vectors[known] @ vectors[place], initial=0) < _SAME_QUESTION:
-            known.append(place)
-            chosen.append(pair)
+    for question, parent in raised:
+        words = set(search_words_of(question))
+        if len(chosen) < room and not any(_same_question(words, others) for others in known):
+            known.append(words)
+            chosen.append((question, parent))
     return chosen
+
+
+def _same_question(one: set[str], other: set[str]) -> bool:
+    share = len(one & other) / max(len(one | other), 1)
+    return one - STOP_WORDS == other - STOP_WORDS and share >= _SAME_QUESTION

@@ -11,7 +11,8 @@ import polars as pl
 from graphrag_assets.answering import Passage
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.filters.redaction import redact_entities, redact_relationships
-from graphrag_assets.query.retrieval import fuse
+from graphrag_assets.query.filters.scope import size
+from graphrag_assets.query.retrieval import Question, fuse, search_texts
 from graphrag_assets.store.publication_reader import Reader
 
 MAX_CLAIMS = 200
@@ -295,10 +296,33 @@ def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.D
     return _counted(found)
 
 
-def reports_to_level(reader: Reader, level: int) -> set[int]:
-    """Numbers of the reports on communities at `level` and above it."""
-    found = reader.rows("SELECT human_readable_id FROM community_reports WHERE level <= $level", {"level": level})
-    return set(found["human_readable_id"])
+def nearest_reports(
+    reader: Reader, question: Question, limit: int, scope: Scope = EVERYTHING, level: int | None = None
+) -> list[int]:
+    """Numbers of the reports that match the question best, best first; with a `level`, of that level and above it.
+
+    Where fewer match, as by words alone, those of the highest rank follow.
+    """
+    candidates = limit if level is None else size(reader, "community_reports")
+    found = search_texts(reader, "community_report", question, candidates, scope)
+    if level is not None:
+        query = "SELECT human_readable_id FROM community_reports WHERE level <= $level"
+        upper = set(reader.numbers(query, {"level": level}))
+        found = [number for number in found if number in upper]
+    if len(found) < limit:
+        found += _reports_by_rank(reader, limit, scope, level)
+    return list(dict.fromkeys(found))[:limit]
+
+
+def _reports_by_rank(reader: Reader, limit: int, scope: Scope, level: int | None) -> list[int]:
+    return reader.numbers(
+        f"""
+        SELECT human_readable_id FROM community_reports
+        WHERE level <= coalesce($level::INT, level) AND {scope.allows("community_report", "human_readable_id")}
+        ORDER BY rank DESC NULLS LAST, level, human_readable_id LIMIT $limit
+        """,
+        {"level": level, "limit": limit, **scope.parameters("community_report")},
+    )
 
 
 def report_rows(reader: Reader, numbers: list[int]) -> pl.DataFrame:

@@ -14,12 +14,12 @@ from graphrag_assets.embedded import rate
 from graphrag_assets.query.basic import BasicOptions, basic_context
 from graphrag_assets.query.context import Context, Layout, Section, columns, fill, lines_of, packed
 from graphrag_assets.query.dynamic import Descent, DynamicOptions
-from graphrag_assets.query.fetch import level_reports, report_rows, report_tree
+from graphrag_assets.query.fetch import level_reports, nearest_reports, report_rows, report_tree
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.option_types import Count, Flag, Number, PositiveCount, Seed, made_of
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Draft, Failure
-from graphrag_assets.query.retrieval import Question, search_texts
+from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text import count_tokens
@@ -128,9 +128,7 @@ async def _nearest_reports(search: Search[GlobalOptions]) -> pl.DataFrame:
     """The reports most similar to the question, with the columns of `level_reports`."""
     await search.embed(search.question)
     limit = search.options.nearest_reports
-    nearest = await search.in_thread(
-        search_texts, search.reader, "community_report", search.question, limit, search.scope
-    )
+    nearest = await search.in_thread(nearest_reports, search.reader, search.question, limit, search.scope)
     tree = await search.in_thread(report_tree, search.reader, search.scope)
     return _with_weights(await search.in_thread(report_rows, search.reader, nearest), tree)
 

@@ -193,7 +193,7 @@ def local_context(
     near, n_near, level = similar.result(), options.similar_reports, options.community_level
     reports = submit(lambda: fetch.reports_about(reader, entities, scope, near, n_near, level))
     known = [*entities, *(relationships.result()[1] if options.hops > 1 else [])]
-    units = _text_units(reader, passages.numbers, options, scope)
+    units = _text_units(reader, passages.numbers, entities, options, scope)
     texts = submit(lambda: _sources(reader, question, units, options, scope))
     claims = submit(lambda: fetch.claims_about(reader, known, units, scope)) if options.include_covariates else None
     graph = max(1 - options.text_unit_prop - options.community_prop, 0)  # rounding must not make it negative
@@ -213,12 +213,18 @@ def local_context(
     return Context("local", question.text, sections)
 
 
-def _text_units(reader: Reader, passages: list[int], options: LocalOptions, scope: Scope) -> list[int]:
-    """The passages of the question, fused with the text units that name the entities to include, if there are any."""
-    included = called_entities(reader, options.include_entity_names, scope)
-    if not included:
-        return passages
-    return fuse(passages, fetch.text_units_of(reader, included, _MAX_TEXT_UNITS, scope))[:_MAX_TEXT_UNITS]
+def _text_units(
+    reader: Reader, passages: list[int], entities: list[int], options: LocalOptions, scope: Scope
+) -> list[int]:
+    """The passages of the question, fused with the text units that name the entities to include, if there are any.
+
+    Where they are few, the text units that name the selected entities follow.
+    """
+    if included := called_entities(reader, options.include_entity_names, scope):
+        passages = fuse(passages, fetch.text_units_of(reader, included, _MAX_TEXT_UNITS, scope))
+    if len(passages) < _MAX_TEXT_UNITS:
+        passages = [*passages, *fetch.text_units_of(reader, entities, _MAX_TEXT_UNITS, scope)]
+    return list(dict.fromkeys(passages))[:_MAX_TEXT_UNITS]
 
 
 def _sources(reader: Reader, question: Question, units: list[int], options: LocalOptions, scope: Scope) -> pl.DataFrame:

@@ -117,10 +117,16 @@ def rank_passages(
         method: words: BM25. vectors: cosine similarity. text: both. graph: PageRank that starts from text.
 
     Raises:
-        QueryError: there is no such method, or the index was embedded by another model than questions are.
+        QueryError: there is no such method, or no vectors for it, or the index was embedded by another model than
+            questions are.
     """
     if method not in RANKING_METHODS:
         raise QueryError(f"There is no ranking {method!r}. Choose one of: {', '.join(RANKING_METHODS)}.")
+    if method == "vectors" and reader.embedding is None:
+        raise QueryError(
+            "The index has no vectors. Set GRAPHRAG_EMBEDDING_MODEL and index again, or rank by 'words', 'text' or "
+            "'graph'."
+        )
     candidates = max(retrieval.CANDIDATES, limit)
     if method == "words":
         words = retrieval.word_scores(reader, "text_unit", question, limit, scope)
@@ -132,7 +138,7 @@ def rank_passages(
     found = submit(lambda: retrieval.vector_scores(reader, "text_unit", question, candidates, scope))
     words = retrieval.word_scores(reader, "text_unit", question, candidates, scope)
     vectors = found.result()
-    text = retrieval.text_scores(words, vectors, retrieval.vector_weight(reader))
+    text = retrieval.text_scores(words, vectors)
     if method == "text":
         return RankedPassages(_first(text, limit), words, vectors, text)
     graph, about = _walk(reader, question, text, scope)

@@ -10,7 +10,8 @@ import polars as pl
 
 from graphrag_assets.query.fetch import edges_of, relationship_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.retrieval import Question
+from graphrag_assets.query.filters.scope import size
+from graphrag_assets.query.retrieval import Question, scaled, word_scores
 from graphrag_assets.store.publication_reader import Reader
 
 MAX_EXPANDED = 200
@@ -19,7 +20,7 @@ MAX_EXPANDED = 200
 MAX_STEPS = 2_000
 """Maximum number of steps of a hop that are compared with the question: the heaviest, from the best paths."""
 
-_BY_WEIGHT = 0.5  # the other half of a step's score is the similarity of the entity that it reaches to the question
+_BY_WEIGHT = 0.5  # the other half of a step's score is how well the entity that it reaches matches the question
 
 
 def paths(
@@ -28,8 +29,9 @@ def paths(
     """The relationships on the best paths of up to `hops` steps from `entities`, and the entities these reach.
 
     The score of a step is the mean of two numbers from 0 to 1: its weight, as a share of the maximum among the
-    relationships of the entity it leaves, and the cosine of the question and the entity it reaches. The score of a path
-    is the product of its steps. An entity is reached by its best path.
+    relationships of the entity it leaves, and the cosine of the question and the entity it reaches; without vectors,
+    the entity's BM25 as a share of the maximum. The score of a path is the product of its steps. An entity is reached
+    by its best path.
 
     Returns:
         The frame: the columns of `relationships_around`, hop (1 to `hops`) and score (of the path that ends
@@ -105,9 +107,9 @@ def _steps(
 
 
 def _similarities(reader: Reader, question: Question, entities: list[int], scope: Scope) -> dict[int, float]:
-    """Cosine of the question and each entity, at least 0; without entities whose texts are outside the scope."""
+    """How well each entity matches the question, 0 to 1; without entities whose texts are outside the scope."""
     if reader.embedding is None:
-        return {}
+        return scaled(word_scores(reader, "entity", question, size(reader, "entities"), scope))
     model, dimensions = reader.embedding
     vector = np.asarray(question.vector(model))
     found = reader.rows(

@@ -87,8 +87,6 @@ async def embed(index_model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usa
 
 def _in_process(index_model: str) -> Callable[[Sequence[str]], np.ndarray] | None:
     """The function that embeds without a provider; None for a provider's model."""
-    if index_model == embedded.EMBEDDING_MODEL:
-        return embedded.embed
     if not index_model.startswith(ONNX):
         return None
     return lambda texts: embedded.encoder_of_index(index_model, Settings.load().embedding_model).embed_questions(texts)

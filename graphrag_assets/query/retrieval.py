@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphrag_assets.embedded import EMBEDDING_MODEL
 from graphrag_assets.errors import QueryError
 from graphrag_assets.ids import number_of
 from graphrag_assets.languages import STOP_WORDS
@@ -155,46 +154,27 @@ def search_texts(reader: Reader, kind: str, question: Question, limit: int, scop
     prepare(reader, question)
     vectors = submit(lambda: vector_scores(reader, kind, question, candidates, scope))
     words = word_scores(reader, kind, question, candidates, scope)
-    return list(text_scores(words, vectors.result(), vector_weight(reader)))[:limit]
+    return list(text_scores(words, vectors.result()))[:limit]
 
 
 def search_in_thread(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:
     """`search_texts` in the current thread alone, for work that is submitted."""
-    words, weight = word_scores(reader, kind, question, limit, scope), vector_weight(reader)
-    vectors = vector_scores(reader, kind, question, limit, scope) if weight or len(words) < limit else {}
-    return list(text_scores(words, vectors, weight))[:limit]
+    words = word_scores(reader, kind, question, limit, scope)
+    return list(text_scores(words, vector_scores(reader, kind, question, limit, scope)))[:limit]
 
 
-def text_scores(words: Scores, vectors: Scores, weight: float) -> Scores:
-    """The sum of BM25 and cosine similarity, each as a share of its maximum, vectors times `weight`; ties by number.
-
-    With a weight of 0, vectors only rank the rows without any of the words, after the others.
-    """
-    if not words:
-        weight = 1.0
-    by_words, by_vectors = _scaled(words), _scaled(vectors)
-    scores = {n: by_words.get(n, 0.0) + weight * by_vectors.get(n, 0.0) for n in (words | vectors)}
+def text_scores(words: Scores, vectors: Scores) -> Scores:
+    """The sum of BM25 and cosine similarity, each as a share of its maximum, best first; ties by number."""
+    by_words, by_vectors = scaled(words), scaled(vectors)
+    scores = {n: by_words.get(n, 0.0) + by_vectors.get(n, 0.0) for n in (words | vectors)}
     found = sorted((n for n in scores if scores[n] > 0), key=lambda n: (-round(scores[n], 9), n))
     return {n: scores[n] for n in (*found, *(n for n in vectors if scores[n] <= 0))}
 
 
-def _scaled(scores: Scores) -> Scores:
+def scaled(scores: Scores) -> Scores:
     """The positive scores as shares of their maximum."""
     greatest = max(scores.values(), default=0.0)
     return {number: score / greatest for number, score in scores.items() if score > 0}
-
-
-def vector_weight(reader: Reader) -> float:
-    """The weight of vectors beside BM25: none for hashed n-grams, which only know the words that BM25 counts as well.
-
-    Any weight of theirs makes a ranking worse than BM25 alone (`python -m benchmarks.retrieval_quality`).
-    """
-    return 1.0 if reader.embedding is None or ranks_by_meaning(reader) else 0.0
-
-
-def ranks_by_meaning(reader: Reader) -> bool:
-    """Whether the index has vectors of an embedding model: similar without a common word, other than hashed n-grams."""
-    return reader.embedding is not None and reader.embedding[0] != EMBEDDING_MODEL
 
 
 def word_scores(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> Scores:

@@ -32,7 +32,7 @@ from graphrag_assets.query.filters import EVERYTHING, Scope, scope_of
 from graphrag_assets.query.history import ConversationHistory
 from graphrag_assets.query.question_options import CommonOptions, QuestionOptions
 from graphrag_assets.query.results import Answer, Draft, Failure
-from graphrag_assets.query.retrieval import MAX_QUESTION_CHARACTERS, Question, ranks_by_meaning
+from graphrag_assets.query.retrieval import MAX_QUESTION_CHARACTERS, Question
 from graphrag_assets.query.support import supported_sentences
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 
@@ -180,7 +180,7 @@ class Search(Generic[OptionsOf]):
                 self.options.max_context_tokens // 2,
             )
         given = {f.name: getattr(self.options, f.name) for f in fields(AnswerOptions) if hasattr(self.options, f.name)}
-        given |= {"history": self.history.text if self.history else "", "by_meaning": ranks_by_meaning(self.reader)}
+        given |= {"history": self.history.text if self.history else "", "by_meaning": self.reader.embedding is not None}
         self.form = AnswerOptions(**given)
 
     def _timeout_error(self) -> QueryError:
@@ -233,7 +233,7 @@ class Search(Generic[OptionsOf]):
 
     async def embed(self, *questions: Question) -> None:
         """Embed the questions, all with one request, if the index was embedded by a model."""
-        if self.reader.embedding is None or not ranks_by_meaning(self.reader):
+        if self.reader.embedding is None:
             return
         questions = (*questions, *(question.of_reports for question in questions if question.of_reports))
         model, _ = self.reader.embedding

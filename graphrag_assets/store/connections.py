@@ -113,6 +113,28 @@ def attached(**paths: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
+@contextlib.contextmanager
+def in_memory(limits: Limits, one_thread: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to a database in memory with these limits, to attach files to; `one_thread` or all."""
+    threads = {"threads": 1} if one_thread else {}
+    with duckdb.connect(config={**CONNECTION_CONFIG, **limits.config(), **threads}) as connection:
+        yield connection
+
+
+@contextlib.contextmanager
+def opened(connection: duckdb.DuckDBPyConnection, file: Path, name: str, options: str = "READ_ONLY") -> Iterator[None]:
+    """The file is attached as `name`, and in use. After an exception it is detached too: others may wait for it."""
+    close = f"USE {one_value(connection, 'SELECT current_database()')}; DETACH {name}"
+    connection.execute(f"ATTACH {literal(file)} AS {name} ({options}); USE {name}")
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(duckdb.Error):
+            connection.execute(close)
+        raise
+    connection.execute(close)
+
+
 def one_value(connection: duckdb.DuckDBPyConnection, query: str, parameters: Mapping[str, object] | None = None) -> Any:
     """The only value of a query's result."""
     ((value,),) = connection.execute(query, dict(parameters or {})).fetchall()

@@ -233,11 +233,12 @@ INVARIANTS = (
         "embeddings",
         True,
         "Every text unit, every entity with a relationship and every community report has a vector, or a row of "
-        "index_errors.",
+        "index_errors, if there are any vectors: without an embedding model there are none.",
         "SELECT kind, id FROM (SELECT 'text_unit' AS kind, id FROM {text_units} "
         "UNION ALL SELECT 'entity', id FROM {entities} WHERE degree > 0 "
         "UNION ALL SELECT 'community_report', id FROM {community_reports}) ANTI JOIN embeddings USING (kind, id) "
-        "ANTI JOIN (SELECT source AS id FROM index_errors WHERE stage = 'embed') USING (id)",
+        "ANTI JOIN (SELECT source AS id FROM index_errors WHERE stage = 'embed') USING (id) "
+        "WHERE EXISTS (FROM embeddings)",
         _REFRESH,
     ),
     Check(

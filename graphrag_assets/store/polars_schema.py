@@ -16,6 +16,7 @@ POLARS_TYPES: dict[str, pl.DataType | type[pl.DataType]] = {
     "DATE": pl.Date,
     "VARCHAR[]": pl.List(pl.String),
     "BIGINT[]": pl.List(pl.Int64),
+    "FLOAT[]": pl.List(pl.Float32),
     "STRUCT(start_char BIGINT, kind VARCHAR, value VARCHAR)[]": pl.List(
         pl.Struct({"start_char": pl.Int64, "kind": pl.String, "value": pl.String})
     ),

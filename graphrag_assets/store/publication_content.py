@@ -22,11 +22,12 @@ from graphrag_assets.store.connections import (
     ROW_GROUPS,
     Limits,
     execute_with,
+    in_memory,
     memory_errors,
     one_value,
+    opened,
 )
 from graphrag_assets.store.drafts import copy_file
-from graphrag_assets.store.idle_instances import idle_instance, opened
 from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.publication_schema import LLM_CALLS, MAIN, OPERATIONS, PUBLISHED
 from graphrag_assets.store.records_file import CALLS_AS_PUBLISHED
@@ -128,7 +129,7 @@ def start_empty(index_folder: Path, source: Source, dimensions: int, draft: Path
 def rows_of(publication: Path, limits: Limits) -> dict[str, int] | None:
     """The rows of each table of a publication; None if the file is damaged."""
     try:
-        with idle_instance(limits, one_thread=True) as connection, opened(connection, publication, "published"):
+        with in_memory(limits, one_thread=True) as connection, opened(connection, publication, "published"):
             return dict(connection.execute(ROWS_PER_TABLE).fetchall())
     except duckdb.Error:
         return None
@@ -161,7 +162,7 @@ def fill(source: Source, draft: Path, made: Made, llm_calls: pl.DataFrame | None
     small = is_small(source.path)
     with (
         memory_errors(source.limits),
-        idle_instance(source.limits, small) as connection,
+        in_memory(source.limits, small) as connection,
         opened(connection, source.path, "working"),
         opened(connection, draft, "published", _options(source)),
     ):
@@ -223,7 +224,7 @@ def update(
         return None
     with (
         memory_errors(limits),
-        idle_instance(limits, suits_one_thread(working.path)) as connection,
+        in_memory(limits, suits_one_thread(working.path)) as connection,
         opened(connection, draft, "published", _OPTIONS),
     ):
         with working.closed() as path, opened(connection, path, "working"):
@@ -385,7 +386,7 @@ _WHOLE = {
 def reading(source: Source) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection that reads a copy of the working database."""
     with (
-        idle_instance(source.limits, suits_one_thread(source.path)) as connection,
+        in_memory(source.limits, suits_one_thread(source.path)) as connection,
         opened(connection, source.path, "working"),
     ):
         yield connection

@@ -46,6 +46,7 @@ _CONFIG: dict[str, Any] = {
     "python_enable_replacements": False,  # a name in a query is a table, never a variable of the program
 }
 
+_HASHED = "embedded/"
 _KEPT_BYTES = 128 * 2**20  # of a kind: 65,000 vectors of 512 numbers, 21,000 of 1,536
 
 
@@ -201,7 +202,9 @@ class Reader:
     @cached_property
     def embedding(self) -> tuple[str, int] | None:
         """Name of the embedding model and the vectors' dimensions; None for an index without vectors."""
-        first = self.rows("SELECT model, array_length(vector) AS dimensions FROM embeddings LIMIT 1")
+        # Publications of earlier versions may have hashed words for vectors, which nothing compares any more.
+        query = "SELECT model, array_length(vector) AS dimensions FROM embeddings WHERE NOT starts_with(model, $hashed)"
+        first = self.rows(f"{query} LIMIT 1", {"hashed": _HASHED})
         return None if first.is_empty() else first.row(0)
 
     @cached_property

@@ -20,7 +20,6 @@ from graphrag_assets import __version__
 from graphrag_assets.store.change_log import LOGGED, last_revision, set_mark
 from graphrag_assets.store.connections import Limits
 from graphrag_assets.store.drafts import copy_file, draft_folder, make_folder, move_into_place
-from graphrag_assets.store.idle_instances import close_idle_instances
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file
 from graphrag_assets.store.publication_content import (
@@ -107,7 +106,6 @@ def _publish(
             if last and last.digest == digest and (found := _whole(working, index_folder, kept)):
                 return found
             made = Made(number, digest, number)
-            close_idle_instances()
             start_empty(index_folder, copy, dimensions, draft)
             rows = fill(copy, draft, made, llm_calls)
             updated = Update(made._replace(base_bytes=draft.stat().st_size), rows, revision)

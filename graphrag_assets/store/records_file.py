@@ -8,9 +8,8 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_assets.store.connections import execute_with
+from graphrag_assets.store.connections import execute_with, in_memory, opened
 from graphrag_assets.store.drafts import draft_folder, move_into_place
-from graphrag_assets.store.idle_instances import idle_instance, opened
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.publication_schema import LLM_CALLS, OPERATIONS
 from graphrag_assets.store.working import WorkingDatabase
@@ -28,7 +27,7 @@ def write_records(working: WorkingDatabase, index_folder: Path, llm_calls: pl.Da
         draft = drafts / RECORDS_FILE
         with (
             interrupts_raised(),
-            idle_instance(working.limits.beside(working.path), one_thread=True) as connection,
+            in_memory(working.limits.beside(working.path), one_thread=True) as connection,
             opened(connection, draft, "recent", "RECOVERY_MODE NO_WAL_WRITES"),
         ):
             connection.execute(_INDEX_RUNS.ddl())

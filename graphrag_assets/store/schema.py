@@ -514,7 +514,7 @@ IMPORTS = table(
     "batch",
     BATCH,
     ("origin", "VARCHAR", "The folder or file it was read from."),
-    ("generation", "VARCHAR", "What it was: GraphRAG 0 to 3, or a graph."),
+    ("generation", "VARCHAR", "What it was: GraphRAG 1 to 3, or a graph."),
     ("modularity_loss", "DOUBLE", "How far its communities' modularity was below a fresh run's, as a share of it."),
     ("imported_at", "TIMESTAMP", "When, UTC."),
 )

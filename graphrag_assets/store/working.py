@@ -28,11 +28,12 @@ from graphrag_assets.store.connections import (
     ROW_GROUPS,
     Limits,
     execute_with,
+    in_memory,
     memory_errors,
+    opened,
     refuse_path,
 )
 from graphrag_assets.store.drafts import copy_file, draft_folder, move_into_place, refuse_folder
-from graphrag_assets.store.idle_instances import idle_instance, opened
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file
 from graphrag_assets.store.resolved_claims import RESOLVED_CLAIMS
@@ -101,7 +102,7 @@ class WorkingDatabase:
         except AccessError:
             refuse_denied(self.path)
             with (
-                idle_instance(self.limits.beside(self.path), suits_one_thread(self.path)) as connection,
+                in_memory(self.limits.beside(self.path), suits_one_thread(self.path)) as connection,
                 opened(connection, self.path, identifier(self.path.stem)),
             ):
                 yield connection
@@ -196,7 +197,7 @@ def _attached(path: Path, limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]
         _create(path)
     name = identifier(path.stem)
     try:
-        with idle_instance(limits.beside(path), suits_one_thread(path)) as connection:
+        with in_memory(limits.beside(path), suits_one_thread(path)) as connection:
             try:
                 connection.execute(f"ATTACH {literal(path)} AS {name} ({ROW_GROUPS}); USE {name}")
             except duckdb.IOException as error:

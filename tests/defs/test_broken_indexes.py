@@ -21,6 +21,11 @@ class Break(NamedTuple):
 
 
 _FIRST = "(SELECT min(id) FROM {})"
+_VECTORS = (
+    "INSERT INTO embeddings BY NAME SELECT kind, id, id AS fingerprint, 'a model' AS model, [1, 0] AS vector FROM "
+    "(SELECT 'text_unit' AS kind, id FROM text_units UNION ALL SELECT 'entity', id FROM entities WHERE degree > 0 "
+    "UNION ALL SELECT 'community_report', id FROM community_reports)"
+)
 BREAKS = {
     "keys_are_unique": Break("INSERT INTO entities SELECT * FROM entities LIMIT 1", "SELECT id FROM entities LIMIT 1"),
     "relationship_ends_are_entities": Break(
@@ -63,11 +68,11 @@ BREAKS = {
         "SELECT '| 7 |'",
     ),
     "everything_searchable_has_an_embedding": Break(
-        f"DELETE FROM embeddings WHERE id = {_FIRST.format('entities')}", "SELECT min(id) FROM entities"
+        f"{_VECTORS}; DELETE FROM embeddings WHERE id = {_FIRST.format('entities')}", "SELECT min(id) FROM entities"
     ),
     "vectors_are_comparable": Break(
-        "UPDATE embeddings SET vector = vector[:3], model = 'another' WHERE id = (SELECT min(id) FROM embeddings)",
-        "SELECT min(id) FROM embeddings",
+        f"{_VECTORS}; UPDATE embeddings SET vector = [1], model = 'another' WHERE id = {_FIRST.format('embeddings')}",
+        "SELECT '| another | 1 |'",
     ),
     "few_text_units_failed": Break(
         "INSERT INTO index_errors BY NAME SELECT batch, id AS source, 'extract' AS stage, 'no answer' AS error, "

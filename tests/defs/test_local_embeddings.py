@@ -69,12 +69,27 @@ def test_index_of_a_model_folder_is_queried_with_the_same_model_in_any_folder(do
 
 
 @pytest.mark.long
-def test_index_with_hashed_vectors_is_queried_with_them_whatever_is_set(start_with, monkeypatch):
+def test_index_without_vectors_is_queried_without_them_whatever_is_set(start_with, monkeypatch):
     documents = start_with(BATCHES)
+    assert models(documents) == set()
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")
-    assert GraphRAG().basic(QUESTION).answer
+    assert GraphRAG().basic(QUESTION).citations
     documents.run("refresh_graph")
     assert models(documents) == {("onnx:minilm#5a7a7440b437", 384)}
+
+
+@pytest.mark.long
+def test_vectors_go_when_the_model_is_unset_and_the_asset_says_why(packaged, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "")
+    run = packaged.run("refresh_graph")
+    assert run.success
+    (made,) = run.asset_materializations_for_node("embed_texts")
+    assert made.metadata["dagster/row_count"].value == 0
+    assert "GRAPHRAG_EMBEDDING_MODEL is not set" in made.metadata["note"].value
+    assert models(packaged) == set()
+    for method in ("basic", "local", "global", "drift", "lazy"):
+        assert GraphRAG().search(method, QUESTION).answer
+    assert packaged.run("refresh_graph").success
 
 
 @pytest.mark.long

@@ -98,6 +98,7 @@ def test_settings_given_to_a_batch_reach_the_machine_that_extracts_it(cluster):
 
 def test_shards_of_a_refresh_are_made_by_runs_on_any_machine(cluster, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_SHARD_SIZE", "2")
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")
     models = cluster.index.models()
     texts = ["one", "two", "three", "four", "five"]
 

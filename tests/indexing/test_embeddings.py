@@ -1,4 +1,4 @@
-"""Embeddings of changed rows alone are those of all rows."""
+"""Embeddings of changed rows alone are those of all rows; without an embedding model there are none."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +7,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from graphrag_assets.embedded import embed
 from graphrag_assets.indexing import embeddings
 from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
@@ -23,7 +22,9 @@ ENTITY_TEXTS = "SELECT 2 * count(*) FROM entities WHERE degree > 0"
 @pytest.fixture
 def index(start_with) -> Index:
     parts = {"a/a.md": SENTENCES[:12], "a/b.md": SENTENCES[12:24], "b/c.md": SENTENCES[24:36]}
-    return start_with({name: " ".join(part) for name, part in parts.items()}, chunk_size="60").index
+    return start_with(
+        {name: " ".join(part) for name, part in parts.items()}, chunk_size="60", embedding_model="onnx:minilm"
+    ).index
 
 
 def write(index: Index, name: str, text: str) -> None:
@@ -89,8 +90,8 @@ def test_the_vector_of_a_report_follows_its_entities_where_the_report_stays(inde
     assert index.working.read(ROWS).equals(incremental)
 
 
-def test_half_of_a_report_is_its_summary_and_the_other_half_its_entities(sample_index) -> None:
-    read = Index(sample_index.root / "index" / "working.duckdb").working.read
+def test_half_of_a_report_is_its_summary_and_the_other_half_its_entities(index) -> None:
+    read, embed = index.working.read, index.models().embed
     vectors = {row["id"]: np.array(row["vector"]) for row in read(ROWS).to_dicts()}
     made = read(
         "SELECT r.id, r.title, r.summary, entity_ids FROM community_reports r JOIN communities USING (community) "
@@ -133,7 +134,27 @@ def test_a_model_with_vectors_of_another_length_embeds_all_parts_again(index, mo
         connection.execute("UPDATE embeddings SET fingerprint = 'other' WHERE kind = 'entity'")
     clear_marks(index)
     monkeypatch.setattr(embeddings, "ROWS_PER_PART", 5)
-    shorter = replace(index.models(), embed=lambda texts: embed(texts)[:, :100])
+    shorter = replace(index.models(), embed=lambda texts: index.models().embed(texts)[:, :100])
     update_embeddings(index, shorter, "parts")
     assert index.working.read("SELECT kind, id FROM embeddings WHERE len(vector) = 100 ORDER BY ALL").equals(embedded)
     assert index.working.read(ROWS).height == embedded.height
+
+
+def test_without_a_model_there_are_no_vectors_and_their_errors_are_gone(index, monkeypatch) -> None:
+    vectors = index.working.read(ROWS)
+    with index.working.transaction() as connection:
+        connection.execute(
+            "INSERT INTO index_errors BY NAME SELECT id AS source, batch, 'embed' AS stage, 'too long' AS error, "
+            "'2026-01-01' AS first_seen FROM text_units LIMIT 1"
+        )
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "")
+    unset = Index(index.database)
+    assert unset.models().embedding_model == ""
+    removed = update_embeddings(unset, unset.models(), "none")
+    assert (removed.n_embedded, removed.updated.changes["embeddings"].deleted) == (0, vectors.height)
+    assert index.working.read(ROWS).is_empty()
+    assert index.working.read("FROM index_errors WHERE stage = 'embed'").is_empty()
+    update_embeddings(unset, unset.models(), "none again")
+    assert index.working.read(ROWS).is_empty()
+    update_embeddings(index, index.models(), "with a model again")
+    assert index.working.read(ROWS).equals(vectors)

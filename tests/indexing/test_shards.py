@@ -32,6 +32,7 @@ def committer(project, monkeypatch) -> Index:
     write_crews(project.input, 8)
     monkeypatch.setenv("GRAPHRAG_STAGING", f"memory://{uuid.uuid4().hex}")
     monkeypatch.setenv("GRAPHRAG_SHARD_SIZE", "2")
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")
     index_batch(project.index, "crews", project.index.models("crews"), "run")
     merge_graph(project.index, project.index.models(), "run")
     update_communities(project.index, "run")
@@ -114,7 +115,7 @@ def test_a_machine_with_another_reporter_makes_nothing_and_names_both(committer,
     shard = open_shards(committer)[0]
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "openai/other")
     monkeypatch.setenv("GRAPHRAG_LEDGER_URL", f"sqlite:///{worker.database.with_name('ledger.db')}")
-    with pytest.raises(StagingError, match=r"are to be made with embedded/hashed.*, and this machine has openai/other"):
+    with pytest.raises(StagingError, match=r"are to be made with onnx:minilm.*, and this machine has openai/other"):
         make_shard(worker, shard)
     assert shard in open_shards(committer)
 

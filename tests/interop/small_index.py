@@ -42,9 +42,10 @@ RELATIONSHIPS: list[tuple[str, str | None, str, float, list[str]]] = [
     ("AGAMEMNON", "VALENTIA", "The Agamemnon reached Valentia.", 1.0, ["u0"]),
     ("GREAT EASTERN", "DANIEL GOOCH", "Daniel Gooch bought the Great Eastern.", 2.0, ["u2"]),
     ("GREAT EASTERN", "VALENTIA", "The Great Eastern left Valentia.", 4.0, ["u2"]),
-    ("VALENTIA", "CYRUS FIELD", "Cyrus Field wrote to Valentia.", -1.0, ["u1"]),
+    ("VALENTIA", "CYRUS FIELD", "Cyrus Field wrote to Valentia.", 1.0, ["u1"]),
     ("NIAGARA", "NIAGARA", "The Niagara is herself.", 1.0, ["u0"]),
     ("AGAMEMNON", None, "The Agamemnon and nobody.", 1.0, ["u0"]),
+    ("DANIEL GOOCH", "NIAGARA", "Daniel Gooch avoided the Niagara.", -1.0, ["u2"]),
 ]
 # description, subject, object, status, start date, text unit
 CLAIMS: list[tuple[str | None, str, str, str, str, str]] = [

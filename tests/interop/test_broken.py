@@ -1,6 +1,5 @@
 """Imports of incomplete or broken indexes end with counts, not with a traceback."""
 
-import re
 from collections import Counter
 
 import polars as pl
@@ -8,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_assets.errors import InputError
 from graphrag_assets.interop.facts import entity_ids, facts_of
 from graphrag_assets.interop.hierarchy import hierarchy_of
 from graphrag_assets.interop.importer import import_index
-from graphrag_assets.interop.repair_reports import renumbered, repair_reports
+from graphrag_assets.interop.report_rows import renumbered, report_rows
 from graphrag_assets.interop.source import MAX_NUMBER, source_of
 from graphrag_assets.interop.vectors import VECTORS
 from graphrag_assets.pipeline.merging import merge
@@ -42,7 +40,7 @@ def test_a_table_may_be_missing(project, tmp_path, missing):
     assert found["entities", "rows"] == 7
     assert project.sql("SELECT count(*) FROM communities WHERE size > 1") == [(found["community_reports", "rows"],)]
     if missing == "documents":
-        assert found["documents", "missing, created from their text units"] == 2
+        assert found["documents", "rows"] == 2
         assert project.sql("SELECT count(*) FROM text_units WHERE start_char IS NULL") == [(0,)]
     if missing == "text_units":
         assert found["entities", "without a text unit, given a text of what the graph says of them"] == 7
@@ -77,6 +75,21 @@ def test_rank_and_weight_that_are_no_numbers_are_missing(project, tmp_path, valu
     assert project.sql("SELECT count(*) FROM relationships WHERE NOT isfinite(weight)") == [(0,)]
 
 
+def test_text_units_of_a_missing_document_are_left_out_and_named(caplog):
+    frames = tables()
+    frames["text_units"] = with_first(frames["text_units"], "document_id", "nowhere")
+    counts = Counter()
+    facts = facts_of(
+        source_of("", frames, pl.DataFrame(schema=VECTORS)),
+        "b",
+        dict.fromkeys(("documents", "text_units", "covariates"), NONE),
+        counts,
+    )
+    assert counts["text_units", "of missing documents, left out"] == 1
+    assert "u0" not in facts.frames["text_units"]["id"]
+    assert f"of missing documents, left out: {frames['text_units']['id'][0]}" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("table", "column", "value", "limit"),
     [
@@ -89,12 +102,17 @@ def test_rank_and_weight_that_are_no_numbers_are_missing(project, tmp_path, valu
         ("text_units", "n_tokens", 2**31, "10,000,000"),
     ],
 )
-def test_number_that_is_too_large_is_named_with_its_row_and_the_remedy(table, column, value, limit):
+def test_row_with_a_number_that_is_too_large_is_left_out_and_named(table, column, value, limit, caplog):
     frames = tables()
     frames[table] = with_first(frames[table], column, value)
-    message = f"The table {table} has {value} as {column} in row 1; the maximum is {limit}. Correct the number"
-    with pytest.raises(InputError, match=re.escape(message)):
-        source_of("", frames, pl.DataFrame(schema=VECTORS))
+    source = source_of("", frames, pl.DataFrame(schema=VECTORS))
+    why = f"with a {column} above {limit}"
+    assert source.left_out[table, f"{why}, left out"] == 1
+    assert source.rows()[table] == frames[table].height - 1
+    assert (
+        f"{table}: 1 rows {why}, left out: {frames[table]['title' if table != 'text_units' else 'id'][0]}"
+        in caplog.text
+    )
 
 
 @pytest.mark.long  # takes nine seconds, because the largest number decides
@@ -155,7 +173,7 @@ def repaired(source):
     keys = facts.keys.select("id", entity_id=entity_ids(facts.keys["key"]))
     hierarchy = hierarchy_of(source.communities, source.members, keys, graph.entities, graph.relationships, found)
     assert not hierarchy.communities["community"].null_count()
-    reports = repair_reports(source.reports, hierarchy.communities["community"], found)
+    reports = report_rows(source.reports, hierarchy.communities["community"], found)
     assert renumbered(reports, {}, found).height == reports.height
     assert min(found.values()) >= 0
 

@@ -1,11 +1,14 @@
 """An imported index answers immediately; documents can be added, edited and deleted around it."""
 
 import contextlib
+from dataclasses import replace
 
 import duckdb
+import numpy as np
 import polars as pl
 import pytest
 
+from graphrag_assets.embedded import embedded_models
 from graphrag_assets.errors import InputError
 from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.index_batch import commit_extracted, extract_batch
@@ -42,7 +45,6 @@ def test_every_row_is_written_or_counted(small):
         "community_reports": 4,
     }
     assert {f"{table} {what}": n for (step, table, what), n in counts.items() if step == "repaired"} == {
-        "documents references to missing text units, left out": 1,
         "text_units without text, left out": 1,
         "text_units prepended metadata removed": 1,
         "entities without a title, left out": 1,
@@ -53,7 +55,7 @@ def test_every_row_is_written_or_counted(small):
         "entities without a community, joined to that of their strongest relationship": 1,
         "relationships without a name at an endpoint, left out": 1,
         "relationships between an entity and itself, left out": 1,
-        "relationships without a weight above 0, set to 1": 1,
+        "relationships without a weight above 0, left out": 1,
         "relationships duplicates of a pair, in either direction, merged": 1,
         "covariates without a subject or a description, left out": 1,
         "covariates in missing text units, left out": 1,
@@ -323,8 +325,11 @@ def test_vectors_of_the_configured_model_are_imported(project, import_small, mon
     }
     for name, rows in texts.items():
         pl.DataFrame(rows, schema=["id", "vector"], orient="row").write_parquet(folder / f"vectors.{name}.parquet")
-    monkeypatch.setattr("graphrag_assets.embedded.indexing.EMBEDDING_MODEL", "their-model")
-    monkeypatch.setattr("graphrag_assets.embedded.indexing.embed", lambda texts: [[1.0, 0.0] for _ in texts])
+    vectors_of_mine = {"embedding_model": "their-model", "embed": lambda texts: np.array([[1.0, 0.0]] * len(texts))}
+    monkeypatch.setattr(
+        "graphrag_assets.indexing.models.embedded_models",
+        lambda given: replace(embedded_models(given), **vectors_of_mine),
+    )
     imported = import_small(vectors_of="their-model")
     vectors = dict(project.index.working.read("SELECT id, vector FROM embeddings").iter_rows())
     assert vectors["u2"] == [0.0, 1.0]
@@ -358,4 +363,4 @@ def test_import_tables_record_the_origin(small):
         ).fetchone()
     assert (batch, generation) == ("imported-small", "GraphRAG 3")
     assert origin == str(small.root / "small")
-    assert len(RELATIONSHIPS) == 8
+    assert len(RELATIONSHIPS) == 9

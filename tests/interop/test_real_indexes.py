@@ -1,4 +1,4 @@
-"""Indexes of every generation of GraphRAG, made with real models: imported, queried, exported again."""
+"""Indexes of GraphRAG 1 to 3, made with real models: imported, queried, exported again."""
 
 import re
 import shutil
@@ -17,7 +17,6 @@ V3 = [DULCE / "graphrag-v3", CAROL]
 
 # Rows in and out of documents, text units, entities, relationships, claims, communities, reports.
 ROWS = {
-    DULCE / "graphrag-v0": ([1, 50, 89, 373, 156, 20, 20], [1, 50, 89, 373, 149, 21, 20]),
     DULCE / "graphrag-v1": ([2, 38, 373, 812, 178, 72, 72], [2, 38, 373, 765, 164, 78, 76]),
     DULCE / "graphrag-v2": ([1, 5, 18, 54, 17, 2, 2], [1, 5, 18, 47, 16, 3, 3]),
     DULCE / "graphrag-v3": ([1, 5, 39, 107, 41, 10, 10], [1, 5, 41, 102, 41, 10, 10]),

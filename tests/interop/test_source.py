@@ -9,8 +9,6 @@ from graphrag_assets.interop.importer import import_index
 from graphrag_assets.interop.source import read_source
 from tests.interop.small_index import tables
 
-HEX = ["0" * 32, "a" * 32]
-
 
 def entities_with(folder, column, suffix="parquet"):
     frame = pl.DataFrame({"title": ["A"] * len(column), "text_unit_ids": column})
@@ -23,8 +21,11 @@ def test_ids_in_lists_are_unchanged(tmp_path):
     assert entities_with(tmp_path, [ids, [], None, ["", None, "x y"]]) == [ids, [], [], ["x y"]]
 
 
-def test_joined_ids_of_graphrag_0_are_several(tmp_path):
-    assert entities_with(tmp_path, [[",".join(HEX), "b"], ["c,d"]]) == [[*HEX, "b"], ["c,d"]]
+def test_an_index_of_graphrag_0_is_refused_with_the_remedy(tmp_path):
+    pl.DataFrame({"id": ["e"], "name": ["A"]}).write_parquet(tmp_path / "create_final_entities.parquet")
+    pl.DataFrame({"id": ["u"], "chunk": ["t"]}).write_parquet(tmp_path / "create_final_text_units.parquet")
+    with pytest.raises(InputError, match=r"an index of GraphRAG 0, which is not imported.* Index its documents again"):
+        read_source(tmp_path)
 
 
 def test_ids_in_texts_are_json_or_separated(tmp_path):

@@ -13,8 +13,9 @@ def test_vectors_of_all_places_are_one_table(tmp_path):
     rows = pl.DataFrame({"id": ["a", "b"], "embedding": [[1.0, 0.0], [0.0, 1.0]]})
     rows.write_parquet(tmp_path / "embeddings.text_unit_text.parquet")
     rows.rename({"embedding": "vector"}).write_parquet(tmp_path / "vectors.text_unit_text.parquet")
-    entities = pl.DataFrame({"id": ["e", "f"], "description_embedding": [[0.5, 0.5], None]})
-    found = read_vectors(tmp_path, entities, Counter())
+    entities = pl.DataFrame({"id": ["e", "f"], "vector": [[0.5, 0.5], None]})
+    entities.write_parquet(tmp_path / "embeddings.entity_description.parquet")
+    found = read_vectors(tmp_path, Counter())
     assert found.select("kind", "id").rows() == [("text_unit", "a"), ("text_unit", "b"), ("entity", "e")]
     assert found["vector"].to_list() == [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]
 
@@ -25,22 +26,23 @@ def test_vectors_of_a_lancedb_store_are_read(tmp_path):
     (tmp_path / "lancedb").mkdir()
     table = pl.DataFrame({"id": ["a"], "vector": [[1.0, 2.0]]}).to_arrow()
     lance.write_dataset(table, str(tmp_path / "lancedb" / "default-entity-description.lance"))
-    found = read_vectors(tmp_path / "output", None, Counter())
+    found = read_vectors(tmp_path / "output", Counter())
     assert found.rows() == [("entity", "a", [1.0, 2.0])]
 
 
 def test_a_file_that_is_no_parquet_is_named(tmp_path):
     (tmp_path / "vectors.text_unit_text.parquet").write_bytes(b"no parquet")
     with pytest.raises(InputError, match=r"vectors.text_unit_text.parquet cannot be read: "):
-        read_vectors(tmp_path, None, Counter())
+        read_vectors(tmp_path, Counter())
 
 
 def test_files_without_ids_or_vectors_are_counted(tmp_path):
     pl.DataFrame({"vector": [[1.0], [2.0]]}).write_parquet(tmp_path / "vectors.text_unit_text.parquet")
     pl.DataFrame({"id": ["a"], "text": ["x"]}).write_parquet(tmp_path / "vectors.entity_description.parquet")
-    texts = pl.DataFrame({"id": ["e"], "description_embedding": ["[1, 2]"]})
+    texts = pl.DataFrame({"id": ["e"], "vector": ["[1, 2]"]})
+    texts.write_parquet(tmp_path / "vectors.community_full_content.parquet")
     left_out = Counter()
-    assert read_vectors(tmp_path, texts, left_out).is_empty()
+    assert read_vectors(tmp_path, left_out).is_empty()
     assert left_out == {("embeddings", "in files without a column of ids and one of vectors, left out"): 4}
 
 

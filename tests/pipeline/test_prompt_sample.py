@@ -36,6 +36,22 @@ def test_same_seed_same_sample_whatever_the_order_of_the_rows(domains):
     assert varied_sample(domains, 15, 8) != varied_sample(domains, 15, 7)
 
 
+def test_without_vectors_a_sample_is_at_random_with_the_same_shares(domains):
+    units = domains.with_columns(vector=pl.lit(None, pl.List(pl.Float32)), batch=pl.col("id").str.extract("^([a-z]+)"))
+    sample = varied_sample(units, 13, 1)
+    assert found(sample.ids) == set(SIZES)
+    assert (len(set(sample.ids)), len(sample.held_out)) == (13, 10)
+    assert varied_sample(units.sample(fraction=1.0, shuffle=True, seed=3), 13, 1) == sample
+    assert varied_sample(units, 13, 2) != sample
+
+
+def test_text_units_whose_vector_failed_are_left_out_of_the_sample(domains):
+    failed = pl.when(pl.col("id") != "coins-0").then("vector")
+    sample = varied_sample(domains.with_columns(vector=failed), 30, 1)
+    assert "coins-0" not in [*sample.ids, *sample.held_out]
+    assert len(sample.ids) == 30
+
+
 def test_held_out_text_units_are_others_and_a_quarter_at_most(domains):
     sample = varied_sample(domains, 15, 1)
     assert len(sample.held_out) == 10

@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 from benchmarks.retrieval_quality import Collection, collections
-from graphrag_assets.embedded import DIMENSIONS, EMBEDDING_MODEL, embed
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.connections import CONNECTION_CONFIG
 from graphrag_assets.store.macros import write_macros
@@ -18,6 +17,7 @@ from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.search_tables import write_search_tables
 from graphrag_assets.text import title_key
 from tests.conftest import SHARED_DATA, index_once
+from tests.word_vectors import DIMENSIONS, MODEL, embed
 
 AGAMEMNON, NIAGARA, HUDSON, VALENTIA, GREAT_EASTERN, EASTERN, GOOCH, PENGUIN = range(8)
 
@@ -269,8 +269,11 @@ def _embeddings(rows: dict[str, list[dict[str, Any]]], model: str) -> pl.DataFra
     )
 
 
-def write_index(path: Path, model: str = EMBEDDING_MODEL, number: int = 1, empty: str | None = None) -> Path:
-    """A published file with the rows above, as publication `number`; `empty` is a table without rows."""
+def write_index(path: Path, model: str = "", number: int = 1, empty: str | None = None) -> Path:
+    """A published file with the rows above, as publication `number`; `empty` is a table without rows.
+
+    It has vectors if it is given the name of a `model`.
+    """
     rows = {table: [] if table == empty else of_table for table, of_table in _rows().items()}
     rows["publication"][0]["number"] = number
     with duckdb.connect(str(path), config=CONNECTION_CONFIG) as connection:
@@ -279,8 +282,9 @@ def write_index(path: Path, model: str = EMBEDDING_MODEL, number: int = 1, empty
         for table in (table for table in PUBLISHED if rows.get(table.name)):
             frame = pl.DataFrame(rows[table.name], infer_schema_length=None)  # noqa: F841 (DuckDB reads it by name)
             connection.execute(f"INSERT INTO {table.sql_name} BY NAME FROM frame")
-        vectors = _embeddings(rows, model)  # noqa: F841
-        connection.execute("INSERT INTO embeddings BY NAME FROM vectors")
+        if model:
+            vectors = _embeddings(rows, model)  # noqa: F841
+            connection.execute("INSERT INTO embeddings BY NAME FROM vectors")
         write_search_tables(connection)
         write_macros(connection)
     return path
@@ -294,6 +298,12 @@ def index_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def reader(index_file: Path) -> Reader:
     return CurrentPublication(index_file).reader()
+
+
+@pytest.fixture(scope="session")
+def vector_reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    """The same rows with vectors."""
+    return CurrentPublication(write_index(tmp_path_factory.mktemp("vectors") / "graphrag-1.duckdb", MODEL)).reader()
 
 
 @pytest.fixture(scope="session")

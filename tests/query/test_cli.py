@@ -93,8 +93,8 @@ def test_a_conversation_is_read_from_a_file(index_file: Path, tmp_path: Path) ->
         json.loads(query(index_file, "basic", "Was it there?", "--json", *given).stdout)["answer"]
         for given in ((), ("--history", str(turns)))
     )
-    assert "Valentia" in alone
-    assert "Valentia" not in after
+    assert "Great Eastern" in alone
+    assert "Great Eastern" not in after
     assert HUDSON in after
     turns.write_text(json.dumps({"role": "user"}))
     assert "must be a list of turns" in query(index_file, "local", "And when?", "--history", str(turns)).output

@@ -16,7 +16,6 @@ import duckdb
 import polars as pl
 import pytest
 
-from graphrag_assets.embedded import EMBEDDING_MODEL, embed
 from graphrag_assets.errors import QueryError
 from graphrag_assets.pipeline.merging import merge
 from graphrag_assets.query import GraphRAG
@@ -38,6 +37,7 @@ from graphrag_assets.store import schema
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.working import WorkingDatabase, assign_numbers, replace_table
+from tests.word_vectors import MODEL, embed, embedded_question
 
 # document: batch, raw_data
 DOCUMENTS = {
@@ -106,7 +106,9 @@ def full(table: schema.Table, rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(missing).select(table.column_names)
 
 
-def write(folder: Path, documents: list[str], aliases: Sequence[tuple[str, str, str]] = ALIASES) -> Path:
+def write(
+    folder: Path, documents: list[str], aliases: Sequence[tuple[str, str, str]] = ALIASES, vectors: bool = False
+) -> Path:
     """A publication of the mentions of these documents."""
     units = [(n, d, t) for n, (d, t) in enumerate(UNITS) if d in documents]
     kept = {n: d for n, d, _ in units}
@@ -192,17 +194,13 @@ def write(folder: Path, documents: list[str], aliases: Sequence[tuple[str, str, 
         "entity": dict(graph.entities.select("id", pl.concat_str("title", pl.lit(":"), "description")).iter_rows()),
         "community_report": dict(frames[schema.COMMUNITY_REPORTS].select("id", "full_content").iter_rows()),
     }
-    frames[schema.EMBEDDINGS] = pl.concat(
-        pl.DataFrame(
-            {
-                "kind": kind,
-                "id": list(texts),
-                "model": EMBEDDING_MODEL,
-                "vector": embed(list(texts.values())).tolist(),
-            }
+    if vectors:
+        frames[schema.EMBEDDINGS] = pl.concat(
+            pl.DataFrame(
+                {"kind": kind, "id": list(texts), "model": MODEL, "vector": embed(list(texts.values())).tolist()}
+            )
+            for kind, texts in embedded.items()
         )
-        for kind, texts in embedded.items()
-    )
     working = WorkingDatabase(folder / "working.duckdb")
     with working.transaction() as connection:
         for table, frame in frames.items():
@@ -215,6 +213,11 @@ def write(folder: Path, documents: list[str], aliases: Sequence[tuple[str, str, 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     return CurrentPublication(write(tmp_path_factory.mktemp("whole"), list(DOCUMENTS))).reader()
+
+
+@pytest.fixture(scope="module")
+def whole_with_vectors(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    return CurrentPublication(write(tmp_path_factory.mktemp("vectors"), list(DOCUMENTS), vectors=True)).reader()
 
 
 @pytest.fixture(scope="module")
@@ -285,12 +288,13 @@ def test_no_word_of_another_document_is_in_a_context(whole, documents, question,
     assert [secret for secret in SECRETS if secret in shown.lower()] == []
 
 
-def test_words_of_other_documents_do_not_even_rank(whole: Reader) -> None:
+def test_words_of_other_documents_do_not_even_rank(whole_with_vectors: Reader) -> None:
+    whole = whole_with_vectors
     scope = scope_of(whole, Filter(documents="voyage"))
-    unknown = Question("quagga")
+    unknown = embedded_question("quagga")
     for word in ("zanzibar", "bribe", "spy", "criminal"):
         asked = Question(word)
-        asked.remember(EMBEDDING_MODEL, unknown.vector(EMBEDDING_MODEL))  # that a word is near another is no secret
+        asked.remember(MODEL, unknown.vector(MODEL))  # that a word is near another is no secret
         for kind in ("text_unit", "entity", "community_report"):
             assert word_scores(whole, kind, asked, 10, scope) == {}
         assert entities_for(whole, asked, 4, scope) == entities_for(whole, unknown, 4, scope)
@@ -309,13 +313,15 @@ def test_names_that_only_other_documents_use_name_nothing(whole: Reader) -> None
         entities_for(whole, Question("?"), 3, outside, include=["Moriarty"])
 
 
-def test_reports_are_used_only_when_all_they_draw_on_is_allowed(whole: Reader) -> None:
+def test_reports_are_used_only_when_all_they_draw_on_is_allowed(whole_with_vectors: Reader) -> None:
+    whole = whole_with_vectors
+
     def reports(*documents: str) -> set[int]:
         scope = scope_of(whole, Filter(documents=documents))
         everyone = numbers(whole, "entities")
         found = set(reports_about(whole, everyone, scope)["community"])
-        assert set(search_texts(whole, "community_report", Question("the"), 10, scope)) <= found
-        assert set(vector_scores(whole, "community_report", Question("the cable"), 10, scope)) <= found
+        assert set(search_texts(whole, "community_report", embedded_question("the"), 10, scope)) <= found
+        assert set(vector_scores(whole, "community_report", embedded_question("the cable"), 10, scope)) <= found
         assert set(report_tree(whole, scope)["report"].drop_nulls()) == found
         return found
 
@@ -353,7 +359,8 @@ def test_types_limit_entities_but_not_text(whole: Reader) -> None:
     assert set(titles["title"]) == {"Agamemnon"} | ({"Niagara"} if "SHIP" in set(titles["type"]) else set())
     assert set(titles["type"]) == {"SHIP"}
     assert titles["degree"].to_list() == [1] * titles.height  # only ships are counted
-    assert len(rank_passages(whole, Question("Gooch"), 10, scope).numbers) == len(UNITS)
+    named = Question("Niagara Hudson Gooch Moriarty bought")  # a word of each text unit
+    assert len(rank_passages(whole, named, 10, scope).numbers) == len(UNITS)
     assert set(reports_about(whole, numbers(whole, "entities"), scope)["community"]) == {0, 1, 2, 3, 4}
 
 

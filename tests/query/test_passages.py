@@ -15,6 +15,7 @@ from graphrag_assets.query.passages import RANKING_METHODS, rank_passages
 from graphrag_assets.query.retrieval import Question, text_scores
 
 from ..conftest import Project, indexed
+from ..word_vectors import embedded_question
 
 QUESTION = "Which river flows past the birthplace of the designer of the Alder Bridge?"
 PLANTED = {
@@ -44,8 +45,8 @@ def rag(planted):
 
 
 @pytest.mark.extended
-def test_a_passage_two_hops_away_is_found_that_words_and_vectors_cannot_find(rag):
-    for method in ("words", "vectors", "text"):
+def test_a_passage_two_hops_away_is_found_that_words_cannot_find(rag):
+    for method in ("words", "text"):
         assert "Tarnby" not in rag.retrieve(QUESTION, 10, method)["document"].to_list()
     found = rag.retrieve(QUESTION, 10)
     assert {"Alder Bridge", "Mira Holt", "Tarnby"} <= set(found["document"][:5])
@@ -125,11 +126,24 @@ def test_scores_are_those_of_the_ranking(rag):
     reader = rag.index.reader()
     ranked = rank_passages(reader, Question(QUESTION), 40)
     assert sum(ranked.graph.values()) < 1  # the rest of the rank is at the things
-    for method in RANKING_METHODS:
+    for method in set(RANKING_METHODS) - {"vectors"}:
         found = rag.retrieve(QUESTION, 15, method)
         assert found["rank"].to_list() == list(range(1, 16))
         assert found["score"].round(9).is_sorted(descending=True)
         assert all(math.isfinite(score) for score in found["score"])
+
+
+def test_passages_rank_by_vectors_where_there_are_some(vector_reader):
+    ranked = rank_passages(vector_reader, embedded_question("What did the oil of the lamps cost?"), 3, method="vectors")
+    assert next(iter(ranked.scores)) == 5
+    assert list(ranked.scores.values()) == sorted(ranked.scores.values(), reverse=True)
+    assert ranked.vectors == ranked.scores
+
+
+def test_ranking_by_vectors_without_vectors_says_what_to_do(rag):
+    with pytest.raises(QueryError, match=r"no vectors\. Set GRAPHRAG_EMBEDDING_MODEL and index again"):
+        rag.retrieve(QUESTION, 5, "vectors")
+    assert rag.retrieve(QUESTION, 5)["rank_by_vectors"].null_count() == 5
 
 
 def test_more_passages_never_change_the_order_of_the_first(rag):
@@ -138,12 +152,11 @@ def test_more_passages_never_change_the_order_of_the_first(rag):
         assert rag.retrieve(QUESTION, k)["id"].to_list() == whole[:k]
 
 
-def test_hashed_vectors_rank_only_passages_without_the_words():
+def test_words_and_vectors_add_up_as_shares_of_the_best():
     words, vectors = {7: 3.0, 2: 1.5}, {2: 0.9, 5: 0.8, 1: 0.3}
-    assert text_scores(words, vectors, 0.0) == {7: 1.0, 2: 0.5, 5: 0.0, 1: 0.0}
-    assert list(text_scores(words, vectors, 0.0)) == [7, 2, 5, 1]
-    assert text_scores(words, vectors, 1.0) == {2: 1.5, 7: 1.0, 5: 0.8 / 0.9, 1: 0.3 / 0.9}
-    assert list(text_scores({}, vectors, 0.0)) == [2, 5, 1]
+    assert text_scores(words, vectors) == {2: 1.5, 7: 1.0, 5: 0.8 / 0.9, 1: 0.3 / 0.9}
+    assert list(text_scores(words, {})) == [7, 2]
+    assert list(text_scores({}, vectors)) == [2, 5, 1]
 
 
 def test_an_empty_ranking_is_an_empty_frame(rag):

@@ -3,23 +3,30 @@
 import numpy as np
 import pytest
 
-from graphrag_assets.embedded import EMBEDDING_MODEL, embed
 from graphrag_assets.query import paths as module
 from graphrag_assets.query.fetch import relationships_around
 from graphrag_assets.query.filters import Filter, scope_of
 from graphrag_assets.query.paths import paths
-from graphrag_assets.query.retrieval import Question
+from graphrag_assets.query.retrieval import word_scores
 from graphrag_assets.store.publication_reader import Reader
+from tests.word_vectors import MODEL, embed, embedded_question
 
 from .conftest import AGAMEMNON, ENTITIES, GOOCH, HUDSON, NIAGARA, PENGUIN, RELATIONSHIPS, VALENTIA
 
-QUESTION = Question("Who bought the largest ship?")
+QUESTION = embedded_question("Who bought the largest ship?")
 
 
-def all_paths(start: list[int], hops: int) -> dict[int, tuple[float, int]]:
+def matching(reader: Reader) -> np.ndarray:
+    """How well each entity matches the question: by the cosine, or by its share of the best BM25."""
+    if reader.embedding:
+        vectors = embed([f"{title}:{text}" for title, text in ENTITIES])
+        return np.maximum(vectors @ QUESTION.vector(MODEL), 0)
+    scores = word_scores(reader, "entity", QUESTION, len(ENTITIES))
+    return np.array([scores.get(number, 0.0) / max(scores.values()) for number in range(len(ENTITIES))])
+
+
+def all_paths(start: list[int], hops: int, near: np.ndarray) -> dict[int, tuple[float, int]]:
     """By trying all paths: the relationships with the score of the best path that first meets them, and its hop."""
-    vectors = embed([f"{title}:{text}" for title, text in ENTITIES])
-    near = np.maximum(vectors @ QUESTION.vector(EMBEDDING_MODEL), 0)
     heaviest = {e: max((w for s, t, w, _ in RELATIONSHIPS if e in (s, t)), default=1) for e in range(len(ENTITIES))}
     scores = dict.fromkeys(start, 1.0)
     found: dict[int, tuple[float, int]] = {}
@@ -41,9 +48,13 @@ def all_paths(start: list[int], hops: int) -> dict[int, tuple[float, int]]:
 
 @pytest.mark.parametrize("start", [[HUDSON], [GOOCH], [AGAMEMNON, GOOCH], [PENGUIN]])
 @pytest.mark.parametrize("hops", [1, 2, 3, 4])
-def test_paths_are_those_that_trying_all_of_them_finds(reader: Reader, start: list[int], hops: int) -> None:
+@pytest.mark.parametrize("kind", ["reader", "vector_reader"])
+def test_paths_are_those_that_trying_all_of_them_finds(
+    request: pytest.FixtureRequest, kind: str, start: list[int], hops: int
+) -> None:
+    reader: Reader = request.getfixturevalue(kind)
     frame, reached = paths(reader, QUESTION, start, hops)
-    expected = all_paths(start, hops)
+    expected = all_paths(start, hops, matching(reader))
     assert dict(frame.select("human_readable_id", "hop").iter_rows()) == {n: hop for n, (_, hop) in expected.items()}
     for number, score in frame.select("human_readable_id", "score").iter_rows():
         assert score == pytest.approx(expected[number][0], abs=1e-6)

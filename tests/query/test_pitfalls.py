@@ -178,7 +178,7 @@ class Inventor(EmbeddedAnswerer):
 
 def test_20_cited_rows_are_distinguished_from_offered_ones_and_invented_ids_are_marked(index_file: Path) -> None:
     """The context returned is what was offered, not what was cited; cited ids are never checked."""
-    answer = GraphRAG(index_file, answerer=Inventor()).local(QUESTION, top_k_entities=2)
+    answer = GraphRAG(index_file, answerer=Inventor()).local(QUESTION, top_k_entities=3)
     assert answer.answer == "He did. [Data: Sources (0)] [unresolved: Sources (99); Entities (7)]"
     assert answer.unresolved == ["Sources (99)", "Entities (7)"]
     sources = answer.context["sources"]

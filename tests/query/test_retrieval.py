@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_assets.embedded import EMBEDDING_MODEL, embed
 from graphrag_assets.errors import QueryError
 from graphrag_assets.languages import stem, stop_words
 from graphrag_assets.query.entities import entities_for, named_entities
@@ -23,6 +22,7 @@ from graphrag_assets.store import publication_reader as published
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.search_tables import write_search_tables
+from tests.word_vectors import MODEL, embed, embedded_question
 
 from .conftest import (
     AGAMEMNON,
@@ -108,17 +108,17 @@ def test_words_are_found_in_every_script(language: str, tmp_path_factory: pytest
 @pytest.mark.parametrize("limit", [1, 10])
 @pytest.mark.parametrize("text", ["What did the oil of the lamps cost?", "Great Eastern", "the chairman of the board"])
 def test_binary_codes_select_the_exact_nearest_vectors(
-    reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, limit: int
+    vector_reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, limit: int
 ) -> None:
     monkeypatch.setattr(binary_quantization, "EXACT_UP_TO", 3)
-    path = write_index(tmp_path / "graphrag-1.duckdb")
+    path = write_index(tmp_path / "graphrag-1.duckdb", MODEL)
     with duckdb.connect(str(path)) as connection:
         binary_quantization.write_binary_codes(connection)
     signed = CurrentPublication(path).reader()
     assert set(signed.quantized_kinds) == {"text_unit", "entity", "community_report"}
-    assert reader.quantized_kinds == {}
-    assert ranked_by(vector_scores, signed, "text_unit", Question(text), limit) == ranked_by(
-        vector_scores, reader, "text_unit", Question(text), limit
+    assert vector_reader.quantized_kinds == {}
+    assert ranked_by(vector_scores, signed, "text_unit", embedded_question(text), limit) == ranked_by(
+        vector_scores, vector_reader, "text_unit", embedded_question(text), limit
     )
 
 
@@ -137,13 +137,13 @@ def test_a_name_to_include_comes_first_and_one_to_exclude_not_at_all(reader: Rea
         entities_for(reader, question, 4, include=["Niagara"], exclude=["NIAGARA"])
 
 
-def test_another_text_than_the_question_can_be_embedded(reader: Reader) -> None:
-    asked = Question("zebra", vector_text=TEXT_UNITS[5][1])
+def test_another_text_than_the_question_can_be_embedded(vector_reader: Reader) -> None:
+    asked = embedded_question("zebra", vector_text=TEXT_UNITS[5][1])
     assert asked.embedded_text == TEXT_UNITS[5][1]
-    assert ranked_by(vector_scores, reader, "text_unit", asked, 1) == [5]
-    assert ranked_by(word_scores, reader, "text_unit", asked, 1) == []
-    asked.remember(EMBEDDING_MODEL, Question(TEXT_UNITS[0][1]).vector(EMBEDDING_MODEL))
-    assert ranked_by(vector_scores, reader, "text_unit", asked, 1) == [0]
+    assert ranked_by(vector_scores, vector_reader, "text_unit", asked, 1) == [5]
+    assert ranked_by(word_scores, vector_reader, "text_unit", asked, 1) == []
+    asked.remember(MODEL, embedded_question(TEXT_UNITS[0][1]).vector(MODEL))
+    assert ranked_by(vector_scores, vector_reader, "text_unit", asked, 1) == [0]
 
 
 def test_weights_count_in_the_fusion() -> None:
@@ -151,11 +151,11 @@ def test_weights_count_in_the_fusion() -> None:
     assert fuse([1, 2], [3, 4], weights=(0.5, 1)) == [3, 4, 1, 2]
 
 
-def test_vectors_rank_by_exact_cosine(reader: Reader) -> None:
-    question = Question("What did the oil of the lamps cost?")
+def test_vectors_rank_by_exact_cosine(vector_reader: Reader) -> None:
+    question = embedded_question("What did the oil of the lamps cost?")
     matrix = embed([f"Document {document}\n{text}" for document, text, _ in TEXT_UNITS])
-    expected = np.argsort(-(matrix @ question.vector(EMBEDDING_MODEL)), kind="stable").tolist()
-    assert ranked_by(vector_scores, reader, "text_unit", question, 10) == expected
+    expected = np.argsort(-(matrix @ question.vector(MODEL)), kind="stable").tolist()
+    assert ranked_by(vector_scores, vector_reader, "text_unit", question, 10) == expected
     assert expected[0] == 5
 
 
@@ -163,32 +163,34 @@ def test_vectors_rank_by_exact_cosine(reader: Reader) -> None:
 @pytest.mark.parametrize("limit", [0, 1, 3, 100])
 @pytest.mark.parametrize("filtered", [False, True])
 def test_vectors_in_memory_and_in_the_file_rank_alike(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch, kind: str, limit: int, filtered: bool
+    vector_reader: Reader, monkeypatch: pytest.MonkeyPatch, kind: str, limit: int, filtered: bool
 ) -> None:
     units = np.arange(len(TEXT_UNITS)) % 2 == 0
-    scope = Scope(reader, units) if filtered else EVERYTHING
-    questions = [Question(text) for _, text, _ in TEXT_UNITS] + [Question(title) for title, *_ in ENTITIES]
-    assert reader.keeps_vectors(kind)
-    kept = [ranked_by(vector_scores, reader, kind, question, limit, scope) for question in questions]
+    scope = Scope(vector_reader, units) if filtered else EVERYTHING
+    questions = [embedded_question(text) for _, text, _ in TEXT_UNITS] + [
+        embedded_question(title) for title, *_ in ENTITIES
+    ]
+    assert vector_reader.keeps_vectors(kind)
+    kept = [ranked_by(vector_scores, vector_reader, kind, question, limit, scope) for question in questions]
     assert max(map(len, kept)) <= limit
     monkeypatch.setattr(published, "_KEPT_BYTES", 0)
-    assert not reader.keeps_vectors(kind)
-    assert [ranked_by(vector_scores, reader, kind, question, limit, scope) for question in questions] == kept
+    assert not vector_reader.keeps_vectors(kind)
+    assert [ranked_by(vector_scores, vector_reader, kind, question, limit, scope) for question in questions] == kept
 
 
-def test_a_model_that_gives_vectors_of_another_length_is_refused(reader: Reader) -> None:
-    question = Question("the oil of the lamps")
-    question.remember(EMBEDDING_MODEL, np.ones(3, np.float32))
+def test_a_model_that_gives_vectors_of_another_length_is_refused(vector_reader: Reader) -> None:
+    question = embedded_question("the oil of the lamps")
+    question.remember(MODEL, np.ones(3, np.float32))
     with pytest.raises(QueryError, match=r"vectors of 512 numbers, and \S+ now gives 3"):
-        ranked_by(vector_scores, reader, "entity", question, 3)
+        ranked_by(vector_scores, vector_reader, "entity", question, 3)
 
 
 def test_of_equal_vectors_the_first_comes_first(tmp_path: Path) -> None:
-    path = write_index(tmp_path / "graphrag-1.duckdb")
+    path = write_index(tmp_path / "graphrag-1.duckdb", MODEL)
     with duckdb.connect(str(path)) as connection:
         connection.execute("UPDATE embeddings SET vector = (SELECT vector FROM embeddings LIMIT 1)")
     assert ranked_by(
-        vector_scores, CurrentPublication(path).reader(), "entity", Question("the oil of the lamps"), 3
+        vector_scores, CurrentPublication(path).reader(), "entity", embedded_question("the oil of the lamps"), 3
     ) == [
         0,
         1,
@@ -250,6 +252,13 @@ def test_an_index_embedded_by_another_model_is_refused(tmp_path_factory: pytest.
     path = write_index(tmp_path_factory.mktemp("other") / "graphrag-1.duckdb", model="other/model")
     with pytest.raises(QueryError, match="other/model"):
         search_texts(CurrentPublication(path).reader(), "entity", Question("Valentia"), 3)
+
+
+def test_hashed_words_of_an_earlier_version_are_no_vectors(tmp_path: Path) -> None:
+    path = write_index(tmp_path / "graphrag-1.duckdb", model="embedded/hashed-ngrams-512-v2")
+    reader = CurrentPublication(path).reader()
+    assert reader.embedding is None
+    assert search_texts(reader, "entity", Question("Valentia"), 3) == [VALENTIA]
 
 
 def test_an_empty_question_is_refused() -> None:

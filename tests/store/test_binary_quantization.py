@@ -5,9 +5,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from graphrag_assets.embedded import embed
 from graphrag_assets.store import binary_quantization as module
 from graphrag_assets.store.binary_quantization import binary_codes, write_binary_codes
+from tests.word_vectors import embed
 
 COMPARED = 200  # of 5,000: as many in a hundred as 2,000 are of 50,000
 

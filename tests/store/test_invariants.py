@@ -37,7 +37,11 @@ BREAKS = [
         "UPDATE communities SET entity_ids = list_append(entity_ids, 'x') WHERE parent <> -1",
     ),
     ("children_lie_within_parents", "UPDATE communities SET parent = 999999 WHERE parent <> -1"),
-    ("vectors_are_comparable", "UPDATE embeddings SET vector = vector[:3] WHERE kind = 'entity'"),
+    (
+        "vectors_are_comparable",
+        "INSERT INTO embeddings BY NAME SELECT 'entity' AS kind, id, 'a model' AS model, "
+        "[1, 0, 0, 0][:1 + human_readable_id % 2] AS vector FROM entities",
+    ),
     (
         "titles_are_distinct",
         "INSERT INTO entities BY NAME SELECT * REPLACE ('o' AS id, 'çyrus field' AS title_key) FROM entities WHERE title_key = 'cyrus field'",

@@ -23,7 +23,7 @@ def test_a_query_beyond_the_limit_spills_to_the_folder_set(tmp_path: Path) -> No
         connection.execute("SET threads = 1")
         assert connection.execute(SORTED).fetchall() == [(3_000_000,)]
         assert connection.execute("SELECT current_setting('memory_limit')").fetchall() == [("143.0 MiB",)]
-    assert (tmp_path / "elsewhere").is_dir()
+        assert any((tmp_path / "elsewhere").iterdir())
 
 
 def test_databases_with_other_limits_do_not_share_them(tmp_path: Path) -> None:

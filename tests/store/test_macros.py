@@ -217,9 +217,14 @@ def test_a_row_is_explained_by_its_number_too(index, titles):
     assert sum(row[1] == "text_units" for row in by_number) == units
 
 
-def test_an_embedding_is_explained_by_the_row_that_it_embeds(index):
-    key = index.execute("SELECT id FROM embeddings WHERE kind = 'text_unit' ORDER BY id LIMIT 1").fetchall()[0][0]
-    rows = index.execute("SELECT table_name, id FROM explain_row('embeddings', ?)", [key]).fetchall()
+def test_an_embedding_is_explained_by_the_row_that_it_embeds(sample_index, tmp_path):
+    copy = shutil.copy(sample_index.root / "index" / "graphrag.duckdb", tmp_path)
+    with duckdb.connect(str(copy)) as connection:  # the embedded default has none
+        ((key,),) = connection.execute(
+            "INSERT INTO embeddings BY NAME SELECT 'text_unit' AS kind, min(id) AS id, [1.0] AS vector FROM text_units "
+            "RETURNING id"
+        ).fetchall()
+        rows = connection.execute("SELECT table_name, id FROM explain_row('embeddings', ?)", [key]).fetchall()
     assert [table for table, _ in rows] == ["embeddings", "text_units", "documents"]
     assert rows[1][1] == key
 

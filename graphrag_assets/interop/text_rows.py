@@ -1,17 +1,14 @@
-"""Repairs documents and text units: every unit is in an existing document, at its position there."""
+"""Documents and text units of an imported index: every unit in its document, at its position there."""
 
 import json
 import re
-from collections import Counter
 from typing import NamedTuple
 
 import polars as pl
 
+from graphrag_assets.interop.left_out import Counts, fitting
 from graphrag_assets.interop.source import Source
 from graphrag_assets.text import count_tokens
-
-Counts = Counter[tuple[str, str]]
-"""Number of repairs, by table and kind."""
 
 _METADATA_LINE = re.compile(r"[^\n:]{1,80}: [^\n]*\.\n")
 _MAX_METADATA_LINES = 20
@@ -26,21 +23,30 @@ class Texts(NamedTuple):
     text_units: pl.DataFrame
 
 
-def repair_texts(source: Source, counts: Counts) -> Texts:
-    """The usable documents and text units; repairs are added to `counts`."""
-    documents = _distinct(source.documents, "documents", counts)
+def text_rows(source: Source, counts: Counts) -> Texts:
+    """The documents and text units that fit. An index without documents gets those that its text units name."""
     units = _distinct(source.text_units, "text_units", counts)
-    empty = units.filter(pl.col("text").fill_null("").str.strip_chars() == "")
-    counts["text_units", "without text, left out"] += empty.height
-    units = units.join(empty, on="id", how="anti", maintain_order="left")
+    has_text = pl.col("text").fill_null("").str.strip_chars() != ""
+    units = fitting(units, has_text, "text_units", "without text", counts)
     shared = units.filter(pl.col("document_ids").list.len() > 1)
     counts["text_units", "in several documents, assigned to the first"] += shared.height
     units = units.with_columns(document_id=pl.col("document_ids").list.first().fill_null("")).drop("document_ids")
-    listed = documents.select("id", "text_unit_ids").explode("text_unit_ids", empty_as_null=False)
-    dangling = listed.join(units, left_on="text_unit_ids", right_on="id", how="anti")
-    counts["documents", "references to missing text units, left out"] += dangling.height
-    documents = documents.with_columns(_as_json(documents["raw_data"])).drop("text_unit_ids")
-    documents = _with_missing(documents, units, counts)
+    joined = units.group_by("document_id", maintain_order=True).agg(joined=pl.col("text").str.join("\n\n"))
+    if source.documents.is_empty():
+        name = pl.when(pl.col("document_id") == "").then(pl.lit("untitled")).otherwise("document_id")
+        named = joined.select(id="document_id", title=name)
+        documents = pl.concat([source.documents, named], how="diagonal")
+    else:
+        documents = _distinct(source.documents, "documents", counts)
+    units = fitting(
+        units, pl.col("document_id").is_in(documents["id"].implode()), "text_units", "of missing documents", counts
+    )
+    documents = documents.join(joined, left_on="id", right_on="document_id", how="left", maintain_order="left")
+    documents = documents.with_columns(
+        _as_json(documents["raw_data"]),
+        text=pl.coalesce("text", "joined", pl.lit("")),
+        title=pl.coalesce("title", "id"),
+    ).drop("joined")
     return Texts(documents, _placed(documents, units, counts))
 
 
@@ -59,26 +65,8 @@ def _as_json(given: pl.Series) -> pl.Series:
 
 def _distinct(frame: pl.DataFrame, table: str, counts: Counts) -> pl.DataFrame:
     """Rows with an id, one per id."""
-    found = frame.drop_nulls("id").unique("id", keep="first", maintain_order=True)
-    counts[table, "without a unique id, left out"] += frame.height - found.height
-    return found
-
-
-def _with_missing(documents: pl.DataFrame, units: pl.DataFrame, counts: Counts) -> pl.DataFrame:
-    """`documents` with those that only text units refer to; their text is that of their units."""
-    texts = units.join(
-        documents.filter(pl.col("text").is_not_null()), left_on="document_id", right_on="id", how="anti"
-    ).group_by("document_id", maintain_order=True)
-    joined = texts.agg(pl.col("text").str.join("\n\n").alias("joined")).rename({"document_id": "id"})
-    missing = joined.join(documents, on="id", how="anti", maintain_order="left")
-    counts["documents", "missing, created from their text units"] += joined.height
-    added = missing.select("id", title=pl.when(pl.col("id") == "").then(pl.lit("untitled")).otherwise("id"))
-    return (
-        pl.concat([documents, added], how="diagonal")
-        .join(joined, on="id", how="left", maintain_order="left")
-        .with_columns(text=pl.coalesce("text", "joined", pl.lit("")), title=pl.coalesce("title", "id"))
-        .drop("joined")
-    )
+    unique = pl.col("id").is_not_null() & pl.col("id").is_first_distinct()
+    return fitting(frame, unique, table, "without a unique id", counts)
 
 
 def _placed(documents: pl.DataFrame, units: pl.DataFrame, counts: Counts) -> pl.DataFrame:

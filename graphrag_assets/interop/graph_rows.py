@@ -1,11 +1,11 @@
-"""Repairs entities, relationships and claims: consistent names, existing endpoints, existing text units."""
+"""Entities, relationships and claims of an imported index, in the form that the graph has here."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_assets.interop.repair_texts import Counts
+from graphrag_assets.interop.left_out import Counts, fitting
 from graphrag_assets.iso_dates import iso_date
 from graphrag_assets.records import UNKNOWN
 from graphrag_assets.text import title_key
@@ -16,7 +16,7 @@ _ALL_UNITS = pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintai
 """The text units of a group, each once."""
 
 
-class RepairedGraph(NamedTuple):
+class GraphRows(NamedTuple):
     """Entities: key, id, number, title, type, description, text_unit_ids, one per key.
 
     Relationships: low_key, high_key, id, number, source, target, source_key, target_key, description, weight,
@@ -30,17 +30,16 @@ class RepairedGraph(NamedTuple):
     pairs: pl.DataFrame
 
 
-def repair_graph(
-    entities: pl.DataFrame, relationships: pl.DataFrame, unit_ids: pl.Series, counts: Counts
-) -> RepairedGraph:
+def graph_rows(entities: pl.DataFrame, relationships: pl.DataFrame, unit_ids: pl.Series, counts: Counts) -> GraphRows:
     """One entity per normalized title, one relationship per pair of them, with all ends present.
 
-    Rows without any existing text unit keep an empty list.
+    GraphRAG's relationships name endpoints that are no entities, and have both directions of a pair. Rows without any
+    existing text unit keep an empty list.
 
     Args:
         entities, relationships: as in `Source`.
         unit_ids: ids of the existing text units.
-        counts: repairs are added.
+        counts: what is left out or merged is added.
     """
     named = _named(entities, counts)
     keys = named.select("id", "number", "key")
@@ -49,8 +48,7 @@ def repair_graph(
     pairs = _merge_pairs(ends, counts)
     merged, pairs = _with_units(merged, pairs, unit_ids, counts)
     merged = _complete(merged, pairs, counts)
-    merged, pairs = _placed_by_each_other(merged, pairs, counts)
-    return RepairedGraph(merged, pairs, keys, ends.select("number", "low_key", "high_key"))
+    return GraphRows(merged, pairs, keys, ends.select("number", "low_key", "high_key"))
 
 
 def key_of(names: pl.Series) -> pl.Series:
@@ -68,8 +66,7 @@ def _named(entities: pl.DataFrame, counts: Counts) -> pl.DataFrame:
         pl.col("type").fill_null("").str.strip_chars().str.to_uppercase(),
         pl.col("description").fill_null(""),
     )
-    counts["entities", "without a title, left out"] += named.filter(pl.col("key") == "").height
-    return named.filter(pl.col("key") != "")
+    return fitting(named, pl.col("key") != "", "entities", "without a title", counts)
 
 
 def _merge_titles(named: pl.DataFrame, counts: Counts) -> pl.DataFrame:
@@ -94,7 +91,7 @@ def _joined(column: str) -> pl.Expr:
 
 
 def _with_ends(relationships: pl.DataFrame, counts: Counts) -> pl.DataFrame:
-    """Relationships between two names; weights are numbers above 0."""
+    """Relationships between two names, with a weight above 0."""
     keyed = relationships.with_columns(
         key_of(relationships["source"]).alias("source_key"),
         key_of(relationships["target"]).alias("target_key"),
@@ -102,16 +99,12 @@ def _with_ends(relationships: pl.DataFrame, counts: Counts) -> pl.DataFrame:
     ).with_columns(
         low_key=pl.min_horizontal("source_key", "target_key"), high_key=pl.max_horizontal("source_key", "target_key")
     )
-    nameless = keyed.filter(pl.col("low_key") == "")
-    counts["relationships", "without a name at an endpoint, left out"] += nameless.height
-    keyed = keyed.filter(pl.col("low_key") != "")
-    loops = keyed.filter(pl.col("low_key") == pl.col("high_key"))
-    counts["relationships", "between an entity and itself, left out"] += loops.height
-    keyed = keyed.filter(pl.col("low_key") != pl.col("high_key"))
-    usable = (pl.col("weight").is_finite() & (pl.col("weight") > 0)).fill_null(False)
-    absent = keyed["weight"].null_count() == keyed.height  # a graph without weights is valid
-    counts["relationships", "without a weight above 0, set to 1"] += 0 if absent else keyed.filter(~usable).height
-    return keyed.with_columns(weight=pl.when(usable).then("weight").otherwise(1.0))
+    keyed = fitting(keyed, pl.col("low_key") != "", "relationships", "without a name at an endpoint", counts)
+    is_loop = pl.col("low_key") == pl.col("high_key")
+    keyed = fitting(keyed, ~is_loop, "relationships", "between an entity and itself", counts)
+    if keyed["weight"].null_count() == keyed.height:  # a graph without weights is valid
+        return keyed.with_columns(weight=pl.lit(1.0))
+    return fitting(keyed, pl.col("weight") > 0, "relationships", "without a weight above 0", counts)
 
 
 def _merge_pairs(ends: pl.DataFrame, counts: Counts) -> pl.DataFrame:
@@ -175,47 +168,14 @@ def _complete(entities: pl.DataFrame, relationships: pl.DataFrame, counts: Count
     ).drop("said")
 
 
-def _placed_by_each_other(
-    entities: pl.DataFrame, relationships: pl.DataFrame, counts: Counts
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Rows without a text unit take those of their relationships or ends."""
-    of = entities.select("key", units="text_unit_ids")
-    joined = relationships.join(
-        of.rename({"key": "source_key", "units": "_of_source"}), on="source_key", how="left", maintain_order="left"
-    ).join(of.rename({"key": "target_key", "units": "_of_target"}), on="target_key", how="left", maintain_order="left")
-    shared = pl.col("_of_source").list.set_intersection("_of_target")
-    placed = joined.with_columns(text_unit_ids=pl.when(_UNITS.len() == 0).then(shared).otherwise("text_unit_ids")).drop(
-        "_of_source", "_of_target"
-    )
-    _count_placed(relationships, placed, "relationships", "both endpoints", counts)
-    units_by_key = (
-        pl.concat([placed.select("text_unit_ids", key=f"{end}_key") for end in ("source", "target")])
-        .group_by("key", maintain_order=True)
-        .agg(_ALL_UNITS.alias("_units"))
-    )
-    found = entities.join(units_by_key, on="key", how="left", maintain_order="left").with_columns(
-        text_unit_ids=pl.when(_UNITS.len() == 0).then(pl.col("_units").fill_null([])).otherwise("text_unit_ids")
-    )
-    _count_placed(entities, found, "entities", "their relationships", counts)
-    return found.drop("_units"), placed
-
-
-def _count_placed(before: pl.DataFrame, after: pl.DataFrame, table: str, by: str, counts: Counts) -> None:
-    empty, still = (frame.filter(_UNITS.len() == 0).height for frame in (before, after))
-    counts[table, f"without a text unit, added to those of {by}"] += empty - still
-
-
-def repair_claims(claims: pl.DataFrame, unit_ids: Iterable[str], counts: Counts) -> pl.DataFrame:
+def claim_rows(claims: pl.DataFrame, unit_ids: Iterable[str], counts: Counts) -> pl.DataFrame:
     """Claims with content and an existing text unit; dates as ISO 8601 with the original precision."""
-    text = pl.col("description").fill_null("").str.strip_chars()
-    garbage = claims.filter((text == "") | (pl.col("subject_id").fill_null("").str.strip_chars() == ""))
-    counts["covariates", "without a subject or a description, left out"] += garbage.height
-    rest = claims.join(garbage, on="id", how="anti", maintain_order="left", nulls_equal=True)
-    homeless = rest.filter(~pl.col("text_unit_id").is_in(pl.Series(unit_ids).implode()).fill_null(False))
-    counts["covariates", "in missing text units, left out"] += homeless.height
-    rest = rest.join(homeless, on="id", how="anti", maintain_order="left", nulls_equal=True)
-    distinct = rest.unique("id", keep="first", maintain_order=True)
-    counts["covariates", "with the id of another claim, left out"] += rest.height - distinct.height
+    said, subject = (pl.col(name).fill_null("").str.strip_chars() for name in ("description", "subject_id"))
+    why = "without a subject or a description"
+    claims = fitting(claims, (said != "") & (subject != ""), "covariates", why, counts)
+    is_placed = pl.col("text_unit_id").is_in(pl.Series(unit_ids).implode())
+    claims = fitting(claims, is_placed, "covariates", "in missing text units", counts)
+    distinct = fitting(claims, pl.col("id").is_first_distinct(), "covariates", "with the id of another claim", counts)
     status = pl.col("status").fill_null("").str.strip_chars().str.to_uppercase()
     counts["covariates", "with an unknown status, set to SUSPECTED"] += distinct.filter(~status.is_in(STATUSES)).height
     dated = [_dates(distinct[name], name == "end_date") for name in ("start_date", "end_date")]

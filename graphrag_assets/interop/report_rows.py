@@ -1,11 +1,11 @@
-"""Repairs the reports of an index: one per community, with citations renumbered."""
+"""Reports of an imported index: one per community, with citations renumbered."""
 
 import re
 from collections.abc import Mapping
 
 import polars as pl
 
-from graphrag_assets.interop.repair_texts import Counts
+from graphrag_assets.interop.left_out import Counts, fitting
 from graphrag_assets.pipeline.report_citations import TABLES, report_citations
 from graphrag_assets.references import BLOCK, GROUP, numbers_in, table_named
 
@@ -15,19 +15,19 @@ Numbers = Mapping[tuple[str, int], int]
 """The number here, by table and number in the imported index."""
 
 
-def repair_reports(reports: pl.DataFrame, communities: pl.Series, counts: Counts) -> pl.DataFrame:
+def report_rows(reports: pl.DataFrame, communities: pl.Series, counts: Counts) -> pl.DataFrame:
     """Reports with content, at most one for each of `communities`; no field is null."""
-    with_content = reports.filter(pl.col("full_content").fill_null("").str.strip_chars() != "").with_columns(
+    has_content = pl.col("full_content").fill_null("").str.strip_chars() != ""
+    of_known = pl.col("community").is_in(communities.implode())
+    reports = fitting(reports, has_content, "community_reports", "without content", counts)
+    reports = fitting(reports, of_known, "community_reports", "of missing communities", counts)
+    is_first = pl.col("community").is_first_distinct()
+    reports = fitting(reports, is_first, "community_reports", "second report of a community", counts)
+    return reports.with_columns(
         pl.col("title", "summary", "rating_explanation", "full_content_json").fill_null(""),
         pl.col("rank").fill_null(0.0),
         pl.col("findings").fill_null([]),
     )
-    counts["community_reports", "without content, left out"] += reports.height - with_content.height
-    of_known = with_content.filter(pl.col("community").is_in(communities.implode()))
-    counts["community_reports", "of missing communities, left out"] += with_content.height - of_known.height
-    distinct = of_known.unique("community", keep="first", maintain_order=True)
-    counts["community_reports", "second report of a community, left out"] += of_known.height - distinct.height
-    return distinct
 
 
 def renumbered(reports: pl.DataFrame, numbers: Numbers, counts: Counts) -> pl.DataFrame:

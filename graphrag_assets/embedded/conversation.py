@@ -4,12 +4,8 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from graphrag_assets.answering import Passage
-from graphrag_assets.embedded.hashed_embeddings import embed
 from graphrag_assets.embedded.questions import Asked, language_of_question, names_in
 
-# A report's rating: it has all terms of the question, or it is as similar as can be.
-_COVERED_RATING = 0.8
-_SIMILAR_RATING = 0.5
 _QUESTIONS = {
     "Relationships": "What connects {}?",
     "Entities": "Who or what is {}?",
@@ -35,10 +31,7 @@ def rate(question: str, report: str) -> float:
     asked = Asked.of(question, language_of_question(question, report))
     if not asked.terms:
         return 3.0
-    covered = float(asked.occurrences([asked.words(report)]).mean())
-    vectors = embed([question, report])
-    similar = max(float(vectors[0] @ vectors[1]), 0.0)
-    return round(5 * min(_COVERED_RATING * covered + _SIMILAR_RATING * similar, 1.0), 2)
+    return round(5 * len(asked.words(report).intersection(asked.terms)) / len(asked.terms), 2)
 
 
 def suggest(history: Sequence[str], passages: Sequence[Passage], count: int) -> tuple[str, ...]:

@@ -122,66 +122,40 @@ class Quotation:
 def quotation(
     found: Sequence[Statement], place: int, by_heading: np.ndarray, by_sentence: np.ndarray, alone: bool = False
 ) -> Quotation:
-    """A statement as it is quoted, with what it is understood by.
+    """The statement at `place` with what it is understood by.
 
-    A row has its header, an item its list or at least what introduces it, a heading what follows, a sentence its
-    paragraph if that is short.
+    That is the rest of a short paragraph or list, what follows a heading, the header of a row, and the sentences before
+    it or the heading above it if it has some of the question only by them.
 
     Args:
         found: all statements.
         place: of the statement.
         by_heading: for each statement, the share of the question that it has only by its headings.
         by_sentence: the same by the sentences before it.
-        alone: a sentence needs nothing else.
+        alone: it needs nothing else of its paragraph.
     """
     one = found[place]
-    introduction = [] if one.lead is None else [one.lead]
-    if one.kind == "row":
-        return _quoted(found, place, [*introduction, place])
-    if one.kind == "heading":
-        return _quoted(found, place, range(place, max(_end(found, place, place, True), _next(found, place)) + 1))
-    if one.kind == "item":
-        last = _end(found, (introduction or [one.block])[0], one.block)
-        is_whole = last >= place and (last + 1 == len(found) or found[last + 1].block != one.block)
-        return _quoted(found, place, [*introduction, *(range(one.block, last + 1) if is_whole else [place])])
-    if one.kind == "sentence" and alone:
-        return _quoted(found, place, [place])
-    if one.text.rstrip("*_").endswith(":") and _next(found, place) > place:
-        return _quoted(found, place, range(place, _end(found, place, place + 1) + 1))
-    first = place
-    while by_sentence[first] > _MIN_SHARE and place - first < _MAX_BEFORE and (found[first].before is not None):
+    is_heading = one.kind == "heading"
+    onward = is_heading or one.text.rstrip("*_").endswith(":")
+    blocks = {one.block, *(following.block for following in found[place + 1 : place + 2] if onward)}
+    most = 0 if alone or one.kind == "row" else _MAX_BLOCK if onward or one.kind == "item" else _MAX_PARAGRAPH
+    first = last = place
+    while by_sentence[first] > _MIN_SHARE and place - first < _MAX_BEFORE and found[first].before is not None:
         first -= 1
-    last = _end(found, first, place, most=_MAX_PARAGRAPH)
-    while first > one.block and found[last].end - found[first - 1].start <= _MAX_PARAGRAPH:
-        first -= 1
-    headings = one.headings[-1:] if by_heading[place] > _MIN_SHARE else ()
-    return _quoted(found, place, [*headings, *range(first, last + 1)])
-
-
-def _next(found: Sequence[Statement], place: int) -> int:
-    """The place of the next statement of the section; `place` if there is none."""
-    following = found[place + 1] if place + 1 < len(found) else None
-    goes_on = following and following.passage == found[place].passage and following.kind != "heading"
-    return place + 1 if goes_on else place
-
-
-def _end(
-    found: Sequence[Statement], start: int, place: int, whole_section: bool = False, most: int = _MAX_BLOCK
-) -> int:
-    """The last statement of the block of `place`, or of its section, up to which there are `most` characters."""
-    last = place
-    while (following := _next(found, last)) > last and (whole_section or found[following].block == found[place].block):
-        if found[following].end - found[start].start > most:
+    while last + 1 < len(found) and (following := found[last + 1]).passage == one.passage:
+        fits = following.end - found[first].start <= most or (onward and last == place)
+        if not fits or following.kind == "heading" or not (is_heading or following.block in blocks):
             break
-        last = following
-    return last
-
-
-def _quoted(found: Sequence[Statement], place: int, shown: Sequence[int]) -> Quotation:
+        last += 1
+    while first > one.block and found[last].end - found[first - 1].start <= most:
+        first -= 1
+    introduction = one.headings[-1:] if by_heading[place] > _MIN_SHARE else ()
+    introduction = introduction if one.lead is None else (one.lead,)
+    shown = list(dict.fromkeys((*introduction, *range(first, last + 1))))
     parts = [found[at].text.strip("| ") for at in shown]
-    for number, (one, other) in enumerate(pairwise(shown), 1):
-        adjoin = other == one + 1 and "header" not in (found[one].kind, found[other].kind)
-        space = " " if found[other].start > found[one].end else ""
+    for number, (before, after) in enumerate(pairwise(shown), 1):
+        adjoin = after == before + 1 and "header" not in (found[before].kind, found[after].kind)
+        space = " " if found[after].start > found[before].end else ""
         parts[number] = (space if adjoin else _GAP) + parts[number]
     words = "".join(parts).split()
     text = " ".join(words[:_MAX_WORDS]) + (_GAP.rstrip() if len(words) > _MAX_WORDS else "")

@@ -13,7 +13,7 @@ import asyncio
 import re
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -24,11 +24,10 @@ from graphrag_assets.answering import (
     CLOSEST,
     NO_ANSWER,
     PLAIN,
+    Answerer,
     AnswerOptions,
-    Choice,
     Evidence,
     FollowUp,
-    Linked,
     Mapped,
     Passage,
     Pieces,
@@ -45,7 +44,6 @@ from graphrag_assets.embedded.statements import Quotation, Statement, quotation,
 from graphrag_assets.references import reference, without_references
 from graphrag_assets.text import search_words, sentence_lines
 
-MODEL = "embedded/extractive"
 MIN_DIRECT = 1.0
 """Minimum score of a point that answers the question; the closest points score less."""
 MAX_QUOTATIONS = 5
@@ -76,15 +74,14 @@ Rows = dict[str, dict[tuple[str, int], None]]
 """By statement, the tables and numbers of the rows that have it, in order."""
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedAnswerer:
-    """The answerer of the embedded default: an `Answerer` that calls no model.
+@dataclass(frozen=True)
+class EmbeddedAnswerer(Answerer):
+    """The answerer of the embedded default: it calls no model, and works in threads, so that an event loop stays free.
 
-    Its work is done in threads, so that an event loop stays free. It ignores the form and the language of
-    `AnswerOptions`, because it quotes.
+    It ignores the form and the language of `AnswerOptions`, because it quotes.
     """
 
-    model: str = MODEL
+    model: str = "embedded/extractive"
     min_direct_score: ClassVar[float] = MIN_DIRECT
 
     async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
@@ -92,11 +89,9 @@ class EmbeddedAnswerer:
         asked = in_conversation(question, options.history)
         return await asyncio.to_thread(respond, asked, evidence, options.by_meaning)
 
-    async def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Pieces:
+    def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Pieces:
         """`arespond` quotation by quotation."""
-        reply = await self.arespond(question, evidence, options)
-        for piece in (*_PIECE.findall(reply.text), reply):
-            yield piece
+        return _in_pieces(self.arespond(question, evidence, options))
 
     async def amap(
         self,
@@ -116,27 +111,17 @@ class EmbeddedAnswerer:
         """A list of the best points, none repeating another."""
         return await asyncio.to_thread(reduce, in_conversation(question, options.history), points)
 
-    async def stream_reduction(
+    def stream_reduction(
         self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
     ) -> Pieces:
         """`areduce` point by point."""
-        reply = await self.areduce(question, points, options, drift)
-        for piece in (*_PIECE.findall(reply.text), reply):
-            yield piece
-
-    async def ahypothesis(self, question: str, example: str) -> Reply:
-        """The question itself: it contains the words to search for."""
-        return Reply(question)
+        return _in_pieces(self.areduce(question, points, options, drift))
 
     async def arate(self, question: str, reports: Sequence[str], repeat: int = 0) -> tuple[list[float | None], Usage]:
         """0 to 5 by the part of the question's terms that each report has."""
         started = time.perf_counter()
         ratings = await asyncio.to_thread(lambda: [rate(question, report) for report in reports])
         return list(ratings), Usage(seconds=time.perf_counter() - started)
-
-    async def alink(self, question: str, options: AnswerOptions = PLAIN) -> Linked:
-        """Nothing: only the names and words of the question are known."""
-        return Linked()
 
     async def arewrite(
         self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN
@@ -158,9 +143,11 @@ class EmbeddedAnswerer:
         questions = await asyncio.to_thread(suggest, history, evidence.passages, count)
         return questions, Usage(seconds=time.perf_counter() - started)
 
-    async def achoose(self, question: str, kinds: Mapping[str, str], options: AnswerOptions = PLAIN) -> Choice:
-        """Nothing: kinds of questions are decided by the rules of `query/ask.py`."""
-        return Choice("", "")
+
+async def _in_pieces(reply: Awaitable[Reply]) -> Pieces:
+    whole = await reply
+    for piece in (*_PIECE.findall(whole.text), whole):
+        yield piece
 
 
 def respond(question: str, evidence: Evidence, by_meaning: bool = False) -> Reply:

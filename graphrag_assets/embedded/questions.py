@@ -44,21 +44,14 @@ _KINDS = {
         re.IGNORECASE,
     ),
 }
-_MONTH = (
-    r"(?:jan(?:uar|uary|vier)|enero|feb(?:ruar|ruary|rero)|février|mar(?:ch|s|zo)|märz|a[pb]ril|avril|mai|mayo|jun[ie]|juin"
-    r"|junio|jul[iy]|juillet|julio|august|août|agosto|sept(?:ember|embre)|septiembre|o[ck]tober|octobre|octubre"
-    r"|november|novembre|noviembre|de[cz]ember|décembre|diciembre|января|февраля|марта|апреля|мая|июня|июля|августа"
-    r"|сентября|октября|ноября|декабря)"
+_NUMBER_WORDS = (
+    "one two three four five six seven eight nine ten eleven twelve dozen hundred thousand million zwei drei vier fünf "
+    "sechs sieben acht neun zehn zwölf hundert tausend deux trois quatre cinq huit neuf dix cent mille dos tres cuatro "
+    "cinco siete ocho nueve diez cien mil два три четыре пять шесть семь восемь девять десять сто тысяча"
 )
 _ANSWERS = {
-    "date": re.compile(rf"\b(?:1\d{{3}}|20\d\d|{_MONTH})\b", re.IGNORECASE),
-    "number": re.compile(
-        r"\d[\d,.]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|(?:twen|thir|for|fif|six"
-        r"|seven|eigh|nine)ty|hundred|thousand|million|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|\w+zig"
-        r"|hundert|tausend|deux|trois|quatre|cinq|sept|huit|neuf|dix|vingt|cent|mille|dos|tres|cuatro|cinco|seis|siete"
-        r"|ocho|nueve|diez|veinte|cien|mil|два|три|четыре|пять|шесть|семь|восемь|девять|десять|сто|тысяча?)\b",
-        re.IGNORECASE,
-    ),
+    "date": re.compile(r"\b(?:1\d{3}|20\d\d)\b|\b\d{1,2}(?:\.|er| de)? [^\W\d]{3,}|\b[^\W\d]{3,} \d{1,2}\b"),
+    "number": re.compile(rf"\d[\d,.]*|\b(?:{'|'.join(_NUMBER_WORDS.split())})\b", re.IGNORECASE),
     "name": _INNER_NAME,
 }
 

@@ -223,10 +223,10 @@ def _occurrences(asked: Asked, texts: Sequence[str]) -> np.ndarray:
     """How far each text has each term of the question, 0 to 1: of shape (texts, terms)."""
     words = search_words(pl.Series(texts, dtype=pl.String)).to_list()
     vocabulary = sorted(set().union(*words))
-    kin: dict[str, np.ndarray] = {}
-    for word, term in zip(vocabulary, terms_of(vocabulary, asked.language), strict=True):
-        if any(found := [kinship(term, other) for other in asked.terms]):
-            kin[word] = np.array(found)
+    begins = {term[:1] for term in asked.terms}
+    stems = zip(vocabulary, terms_of(vocabulary, asked.language), strict=True)
+    kin = {word: [kinship(stem, term) for term in asked.terms] for word, stem in stems if stem[:1] in begins}
+    kin = {word: np.array(shares) for word, shares in kin.items() if any(shares)}
     has = np.zeros((len(texts), len(asked.terms)))
     for row, listed in zip(has, words, strict=True):
         for word in kin.keys() & listed:

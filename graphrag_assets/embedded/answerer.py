@@ -39,7 +39,14 @@ from graphrag_assets.answering import (
 )
 from graphrag_assets.embedded.conversation import in_conversation, rate, suggest
 from graphrag_assets.embedded.defining_sentences import DEFINES
-from graphrag_assets.embedded.questions import Asked, kinship, language_of_question, names_in, terms_of
+from graphrag_assets.embedded.questions import (
+    Asked,
+    kinship,
+    language_of_question,
+    names_in,
+    terms_of,
+    with_dates_in_words,
+)
 from graphrag_assets.embedded.statements import Quotation, Statement, quotation, statements
 from graphrag_assets.references import reference, without_references
 from graphrag_assets.text import search_words, sentence_lines
@@ -221,12 +228,12 @@ def _asked(question: str, passages: Sequence[Passage]) -> Asked:
 
 def _occurrences(asked: Asked, texts: Sequence[str]) -> np.ndarray:
     """How far each text has each term of the question, 0 to 1: of shape (texts, terms)."""
-    words = search_words(pl.Series(texts, dtype=pl.String)).to_list()
+    words = search_words(pl.Series(map(with_dates_in_words, texts), dtype=pl.String)).to_list()
     vocabulary = sorted(set().union(*words))
     begins = {term[:1] for term in asked.terms}
     stems = zip(vocabulary, terms_of(vocabulary, asked.language), strict=True)
-    kin = {word: [kinship(stem, term) for term in asked.terms] for word, stem in stems if stem[:1] in begins}
-    kin = {word: np.array(shares) for word, shares in kin.items() if any(shares)}
+    shares = {word: [kinship(stem, term) for term in asked.terms] for word, stem in stems if stem[:1] in begins}
+    kin = {word: np.array(each) for word, each in shares.items() if any(each)}
     has = np.zeros((len(texts), len(asked.terms)))
     for row, listed in zip(has, words, strict=True):
         for word in kin.keys() & listed:

@@ -5,6 +5,7 @@ terms count.
 """
 
 import re
+from calendar import month_name
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,6 +22,7 @@ _NAME = re.compile(rf"{_CAPITALIZED}(?:(?:,? (?:of|and|de|the|for|&) |,? ){_CAPI
 _INNER_NAME = re.compile(rf"(?<=[\w,;] ){_CAPITALIZED}")  # not the first word of a sentence
 _PARTICLES = frozenset(["of", "and", "the", "de", "la", "le", "von", "van", "der", "du", "del", "&", "for"])
 _MAX_NAME_WORDS = 6
+_ISO_DATE = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-([0-3]\d)\b")
 _MIN_COMMON, _MIN_SHARED = 5, 0.8  # letters that begin kindred terms, and their part of the longer one
 _KINDRED = 0.7
 _POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
@@ -59,15 +61,15 @@ _FORM_WORDS = {
     "en": "main major key chief overall general important central theme topic subject summary summarize describe "
     "description tell explain discuss information data dataset corpus document text story book collection content "
     "cover question answer name list give happen kind sort type way thing fact overview compare comparison contrast "
-    "difference biggest largest greatest worst best know please year day date number",
+    "difference biggest largest greatest worst best know please",
     "de": "thema themen wichtig wichtigste hauptthema zusammenfassung überblick dokument text sammlung buch geschichte "
-    "inhalt handeln geben erklären beschreiben größte vergleiche unterschied jahr tag datum zahl",
+    "inhalt handeln geben erklären beschreiben größte vergleiche unterschied",
     "fr": "thème sujet principal principaux important résumé aperçu document texte collection livre histoire contenu "
-    "donner expliquer décrire comparer différence année jour date nombre",
+    "donner expliquer décrire comparer différence",
     "es": "tema asunto principal importante resumen documento texto colección libro historia contenido dar explicar "
-    "describir comparar diferencia año día fecha número",
+    "describir comparar diferencia",
     "ru": "тема главный основной важный обзор документ текст книга содержание рассказать объяснить описать сравнить "
-    "разница год день дата число",
+    "разница",
 }
 """Words of a question that describe the form of the answer, not its subject."""
 
@@ -107,6 +109,15 @@ def language_of_question(question: str, text: str = "") -> str:
 def terms_of(words: Sequence[str], language: str) -> list[str]:
     """The term of each word, as the search index has it: its stem without diacritics."""
     return [fold(stem) for stem in languages.stems(list(words), language)]
+
+
+def with_dates_in_words(text: str) -> str:
+    """The text with the day and the English month after each ISO date, as questions are likely to have them.
+
+    >>> with_dates_in_words("Meeting 2023-03-04")
+    'Meeting 2023-03-04 4 March'
+    """
+    return _ISO_DATE.sub(lambda date: f"{date[0]} {int(date[2])} {month_name[int(date[1])]}", text)
 
 
 def kinship(one: str, other: str) -> float:

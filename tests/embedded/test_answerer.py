@@ -368,3 +368,8 @@ def test_sentence_appears_once_among_the_closest_passages() -> None:
     passage = Passage("Sources", 1, "Notes", text, 1.0)
     answer = respond("Who trained the leader of the workshop, and which river rises near his town?", passage)
     assert answer.count("Anke Müller leads the workshop in Gifhorn.") == 1
+
+
+def test_a_month_and_a_year_in_words_match_an_iso_date() -> None:
+    meetings = [Passage("Sources", n, f"Meeting 2023-0{n}-14", f"Wen Li read report {n}.") for n in (2, 3, 4)]
+    assert respond("Which report was read at the meeting of March 2023?", *meetings).startswith("Wen Li read report 3.")

@@ -154,7 +154,7 @@ def quotation(
     shown = list(dict.fromkeys((*introduction, *range(first, last + 1))))
     parts = [found[at].text.strip("| ") for at in shown]
     for number, (before, after) in enumerate(pairwise(shown), 1):
-        adjoin = after == before + 1 and "header" not in (found[before].kind, found[after].kind)
+        adjoin = after == before + 1 and found[before].kind not in ("heading", "header")
         space = " " if found[after].start > found[before].end else ""
         parts[number] = (space if adjoin else _GAP) + parts[number]
     words = "".join(parts).split()

@@ -63,7 +63,7 @@ def test_list_is_quoted_whole_with_its_lead() -> None:
 
 def test_list_under_a_heading_is_quoted_with_the_heading() -> None:
     text = "# Meeting of 3 May\n\n## Present\n\n- Ada Molina\n- Wen Li\n\n## Items\n\nNothing was decided."
-    assert quoted("Who was present?", text)[0] == "Present - Ada Molina - Wen Li"
+    assert quoted("Who was present?", text)[0] == "Present … - Ada Molina - Wen Li"
 
 
 def test_item_of_a_long_list_is_quoted_with_its_lead_and_its_neighbors() -> None:
@@ -80,7 +80,7 @@ def test_row_is_quoted_with_the_header_of_its_table() -> None:
 
 def test_fact_in_a_heading_is_quoted_with_what_follows() -> None:
     text = "# Releases\n\n## 3.1 (2024-09-05)\n\nFixes the clock.\n\n## 3.0 (2024-03-21)\n\nRequires TOML. Drops XML."
-    assert quoted("When was release 3.0 made?", text)[0] == ("Releases … 3.0 (2024-03-21) Requires TOML. Drops XML.")
+    assert quoted("When was release 3.0 made?", text)[0] == ("Releases … 3.0 (2024-03-21) … Requires TOML. Drops XML.")
 
 
 def test_sentence_understood_by_its_heading_is_quoted_with_it() -> None:

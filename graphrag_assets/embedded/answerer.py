@@ -116,7 +116,7 @@ class EmbeddedAnswerer(Answerer):
         self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
     ) -> Reply:
         """A list of the best points, none repeating another."""
-        return await asyncio.to_thread(reduce, in_conversation(question, options.history), points)
+        return await asyncio.to_thread(reduce, points)
 
     def stream_reduction(
         self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
@@ -181,23 +181,17 @@ def map_(question: str, evidence: Evidence, follow_ups: int = 0, by_meaning: boo
     return Mapped(tuple(points), _follow_ups(asked, points, follow_ups))
 
 
-def reduce(question: str, points: Sequence[Point]) -> Reply:
+def reduce(points: Sequence[Point]) -> Reply:
     """A list of the best points, none repeating another; of those that come closest, if none answers."""
-    asked = Asked.of(question, language_of_question(question, points[0].text if points else ""))
-    answering = [point for point in points if point.score >= MIN_DIRECT]
-    points = answering or points
-    has = _occurrences(asked, [without_references(point.text) for point in points])
-    shares = (has @ _weights(has)).tolist()
-    scored = [(round(point.score / 100 + share, 6), point) for point, share in zip(points, shares, strict=True)]
     kept: list[Point] = []
-    for score, point in sorted(scored, key=lambda one: (-one[0], one[1].text)):
-        if score < _MIN_POINT * max(scored, key=lambda one: one[0])[0] or len(kept) == MAX_POINTS:
+    for point in sorted(points, key=lambda point: (-point.score, point.text)):
+        if len(kept) == MAX_POINTS or point.score < (_MIN_POINT * kept[0].score if kept else 0):
             break
         if not any(_say_the_same(point.text, other.text) for other in kept):
             kept.append(point)
-    if answering or not kept:
-        return Reply(_listed(kept) or NO_ANSWER)
-    return Reply(f"{CLOSEST}\n{_listed(kept[:_MAX_CLOSEST])}")
+    if kept and kept[0].score < MIN_DIRECT:
+        return Reply(f"{CLOSEST}\n{_listed(kept[:_MAX_CLOSEST])}")
+    return Reply(_listed([point for point in kept if point.score >= MIN_DIRECT]) or NO_ANSWER)
 
 
 def relevance_of(question: str, passages: Sequence[Passage], rarity: Mapping[str, float]) -> Relevance:

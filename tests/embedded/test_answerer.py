@@ -93,7 +93,7 @@ def test_closest_passages_are_shown_when_the_evidence_has_no_answer() -> None:
     points = answerer.map_(question, Evidence("", SOURCES[:2])).points
     assert [point.text for point in points] == [f"{SOURCES[1].text} [Data: Sources (15)]"]
     assert 0 < points[0].score < MIN_DIRECT
-    assert answerer.reduce(question, points).text == respond(question, *SOURCES[:2])
+    assert answerer.reduce(points).text == respond(question, *SOURCES[:2])
 
 
 def test_passages_ranked_by_meaning_are_close_without_a_common_word() -> None:
@@ -107,13 +107,13 @@ def test_passages_ranked_by_meaning_are_close_without_a_common_word() -> None:
 def test_points_that_only_come_close_give_way_to_one_that_answers() -> None:
     close = Point("The ship was sold in London. [Data: Reports (1)]", 0.6)
     answering = Point("The ship was built in Millwall. [Data: Reports (2)]", 40)
-    assert answerer.reduce("Where was the ship built?", [close, answering]).text == f"- {answering.text}"
-    assert answerer.reduce("Where was the ship built?", [close]).text == f"{CLOSEST}\n- {close.text}"
+    assert answerer.reduce([close, answering]).text == f"- {answering.text}"
+    assert answerer.reduce([close]).text == f"{CLOSEST}\n- {close.text}"
 
 
 def test_without_evidence_there_is_no_answer() -> None:
     assert answerer.respond("Who?", Evidence("", ())).text == NO_ANSWER
-    assert answerer.reduce("Who?", []).text == NO_ANSWER
+    assert answerer.reduce([]).text == NO_ANSWER
 
 
 def test_a_question_about_everything_is_answered_by_the_weightiest_passages() -> None:
@@ -136,15 +136,13 @@ def test_points_become_a_list_without_repetition_best_first() -> None:
         Point("The broken cable was found near Ireland. [Data: Reports (3)]", 50),
         Point("Sheep eat grass on the hills. [Data: Reports (4)]", 5),
     ]
-    assert answerer.reduce("Where did the cable break?", points).text == (
-        "- The cable broke near Ireland. [Data: Reports (1); Sources (2)]"
-    )
+    assert answerer.reduce(points).text == ("- The cable broke near Ireland. [Data: Reports (1); Sources (2)]")
 
 
 def test_the_reduction_does_not_depend_on_the_order_of_the_points() -> None:
     points = [Point(f"Ship {name} laid cable number {name}. [Data: Reports (1)]", 50) for name in "ABCDEFGHIJ"]
-    answer = answerer.reduce("Which ship laid cable?", points).text
-    assert answer == answerer.reduce("Which ship laid cable?", points[::-1]).text
+    answer = answerer.reduce(points).text
+    assert answer == answerer.reduce(points[::-1]).text
     assert answer.count("\n") < MAX_POINTS
 
 

@@ -230,13 +230,18 @@ class Answerer(Protocol):
         """`areduce` in pieces."""
 
     async def ahypothesis(self, question: str, example: str) -> Reply:
-        """A paragraph in the style of the report `example` that might answer `question`; used for search only."""
+        """A paragraph in the style of the report `example` that might answer `question`; used for search only.
+
+        By default the question, which has the words to search for.
+        """
+        return Reply(question)
 
     async def arate(self, question: str, reports: Sequence[str], repeat: int = 0) -> tuple[list[float | None], Usage]:
         """The relevance of each report, 0 to 5, or None if unknown; `repeat` numbers independent ratings."""
 
     async def alink(self, question: str, options: AnswerOptions = PLAIN) -> Linked:
         """The names that the question means, and keywords; nothing if only its own names and words are known."""
+        return Linked()
 
     async def arewrite(
         self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN
@@ -258,6 +263,7 @@ class Answerer(Protocol):
 
     async def achoose(self, question: str, kinds: Mapping[str, str], options: AnswerOptions = PLAIN) -> Choice:
         """The kind of the question among `kinds` (name to description); empty if it is unclear."""
+        return Choice("", "")
 
 
 @runtime_checkable

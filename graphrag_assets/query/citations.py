@@ -22,6 +22,7 @@ _ALL = 1_000_000_000
 
 _ITEM = re.compile(r"\n[^\S\n]*(?:[-*•]|\d+\.)\s+")  # the start of a list item, and so of a statement
 REMARK = re.compile(r"(?:(?<!\s)\s+)?\[(?:unresolved|LLM):[^\]]*\]")
+_GAP = " … "
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _MIN_WORDS = 4
 
@@ -313,9 +314,10 @@ def _span(statement: str, text: str) -> tuple[int, int] | None:
 
 
 def _find(statement: str, text: str) -> tuple[int, int] | None:
-    """Span of `statement` in `text`, ignoring differences in white space."""
-    words = re.sub(r"^\s*(?:[-*•…]|\d+\.)\s+", "", statement).split()
+    """Span of `statement` in `text`, ignoring differences in white space; an ellipsis in it stands for any text."""
+    words = re.sub(r"^\s*(?:[-*•…]|\d+\.)\s+", "", statement).removesuffix(_GAP.rstrip()).split()
     if not words:
         return None
-    match = re.search(r"\s+".join(map(re.escape, words)), text)
+    parts = [r"\s+".join(map(re.escape, part.split())) for part in " ".join(words).split(_GAP)]
+    match = re.search(".*?".join(parts), text, re.DOTALL)
     return match.span() if match else None

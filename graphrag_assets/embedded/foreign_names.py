@@ -13,16 +13,28 @@ from dataclasses import dataclass, field, replace
 
 from graphrag_assets.embedded import typing_cues as cues
 from graphrag_assets.embedded.names import Mention
-from graphrag_assets.embedded.tagging import RawSentence, TaggedSentence, clean, is_upper_case, raw_sentences, word_list
+from graphrag_assets.embedded.tagging import (
+    NAME_WITH_SIGNS,
+    RawSentence,
+    TaggedSentence,
+    clean,
+    has_signs,
+    is_structure_word,
+    is_upper_case,
+    raw_sentences,
+    word_list,
+)
 from graphrag_assets.languages import stem, stop_words
 
 _INFLECTING = frozenset(("de", "ru", "pl", "sr", "el", "fi", "et", "hu", "lt", "tr"))
 """Languages whose names have cases. In others "Julio" and "Julia", of one stem, would become one."""
 
-_TOKEN = re.compile(
+_WORDS = (
     r"(?:[^\W\d_]\.){2,}|\b[^\W\d_]\.(?=\s?[^\W\d_])|\b(?:[ldjmtnscLDJMTNSC]|[Qq]u)'(?=\w)"
     r"|[^\W\d_]\w*(?:[-']\w+)*|\d+(?:[.,:]\d+)*|--+|\.\.\.|\S"
 )
+_TOKEN = re.compile(_WORDS)
+_TOKEN_WITH_SIGNS = re.compile(rf"{NAME_WITH_SIGNS}|{_WORDS}")
 _ENDS = (".", "!", "?", ":", "...", "|", "…")
 _QUOTES = ('"', "'", "(", "[", "-", "–", "—", "--")
 _TITLES = word_list("foreign_words:titles")
@@ -58,7 +70,7 @@ def names_by_sentence(text: str, language: str, title: str = "") -> list[tuple[T
 def _tagged(raw: RawSentence) -> TaggedSentence:
     """Kinds: N capital, W capital where any word has one, w other word, # number; other tokens are themselves."""
     text = clean(raw.text)
-    tokens = list(_TOKEN.finditer(text))
+    tokens = list((_TOKEN_WITH_SIGNS if has_signs(text) else _TOKEN).finditer(text))
     words, offsets = [token.group() for token in tokens], [token.start() for token in tokens]
     kinds, begins = "", True
     for word in words:
@@ -69,7 +81,7 @@ def _tagged(raw: RawSentence) -> TaggedSentence:
             kind = "w" if not word[0].isupper() else "W" if begins else "N"
         begins = word in _ENDS or (begins and word in _QUOTES)
         kinds += kind
-    heading = raw.text.startswith("#") or is_upper_case([word for word in words if word[0].isalpha()])
+    heading = raw.heading or is_upper_case([word for word in words if word[0].isalpha()])
     return TaggedSentence(raw.start, raw.end, text, words, offsets, kinds, heading, raw.paragraph)
 
 
@@ -151,6 +163,8 @@ class _Unit:
     def _begins_name(self, words: Sequence[str], kinds: str, i: int) -> bool:
         lower, word = words[i].lower(), words[i]
         if kinds[i] not in "NW" or len(lower) < 2 or lower in _NO_NAMES or _ROMAN_OR_ELIDED.match(word):
+            return False
+        if is_structure_word(word):
             return False
         followed = kinds[i + 1 : i + 2] == "N"
         if lower in _TITLES:

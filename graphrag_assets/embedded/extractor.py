@@ -203,7 +203,11 @@ def _things(sentences: _Sentences) -> dict[str, _Thing]:
 
 
 def _with_short_forms(things: dict[str, _Thing]) -> dict[str, _Thing]:
-    """A word that ends, or as a given name begins, one person's name only in the unit means that person."""
+    """A word that ends, or as a given name begins, one person's name only in the unit means that person.
+
+    A more frequent word means a longer name only if that is evidently a person's: a stray word before a name makes a
+    longer name, too.
+    """
     by_word: dict[str, set[str]] = defaultdict(set)
     for key, thing in things.items():
         words = key.split()
@@ -216,7 +220,11 @@ def _with_short_forms(things: dict[str, _Thing]) -> dict[str, _Thing]:
         forms = {(key.split()[0], key.split()[-1]) for key in keys}  # with and without middle names
         known_place = short and short.type == cues.GEO and short.types[cues.GEO] > 30
         if short and len(forms) == 1 and short.type in (cues.PERSON, cues.NAME, cues.GEO) and not known_place:
-            full = things[min(keys, key=lambda key: (-things[key].titles.total(), key))]
+            name = min(keys, key=lambda key: (-things[key].titles.total(), key))
+            full = things[name]
+            evident = full.types or short.type == cues.PERSON or name.split()[0] in word_list("given_names")
+            if not evident and short.titles.total() > full.titles.total():
+                continue
             full.types.update({cues.PERSON: short.types.total()})
             things[word] = full
     return things

@@ -86,7 +86,6 @@ _ENDS_PROSE = tuple(".!?:;,\"')*_")
 _NOT_OF_NAMES = frozenset("Dfptaoz#nxjJvm")
 # Where any word has a capital letter, a capital is no evidence of a name.
 _UNDECIDED = re.compile(r"(^[^\w#]*|[.q|]['q(]?)N")
-_BEFORE_ANY_CAPITAL = ".q|])"
 _SEE = re.compile(r"(?<=[(\[])N(?=N)")  # "(See Hartley Bakery)"
 _NOUN_FOR_VERB = re.compile(r"(?<=[tD])v(?=[.,;o)])")  # "the lay of", "a throw,"
 
@@ -367,9 +366,8 @@ def _tagged(raw: RawSentence) -> TaggedSentence:
             and not text[match.end()].isspace()
         ):
             kind = "q"
-        elif word[0].isupper() and kind in _NOT_OF_NAMES and words and word != "A":
-            if kinds[-1] not in (_BEFORE_ANY_CAPITAL if kind in "tD" else _BEFORE_ANY_CAPITAL + "(["):
-                capitals.append(len(words))
+        elif word[0].isupper() and kind in _NOT_OF_NAMES and words and word != "A" and _means(kind, kinds[-1]):
+            capitals.append(len(words))
         words.append(word)
         offsets.append(match.start())
         kinds.append(kind)
@@ -399,6 +397,11 @@ def _with_capitals(kinds: str, capitals: list[int], words: list[str]) -> str:
         elif not _CONTRACTED.match(word):
             decided[i] = "c"
     return "".join(decided)
+
+
+def _means(kind: str, before: str) -> bool:
+    """Whether the capital of a word that no name has tells something after a word or sign of the kind `before`."""
+    return before not in ".q|])" and (before not in "([" or kind in "tD")
 
 
 def _is_numeral(before: str, verb: str, kind: str) -> bool:

@@ -45,7 +45,7 @@ NUMBERED = {
 }
 
 
-CODE_VERSION = "5"
+CODE_VERSION = "6"
 """Incremented when the same inputs give other rows."""
 
 READER = "knowledge_graph"

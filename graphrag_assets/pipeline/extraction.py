@@ -3,11 +3,13 @@
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import starmap
 from typing import NamedTuple
 
 import polars as pl
 
+from graphrag_assets.abbreviations import split_abbreviation, stated_abbreviations
 from graphrag_assets.ids import with_id
 from graphrag_assets.records import (
     GIVEN_UP,
@@ -53,7 +55,12 @@ def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: st
         extractor: fingerprint of `extract`, stored with each row.
     """
     units = starmap(TextUnit, text_units.select(TextUnit._fields).iter_rows())
+    texts = dict(text_units.select("id", "text").iter_rows())
     by_unit = sorted(extract(units), key=lambda found: found[0])  # whatever order they came in
+    by_unit = [
+        (unit, found if isinstance(found, Exception) else _with_abbreviations(found, texts[unit]))
+        for unit, found in by_unit
+    ]
     done = [(unit, found) for unit, found in by_unit if not isinstance(found, Exception)]
     failed = [(unit, f"{type(found).__name__}: {found}") for unit, found in by_unit if isinstance(found, Exception)]
     lineage = text_units.select("batch", "document_id", text_unit_id="id")
@@ -82,6 +89,23 @@ def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: st
         unit_errors(failed, text_units, "extract", hint),
         _losses(done, text_units),
     )
+
+
+def _with_abbreviations(found: UnitExtraction, text: str) -> UnitExtraction:
+    """`found` with a mention "Name (ABC)", without a sentence of its own, for what the text abbreviates so.
+
+    Resolution reads from it what ABC stands for. An entity of such a name gets the name without the abbreviation.
+    """
+    described = {entity.title: entity for entity in found.entities}
+    split = {title: pair for title in described if title[-1:] == ")" and (pair := split_abbreviation(title))}
+    stated = stated_abbreviations(text, described) if "(" in text else []
+    if not split and not stated:
+        return found
+    entities = [replace(one, title=split[one.title][0]) if one.title in split else one for one in found.entities]
+    full = {entity.title: entity for entity in reversed(entities)}
+    pairs = dict.fromkeys([*split.values(), *stated])
+    evidence = [replace(full[name], title=f"{name} ({short})", n_sentences=0) for name, short in pairs]
+    return replace(found, entities=[*entities, *evidence])
 
 
 _LEFT_OUT = "Nothing has to be done. If there are many, use a model that follows the form of answers better."

@@ -298,7 +298,9 @@ def _is_led_by_year(words: list[str], kinds: str, first: int, last: int) -> bool
         return False
     head = words[last - 1].lower()
     place = head in word_list("places") or head in cues.GEO_ENDINGS
-    return last - first > 1 and not place and (known_word(head) or head in cues.EVENT_ENDINGS)
+    if place or kinds[last : last + 1] in ("n", "x"):  # "the 2003 Dakota tornado outbreak" is about an outbreak
+        return False
+    return last - first > 1 and (known_word(head) or head in cues.EVENT_ENDINGS)
 
 
 def _is_numbered(words: list[str], kinds: str, first: int, last: int) -> bool:
@@ -313,11 +315,11 @@ def _is_numbered(words: list[str], kinds: str, first: int, last: int) -> bool:
         return False
     before, year = kinds[:first][-1:], _YEAR.match(words[last])
     begins = before in ("", ".", "q") and after in ("v", "s")
-    if year and not (known_word(head) or name[-1].isupper() or head in cues.EVENT_ENDINGS or begins):
-        return before in ("t", "D")
     if after in ("n", "x", "J", "j"):
         unit = words[last + 1].lower() in word_list("cue_words:units")
         return before in ("t", "D") and not unit and not year
+    if year and not (known_word(head) or name[-1].isupper() or head in cues.EVENT_ENDINGS or begins):
+        return before in ("t", "D")
     if before == "#":
         return words[first - 1].isalpha()  # "two Boeing 737", not "Arsenal 2 Everton 1"
     if name[0].lower() in word_list("given_names"):

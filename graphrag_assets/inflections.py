@@ -36,6 +36,18 @@ def russian_root(word: str) -> str:
     return stem(word, "ru")
 
 
+def with_surname(given: str, surname: str) -> str:
+    """A Russian surname in the nominative, after a given name in the nominative.
+
+    >>> with_surname("Иван", "Петрова"), with_surname("Мария", "Петровой")
+    ('Петров', 'Петрова')
+    """
+    match = _SURNAME.match(surname)
+    if match is None:
+        return surname
+    return match[1] if given[-1] not in "ая" else f"{match[1]}а"
+
+
 def is_oblique(key: str) -> bool:
     """Whether a name has an ending that the nominative of a Russian name, or a German adjective, hardly has."""
     return _OBLIQUE.search(key) is not None

@@ -25,7 +25,7 @@ from graphrag_assets.embedded.tagging import (
     raw_sentences,
     word_list,
 )
-from graphrag_assets.inflections import is_german_adjective, russian_root
+from graphrag_assets.inflections import is_german_adjective, russian_root, with_surname
 from graphrag_assets.languages import stem, stop_words
 
 _INFLECTING = frozenset(("de", "ru", "pl", "sr", "el", "fi", "et", "hu", "lt", "tr"))
@@ -183,6 +183,8 @@ class _Unit:
             kept = [word if word.lower() in _GIVEN_NAMES else best[self._root(word)] for word in words]
             if adjective:
                 kept[0] = words[0]
+            if self.language == "ru" and len(kept) > 1 and kept[0].lower() in _GIVEN_NAMES:
+                kept[-1] = with_surname(kept[0], kept[-1])
             kind = mention.type if mention.type != cues.NAME else _type_of([word.lower() for word in kept], False)
             evidence = mention.evidence if kind == mention.type else _OF_A_LIST
             return replace(mention, title=" ".join(kept), type=kind, evidence=evidence)

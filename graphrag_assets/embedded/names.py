@@ -11,6 +11,7 @@ from graphrag_assets.embedded import typing_cues as cues
 from graphrag_assets.embedded.defining_sentences import COPULA
 from graphrag_assets.embedded.tagging import (
     FEMALE,
+    NUMBERS,
     TaggedSentence,
     is_generic_noun,
     is_numbered_part,
@@ -315,13 +316,14 @@ def _is_numbered(words: list[str], kinds: str, first: int, last: int) -> bool:
         return False
     before, year = kinds[:first][-1:], _YEAR.match(words[last])
     begins = before in ("", ".", "q") and after in ("v", "s")
+    counted = first > 0 and words[first - 1].lower() in NUMBERS  # "two Boeing 737", not "Arsenal 2 Everton 1"
     if after in ("n", "x", "J", "j"):
         unit = words[last + 1].lower() in word_list("cue_words:units")
-        return before in ("t", "D") and not unit and not year
+        return (counted or before in ("t", "D")) and not unit and not year
     if year and not (known_word(head) or name[-1].isupper() or head in cues.EVENT_ENDINGS or begins):
         return before in ("t", "D")
     if before == "#":
-        return words[first - 1].isalpha()  # "two Boeing 737", not "Arsenal 2 Everton 1"
+        return counted
     if name[0].lower() in word_list("given_names"):
         return False
     version = "." in words[last] or "." in name[-1]

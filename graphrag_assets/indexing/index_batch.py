@@ -134,6 +134,7 @@ def chunk_options(settings: Settings) -> ChunkOptions:
         size=settings.max_unit_tokens,
         overlap=settings.chunk_overlap,
         encoding=settings.tokenizer,
+        whole=settings.choices.extraction == "model",
     )
 
 

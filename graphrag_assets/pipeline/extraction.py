@@ -116,7 +116,10 @@ _COUNTED_LOSSES = {
     "invented_claims": "claims quote no passage of the text and were left out.",
 }
 """What the fields of `Losses` of these names, which are also stages of index_errors, count."""
+_SHOWN = 5
+_UNGROUNDED = "Nothing has to be done. GRAPHRAG_DROP_UNGROUNDED=true leaves such entities out."
 _GLEAN_AGAIN = "Run `graphrag-assets index` again: only failed gleanings are requested again."
+_HINTS = {GLEAN: _GLEAN_AGAIN, "ungrounded": _UNGROUNDED}
 
 
 def _losses(done: Sequence[tuple[str, UnitExtraction]], text_units: pl.DataFrame) -> pl.DataFrame:
@@ -127,11 +130,15 @@ def _losses(done: Sequence[tuple[str, UnitExtraction]], text_units: pl.DataFrame
     }
     for stage, what in _COUNTED_LOSSES.items():
         errors[stage] = [(u, f"{n} {what}") for u, one in lost if (n := getattr(one, stage))]
-    rows = [
-        unit_errors(found, text_units, stage, _GLEAN_AGAIN if stage == GLEAN else _LEFT_OUT)
-        for stage, found in errors.items()
-    ]
+    errors["ungrounded"] = [(u, _ungrounded(one.ungrounded)) for u, one in lost if one.ungrounded]
+    rows = [unit_errors(found, text_units, stage, _HINTS.get(stage, _LEFT_OUT)) for stage, found in errors.items()]
     return pl.concat([*rows, _unlisted(lost, text_units)])
+
+
+def _ungrounded(names: Sequence[str]) -> str:
+    """A sentence on entities without grounds in the text; it names a few."""
+    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    return f"{len(names)} entities have names that stand neither in the text nor in its context: {shown}."
 
 
 def _unlisted(lost: Sequence[tuple[str, Losses]], text_units: pl.DataFrame) -> pl.DataFrame:

@@ -183,6 +183,51 @@ def test_a_changed_document_is_extracted_again_where_the_extractor_reads_the_cha
     assert batch.entity_mentions.sort("id").equals(known.entity_mentions)
 
 
+def test_entities_without_grounds_are_counted_per_text_unit():
+    lost = Losses(ungrounded=("A", "B", "C", "D", "E", "F"))
+    found = extract_text_units(EXTRACTED, each(lambda text: replace(records(text), losses=lost)), "x")
+    assert found.losses.filter(source="u1").select("stage", "error", "hint").rows() == [
+        (
+            "ungrounded",
+            "6 entities have names that stand neither in the text nor in its context: A, B, C, D, E, ….",
+            "Nothing has to be done. GRAPHRAG_DROP_UNGROUNDED=true leaves such entities out.",
+        )
+    ]
+
+
+def test_a_stated_abbreviation_is_a_mention_that_resolution_reads():
+    def psf(text: str) -> UnitExtraction:
+        return UnitExtraction(
+            [EntityRecord("Python Software Foundation", "org", "It pays."), EntityRecord("Z (AB)", "x", "")]
+        )
+
+    units = EXTRACTED.with_columns(text=pl.lit("The Python Software Foundation (PSF) paid Z (AB) (later)."))
+    found = extract_text_units(units.head(1), each(psf), "x").entity_mentions
+    assert set(found.select("title", "n_sentences").rows()) == {
+        ("Python Software Foundation", 1),
+        ("Python Software Foundation (PSF)", 0),
+        ("Z (AB)", 1),
+    }
+    named = UnitExtraction([EntityRecord("Time-based One-Time Password (TOTP)", "org", "A code.")])
+    found = extract_text_units(EXTRACTED.head(1), each(lambda text: named), "x").entity_mentions
+    assert set(found["title"]) == {"Time-based One-Time Password", "Time-based One-Time Password (TOTP)"}
+
+
+def test_changed_headings_extract_again_by_a_model_alone():
+    for extractor, expected in ((EXTRACTOR, []), ("a model", ["two"])):
+        known = extract_text_units(EXTRACTED, fixed, extractor)
+        facts = KnownFacts(WITH_DOCUMENT.select("id", "headings", *OF_DOCUMENT), *known[:3], known.losses)
+        moved = UNITS.with_columns(headings=pl.Series([["Ada"], ["Ada", "1867"]]))
+        asked: list[str] = []
+
+        def recording(text: str, asked: list[str] = asked) -> UnitExtraction:
+            asked.append(text)
+            return records(text)
+
+        extract_facts(DOCUMENTS, moved, known.errors, facts, each(recording), extractor)
+        assert asked == expected
+
+
 def test_left_out_types_are_counted_per_text_unit_until_it_is_gone():
     left_out = Losses(unlisted_entities=("FESTIVAL", "SHIP", "SHIP"), unlisted_relationships=("MET",))
     known = extract_text_units(EXTRACTED, each(lambda text: replace(records(text), losses=left_out)), "x")

@@ -9,7 +9,10 @@ UNKNOWN = "UNKNOWN"
 
 
 class TextUnit(NamedTuple):
-    """What an extraction is made from: a text unit, and of its document title, language (ISO 639-1), date, metadata."""
+    """What an extraction is made from: a text unit, and of its document title, language (ISO 639-1), date, metadata.
+
+    `headings`: the document's title and the headings above and in the text unit, with " › " between them.
+    """
 
     id: str
     text: str
@@ -17,6 +20,7 @@ class TextUnit(NamedTuple):
     language: str = "en"
     document_date: date | None = None
     metadata: str = ""
+    headings: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,15 @@ EMBED = "embed"
 """Stage of the index_errors rows of text units, entities and reports without a vector."""
 UNLISTED_TYPES = "unlisted_types"
 """Stage of the index_errors rows of text units with records whose types a closed list lacks."""
-LOSS_STAGES = (GLEAN, "dropped_records", "guessed_repairs", "invented_claims", "leaked_names", UNLISTED_TYPES)
+LOSS_STAGES = (
+    GLEAN,
+    "dropped_records",
+    "guessed_repairs",
+    "invented_claims",
+    "leaked_names",
+    "ungrounded",
+    UNLISTED_TYPES,
+)
 """Stages of the index_errors rows of text units that were extracted with losses."""
 OF_READ_TEXT = ("extract", "context", "date", *LOSS_STAGES)
 """Stages of index_errors that concern text that was read. The others say what of the input was skipped."""
@@ -80,7 +92,7 @@ class Losses:
     `guessed_repairs`: answers in broken JSON whose repair may have lost something. `invented_claims`: claims whose
     quotation is not in the text. `unlisted_entities`, `unlisted_relationships`: the types, not in a closed list, of
     records left out; a type occurs as often as records had it. `leaked_names`: entities of an example of the prompt
-    that the text does not name.
+    that the text does not name. `ungrounded`: entities whose name stands neither in the text unit nor in its context.
     """
 
     failed_gleaning: str = ""
@@ -90,6 +102,7 @@ class Losses:
     unlisted_entities: tuple[str, ...] = ()
     unlisted_relationships: tuple[str, ...] = ()
     leaked_names: int = 0
+    ungrounded: tuple[str, ...] = ()
 
 
 NO_LOSSES = Losses()

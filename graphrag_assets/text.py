@@ -17,10 +17,18 @@ import polars as pl
 import sentencex
 import tiktoken
 
-_QUOTES = "\"'`´‘’‚‛“”„‟«»‹›*_"
+_QUOTES = "\"'`´‘’‚‛“”„‟«»‹›_"
+INVISIBLE: dict[int, None] = dict.fromkeys(
+    (0xAD, 0x61C, 0x180E, 0xFEFF, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070))
+)
+"""Soft hyphen, zero-width and bidi characters, for `str.translate`: a text looks the same without them."""
+_SUPERSCRIPT = re.compile(r"(?<=\w)[⁰¹²³⁴-⁹]+")
+_EMPHASIS = re.compile(r"(?<!\w)(\*{1,3})(?=[^\s*])(.+?)(?<=\S)\1(?!\*)")
+_STARS = re.compile(r"(?<!\w)\*+")  # not that of "A*"
 _POSSESSIVE = re.compile(r"['’]s?$")
 CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _QUALIFIER = re.compile(r"\s*\([^()]*\)$")
+_DOT_IN_NAME = re.compile(r"[A-Z\s]\.[A-Z]{2}")  # ASP.NET, .NET
 _NOT_SPACE = re.compile(r"\S")
 _BLANK_LINE = re.compile(r"\n[ \t\r\f\v]*\n")
 _ITEM_MARK = re.compile(r"^[ \t]*+(?:[-*+•]|\d{1,3}[.)])(?=[ \t])", re.MULTILINE)
@@ -69,12 +77,23 @@ _MIN_CUT_TOKENS = 20  # of a text that is cut inside a sentence; a shorter piece
 def title_key(title: str) -> str:
     """The key under which titles are compared: NFKC, case-folded, spaces and quotes trimmed, no possessive.
 
-    >>> title_key("  The “Great  Eastern”'s ")
-    'the great eastern'
+    Invisible characters make no difference. Signs that belong to a name do, and so do superscripts.
+
+    >>> title_key("  The “Great  Eastern”'s "), title_key("the *Great Eastern*"), title_key("Great\u00ad Eastern")
+    ('the great eastern', 'the great eastern', 'great eastern')
+    >>> title_key("A*"), title_key(".NET"), title_key("10⁶")
+    ('a*', '.net', '10^6')
     """
-    text = " ".join(unicodedata.normalize("NFKC", title).casefold().split())
+    text = title if title.isascii() else _SUPERSCRIPT.sub(_raised, title.translate(INVISIBLE))
+    text = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    if "*" in text:
+        text = _STARS.sub("", _EMPHASIS.sub(r"\2", text))
     text = _POSSESSIVE.sub("", text.strip(_QUOTES + " "))
-    return "".join(c for c in text if c not in '"“”„«»*').strip(_QUOTES + " ")
+    return "".join(c for c in text if c not in '"“”„«»').strip(_QUOTES + " ")
+
+
+def _raised(digits: re.Match[str]) -> str:
+    return "^" + digits.group()
 
 
 def unescape(text: str) -> str:
@@ -125,6 +144,8 @@ def sentences(text: str, language: str = "en") -> list[Sentence]:
     # The splitter takes a whole list item for a sentence: it is shown spaces in place of the marker.
     plain = _ITEM_MARK.sub(lambda mark: " " * len(mark.group()), text)
     for cut in _punctuation_cuts(plain, language):
+        if _DOT_IN_NAME.match(text, max(cut - 2, 0)):
+            continue
         before = bisect.bisect_left(starts_unbroken, cut) - 1
         if before < 0 or cut > unbroken[before][1]:
             cuts.add(cut)

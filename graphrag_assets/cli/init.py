@@ -34,6 +34,7 @@ GROUPS = {
     ),
     "What models are asked for": (
         *("entity_types", "strict_entity_types", "relationship_types", "strict_relationship_types", "max_gleanings"),
+        "drop_ungrounded",
         *("claims", "claim_description", "language", "summary_words", "report_words"),
         *("report_input_tokens", "prompts_dir"),
     ),

@@ -50,7 +50,7 @@ from graphrag_assets.store.digest_cache import NAME, DigestCache
 from graphrag_assets.store.input_folder import SourceFile
 from graphrag_assets.store.working import Changes
 
-CORPUS_VERSION = 5
+CORPUS_VERSION = 6
 """Incremented when loading, chunking or contexts change for the same files."""
 CODE_VERSION = f"{CORPUS_VERSION}/{EXTRACTOR}"
 """Differs when the same files give other rows."""
@@ -134,6 +134,7 @@ def chunk_options(settings: Settings) -> ChunkOptions:
         size=settings.max_unit_tokens,
         overlap=settings.chunk_overlap,
         encoding=settings.tokenizer,
+        whole=settings.choices.extraction == "model",
     )
 
 

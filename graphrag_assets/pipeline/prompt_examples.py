@@ -2,13 +2,13 @@
 
 import itertools
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 from graphrag_assets.prompt_profile import WorkedExample
 from graphrag_assets.records import TextUnit, UnitExtraction
-from graphrag_assets.text import count_tokens, sentences, title_key
+from graphrag_assets.text import count_tokens, has_unspaced_script, sentences, title_key
 
 PASSAGE_TOKENS = 60
 EXAMPLES_TOKENS = 1500
@@ -148,12 +148,38 @@ def without_leaks(found: UnitExtraction, text: str, examples: Iterable[WorkedExa
     leaked = {title_key(name) for name in copied if not _beginnings(name) <= beginnings}
     if not leaked:
         return found
+    return replace(_without(leaked, found), losses=replace(found.losses, leaked_names=len(leaked)))
+
+
+def grounded(found: UnitExtraction, text: str, drop: bool) -> UnitExtraction:
+    """`found` with the names of entities that `text` does not have among its losses; `drop`: and without these.
+
+    A text has a name in other forms too: most of its words are there with the same first letters.
+    """
+    absent = [entity.title for entity in found.entities if not stands_in(entity.title, text)]
+    beginnings = _beginnings(text) if absent else frozenset()
+    ungrounded = [name for name in absent if not _mostly_in(_beginnings(name), beginnings, text)]
+    if not ungrounded:
+        return found
+    found = replace(found, losses=replace(found.losses, ungrounded=tuple(ungrounded)))
+    return _without({title_key(name) for name in ungrounded}, found) if drop else found
+
+
+def _mostly_in(words: frozenset[str], beginnings: frozenset[str], text: str) -> bool:
+    """Whether more than half of the words of a name are in a text; in scripts without spaces, of its characters."""
+    if any(has_unspaced_script(word) for word in words):
+        characters = "".join(words)
+        return 2 * sum(character in text for character in characters) > len(characters)
+    return 2 * len(words & beginnings) > len(words)
+
+
+def _without(keys: Set[str], found: UnitExtraction) -> UnitExtraction:
+    """`found` without the entities of these keys, their relationships, and the claims about them."""
     return replace(
         found,
-        entities=[e for e in found.entities if title_key(e.title) not in leaked],
-        relationships=[r for r in found.relationships if not {title_key(r.source), title_key(r.target)} & leaked],
-        claims=[c for c in found.claims if title_key(c.subject) not in leaked],
-        losses=replace(found.losses, leaked_names=len(leaked)),
+        entities=[e for e in found.entities if title_key(e.title) not in keys],
+        relationships=[r for r in found.relationships if not {title_key(r.source), title_key(r.target)} & keys],
+        claims=[c for c in found.claims if title_key(c.subject) not in keys],
     )
 
 

@@ -110,7 +110,7 @@ def names(text: str, language: str) -> dict[str, str]:
             RUSSIAN,
             {
                 "Иван Петров": "PERSON",
-                "Самаре": "NAME",
+                "Самара": "GEO",
                 "Мария Соколова": "PERSON",
                 "Газпром": "NAME",
                 "Сергей Кузнецов": "PERSON",

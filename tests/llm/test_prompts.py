@@ -104,7 +104,7 @@ def test_the_extraction_prompt_in_full():
     )
     assert "- type: one of: person, ship; where none fits, a short general noun.\n" in system["content"]
     assert "write types and descriptions in the language of the document.\n" in system["content"]
-    assert system["content"].endswith('{"entities": […], "relationships": […]}. A list without records is empty.')
+    assert system["content"].endswith('{"entities": […], "relationships": […]}. Lists may be empty.')
     assert user["content"] == f'<document id="d5542fbf">\n{DATA}\n</document d5542fbf>'
 
 

@@ -109,6 +109,8 @@ def test_a_community_of_two_has_a_report_without_a_request(lab):
         ({"claim_description": "losses of money", "claims": "off"}, []),
         (RELATIONS, ["extractor"]),
         ({"strict_entity_types": True}, ["extractor"]),
+        ({"drop_ungrounded": True}, ["extractor"]),
+        ({"text_unit_context": "none"}, ["extractor"]),
         ({"summary_words": 70}, ["summarizer"]),
         ({"report_words": 900}, ["reporter"]),
     ],

@@ -15,6 +15,9 @@ RELATED = (
     ("Cyrus Field", "Mary Field", "Cyrus W. Field", "C. Field", "Field", "The Field", "Fields", "Cyrus"),
     ("HMS Agamemnon", "USS Agamemnon", "Agamemnon", "The Agamemnon", "Agamemnon (play)"),
     ("National Bank Trust", "National-Bank Trust", "NBT", "N.B.T.", "Trust", "Josef K.", "J. K.", "K."),
+    ("Harbour Trust", "Harbour Trust (HT)", "Hill Tower (HT)", "Hill Towers", "HT", "The HT", "Hill Tower"),
+    ("Москва", "Москве", "Петров", "Петрова", "Петровым", "Иван Петров", "Ивана Петрова"),
+    ("Deutscher Rat", "Deutschen Rates", "Rat", "DER", "Deutscher Erster Rat (DER)"),
 )
 TYPES = ("PERSON", "NAME", "ORGANIZATION", "GEO", "CONCEPT")
 

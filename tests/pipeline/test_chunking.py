@@ -227,6 +227,14 @@ def test_a_short_document_is_one_unit() -> None:
     assert chunk(text)["text"].to_list() == [text.strip()]
 
 
+def test_a_document_that_fits_is_one_unit_where_a_model_extracts() -> None:
+    text = "".join(story(3, 60))
+    size = count_tokens([text])[0]
+    assert chunk(text, size=size).height > 1
+    assert chunk(text, size=size, whole=True)["text"].to_list() == [text.strip()]
+    assert chunk(text, size=size // 2, whole=True).equals(chunk(text, size=size // 2))
+
+
 def test_units_are_longer_than_the_window_but_at_the_ends() -> None:
     units = chunk("".join(story(5, 500)), size=900)
     assert units["n_tokens"][1:-1].min() > 140  # type: ignore[operator]

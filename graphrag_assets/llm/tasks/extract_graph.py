@@ -105,10 +105,12 @@ async def extract_text_unit(
     origin: Origin = NOWHERE,
     document_date: date | None = None,
     metadata: str = "",
+    place: str = "",
 ) -> UnitExtraction:
     """What `text` says: its entities and relationships, and its claims if the options want them.
 
-    Relative dates in it refer to `document_date`, if there is one. `metadata` stands before it; claims quote `text`.
+    Relative dates in it refer to `document_date`, if there is one. `place`, a line that says where the text stands, and
+    `metadata` stand before it; claims quote `text`.
 
     Raises:
         Exception: what `chat` raises, except for gleanings: these keep the answers before them.
@@ -116,7 +118,7 @@ async def extract_text_unit(
     claims = options.claim_description
     messages = prompts.render(
         PROMPT,
-        text=f"{metadata}\n\n{text}" if metadata else text,
+        text="\n\n".join(part for part in (f"[{place}]" if place else "", metadata, text) if part),
         entity_types=", ".join(options.entity_types),
         other_types=options.other_types,
         claim_description=claims,

@@ -22,12 +22,12 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.retrieval_quality import HOTPOTQA, PROJECT, collections, index
-from graphrag_assets.answering import CLOSEST, NO_ANSWER, Evidence
+from graphrag_assets.contracts.answering import CLOSEST, NO_ANSWER, Evidence
 from graphrag_assets.embedded.answerer import respond
-from graphrag_assets.languages import STOP_WORDS, stems
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.references import without_references
-from graphrag_assets.text import sentence_lines
+from graphrag_assets.text.languages import STOP_WORDS, stems
+from graphrag_assets.text.references import without_references
+from graphrag_assets.text.words import sentence_lines
 
 Answer = Callable[[str, Evidence], str]
 

@@ -82,7 +82,7 @@ def _numbers(one: UnitYield) -> list[str]:
 @click.command("cluster-check")
 def cluster_check() -> None:
     """Say what this machine lacks to be one of several that index together; status 1 if it lacks anything."""
-    from graphrag_assets.defs.cluster_check import check_machine  # imports Dagster
+    from graphrag_assets.extras.cluster.check import check_machine  # imports Dagster
 
     console = Console()
     with console.status("Looking at the cluster"):

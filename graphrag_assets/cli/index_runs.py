@@ -14,7 +14,7 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.scan import Scan
 from graphrag_assets.indexing.stage_runner import StageRun, StageRunner
-from graphrag_assets.outgoing import printable
+from graphrag_assets.runtime.outgoing import printable
 from graphrag_assets.store.publication_files import current_number
 
 REFRESH = "graph, communities, reports, embeddings, publication"

@@ -10,7 +10,7 @@ from rich.text import Text
 from graphrag_assets import __version__
 from graphrag_assets.cli.terminal import Console, warnings_shown
 from graphrag_assets.errors import GraphRAGError, masked_errors
-from graphrag_assets.received_signals import signals_noted
+from graphrag_assets.runtime.received_signals import signals_noted
 from graphrag_assets.settings import unknown_variables
 
 _PLACES = {

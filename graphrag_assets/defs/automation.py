@@ -42,15 +42,15 @@ from graphrag_assets.defs.reconcile import (
 )
 from graphrag_assets.defs.registration import source_versions, version_of
 from graphrag_assets.defs.resources import needs, open_index
-from graphrag_assets.defs.shards import shard_requests
 from graphrag_assets.errors import GraphRAGError, masked_errors
+from graphrag_assets.extras.cluster.jobs import shard_requests
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.checks import out_of_date
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import present_inputs, scan, scan_input
 from graphrag_assets.indexing.staged_batches import staged_batches
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, ModelUnusable
-from graphrag_assets.outgoing import listed
+from graphrag_assets.runtime.outgoing import listed
 from graphrag_assets.store.batches import recorded_inputs, stored_options
 
 _PARTITION = "dagster/partition"

@@ -17,9 +17,9 @@ from graphrag_assets.defs.reporting import (
     usage_metadata,
 )
 from graphrag_assets.defs.resources import MODELS, begin_step, needs
-from graphrag_assets.defs.shards import sharing_models
+from graphrag_assets.extras.cluster.jobs import sharing_models
+from graphrag_assets.extras.cluster.shards import REPORTS
 from graphrag_assets.indexing import communities, report_inputs, reports
-from graphrag_assets.indexing.shards import REPORTS
 from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.pictures.graph_map import graph_map
 from graphrag_assets.pipeline.incremental_leiden import Reclustered

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import dagster as dg
 import polars as pl
 
+from graphrag_assets.contracts.records import OF_READ_TEXT, UNLISTED_TYPES
 from graphrag_assets.defs.index_names import (
     BATCH_ASSETS,
     BATCHES_PER_RUN,
@@ -42,10 +43,9 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.stage import Rerun
 from graphrag_assets.indexing.stage_runner import not_published
 from graphrag_assets.indexing.staged_batches import commit_staged, stage_batch
-from graphrag_assets.languages import without_names
 from graphrag_assets.pipeline.unit_contexts import STAGE
-from graphrag_assets.records import OF_READ_TEXT, UNLISTED_TYPES
 from graphrag_assets.store import schema
+from graphrag_assets.text.languages import without_names
 
 _DEPENDENCIES = {
     "text_units": ["documents"],

@@ -8,9 +8,9 @@ from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import Metadata, asset_spec, selected_results, table_metadata, usage_metadata
 from graphrag_assets.defs.resources import MODELS, begin_step, needs
-from graphrag_assets.defs.shards import sharing_models
+from graphrag_assets.extras.cluster.jobs import sharing_models
+from graphrag_assets.extras.cluster.shards import EMBEDDINGS
 from graphrag_assets.indexing import embeddings
-from graphrag_assets.indexing.shards import EMBEDDINGS
 from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.store import schema
 

@@ -16,10 +16,10 @@ from graphrag_assets.defs.embeddings import embed_texts
 from graphrag_assets.defs.graph import knowledge_graph
 from graphrag_assets.defs.index_names import MAKE_SHARDS, UPDATE_INDEX, IndexNames
 from graphrag_assets.defs.jobs import preview_cost_job, rollback_job
-from graphrag_assets.defs.prompt_tuning import prompt_profile, tune_prompts_job
 from graphrag_assets.defs.publication import publication
 from graphrag_assets.defs.resources import IndexSettings, index_resources
-from graphrag_assets.defs.shards import make_shards_job
+from graphrag_assets.extras.cluster.jobs import make_shards_job
+from graphrag_assets.extras.tuning.job import prompt_profile, tune_prompts_job
 
 
 def index_definitions(names: IndexNames, settings: IndexSettings) -> dg.Definitions:

@@ -8,9 +8,9 @@ from graphrag_assets.defs.index_names import COMMIT, PREVIEW_COST, ROLLBACK, Ind
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import markdown_table
 from graphrag_assets.defs.resources import MODELS, begin_step, needs
-from graphrag_assets.indexing.cost_preview import plan_index
+from graphrag_assets.extras.cost_preview.preview import plan_index
 from graphrag_assets.indexing.publish import share_publications
-from graphrag_assets.outgoing import as_markdown
+from graphrag_assets.runtime.outgoing import as_markdown
 from graphrag_assets.store.publications import roll_back
 
 

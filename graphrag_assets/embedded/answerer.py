@@ -20,7 +20,7 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from graphrag_assets.answering import (
+from graphrag_assets.contracts.answering import (
     CLOSEST,
     NO_ANSWER,
     PLAIN,
@@ -48,8 +48,8 @@ from graphrag_assets.embedded.questions import (
     with_dates_in_words,
 )
 from graphrag_assets.embedded.statements import Quotation, Statement, quotation, statements
-from graphrag_assets.references import reference, without_references
-from graphrag_assets.text import search_words, sentence_lines
+from graphrag_assets.text.references import reference, without_references
+from graphrag_assets.text.words import search_words, sentence_lines
 
 MIN_DIRECT = 1.0
 """Minimum score of a point that answers the question; the closest points score less."""

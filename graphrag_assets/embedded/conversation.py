@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from graphrag_assets.answering import Passage
+from graphrag_assets.contracts.answering import Passage
 from graphrag_assets.embedded.questions import Asked, language_of_question, names_in
 
 _QUESTIONS = {

@@ -15,6 +15,7 @@ from datetime import date
 from itertools import combinations, pairwise, takewhile
 from typing import NamedTuple
 
+from graphrag_assets.contracts.records import ClaimRecord, EntityRecord, RelationshipRecord, UnitExtraction
 from graphrag_assets.embedded import typing_cues as cues
 from graphrag_assets.embedded.anaphora import begins_with_anaphor, self_contained, shortened
 from graphrag_assets.embedded.claim_sentences import claims_in
@@ -25,9 +26,8 @@ from graphrag_assets.embedded.names import Mention, attest, decided_kinds, names
 from graphrag_assets.embedded.relations import predicate
 from graphrag_assets.embedded.table_cells import without_cell_values
 from graphrag_assets.embedded.tagging import TaggedSentence, singular, tagged_sentences, word_list
-from graphrag_assets.languages import CASELESS, UNKNOWN
-from graphrag_assets.records import ClaimRecord, EntityRecord, RelationshipRecord, UnitExtraction
-from graphrag_assets.text import title_key
+from graphrag_assets.text.languages import CASELESS, UNKNOWN
+from graphrag_assets.text.words import title_key
 
 EXTRACTOR = "embedded/nlp-4"
 """Extractor of facts by the embedded default; `EXTRACTOR+…` where claims are another's, or off, and `…+EXTRACTOR` where

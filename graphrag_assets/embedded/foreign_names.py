@@ -25,8 +25,8 @@ from graphrag_assets.embedded.tagging import (
     raw_sentences,
     word_list,
 )
-from graphrag_assets.inflections import is_german_adjective, russian_root, with_surname
-from graphrag_assets.languages import stem, stop_words
+from graphrag_assets.text.inflections import is_german_adjective, russian_root, with_surname
+from graphrag_assets.text.languages import stem, stop_words
 
 _INFLECTING = frozenset(("de", "ru", "pl", "sr", "el", "fi", "et", "hu", "lt", "tr"))
 """Languages whose names have cases. In others "Julio" and "Julia", of one stem, would become one."""

@@ -22,8 +22,8 @@ from graphrag_assets.embedded.tagging import (
     word_list,
     word_tag,
 )
-from graphrag_assets.languages import stop_words
-from graphrag_assets.text import without_qualifier
+from graphrag_assets.text.languages import stop_words
+from graphrag_assets.text.words import without_qualifier
 
 _RUN = re.compile(r"W?[NAEI]+")
 _OF_A_NAME = re.compile("ot?[NAE]")

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from graphrag_assets import languages
-from graphrag_assets.languages import LANGUAGES, language_of, stop_words
-from graphrag_assets.references import without_references
-from graphrag_assets.text import HYPHEN, UNSPACED, fold, search_words_of
+from graphrag_assets.text import languages
+from graphrag_assets.text.languages import LANGUAGES, language_of, stop_words
+from graphrag_assets.text.references import without_references
+from graphrag_assets.text.words import HYPHEN, UNSPACED, fold, search_words_of
 
 _REGARD = " — "
 _WORD = re.compile(rf"[^\W_{UNSPACED}]+")

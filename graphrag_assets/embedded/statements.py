@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from graphrag_assets.text import sentences, word_count
+from graphrag_assets.text.words import sentences, word_count
 
 _GAP = " … "  # between parts of a quotation that do not adjoin in the text
 _MAX_PARAGRAPH, _MAX_BLOCK = 250, 500

@@ -20,8 +20,8 @@ from importlib import resources
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from graphrag_assets.once_per_process import once_per_process
-from graphrag_assets.text import INVISIBLE, sentences
+from graphrag_assets.runtime.once_per_process import once_per_process
+from graphrag_assets.text.words import INVISIBLE, sentences
 
 _ABBREVIATIONS = (
     r"Mr|Mrs|Ms|Dr|St|Messrs|Capt|Lieut|Lt|Prof|Rev|Hon|Col|Gen|Sgt|Adm|Maj|Co|Ltd|Inc|Corp|Bros|Jr|Sr|Mme|No"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from graphrag_assets.llm.call_groups import CallGroup
-from graphrag_assets.progress import SECONDS_BETWEEN_LINES, Progress
+from graphrag_assets.runtime.progress import SECONDS_BETWEEN_LINES, Progress
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.locks import batch_lock
 from graphrag_assets.store.working import WorkingDatabase

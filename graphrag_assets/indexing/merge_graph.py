@@ -8,11 +8,11 @@ from typing import NamedTuple
 import duckdb
 import polars as pl
 
+from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.stage import StageResult, sums_of_changes, usage_sums
-from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline.alias_decisions import decisions, with_decisions
 from graphrag_assets.pipeline.alias_updates import UpdatedAliases, update_aliases
 from graphrag_assets.pipeline.merging import PAIR_SEPARATOR, Graph, merge

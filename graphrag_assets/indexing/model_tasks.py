@@ -11,11 +11,14 @@ from typing import Literal
 
 import polars as pl
 
+from graphrag_assets.contracts.indexing_models import Extracted, IndexingModels
+from graphrag_assets.contracts.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit, UnitExtraction
+from graphrag_assets.contracts.usage import Usage, UsageMeter
 from graphrag_assets.embedded import EXTRACTOR, REPORTER, extract_unit
 from graphrag_assets.embedded import summarize as most_central
 from graphrag_assets.embedded import write_reports as embedded_reports
+from graphrag_assets.extras.tuning.examples import grounded, without_leaks
 from graphrag_assets.ids import stable_id
-from graphrag_assets.indexing_models import Extracted, IndexingModels
 from graphrag_assets.llm.concurrent_calls import run_concurrently
 from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected
 from graphrag_assets.llm.model_options import SAME_ANSWER, ChatRequest
@@ -44,11 +47,8 @@ from graphrag_assets.llm.tasks.summarize_descriptions import (
 from graphrag_assets.llm.tasks.write_context import TASK as CONTEXT_TASK
 from graphrag_assets.llm.tasks.write_context import ContextOptions, write_context
 from graphrag_assets.llm.tasks.write_report import GRAPH, TEXT, ReportOptions, write_report
-from graphrag_assets.pipeline.prompt_examples import grounded, without_leaks
 from graphrag_assets.pipeline.unit_contexts import place_line
-from graphrag_assets.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit, UnitExtraction
 from graphrag_assets.settings import Settings, Use
-from graphrag_assets.usage import Usage, UsageMeter
 
 log = logging.getLogger(__name__)
 _SMALL = 2

@@ -18,7 +18,7 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.staged_batches import commit_staged
 from graphrag_assets.indexing.up_to_date import refreshed
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen
-from graphrag_assets.received_signals import raise_if_interrupted
+from graphrag_assets.runtime.received_signals import raise_if_interrupted
 from graphrag_assets.store.change_log import LOGGED, changes_since_mark, last_revision, set_mark
 from graphrag_assets.store.invariants import Check
 from graphrag_assets.store.schema import BATCH_TABLES

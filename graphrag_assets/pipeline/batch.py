@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from graphrag_assets.contracts.records import GLEAN, TextUnit
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.pipeline.chunking import ChunkOptions, chunk_documents
 from graphrag_assets.pipeline.extraction import Extract, extract_text_units
@@ -22,7 +23,6 @@ from graphrag_assets.pipeline.metadata_texts import metadata_texts
 from graphrag_assets.pipeline.source_records import LoadOptions
 from graphrag_assets.pipeline.unit_contexts import SEPARATOR, heading_contexts, outlines_of, unit_headings
 from graphrag_assets.pipeline.unit_places import unit_places
-from graphrag_assets.records import GLEAN, TextUnit
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
 

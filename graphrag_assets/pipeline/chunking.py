@@ -25,7 +25,7 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.checked_options import CheckedOptions
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
-from graphrag_assets.text import encode, sentences, tokenizer
+from graphrag_assets.text.words import encode, sentences, tokenizer
 
 Method = Literal["anchored", "tokens", "sentences"]
 METHODS: tuple[Method, ...] = get_args(Method)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from graphrag_assets.abbreviations import MIN_LENGTH, count_initials, initials_fit, split_abbreviation
 from graphrag_assets.embedded.tagging import word_list
+from graphrag_assets.text.abbreviations import MIN_LENGTH, count_initials, initials_fit, split_abbreviation
 
 NEVER_SURNAMES = ("jr", "jr.", "sr", "sr.", "ii", "iii", "iv")
 # A surname after one of these is not the person's own, or not enough of a name to be one person's.

@@ -9,9 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_assets.abbreviations import split_abbreviation, stated_abbreviations
-from graphrag_assets.ids import with_id
-from graphrag_assets.records import (
+from graphrag_assets.contracts.records import (
     GIVEN_UP,
     GLEAN,
     NO_LOSSES,
@@ -24,9 +22,11 @@ from graphrag_assets.records import (
     TextUnit,
     UnitExtraction,
 )
+from graphrag_assets.ids import with_id
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
-from graphrag_assets.text import title_key
+from graphrag_assets.text.abbreviations import split_abbreviation, stated_abbreviations
+from graphrag_assets.text.words import title_key
 
 _key = functools.lru_cache(maxsize=1 << 16)(title_key)  # names repeat often
 Extract = Callable[[Iterable[TextUnit]], Iterator[tuple[str, UnitExtraction | Exception]]]

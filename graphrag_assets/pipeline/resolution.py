@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from graphrag_assets.abbreviations import split_abbreviation
-from graphrag_assets.inflections import case_key, is_oblique
 from graphrag_assets.pipeline.document_aliases import NEVER_SURNAMES, TITLED, document_aliases
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
-from graphrag_assets.text import without_qualifier
+from graphrag_assets.text.abbreviations import split_abbreviation
+from graphrag_assets.text.inflections import case_key, is_oblique
+from graphrag_assets.text.words import without_qualifier
 
 ALIAS_SCHEMA = polars_schema(schema.ENTITY_ALIASES)
 NAME_SCHEMA = polars_schema(schema.RESOLVED_NAMES)

@@ -11,12 +11,12 @@ from itertools import groupby, pairwise
 
 import polars as pl
 
+from graphrag_assets.contracts.records import PlacedUnit
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.chunking import cut_into_parts
 from graphrag_assets.pipeline.extraction import unit_errors
 from graphrag_assets.pipeline.headings import Heading, headings, plain_title, tables
 from graphrag_assets.pipeline.loading import INDEX_ERRORS
-from graphrag_assets.records import PlacedUnit
 
 SEPARATOR = " › "
 STAGE = "context"

@@ -9,7 +9,9 @@ from typing import Any
 from pydantic.dataclasses import dataclass as options_dataclass
 
 from graphrag_assets.embedded import Asked, EmbeddedAnswerer
-from graphrag_assets.query import basic, drift, global_search, lazy, local, planned
+from graphrag_assets.extras.lazy import search as lazy
+from graphrag_assets.extras.planned import search as planned
+from graphrag_assets.query import basic, drift, global_search, local
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Chosen, Draft

@@ -7,12 +7,12 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_assets.answering import Passage
+from graphrag_assets.contracts.answering import Passage
 from graphrag_assets.query.fetch import entity_rows, relationship_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.references import BLOCK, Checked, Given, places_cited_in
 from graphrag_assets.store.publication_reader import Reader
-from graphrag_assets.text import sentences
+from graphrag_assets.text.references import BLOCK, Checked, Given, places_cited_in
+from graphrag_assets.text.words import sentences
 
 __all__ = ["Checked", "Citation", "CitedRow", "Given", "Reference", "given_by", "references", "resolve"]
 

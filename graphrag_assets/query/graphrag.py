@@ -7,15 +7,15 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_assets.answering import Answerer
+from graphrag_assets.contracts.answering import Answerer
 from graphrag_assets.errors import QueryError, SettingsError
+from graphrag_assets.extras.lazy import search as lazy_search
+from graphrag_assets.extras.planned import search as planned_search
 from graphrag_assets.query import ask as ask_search
 from graphrag_assets.query import basic as basic_search
 from graphrag_assets.query import drift as drift_search
 from graphrag_assets.query import global_search, passages, query_models
-from graphrag_assets.query import lazy as lazy_search
 from graphrag_assets.query import local as local_search
-from graphrag_assets.query import planned as planned_search
 from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.context import Context
 from graphrag_assets.query.history import History

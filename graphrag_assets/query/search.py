@@ -12,7 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar
 
-from graphrag_assets.answering import (
+from graphrag_assets.contracts.answering import (
     Answerer,
     AnswerOptions,
     Evidence,

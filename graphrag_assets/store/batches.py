@@ -7,8 +7,8 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.ids import stable_id
-from graphrag_assets.masking import masker
-from graphrag_assets.peak_memory import peak_megabytes
+from graphrag_assets.runtime.masking import masker
+from graphrag_assets.runtime.peak_memory import peak_megabytes
 from graphrag_assets.store import schema
 from graphrag_assets.store.change_log import log_changes
 from graphrag_assets.store.connections import execute_with, one_value

@@ -22,7 +22,7 @@ import polars as pl
 
 from graphrag_assets.errors import StagingError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.masking import keep_secret, without_credentials
+from graphrag_assets.runtime.masking import keep_secret, without_credentials
 
 MANIFEST = "manifest.json"
 _READABLE = 40

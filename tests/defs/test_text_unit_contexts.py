@@ -6,12 +6,12 @@ import duckdb
 import pytest
 
 from graphrag_assets.errors import SettingsError
-from graphrag_assets.indexing.cost_preview import plan_index
-from graphrag_assets.indexing.purge import purge
+from graphrag_assets.extras.cost_preview.preview import plan_index
+from graphrag_assets.extras.purge.purge import purge
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.words import count_tokens
 from tests.defs.test_language_models import copy_index, use
 from tests.openai_server import OpenAIServer, running
 

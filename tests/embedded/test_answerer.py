@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from graphrag_assets.answering import (
+from graphrag_assets.contracts.answering import (
     CLOSEST,
     NO_ANSWER,
     Answerer,

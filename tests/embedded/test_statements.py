@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphrag_assets.answering import CLOSEST, Evidence, Passage
+from graphrag_assets.contracts.answering import CLOSEST, Evidence, Passage
 from graphrag_assets.embedded.answerer import respond
 from graphrag_assets.embedded.statements import statements
 

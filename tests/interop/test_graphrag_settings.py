@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from graphrag_assets.errors import InputError
-from graphrag_assets.interop.graphrag_settings import Translation, translate
+from graphrag_assets.extras.interop.graphrag_settings import Translation, translate
 from graphrag_assets.llm.graphrag_prompts import translate_prompt
 from graphrag_assets.query.ask import METHODS
 

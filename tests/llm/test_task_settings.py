@@ -3,12 +3,12 @@
 import polars as pl
 import pytest
 
+from graphrag_assets.contracts.records import ReportMaterial, TextUnit
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.indexing.model_tasks import IndexingTasks
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
 from graphrag_assets.llm.tasks.extract_graph import MORE, PROMPT
-from graphrag_assets.records import ReportMaterial, TextUnit
 from graphrag_assets.settings import Settings
 
 UNIT = TextUnit("u", "Cyrus Field founded the Atlantic Telegraph Company in 1856.")

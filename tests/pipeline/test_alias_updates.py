@@ -9,7 +9,7 @@ from polars.testing import assert_frame_equal
 from graphrag_assets.pipeline.alias_updates import LAST_WORD, update_aliases
 from graphrag_assets.pipeline.document_aliases import document_aliases
 from graphrag_assets.pipeline.resolution import alias_table, propose_aliases, resolve_names
-from graphrag_assets.text import title_key
+from graphrag_assets.text.words import title_key
 
 RELATED = (
     ("Cyrus Field", "Mary Field", "Cyrus W. Field", "C. Field", "Field", "The Field", "Fields", "Cyrus"),

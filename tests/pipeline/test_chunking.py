@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.pipeline.chunking import METHODS, TEXT_UNITS, ChunkOptions, chunk_documents
 from graphrag_assets.settings import Settings
-from graphrag_assets.text import count_tokens, sentences, tokenizer
+from graphrag_assets.text.words import count_tokens, sentences, tokenizer
 from tests.conftest import TEST_DATA
 
 ENCODINGS = ("o200k_base", "cl100k_base")

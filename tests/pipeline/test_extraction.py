@@ -4,11 +4,11 @@ from datetime import date
 import polars as pl
 import pytest
 
+from graphrag_assets.contracts.records import ClaimRecord, EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.pipeline.alias_decisions import with_decisions
 from graphrag_assets.pipeline.batch import KnownFacts, extract_facts
 from graphrag_assets.pipeline.extraction import extract_text_units
-from graphrag_assets.records import ClaimRecord, EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from graphrag_assets.store import schema
 
 UNITS = pl.DataFrame(

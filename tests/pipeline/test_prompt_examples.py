@@ -1,6 +1,8 @@
 """Worked examples and measures, from two readings of text units."""
 
-from graphrag_assets.pipeline.prompt_examples import (
+from graphrag_assets.contracts.records import EntityRecord, RelationshipRecord, TextUnit, UnitExtraction
+from graphrag_assets.extras.tuning.entity_types import listed_type
+from graphrag_assets.extras.tuning.examples import (
     PASSAGE_TOKENS,
     examples_from,
     grounded,
@@ -8,9 +10,7 @@ from graphrag_assets.pipeline.prompt_examples import (
     passages,
     without_leaks,
 )
-from graphrag_assets.pipeline.prompt_types import listed_type
-from graphrag_assets.records import EntityRecord, RelationshipRecord, TextUnit, UnitExtraction
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.words import count_tokens
 
 LISTED = listed_type(["SHIP", "PERSON"])
 TEXT = "Captain Anderson commanded the Great\nEastern."

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.pipeline.resolution import ALIAS_SCHEMA, apply_aliases, propose_aliases
-from graphrag_assets.text import title_key
+from graphrag_assets.text.words import title_key
 
 Row = tuple[str, str, str]
 SCHEMA = {"document_id": pl.String, "title": pl.String, "title_key": pl.String, "type": pl.String}

@@ -5,6 +5,7 @@ from datetime import date
 
 import polars as pl
 
+from graphrag_assets.contracts.records import PlacedUnit
 from graphrag_assets.pipeline.chunking import ChunkOptions, chunk_documents
 from graphrag_assets.pipeline.unit_contexts import (
     MAX_DOCUMENT_TOKENS,
@@ -17,8 +18,7 @@ from graphrag_assets.pipeline.unit_contexts import (
     placed_units,
     write_contexts,
 )
-from graphrag_assets.records import PlacedUnit
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.words import count_tokens
 
 NESTED = """# The cable
 

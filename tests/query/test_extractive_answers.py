@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_assets.answering import CLOSEST, NO_ANSWER
+from graphrag_assets.contracts.answering import CLOSEST, NO_ANSWER
 from graphrag_assets.query import METHODS, GraphRAG
 from graphrag_assets.query.results import Answer
 

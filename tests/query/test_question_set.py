@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_assets.answering import CLOSEST, NO_ANSWER
+from graphrag_assets.contracts.answering import CLOSEST, NO_ANSWER
 from graphrag_assets.query import GraphRAG
 
 from ..conftest import TEST_DATA, index_once

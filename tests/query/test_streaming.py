@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_assets.answering import NO_ANSWER, Evidence, Reply
+from graphrag_assets.contracts.answering import NO_ANSWER, Evidence, Reply
 from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.model_errors import RetriesExhausted

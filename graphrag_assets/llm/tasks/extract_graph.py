@@ -7,15 +7,15 @@ from typing import ClassVar, NamedTuple
 
 from pydantic import Field
 
-from graphrag_assets.listed_types import by_words, words
+from graphrag_assets.contracts.listed_types import by_words, words
+from graphrag_assets.contracts.records import UNKNOWN, EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.prompts import Prompts, with_rules
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm, Strength, Text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, stops_the_run
 from graphrag_assets.llm.tasks.claims import ExtractedClaim, claim_records
-from graphrag_assets.records import UNKNOWN, EntityRecord, Losses, RelationshipRecord, UnitExtraction
-from graphrag_assets.text import title_key
+from graphrag_assets.text.words import title_key
 
 PROMPT, MORE = "extract_graph", "extract_graph_continue"
 """The templates, and the tasks in the ledger without claims."""

@@ -8,7 +8,8 @@ from datetime import date
 
 import pytest
 
-from graphrag_assets.listed_types import words
+from graphrag_assets.contracts.listed_types import words
+from graphrag_assets.contracts.records import EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, InvalidAnswer, RetriesExhausted
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts, fence, prompt_text
@@ -21,7 +22,6 @@ from graphrag_assets.llm.tasks.extract_graph import (
     extract_text_unit,
     graph_records,
 )
-from graphrag_assets.records import EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from tests.llm.tasks.scripted_chat import Said, ScriptedChat
 
 TEXT = "Scrooge was Marley's only partner. Bob Cratchit was his clerk."

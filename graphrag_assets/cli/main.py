@@ -14,25 +14,25 @@ from graphrag_assets.runtime.received_signals import signals_noted
 from graphrag_assets.settings import unknown_variables
 
 _PLACES = {
-    "cluster-check": "doctor.cluster_check",
-    "dev": "dev.dev",
-    "diff": "publications.diff",
-    "doctor": "doctor.doctor",
-    "explore": "explore.explore",
-    "export": "interop.export",
-    "import": "interop.import_",
-    "index": "index.index",
-    "init": "init.init",
-    "plan": "plan.plan",
-    "publications": "publications.publications",
-    "purge": "purge.purge",
-    "query": "query.query",
-    "questions": "query.questions",
-    "retrieve": "retrieve.retrieve",
-    "rollback": "publications.rollback",
-    "sql": "sql.sql",
-    "status": "status.status",
-    "tune": "tune.tune",
+    "cluster-check": "extras.cluster.command.cluster_check",
+    "dev": "cli.dev.dev",
+    "diff": "cli.publications.diff",
+    "doctor": "cli.doctor.doctor",
+    "explore": "extras.explorer.command.explore",
+    "export": "extras.interop.command.export",
+    "import": "extras.interop.command.import_",
+    "index": "cli.index.index",
+    "init": "cli.init.init",
+    "plan": "extras.cost_preview.command.plan",
+    "publications": "cli.publications.publications",
+    "purge": "extras.purge.command.purge",
+    "query": "cli.query.query",
+    "questions": "cli.query.questions",
+    "retrieve": "cli.retrieve.retrieve",
+    "rollback": "cli.publications.rollback",
+    "sql": "cli.sql.sql",
+    "status": "cli.status.status",
+    "tune": "extras.tuning.command.tune",
 }
 """Module and function of each command."""
 
@@ -46,8 +46,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _PLACES:
             return None
-        module, _, function = _PLACES[cmd_name].partition(".")
-        command: click.Command = getattr(importlib.import_module(f"graphrag_assets.cli.{module}"), function)
+        module, _, function = _PLACES[cmd_name].rpartition(".")
+        command: click.Command = getattr(importlib.import_module(f"graphrag_assets.{module}"), function)
         return command
 
     def invoke(self, ctx: click.Context) -> object:

@@ -17,7 +17,6 @@ from graphrag_assets.contracts.usage import Usage, UsageMeter
 from graphrag_assets.embedded import EXTRACTOR, REPORTER, extract_unit
 from graphrag_assets.embedded import summarize as most_central
 from graphrag_assets.embedded import write_reports as embedded_reports
-from graphrag_assets.extras.tuning.examples import grounded, without_leaks
 from graphrag_assets.ids import stable_id
 from graphrag_assets.llm.concurrent_calls import run_concurrently
 from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected
@@ -47,6 +46,7 @@ from graphrag_assets.llm.tasks.summarize_descriptions import (
 from graphrag_assets.llm.tasks.write_context import TASK as CONTEXT_TASK
 from graphrag_assets.llm.tasks.write_context import ContextOptions, write_context
 from graphrag_assets.llm.tasks.write_report import GRAPH, TEXT, ReportOptions, write_report
+from graphrag_assets.pipeline.grounding import grounded, without_leaks
 from graphrag_assets.pipeline.unit_contexts import place_line
 from graphrag_assets.settings import Settings, Use
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from graphrag_assets.embedded.tagging import word_list
+from graphrag_assets.embedded import word_list
 from graphrag_assets.text.abbreviations import MIN_LENGTH, count_initials, initials_fit, split_abbreviation
 
 NEVER_SURNAMES = ("jr", "jr.", "sr", "sr.", "ii", "iii", "iv")

@@ -2,14 +2,8 @@
 
 from graphrag_assets.contracts.records import EntityRecord, RelationshipRecord, TextUnit, UnitExtraction
 from graphrag_assets.extras.tuning.entity_types import listed_type
-from graphrag_assets.extras.tuning.examples import (
-    PASSAGE_TOKENS,
-    examples_from,
-    grounded,
-    measured,
-    passages,
-    without_leaks,
-)
+from graphrag_assets.extras.tuning.examples import PASSAGE_TOKENS, examples_from, measured, passages
+from graphrag_assets.pipeline.grounding import grounded, without_leaks
 from graphrag_assets.text.words import count_tokens
 
 LISTED = listed_type(["SHIP", "PERSON"])

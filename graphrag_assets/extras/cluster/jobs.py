@@ -67,7 +67,10 @@ def sharing_models(
     kind: str,
     cache_not_before: str | None = None,
 ) -> contextlib.AbstractContextManager[IndexingModels]:
-    """See `shared`. Limits that were given to this run alone, other machines would not know: then nothing is shared."""
+    """`SharedModels`; see `shared`.
+
+    Limits that were given to this run alone, other machines would not know: then nothing is shared.
+    """
     if getattr(context.resources, names.name(MODELS)).given:
         return contextlib.nullcontext(models)
     return shared(index, models, kind, context.run.run_id, cache_not_before)

@@ -46,6 +46,7 @@ def macros_sql() -> str:
         "{unspaced}": _re2(text.UNSPACED),
         "{cjk}": text.CJK,
         "{optional_marks}": _re2(text.OPTIONAL_MARKS),
+        "{invisible}": _re2("".join(map(chr, text.INVISIBLE))),
         "{possessive}": literal(text.POSSESSIVE),
         "{compound}": literal(text.COMPOUND),
         "{hyphen}": literal(text.HYPHEN),

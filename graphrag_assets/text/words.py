@@ -22,9 +22,10 @@ INVISIBLE: dict[int, None] = dict.fromkeys(
     (0xAD, 0x61C, 0x180E, 0xFEFF, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070))
 )
 """Soft hyphen, zero-width and bidi characters, for `str.translate`: a text looks the same without them."""
-_SUPERSCRIPT = re.compile(r"(?<=\w)[⁰¹²³⁴-⁹]+")
-_EMPHASIS = re.compile(r"(?<!\w)(\*{1,3})(?=[^\s*])(.+?)(?<=\S)\1(?!\*)")
-_STARS = re.compile(r"(?<!\w)\*+")  # not that of "A*"
+# The macro title_key has these three rules, too: RE2 has no assertions.
+_SUPERSCRIPT = re.compile(r"(\w)([⁰¹²³⁴-⁹]+)")
+_EMPHASIS = re.compile(r"(^|[^\w*])\*{1,3}([^ *](?:[^*]*[^ *])?)\*{1,3}")
+_STARS = re.compile(r"(^|[^\w*])\*+")  # not that of "A*"
 _POSSESSIVE = re.compile(r"['’]s?$")
 CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _QUALIFIER = re.compile(r"\s*\([^()]*\)$")
@@ -43,7 +44,7 @@ _WORD = r"[\p{L}\p{M}\p{N}]+"
 # Regular expressions that RE2 understands as well: the macros of the publication use them too.
 POSSESSIVE = r"['’ʼ]s([^\p{L}\p{M}\p{N}]|$)"
 HYPHEN = "[-‐]"
-COMPOUND = rf"[\p{{L}}\p{{M}}]+(?:{HYPHEN}[\p{{L}}\p{{M}}]+)+"
+COMPOUND = rf"{_WORD}(?:{HYPHEN}{_WORD})+"
 _LATIN_AND_GREEK = ((0xC0, 0x250), (0x370, 0x400), (0x1E00, 0x2000))
 _COMBINING = (0x300, 0x370)
 _PLAIN = str.maketrans(
@@ -84,16 +85,12 @@ def title_key(title: str) -> str:
     >>> title_key("A*"), title_key(".NET"), title_key("10⁶")
     ('a*', '.net', '10^6')
     """
-    text = title if title.isascii() else _SUPERSCRIPT.sub(_raised, title.translate(INVISIBLE))
+    text = title if title.isascii() else _SUPERSCRIPT.sub(r"\1^\2", title.translate(INVISIBLE))
     text = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     if "*" in text:
-        text = _STARS.sub("", _EMPHASIS.sub(r"\2", text))
+        text = _STARS.sub(r"\1", _EMPHASIS.sub(r"\1\2", text))
     text = _POSSESSIVE.sub("", text.strip(_QUOTES + " "))
     return "".join(c for c in text if c not in '"“”„«»').strip(_QUOTES + " ")
-
-
-def _raised(digits: re.Match[str]) -> str:
-    return "^" + digits.group()
 
 
 def unescape(text: str) -> str:
@@ -220,8 +217,8 @@ def search_words(texts: pl.Series) -> pl.Series:
 
     What is optional in writing makes no difference: ß is ss, Arabic and Hebrew stand without vowel marks. Possessives
     and soft hyphens are left out, and compounds joined too: of "the customer's e-mail" they are the, customer, e, mail
-    and email, so that a hyphenated compound is found by its parts and by either spelling of the whole. Returns a Series
-    of lists of strings, compounds last.
+    and email, so that a hyphenated compound, the number P-317 or the date 2024-03-04 is found by its parts and by either
+    spelling of the whole. Returns a Series of lists of strings, compounds last.
     """
     plain = _lowered().str.replace_all("\u00ad", "", literal=True).str.replace_all(POSSESSIVE, "${1}")
     frame = texts.to_frame("text").select(_spaced(texts, plain).alias("text"))

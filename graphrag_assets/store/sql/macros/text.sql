@@ -13,12 +13,17 @@ COMMENT ON MACRO nfkc IS 'The text in Unicode''s normal form NFKC: full-width le
 
 CREATE OR REPLACE MACRO title_key(title) AS (
     SELECT trim(translate(regexp_replace(trim(
-               regexp_replace(f.folded, '[\s\x0b\x1c-\x1f\x85\x{2028}\x{2029}\x{1680}]+', ' ', 'g'),
-               '"''`´‘’‚‛“”„‟«»‹›*_ '), '[''’]s?$', ''), '"“”„«»*', ''), '"''`´‘’‚‛“”„‟«»‹›*_ ')
-    FROM (SELECT search.replace_characters(lower(replace(nfkc(title::VARCHAR), 'İ', 'i̇')), 'casefold') AS folded) f
+               regexp_replace(regexp_replace(
+                   trim(regexp_replace(f.folded, '[\s\x0b\x1c-\x1f\x85\x{2028}\x{2029}\x{1680}]+', ' ', 'g')),
+                   '(^|[^\p{L}\p{N}_*])\*{1,3}([^ *](?:[^*]*[^ *])?)\*{1,3}', '\1\2', 'g'),
+                   '(^|[^\p{L}\p{N}_*])\*+', '\1', 'g'),
+               '"''`´‘’‚‛“”„‟«»‹›_ '), '[''’]s?$', ''), '"“”„«»', ''), '"''`´‘’‚‛“”„‟«»‹›_ ')
+    FROM (SELECT search.replace_characters(lower(replace(nfkc(regexp_replace(
+              regexp_replace(title::VARCHAR, '[{invisible}]', '', 'g'),
+              '([\p{L}\p{N}_])([⁰¹²³⁴-⁹]+)', '\1^\2', 'g')), 'İ', 'i̇')), 'casefold') AS folded) f
 );
 COMMENT ON MACRO title_key IS
-    'The key under which titles are compared: NFKC, case-folded, spaces and quotes trimmed, no possessive.';
+    'The key under which titles are compared: NFKC, case-folded, spaces and quotes trimmed, no possessive, no invisible characters.';
 
 CREATE OR REPLACE MACRO search.space_bigrams(text) AS (
     array_to_string(list_transform(

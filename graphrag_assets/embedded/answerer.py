@@ -65,7 +65,7 @@ _LONG = 6  # terms; a longer question is not expected to be answered by one quot
 _MIN_MATCH = 0.3  # of a term that counts as one of the two that an answer must have
 _MIN_OF_BEST = 0.3  # of the best score
 _MIN_POINT = 0.45  # of the best point's score, in a list of points
-_SAME = 0.6  # of the shorter one's words: from here on two quotations or points say the same
+_SAME = 0.7  # of the shorter one's words: from here on two quotations or points say the same
 
 # What a term counts where it stands only near a statement, and what other evidence adds to the share of the question.
 # Set on half of the collections of tests/query/questions.json, and flat: another tenth changes little.
@@ -278,7 +278,8 @@ def _quoted(asked: Asked, passages: Sequence[Passage], most: int, by_meaning: bo
         # Rounded, so that the last bit of a sum does not decide; then the earlier statement wins.
         gains = np.where(eligible, (matches @ left + extra).round(6), 0)
         place = int(np.argmax(gains))
-        if len(chosen) == most or gains[place] <= (_MIN_OF_BEST * chosen[0][1] if chosen else 0):
+        enough = len(chosen) == most or any(complete[said.place] for said, _ in chosen[:1])
+        if enough or gains[place] <= (_MIN_OF_BEST * chosen[0][1] if chosen else 0):
             break
         eligible[place] = False
         said = quotation(found, place, by_heading, by_sentence, alone=bool(complete[place]))

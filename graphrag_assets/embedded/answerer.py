@@ -65,11 +65,11 @@ _LONG = 6  # terms; a longer question is not expected to be answered by one quot
 _MIN_MATCH = 0.3  # of a term that counts as one of the two that an answer must have
 _MIN_OF_BEST = 0.3  # of the best score
 _MIN_POINT = 0.45  # of the best point's score, in a list of points
-_SAME = 0.6  # of the shorter one's words: from here on two quotations or points say the same
+_SAME = 0.7  # of the shorter one's words: from here on two quotations or points say the same
 
 # What a term counts where it stands only near a statement, and what other evidence adds to the share of the question.
 # Set on half of the collections of tests/query/questions.json, and flat: another tenth changes little.
-_HEADING, _BEFORE, _TITLE, _ELSEWHERE = 0.7, 0.8, 0.8, 0.15
+_HEADING, _BEFORE, _TITLE = 0.7, 0.8, 0.8
 _PASSAGE, _KIND, _DEFINITION = 0.4, 0.25, 0.3
 _COVERED = 0.3  # how much of a term's weight a quotation uses up
 
@@ -259,17 +259,15 @@ def _quoted(asked: Asked, passages: Sequence[Passage], most: int, by_meaning: bo
         above[place] = own[introductions].max(axis=0, initial=0)
         if one.before is not None:
             before[place] = _BEFORE * np.maximum(own[one.before], before[one.before])
-    matches = np.maximum.reduce(
-        [own, _HEADING * above, before, _TITLE * titles[of_passage], _ELSEWHERE * in_passages[of_passage]]
-    )
+    matches = np.maximum.reduce([own, _HEADING * above, before, _TITLE * titles[of_passage]])
     eligible = np.array([one.is_quotable for one in found]) & (own + above + before).any(axis=1)
     extra = _PASSAGE * (in_passages @ weights)[of_passage]
-    defines = _definition(asked.subject)
+    defines = _definition(asked.subject) if asked.subject else None
     complete = np.asarray((own > 0).all(axis=1))
     for place in np.flatnonzero(eligible).tolist():
         kinds = asked.kinds_in(texts[place])
         complete[place] &= kinds == 1
-        extra[place] += _KIND * kinds + _DEFINITION * bool(defines.search(texts[place]))
+        extra[place] += _KIND * kinds + (_DEFINITION if defines and defines.search(texts[place]) else 0)
     by_heading = ((above > 0) & (own == 0)) @ weights
     by_sentence = ((before >= _MIN_MATCH) & (above == 0) & (own == 0)) @ weights
 
@@ -278,7 +276,8 @@ def _quoted(asked: Asked, passages: Sequence[Passage], most: int, by_meaning: bo
         # Rounded, so that the last bit of a sum does not decide; then the earlier statement wins.
         gains = np.where(eligible, (matches @ left + extra).round(6), 0)
         place = int(np.argmax(gains))
-        if len(chosen) == most or gains[place] <= (_MIN_OF_BEST * chosen[0][1] if chosen else 0):
+        enough = len(chosen) == most or any(complete[said.place] for said, _ in chosen[:1])
+        if enough or gains[place] <= (_MIN_OF_BEST * chosen[0][1] if chosen else 0):
             break
         eligible[place] = False
         said = quotation(found, place, by_heading, by_sentence, alone=bool(complete[place]))
@@ -346,9 +345,9 @@ def _first_passages(found: Sequence[Statement], rows: Rows) -> list[Point]:
     return [Point(_cited(quotation(found, place, no_share, no_share), found, rows), 0.1) for place in places]
 
 
-def _definition(subject: str | None) -> re.Pattern[str]:
+def _definition(subject: str) -> re.Pattern[str]:
     """What a definition of the subject of a question begins with; a name may be given by its last word."""
-    return re.compile(rf"\b{re.escape(subject.split()[-1])}{DEFINES.pattern}" if subject else r"(?!)", re.IGNORECASE)
+    return re.compile(rf"\b{re.escape(subject.split()[-1])}{DEFINES.pattern}", re.IGNORECASE)
 
 
 def _say_the_same(one: str, other: str) -> bool:

@@ -196,7 +196,7 @@ class Asked:
     def kinds_in(self, text: str) -> float:
         """The share of the kinds of answer wanted of which `text` has something that the question does not have."""
         known = self.text.casefold()
-        held = [any(item.casefold() not in known for item in _ANSWERS[kind].findall(text)) for kind in self.kinds]
+        held = [any(item[0].casefold() not in known for item in _ANSWERS[kind].finditer(text)) for kind in self.kinds]
         return sum(held) / len(held) if held else 0.0
 
 

@@ -22,6 +22,7 @@ _TITLE_LEVEL = 7  # of a heading without marks: below those with marks
 _ITEM = re.compile(r"(?:[-*+•●]|\d{1,3}[.)]|[a-z]\)|\(\d{1,3}\)|\\\*)\s+(?:\[[ x]\]\s)?")
 _MARKED = re.compile(r"(#{1,6})\s+")
 _RULE = re.compile(r"[\s|:=~*_-]+")
+_FENCE = re.compile("`{2,}")
 _TITLE_LINE = re.compile(
     r"(?![#|]|[-*+•] )(?:([^\n|]+)\n(?:={3,}|-{3,}|~{3,})[^\S\n]*(?:\n|$)|([^\n]*[^\W\d_]{2}[^\n]*)(?:\n|$))"
 )
@@ -152,7 +153,7 @@ def quotation(
     introduction = one.headings[-1:] if by_heading[place] > _MIN_SHARE else ()
     introduction = introduction if one.lead is None else (one.lead,)
     shown = list(dict.fromkeys((*introduction, *range(first, last + 1))))
-    parts = [found[at].text.strip("| ") for at in shown]
+    parts = [_FENCE.sub("", found[at].text).strip("| \n") for at in shown]  # a fence would open a block of code
     for number, (before, after) in enumerate(pairwise(shown), 1):
         adjoin = after == before + 1 and found[before].kind not in ("heading", "header")
         space = " " if found[after].start > found[before].end else ""

@@ -108,3 +108,9 @@ def test_sentences_in_scripts_without_spaces_are_separate_statements() -> None:
         ("sentence", "图书馆很大！"),
         ("sentence", "很好。"),
     ]
+
+
+def test_fences_of_code_are_not_quoted() -> None:
+    assert quoted("What does the draft describe?", "```\nThe draft describes a protocol.\n```\n\nIt expires.") == [
+        "The draft describes a protocol."
+    ]

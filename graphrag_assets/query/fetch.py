@@ -106,10 +106,14 @@ def relationships_around(
 
 
 def relationship_rows(reader: Reader, chosen: pl.DataFrame, scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """The rows of the relationships of `chosen` (human_readable_id and other columns), in its order."""
+    """The rows of the relationships of `chosen` (human_readable_id and other columns), in its order.
+
+    `type` has all predicates of a pair, with direction and date, where there are several.
+    """
+    predicates = "coalesce(nullif(relations, ''), type) AS type" if reader.has_relations else "type"
     details = reader.rows(
-        """
-        SELECT human_readable_id, id, source, target, source_number, target_number, type, description,
+        f"""
+        SELECT human_readable_id, id, source, target, source_number, target_number, {predicates}, description,
                round(weight, 2) AS weight, line_tokens
         FROM relationships WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))
         """,

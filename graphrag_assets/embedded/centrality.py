@@ -63,16 +63,17 @@ def summarize(descriptions: pl.DataFrame, max_sentences: int = 3, max_characters
     """One description per key, to a length: one that says what it is, then the most central others.
 
     Args:
-        descriptions: columns key, title, description, n (how often it was given). Descriptions whose subject the
-            title is are preferred.
+        descriptions: columns key, title, description, n (how often it was given), and perhaps dated. Descriptions
+            whose subject the title is are preferred. After the first, they come by date, the newest last.
 
     Returns:
         columns key, description; one row per key, sorted by key.
     """
+    dated = "dated" in descriptions.columns and descriptions["dated"].null_count() < descriptions.height
     distinct = (
         descriptions.filter(pl.col("description").str.len_chars() > 0)
         .group_by("key", "description")
-        .agg(pl.col("n").sum(), pl.col("title").min())
+        .agg(pl.col("n").sum(), pl.col("title").min(), *([pl.col("dated").max()] if dated else []))
         .sort("key", "description")
     )
     several = distinct.filter(pl.len().over("key") > 1).with_columns(group=pl.col("key").rank("dense").cast(pl.Int64))
@@ -89,6 +90,8 @@ def summarize(descriptions: pl.DataFrame, max_sentences: int = 3, max_characters
     length = pl.col("description").str.len_chars().cum_sum().over("key")
     place = pl.int_range(pl.len()).over("key")
     chosen = ranked.filter((place == 0) | ((place < max_sentences) & (length <= max_characters)))
+    if dated:
+        chosen = chosen.sort("key", place > 0, "dated", nulls_last=False, maintain_order=True)
     joined = chosen.group_by("key", maintain_order=True).agg(pl.col("description").str.join(" "))
     single = distinct.join(joined, on="key", how="anti").select("key", "description")
     return pl.concat([single, joined]).sort("key")

@@ -66,6 +66,12 @@ SELECT DISTINCT document_id, description FROM (
 )
 WHERE document_id IN (SELECT unnest($documents::VARCHAR[])) AND starts_with(extractor, $extractor) AND description <> ''
 """
+_DATES = "SELECT id AS document_id, document_date FROM documents WHERE document_date IS NOT NULL"
+_NAMED_IN = """
+WITH named AS (SELECT unnest($documents::VARCHAR[]) AS document_id)
+SELECT title_key AS key FROM entity_mentions SEMI JOIN named USING (document_id)
+UNION SELECT unnest([source_key, target_key]) FROM relationship_mentions SEMI JOIN named USING (document_id)
+"""
 _UNDESCRIBED = "* REPLACE ('' AS description)"
 _KNOWN = "title_key, title, type, n_sentences"
 _ENDS = ("source_id", "target_id")
@@ -249,11 +255,19 @@ def _merge(
         mentions, pairs = index.working.read_tables(*_MENTIONS)
         mentions = without_lines(mentions, inputs.repeated, "n_sentences")
         pairs = without_lines(pairs, inputs.repeated, "strength")
-        minimum = index.settings.min_concept_mentions
-        return Replacement(merge(mentions, pairs, aliases, minimum, models.summarize, _pruning(index)))
+        minimum, dates = index.settings.min_concept_mentions, index.working.read(_DATES)
+        return Replacement(merge(mentions, pairs, aliases, minimum, models.summarize, _pruning(index), dates=dates))
     changed = pl.concat([inputs.changed.concerns(table)["key"] for table in _MENTIONS]).drop_nulls().to_list()
+    if redated := _redated(inputs.changed):
+        changed += index.working.read(_NAMED_IN, {"documents": redated})["key"].to_list()
     keys = touched_keys(changed, inputs.stored_aliases, aliases)
     return _merge_keys(index, models, aliases, inputs.repeated, keys)
+
+
+def _redated(changed: Changed) -> list[str]:
+    """The documents whose date has changed, which decides between types and orders descriptions."""
+    dates = changed.of("documents").select("id", date=pl.col("concerns").list.get(1))
+    return dates.group_by("id").agg(pl.col("date").n_unique()).filter(pl.col("date") > 1)["id"].to_list()
 
 
 def _merge_keys(
@@ -296,7 +310,9 @@ def _merge_keys(
         return models.summarize(descriptions.filter(is_of_part))
 
     minimum = index.settings.min_concept_mentions
-    graph = merge(part.mentions, part.pairs, aliases, minimum, summarize, known=part.known)
+    documents = pl.concat([part.mentions["document_id"], part.pairs["document_id"]]).unique().to_list()
+    dates = index.working.read(f"{_DATES} AND id IN (SELECT unnest($documents::VARCHAR[]))", {"documents": documents})
+    graph = merge(part.mentions, part.pairs, aliases, minimum, summarize, known=part.known, dates=dates)
     with index.working.connect() as connection:
         stored = Stored(
             lambda given: _rows(connection, "entities", given, "id"),

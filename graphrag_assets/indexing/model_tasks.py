@@ -204,12 +204,25 @@ class IndexingTasks:
             yield unit.id, found
 
     def summarize(self, descriptions: pl.DataFrame) -> pl.DataFrame:
-        """One description per key: short ones are joined, others summarized, several things in a request."""
+        """One description per key: short ones are joined, others summarized, several things in a request.
+
+        Descriptions come by the date of their document, the newest last; where there are several, with the date.
+        """
+        date = pl.col("dated").max() if "dated" in descriptions.columns else pl.lit(None, pl.Date).alias("dated")
         texts = (
             descriptions.filter(pl.col("description") != "")
-            .group_by("key")
-            .agg(pl.col("title").min(), pl.col("description").unique().sort().alias("texts"))
-            .sort("key")
+            .group_by("key", "description")
+            .agg(pl.col("title").min(), date)
+            .sort("key", "dated", "description", nulls_last=False)
+            .with_columns(several=pl.len().over("key") > 1)
+            .with_columns(
+                pl.when(pl.col("several") & pl.col("dated").is_not_null())
+                .then(pl.format("{} ({})", "description", "dated"))
+                .otherwise("description")
+                .alias("text")
+            )
+            .group_by("key", maintain_order=True)
+            .agg(pl.col("title").min(), pl.col("text").alias("texts"))
         )
         written, long = join_short((Described(*row) for row in texts.rows()), self.summaries)
         summaries = self._summaries_together(long)

@@ -24,7 +24,7 @@ from graphrag_assets.store.working import replace_table
 log = logging.getLogger(__name__)
 
 
-CODE_VERSION = "1"
+CODE_VERSION = "2"
 """Incremented when a publication of the same tables differs."""
 _NO_RECORDS = "The records of runs and of model calls are not shown to readers yet; the next run tries again"
 

@@ -67,8 +67,8 @@ def document_aliases(mentions: pl.DataFrame, names: pl.DataFrame, known: pl.Data
             target, rule = "", "surname"
             if here and types[short] in ("PERSON", "NAME"):
                 target = document.person(_only(here), short)
-            elif types[short] == "PERSON" and short in document.people:
-                target = _only(anywhere.get((short, True), []))
+            elif types[short] == "PERSON":
+                target = document.bearer(_only(anywhere.get((short, True), [])), short)
             if not target and not here and types[short] == "PERSON":
                 full = _only(given.get(short, []))
                 target, rule = full if document.counts[full] > 1 else "", "given_name"
@@ -104,6 +104,11 @@ class _Document:
             self.people.add(root)
         if key.endswith(")") and (split := split_abbreviation(key)):
             self.stated[split[1]] = sorted({*self.stated.get(split[1], []), root})
+
+    def bearer(self, full: str, short: str) -> str:
+        """The full name, of another document, that a surname stands for, or "": one of them is evidently a person's."""
+        evident = short in self.people or full.split(" ")[0] in word_list("given_names")
+        return full if evident else ""
 
     def person(self, full: str, short: str) -> str:
         """The full name that a surname stands for, or "".

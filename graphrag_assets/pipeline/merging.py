@@ -22,6 +22,7 @@ from graphrag_assets.store import schema
 
 GENERIC_TYPES = ["", UNKNOWN, "CONCEPT", "NAME"]
 _MIN_SHARE = 0.2
+_OLDEST = -1_000_000  # days: before any date
 PAIR_SEPARATOR = "\x1f"
 """Between the names of a pair, in the key under which its descriptions are summarized."""
 _EMBEDDED = pl.col("extractor").str.starts_with(EXTRACTOR)
@@ -47,6 +48,7 @@ def merge(
     summarize: Summarize = most_central,
     pruning: PruningOptions | None = None,
     known: pl.DataFrame | None = None,
+    dates: pl.DataFrame | None = None,
 ) -> Graph:
     """The graph of all mentions.
 
@@ -55,16 +57,18 @@ def merge(
         aliases: accepted rows of entity_aliases.
         min_concept_mentions: a common-noun concept found by the embedded default in fewer text units is left out
             together with its relationships.
-        summarize: from descriptions (key, title, description, n) to one description per key (key, description).
+        summarize: from descriptions (key, title, description, n, dated) to one description per key (key, description).
         pruning: what else is left out; it is not summarized.
         known: entities without mentions here, which relationships may have as an end: title_key, title, n_sentences.
+        dates: document_id, document_date, of the documents that have a date.
 
     Returns:
         entities: id, title, type, description, text_unit_ids, frequency, degree, n_sentences, title_key, types. Of
         those `known` beforehand, type, description, text units and degree are not what they are in the whole graph.
         relationships: id, source, target, description, weight, combined_degree, text_unit_ids, source_id,
-        target_id, type, types.
+        target_id, type, relations, types.
     """
+    entity_mentions, relationship_mentions = _dated(entity_mentions, dates), _dated(relationship_mentions, dates)
     mentions = apply_aliases(entity_mentions.with_columns(own_key=pl.col("title_key")), aliases, ["title_key"])
     pairs = apply_aliases(relationship_mentions, aliases, ["source_key", "target_key"])
     rare = _rare_concepts(mentions, min_concept_mentions)
@@ -95,6 +99,14 @@ def merge(
     return Graph(entities.sort("id"), relationships.sort("id"), kept.n_pruned_entities, kept.n_pruned_relationships)
 
 
+def _dated(mentions: pl.DataFrame, dates: pl.DataFrame | None) -> pl.DataFrame:
+    """The mentions with the date of their document as `dated`."""
+    if dates is None or dates.is_empty():
+        return mentions.with_columns(dated=pl.lit(None, pl.Date))
+    of_documents = dates.select("document_id", dated="document_date")
+    return mentions.join(of_documents, on="document_id", how="left", maintain_order="left")
+
+
 def _rare_concepts(mentions: pl.DataFrame, minimum: int) -> pl.DataFrame:
     """Keys that only the embedded default found, only as concepts, in fewer than `minimum` text units."""
     only_concept = ((pl.col("type") == "CONCEPT") & _EMBEDDED).all()
@@ -121,7 +133,9 @@ def _as_mentions(known: pl.DataFrame) -> pl.DataFrame:
 def _undeclared(mentions: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     """Mentions of type UNKNOWN for relationship ends that no extraction declared as entities."""
     ends = pl.concat(
-        pairs.select("description", "text_unit_id", "document_id", "extractor", title_key=f"{end}_key", title=end)
+        pairs.select(
+            "description", "text_unit_id", "document_id", "extractor", "dated", title_key=f"{end}_key", title=end
+        )
         for end in ("source", "target")
     )
     return ends.join(mentions.select("title_key"), on="title_key", how="anti").with_columns(
@@ -130,13 +144,14 @@ def _undeclared(mentions: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _majority_type(frame: pl.DataFrame, key: str, least_share: float = 0.0) -> pl.DataFrame:
-    """Per key: type (most mentions, specific before generic, then by name) and types (all, with counts).
+    """Per key: type (most mentions, specific before generic, then the newest) and types (all, with counts).
 
     A specific type is preferred to a generic one when at least `least_share` of the key's mentions have it.
     """
-    counted = frame.group_by(key, "type").agg(pl.len().cast(pl.Int64).alias("n"))
+    counted = frame.group_by(key, "type").agg(pl.len().cast(pl.Int64).alias("n"), newest=pl.col("dated").max())
     doubtful = pl.col("n") < least_share * pl.col("n").sum().over(key)
-    ordered = counted.sort(key, pl.col("type").is_in(GENERIC_TYPES) | doubtful, pl.col("n").neg(), "type")
+    age = -pl.col("newest").cast(pl.Int32).fill_null(_OLDEST)
+    ordered = counted.sort(key, pl.col("type").is_in(GENERIC_TYPES) | doubtful, pl.col("n").neg(), age, "type")
     return ordered.group_by(key, maintain_order=True).agg(
         pl.col("type").first(), pl.struct("type", "n").filter(pl.col("type") != "").alias("types")
     )
@@ -152,7 +167,7 @@ def _entities(mentions: pl.DataFrame, summarize: Summarize) -> pl.DataFrame:
         .agg(pl.col("title").first())
     )
     units = mentions.group_by("title_key").agg(text_unit_ids=pl.col("text_unit_id").unique().sort())
-    described = mentions.select("title_key", "description", n=pl.lit(1, pl.Int64)).join(titles, on="title_key")
+    described = mentions.select("title_key", "description", "dated", n=pl.lit(1, pl.Int64)).join(titles, on="title_key")
     entities = (
         titles.join(units, on="title_key")
         .join(_sentences(mentions), on="title_key", how="left")
@@ -198,9 +213,9 @@ def _relationships(
     undirected: pl.DataFrame, merged: pl.DataFrame, entities: pl.DataFrame, summarize: Summarize
 ) -> pl.DataFrame:
     title = pl.format("{} – {}", "low", "high")
-    descriptions = undirected.select("description", key="pair", title=title, n=pl.lit(1, pl.Int64))
+    descriptions = undirected.select("description", "dated", key="pair", title=title, n=pl.lit(1, pl.Int64))
     relationships = (
-        merged.join(_majority_type(undirected, "pair"), on="pair")
+        _with_relations(merged.join(_majority_type(undirected, "pair"), on="pair"), undirected)
         .join(summarize(descriptions), left_on="pair", right_on="key", how="left")
         .with_columns(pl.col("description").fill_null(""), kind=pl.lit("relationship"))
         .with_columns(
@@ -213,6 +228,26 @@ def _relationships(
     left_out = ("human_readable_id", "combined_degree")
     columns = [name for name in schema.RELATIONSHIPS.column_names if name not in left_out]
     return with_id(relationships, "kind", "low", "high").select(columns)
+
+
+def _with_relations(pairs: pl.DataFrame, undirected: pl.DataFrame) -> pl.DataFrame:
+    """`pairs` in the direction of their type, with all predicates where there are several, the newest last."""
+    stated = undirected.filter(pl.col("type") != "").join(pairs.select("pair", shown="type"), on="pair")
+    direction = stated.filter(pl.col("type") == pl.col("shown")).group_by("pair").agg(typed=pl.col("forward").mean())
+    pairs = pairs.join(direction, on="pair", how="left").with_columns(
+        forward=pl.when(pl.col("typed").is_null()).then("forward").otherwise(pl.col("typed") >= 0.5)
+    )
+    predicates = stated.group_by("pair", "type", "forward").agg(newest=pl.col("dated").max())
+    several = predicates.filter(pl.len().over("pair") > 1).join(pairs.select("pair", along="forward"), on="pair")
+    date = pl.when(pl.col("newest").is_not_null()).then(pl.format(" ({})", "newest")).otherwise(pl.lit(""))
+    back = pl.when(pl.col("forward") == pl.col("along")).then(pl.lit("")).otherwise(pl.lit("← "))
+    relations = (
+        several.with_columns(text=back + pl.col("type") + date)
+        .sort("pair", pl.col("newest").cast(pl.Int32).fill_null(_OLDEST), "type", "text")
+        .group_by("pair", maintain_order=True)
+        .agg(relations=pl.col("text").str.join("; "))
+    )
+    return pairs.drop("typed").join(relations, on="pair", how="left").with_columns(pl.col("relations").fill_null(""))
 
 
 def _with_weight(merged: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFrame:

@@ -36,8 +36,8 @@ def evidence(
 
     Args:
         entities: id, human_readable_id, title, type, description, degree.
-        relationships: id, human_readable_id, source, target, type, description, combined_degree, source_id,
-            target_id.
+        relationships: id, human_readable_id, source, target, type, relations, description, combined_degree, source_id,
+            target_id. Where a pair has several predicates, all are shown.
         claims: human_readable_id, subject_entity_id, subject_id, type, status, start_date, end_date, description,
             document_date.
 
@@ -46,6 +46,8 @@ def evidence(
         subject for claims), combined_degree (the degree for entities).
     """
     claims = claims.with_columns(degree=pl.lit(0, pl.Int64))
+    several = pl.col("relations").fill_null("") != ""
+    relationships = relationships.with_columns(type=pl.when(several).then("relations").otherwise("type"))
     lines = pl.concat(
         [
             _lines("Entities", entities, "title type description degree", "id", "id", "degree"),

@@ -93,7 +93,8 @@ def relationships_around(
     is by weight, or by rank: the sum of both ends' degrees.
 
     Returns:
-        human_readable_id, id, source, target, type, description, weight, title, in_network, links, combined_degree.
+        human_readable_id, id, source, target, type, description, weight, predicates, title, in_network, links,
+        combined_degree.
     """
     edges, inside = edges_of(reader, entities, scope), pl.col("neighbor").is_in(entities)
     links = pl.when(inside).then(0).otherwise(pl.len().over("neighbor").cast(pl.Int64))
@@ -107,11 +108,15 @@ def relationships_around(
 
 
 def relationship_rows(reader: Reader, chosen: pl.DataFrame, scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """The rows of the relationships of `chosen` (human_readable_id and other columns), in its order."""
+    """The rows of the relationships of `chosen` (human_readable_id and other columns), in its order.
+
+    `predicates`: all types of a pair, with direction and date, where there are several; else the type.
+    """
+    predicates = "coalesce(nullif(relations, ''), type)" if reader.has_relations else "type"
     details = reader.rows(
-        """
+        f"""
         SELECT human_readable_id, id, source, target, source_number, target_number, type, description,
-               round(weight, 2) AS weight, line_tokens
+               round(weight, 2) AS weight, line_tokens, {predicates} AS predicates
         FROM relationships WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))
         """,
         {"numbers": chosen["human_readable_id"].to_list()},

@@ -133,7 +133,7 @@ ENTITIES = Layout(
 )
 RELATIONSHIPS = Layout(
     "Relationships",
-    columns("id=human_readable_id source target type description weight links"),
+    columns("id=human_readable_id source target type=predicates description weight links"),
     title="title",
     text="description",
     counted="line_tokens",

@@ -19,7 +19,7 @@ from graphrag_assets.store.schema import Table, identifier
 
 # By table: what identifies a changed row, and the keys of other rows that it concerns.
 _LOGGED = {
-    "documents": ("id", "[batch]"),
+    "documents": ("id", "[batch, coalesce(document_date::VARCHAR, '')]"),
     "text_units": ("id", "[document_id]"),
     "entity_mentions": ("id", "[title_key, document_id]"),
     "relationship_mentions": ("id", "[source_key, target_key, document_id]"),

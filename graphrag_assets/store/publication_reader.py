@@ -193,11 +193,18 @@ class Reader:
     @cached_property
     def has_dates(self) -> bool:
         """Whether a document has a date; older versions did not publish dates."""
-        known = self.rows(
-            "SELECT 1 FROM duckdb_columns() WHERE database_name = 'published' AND table_name = 'documents' "
-            "AND column_name = 'document_date'"
-        )
-        return known.height > 0 and self.numbers("SELECT count(document_date) FROM documents", {}) != [0]
+        known = self._has_column("documents", "document_date")
+        return known and self.numbers("SELECT count(document_date) FROM documents", {}) != [0]
+
+    @cached_property
+    def has_relations(self) -> bool:
+        """Whether relationships have all their predicates; older versions published one."""
+        return self._has_column("relationships", "relations")
+
+    def _has_column(self, table: str, column: str) -> bool:
+        known = "SELECT 1 FROM duckdb_columns() WHERE database_name = 'published' AND table_name = $table"
+        found = self.rows(f"{known} AND column_name = $column", {"table": table, "column": column})
+        return found.height > 0
 
     @cached_property
     def embedding(self) -> tuple[str, int] | None:

@@ -255,7 +255,7 @@ RELATIONSHIPS = table(
     "id",
     ID,
     NUMBER,
-    ("source", "VARCHAR", "Title of the source entity, in the direction most mentions give."),
+    ("source", "VARCHAR", "Title of the source entity, in the direction most mentions of the type give."),
     ("target", "VARCHAR", "Title of the target entity."),
     ("description", "VARCHAR", "Summary of the mentions' descriptions."),
     ("weight", "DOUBLE", "Sum of the mentions' strengths; times (1 + cosine) / 2 for co-occurrences."),
@@ -263,7 +263,8 @@ RELATIONSHIPS = table(
     TEXT_UNIT_IDS,
     ("source_id", "VARCHAR", "Entity id of the source."),
     ("target_id", "VARCHAR", "Entity id of the target."),
-    ("type", "VARCHAR", "The predicate most mentions give; empty when none is known."),
+    ("type", "VARCHAR", "The predicate most mentions give, the newest of several; empty when none is known."),
+    ("relations", "VARCHAR", "Where there are several: all predicates, ← before those of the other direction, dated."),
     TYPES,
 )
 

@@ -22,7 +22,11 @@ _ROWS_PER_PART = 20_000
 _COUNTED = (
     ("entities", "line_tokens", "human_readable_id, title, type, description, degree"),
     # Links are known at query time; a number below a thousand is one token.
-    ("relationships", "line_tokens", "human_readable_id, source, target, type, description, round(weight, 2), 0"),
+    (
+        "relationships",
+        "line_tokens",
+        "human_readable_id, source, target, coalesce(nullif(relations, ''), type), description, round(weight, 2), 0",
+    ),
     (
         "covariates",
         "line_tokens",

@@ -75,3 +75,17 @@ def test_merging_range_by_range_gives_the_whole_graph(
     assert (rows_written_from_scratch(index) > 0) == emptied
     monkeypatch.setattr(stage, "MENTIONS_PER_PART", 1_000_000)
     assert rows_written_from_scratch(index) == 0
+
+
+def test_another_date_of_a_document_merges_what_it_names_again(index: Index, tmp_path: Path) -> None:
+    folder = tmp_path / "input" / "dated"
+    folder.mkdir(parents=True)
+    for name, day, verb in (("a", "2025-07-15", "founded"), ("b", "2025-07-28", "commanded")):
+        (folder / f"{name}.md").write_text(f"---\ndate: {day}\n---\n\nCyrus Stone {verb} Harbour Bank.")
+    merge_due(index)
+    query = "SELECT type, relations FROM relationships WHERE source = 'Cyrus Stone' AND target = 'Harbour Bank'"
+    assert index.working.read(query).row(0) == ("COMMANDED", "FOUNDED (2025-07-15); COMMANDED (2025-07-28)")
+    (folder / "a.md").write_text("---\ndate: 2025-08-01\n---\n\nCyrus Stone founded Harbour Bank.")
+    merge_due(index)
+    assert index.working.read(query).row(0) == ("FOUNDED", "COMMANDED (2025-07-28); FOUNDED (2025-08-01)")
+    assert rows_written_from_scratch(index) == 0

@@ -1,4 +1,5 @@
 import math
+from datetime import date
 
 import polars as pl
 import pytest
@@ -161,3 +162,46 @@ def test_the_graph_does_not_depend_on_the_order_of_mentions(entity_rows, pair_ro
     shuffled = merge(mentions[order], pairs[pair_order], NO_ALIASES)
     assert_frame_equal(shuffled.entities, expected.entities)
     assert_frame_equal(shuffled.relationships, expected.relationships)
+
+
+def test_a_pair_shows_all_its_predicates_with_direction_and_date_and_the_newest_decides_a_tie():
+    mentions = entity_mentions(
+        ("old#1", "PyPI", "ORGANIZATION", "It is an index."), ("new#1", "inbox.ru", "DOMAIN", "x"), extractor="model"
+    )
+    pairs = relationship_mentions(
+        ("old#1", "PyPI", "inbox.ru", 5.0),
+        ("new#1", "PyPI", "inbox.ru", 5.0),
+        ("new#2", "inbox.ru", "PyPI", 5.0),
+        ("plain#1", "PyPI", "inbox.ru", 5.0),
+        extractor="model",
+    ).with_columns(type=pl.Series(["PROHIBITED", "RE_ENABLED", "CONTACTED", ""]))
+    days = [("old", date(2025, 7, 15)), ("new", date(2025, 7, 28))]
+    dates = pl.DataFrame(days, schema=["document_id", "document_date"], orient="row")
+    row = merge(mentions, pairs[:2], NO_ALIASES, dates=dates).relationships.row(0, named=True)
+    assert (row["source"], row["type"], row["target"]) == ("PyPI", "RE_ENABLED", "inbox.ru")
+    assert row["relations"] == "PROHIBITED (2025-07-15); RE_ENABLED (2025-07-28)"
+    row = merge(mentions, pairs, NO_ALIASES, dates=dates).relationships.row(0, named=True)
+    assert (row["source"], row["type"]) == ("inbox.ru", "CONTACTED")
+    assert row["relations"] == "← PROHIBITED (2025-07-15); CONTACTED (2025-07-28); ← RE_ENABLED (2025-07-28)"
+    (undated,) = merge(mentions, pairs[:1], NO_ALIASES).relationships["relations"]
+    assert undated == ""
+
+
+def test_descriptions_come_by_the_date_of_their_document():
+    mentions = entity_mentions(
+        ("old#1", "PyPI", "ORGANIZATION", "PyPI zealously prohibited it."),
+        ("new#1", "PyPI", "ORGANIZATION", "PyPI allowed it again."),
+    )
+    days = [("old", date(2025, 7, 15)), ("new", date(2025, 7, 28))]
+    dates = pl.DataFrame(days, schema=["document_id", "document_date"], orient="row")
+    given: list[pl.DataFrame] = []
+
+    def summarize(descriptions: pl.DataFrame) -> pl.DataFrame:
+        given.append(descriptions)
+        return descriptions.select("key", "description").unique("key")
+
+    merge(mentions, relationship_mentions(), NO_ALIASES, summarize=summarize, dates=dates)
+    assert set(given[0].select("description", "dated").rows()) == {
+        ("PyPI zealously prohibited it.", date(2025, 7, 15)),
+        ("PyPI allowed it again.", date(2025, 7, 28)),
+    }

@@ -37,6 +37,7 @@ def relationships(description: str = "meets") -> pl.DataFrame:
             "source": ["A", "A", "C", "D"],
             "target": ["B", "C", "D", "E, the last"],
             "type": ["FRIEND", "", None, "FRIEND"],
+            "relations": ["", "", None, "FRIEND; ← OWED (1866-07-27)"],
             "description": [description] * 4,
             "combined_degree": [3, 4, 4, 3],
             "source_id": ["a", "a", "c", "d"],
@@ -89,7 +90,7 @@ def test_a_context_holds_every_internal_relationship_by_combined_degree_then_num
         "11,A,C,,meets,4\n"
         "12,C,D,,meets,4\n"
         "10,A,B,FRIEND,meets,3\n"
-        '13,D,"E, the last",FRIEND,meets,3'
+        '13,D,"E, the last",FRIEND; ← OWED (1866-07-27),meets,3'
     )
 
 

@@ -60,6 +60,7 @@ def graph(description: str = "Ada was first.") -> ReportInputs:
             "type": ["MET", "WENT_TO"],
             "description": ["Ada met Ben.", "Ben went to Cork."],
             "combined_degree": [3, 3],
+            "relations": ["", ""],
             "source_id": ["a", "b"],
             "target_id": ["b", "c"],
         }

@@ -5,6 +5,7 @@ is that of its own request (`whole_request`), so that it is the same to the ledg
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -60,6 +61,9 @@ class NumberedSummary(Summary):
     title: Text = ""
 
 
+_DATED = re.compile(r" \((\d{4}-\d\d-\d\d)\)$")
+
+
 class Summaries(AnswerForm):
     summaries: Salvaged[NumberedSummary]
 
@@ -81,8 +85,8 @@ class Described(NamedTuple):
 def join_short(things: Iterable[Described], options: SummaryOptions) -> tuple[dict[str, str], list[Described]]:
     """The descriptions, by key, that need no model, and the things that do.
 
-    A single description is kept as it is; several with at most `min_tokens` tokens together follow one another in
-    alphabetical order.
+    A single description is kept as it is; several with at most `min_tokens` tokens together follow one
+    another by date.
     """
     things = list(things)
     texts = [
@@ -100,8 +104,9 @@ def join_short(things: Iterable[Described], options: SummaryOptions) -> tuple[di
 
 
 def distinct(descriptions: Iterable[str]) -> list[str]:
-    """The different descriptions in alphabetical order, white space as single spaces."""
-    return sorted({" ".join(text.split()) for text in descriptions} - {""})
+    """The different descriptions by the date at their end, then by alphabet, white space as single spaces."""
+    texts = {" ".join(text.split()) for text in descriptions} - {""}
+    return sorted(texts, key=lambda text: (date[1] if (date := _DATED.search(text)) else "", text))
 
 
 def whole_request(prompts: Prompts, thing: Described, options: SummaryOptions, origin: Origin) -> ChatRequest | None:

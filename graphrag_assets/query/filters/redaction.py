@@ -100,7 +100,7 @@ def _first(frame: pl.DataFrame, column: str) -> pl.DataFrame:
 
 
 def _rebuilt_relationships(scope: Scope, reader: Reader, numbers: list[int]) -> pl.DataFrame:
-    """human_readable_id, type, description from the mentions in the scope."""
+    """human_readable_id, type, predicates, description from the mentions in the scope."""
     mentions = reader.rows(
         f"""
         SELECT relationship_number AS number, type, source || ' – ' || target AS title, description, 1::BIGINT AS n
@@ -112,7 +112,7 @@ def _rebuilt_relationships(scope: Scope, reader: Reader, numbers: list[int]) -> 
         {"numbers": numbers, **scope.parameters("text_unit")},
     )
     described = mentions.select(pl.col("description").fill_null(""), "title", "n", key="number")
-    types = _main_types(mentions)
+    types = _main_types(mentions).with_columns(predicates="type")
     return types.join(summarize(described), left_on="number", right_on="key").rename({"number": "human_readable_id"})
 
 

@@ -13,7 +13,7 @@ from graphrag_assets.errors import SettingsError
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.chat_protocol import prompt_tokens
-from graphrag_assets.llm.tasks.summarize_descriptions import SummaryOptions, summarize_descriptions
+from graphrag_assets.llm.tasks.summarize_descriptions import SummaryOptions, distinct, summarize_descriptions
 from tests.llm.tasks.scripted_chat import ScriptedChat
 
 PROMPTS = Prompts()
@@ -93,3 +93,8 @@ def test_a_model_that_ignores_the_word_limit_does_not_break_the_token_limit():
 def test_a_limit_that_leaves_no_room_is_a_clear_error():
     with pytest.raises(SettingsError, match=r"200 tokens are too few for summaries.*Raise the limit"):
         summarize(["A.", "B."], SummaryOptions(max_input_tokens=200))
+
+
+def test_descriptions_with_a_date_follow_those_without_by_date():
+    given = ["It reopened. (2025-07-28)", "It is an index.", "Zero were banned. (2025-07-15)"]
+    assert distinct(given) == ["It is an index.", "Zero were banned. (2025-07-15)", "It reopened. (2025-07-28)"]

@@ -37,7 +37,7 @@ WITH given AS MATERIALIZED (
     WHERE e.human_readable_id IN (SELECT o.entity FROM chosen o)
     UNION ALL
     SELECT 2, 'Relationships', t.place, r.human_readable_id,
-           r.source || ' – ' || r.target || coalesce(' (' || nullif(r.type, '') || ')', '') || ': '
+           r.source || ' – ' || r.target || coalesce(' (' || nullif(coalesce(nullif(r.relations, ''), r.type), '') || ')', '') || ': '
            || coalesce(r.description, ''), NULL, false
     FROM ties t JOIN relationships r ON r.human_readable_id = t.relationship
     WHERE r.human_readable_id IN (SELECT o.relationship FROM ties o)

@@ -1,6 +1,6 @@
 """`doctor`: whether each configured model answers, and what extraction finds in a few text units.
 
-`cluster-check`: what this machine lacks to be one of several that index together.
+With `--cluster`: what this machine lacks to be one of several that index together.
 """
 
 import sys
@@ -23,9 +23,16 @@ _NOTHING = (
 
 @click.command()
 @click.option("--texts", type=click.IntRange(min=0), default=0, help="Also extract N text units of the input.")
-def doctor(texts: int) -> None:
-    """Ask each configured model one tiny question, and show what extraction finds in a few text units."""
+@click.option("--cluster", is_flag=True, help="Say what this machine lacks to be one of several that index together.")
+def doctor(texts: int, cluster: bool) -> None:
+    """Ask each configured model one tiny question, and show what extraction finds in a few text units.
+
+    Status 1 if a model fails, nothing is found, or this machine lacks anything.
+    """
     console, index = Console(), Index.from_environment()
+    if cluster:
+        _check_cluster(console, index)
+        return
     console.say(f"Method: {index.settings.method_in_words}")
     if not _print_models(console, index) or (texts and not _print_yield(console, index, texts)):
         sys.exit(1)
@@ -79,14 +86,11 @@ def _numbers(one: UnitYield) -> list[str]:
     ]
 
 
-@click.command("cluster-check")
-def cluster_check() -> None:
-    """Say what this machine lacks to be one of several that index together; status 1 if it lacks anything."""
+def _check_cluster(console: Console, index: Index) -> None:
     from graphrag_assets.defs.cluster_check import check_machine  # imports Dagster
 
-    console = Console()
     with console.status("Looking at the cluster"):
-        findings = list(check_machine(Index.from_environment()))
+        findings = list(check_machine(index))
     table = table_of("", "what", "found")
     for one in findings:
         table.add_row("missing" if one.remedy else "ok", one.what, Text(one.found))

@@ -14,9 +14,7 @@ from graphrag_assets.received_signals import signals_noted
 from graphrag_assets.settings import unknown_variables
 
 _PLACES = {
-    "cluster-check": "doctor.cluster_check",
     "dev": "dev.dev",
-    "diff": "publications.diff",
     "doctor": "doctor.doctor",
     "explore": "explore.explore",
     "export": "interop.export",
@@ -25,11 +23,8 @@ _PLACES = {
     "init": "init.init",
     "plan": "plan.plan",
     "publications": "publications.publications",
-    "purge": "purge.purge",
     "query": "query.query",
-    "questions": "query.questions",
     "retrieve": "retrieve.retrieve",
-    "rollback": "publications.rollback",
     "sql": "sql.sql",
     "status": "status.status",
     "tune": "tune.tune",

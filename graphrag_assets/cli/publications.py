@@ -1,4 +1,4 @@
-"""`publications`, `diff` and `rollback`: list the kept publications, compare them, switch between them."""
+"""`publications`: list the kept publications, compare them, switch between them, and purge what they still contain."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,6 +6,7 @@ import click
 import polars as pl
 from rich.text import Text
 
+from graphrag_assets.cli.purge import purge
 from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.indexing.publish import share_publications
@@ -24,8 +25,19 @@ _QUOTED_CHARACTERS = 90
 _SIGNS = {"added": "+", "born": "+", "written": "+", "removed": "−", "died": "−"}
 
 
-@click.command()
-def publications() -> None:
+@click.group(invoke_without_command=True)
+@click.pass_context
+def publications(context: click.Context) -> None:
+    """List, compare and switch publications, or purge deleted documents from them."""
+    if context.invoked_subcommand is None:
+        context.invoke(list_)
+
+
+publications.add_command(purge)
+
+
+@publications.command("list")
+def list_() -> None:
     """List the publications kept for comparison and rollback."""
     console, folder = Console(), Settings.load().index_folder
     found = list_publications(folder)
@@ -41,7 +53,7 @@ def publications() -> None:
     print_table(console, table)
 
 
-@click.command()
+@publications.command()
 @click.argument("publication")
 def rollback(publication: str) -> None:
     """Make PUBLICATION the current one: a number, or previous, newest, oldest."""
@@ -57,7 +69,7 @@ def rollback(publication: str) -> None:
     )
 
 
-@click.command()
+@publications.command()
 @click.argument("before", required=False)
 @click.argument("after", required=False)
 @click.option("--sql", is_flag=True, help="Print SQL for the DuckDB shell that creates views with one row per change.")
@@ -88,7 +100,8 @@ def diff(before: str | None, after: str | None, sql: bool, examples: int) -> Non
         if len(lines) > examples:
             console.print(Text(f"  … and {len(lines) - examples} more", style="dim"))
     console.print(
-        Text("Every change with its values before and after: `graphrag-assets diff --sql`", style="dim"), soft_wrap=True
+        Text("Every change with its values before and after: `graphrag-assets publications diff --sql`", style="dim"),
+        soft_wrap=True,
     )
 
 

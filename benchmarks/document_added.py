@@ -17,7 +17,7 @@ from rich.table import Table
 
 from benchmarks.index_million_tokens import repetitions, sample_files
 from benchmarks.index_with_model import compile_package, cost, import_of_litellm, write_corpus
-from graphrag_assets.text import cut_text
+from graphrag_assets.text.words import cut_text
 from tests.model_index import ModelIndex, server_process
 
 ADDED_TOKENS = 2_000

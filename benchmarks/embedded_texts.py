@@ -36,7 +36,7 @@ from graphrag_assets.embedded.semantic.encoder import encoder_of
 from graphrag_assets.pipeline.embedding_texts import ENTITY_TOKENS, entity_texts
 from graphrag_assets.query.retrieval import CANDIDATES, Question, text_scores, word_scores
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.words import count_tokens
 
 Queries = list[tuple[str, set[Any]]]
 """Texts, each with the keys of the rows that it has to find."""

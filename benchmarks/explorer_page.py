@@ -24,7 +24,7 @@ from rich.table import Table
 
 from benchmarks.community_stability import plant, some_edges
 from graphrag_assets.cli import main as command
-from graphrag_assets.explorer.page import write_page
+from graphrag_assets.extras.explorer.page import write_page
 from tests.browsers import DRAWING, chromium
 
 EDGES_PER_ENTITY = 4

@@ -18,7 +18,7 @@ import venv
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from graphrag_assets.interop.exporter import export
+from graphrag_assets.extras.interop.exporter import export
 from graphrag_assets.query.query_models import embedder
 from graphrag_assets.store.publication_reader import CurrentPublication
 

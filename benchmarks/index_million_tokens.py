@@ -36,7 +36,7 @@ from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import scan_input
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.settings import Settings
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.words import count_tokens
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS_PER_BATCH = 20

@@ -22,7 +22,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from graphrag_assets.answering import Passage, Relevance
+from graphrag_assets.contracts.answering import Passage, Relevance
 from graphrag_assets.embedded import EmbeddedAnswerer
 
 # Milliseconds at the median, by number of entities, unless the row says otherwise.

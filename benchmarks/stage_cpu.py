@@ -11,7 +11,7 @@ from types import ModuleType
 
 from graphrag_assets.cli import main as command
 from graphrag_assets.indexing import communities, embeddings, index_batch, merge_graph, publish, reports, stage_runner
-from graphrag_assets.peak_memory import peak_megabytes, restart_peak
+from graphrag_assets.runtime.peak_memory import peak_megabytes, restart_peak
 
 STAGES = {
     "batch": (index_batch, "index_batch"),

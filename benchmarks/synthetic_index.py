@@ -15,10 +15,10 @@ import duckdb
 import numpy as np
 import polars as pl
 
-from graphrag_assets.languages import STOP_WORDS
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.search_tables import write_search_tables
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.languages import STOP_WORDS
+from graphrag_assets.text.words import count_tokens
 
 VOCABULARY = 200_000
 _ROWS_PER_PART = 20_000

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from docs.make_pictures import save
 from graphrag_assets.cli import main as command
-from graphrag_assets.explorer.page import write_page
+from graphrag_assets.extras.explorer.page import write_page
 from tests.browsers import chromium
 
 ROOT = Path(__file__).resolve().parents[1]

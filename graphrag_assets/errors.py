@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from graphrag_assets.masking import mask
-from graphrag_assets.outgoing import shown
+from graphrag_assets.runtime.masking import mask
+from graphrag_assets.runtime.outgoing import shown
 
 
 class GraphRAGError(Exception):

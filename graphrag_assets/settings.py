@@ -21,7 +21,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.masking import keep_secret, without_credentials
+from graphrag_assets.runtime.masking import keep_secret, without_credentials
 
 
 def variable(name: str) -> str:
@@ -220,7 +220,8 @@ class Settings(BaseSettings):
     text_unit_context: Literal["headings", "none", "model"] = Field(
         "headings",
         description="Context that is searched and shown with a text unit. headings: document title › headings; "
-        "none: nothing; model: these, and a passage by the chat model that places the text unit in its document.",
+        "none: nothing; model: these, and a passage by the chat model that places the text unit in its document. "
+        "Unless it is none, extraction by a chat model is shown title › headings and the document's date, too.",
     )
 
     min_concept_mentions: int = Field(
@@ -321,6 +322,11 @@ class Settings(BaseSettings):
         False,
         description="Whether the chat model's entities of other types than GRAPHRAG_ENTITY_TYPES are left out, and "
         "counted in index_errors.",
+    )
+    drop_ungrounded: bool = Field(
+        False,
+        description="Whether entities of the chat model whose name stands neither in the text unit nor in its context "
+        "are left out. They are counted in index_errors either way.",
     )
     relationship_types: str = Field(
         "", description="Relationship types that the chat model is to prefer, separated by commas; unset: any."

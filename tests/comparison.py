@@ -26,7 +26,7 @@ from graphrag_assets.store.publication_content import Made, Source, fill, readin
 from graphrag_assets.store.publication_files import STABLE_NAME
 from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.schema import Table, identifier
-from graphrag_assets.text import sentences
+from graphrag_assets.text.words import sentences
 from tests.model_index import SAMPLE_INPUT
 
 # Content of the tables without numbers, times and run ids.

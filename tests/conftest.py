@@ -17,12 +17,12 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
-from graphrag_assets import masking
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.checks import check_keys
 from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.registration import register_batches
 from graphrag_assets.defs.resources import IndexDatabase, IndexSettings
+from graphrag_assets.extras.interop.importer import import_index
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
@@ -31,8 +31,8 @@ from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import Scan, scan_input
-from graphrag_assets.interop.importer import import_index
 from graphrag_assets.llm.model_checks import Preflight
+from graphrag_assets.runtime import masking
 
 TEST_DATA = Path(__file__).parent / "data"
 SHARED_DATA = Path(__file__).resolve().parents[1] / "../shared/data"  # what may not be copied; optional

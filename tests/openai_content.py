@@ -20,7 +20,8 @@ _NAME = re.compile(r"\b[A-Z][a-z]+(?: [A-Z][a-z]+)*\b")
 _SENTENCE = re.compile(r"[^.!?\n]{20,200}[.!?]")
 _FENCE = re.compile(r"```[a-z]*\n(.*?)```|<(\w+) id=\"([0-9a-f]{8})\">\n(.*?)\n</\2 \3>", re.DOTALL)
 _SCHEMA = re.compile(r"```json schema\n(\{.*?\})\n```", re.DOTALL)
-_CORRECTION = "This answer cannot be used."  # how `structured.again` begins
+_PLACE = re.compile(r"^\n?\[[^\n]*\]\n\n")
+CORRECTION = "This answer cannot be used."  # how `structured.again` begins
 _TASK = re.compile(r"^### Task \d+ of \d+\n", re.MULTILINE)  # how summaries are asked for together
 _NAMES = {"title", "name", "source", "target", "subject", "object", "entity"}
 
@@ -61,17 +62,17 @@ def asked_of(body: dict[str, Any]) -> list[str]:
     first question would have had.
     """
     said = (m["content"] for m in body["messages"] if m["role"] == "user")
-    return [content for content in said if not content.startswith(_CORRECTION)]
+    return [content for content in said if not content.startswith(CORRECTION)]
 
 
 def fenced_text(message: str) -> str:
     """The data of a prompt: the longest fenced block, or the whole message where nothing is fenced.
 
-    What a gleaning lists is no data of its own.
+    What a gleaning lists is no data of its own, nor is the line that says where a text unit stands.
     """
     found = (match for match in _FENCE.finditer(message) if match.group(2) != "listed")
     blocks = [match.group(1) or match.group(4) or "" for match in found]
-    return max(blocks, key=len, default="") or message
+    return _PLACE.sub("", max(blocks, key=len, default="")) or message
 
 
 def task_of(body: dict[str, Any]) -> str:

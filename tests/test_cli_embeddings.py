@@ -5,7 +5,7 @@ import json
 import pytest
 
 from graphrag_assets.store.publication_files import current_number
-from graphrag_assets.text import encode
+from graphrag_assets.text.words import encode
 from tests.cli import run_command
 from tests.openai_server import running
 

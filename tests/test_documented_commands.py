@@ -130,7 +130,7 @@ ELSEWHERE = {
         "it needs the import before it",
         "tests/interop/test_cli.py::test_import_is_listed_removed_and_exported",
     ),
-    ("docs/explorer.md", "cd graphrag_assets/explorer/web"): (
+    ("docs/explorer.md", "cd graphrag_assets/extras/explorer/web"): (
         "it needs node",
         "tests/explorer/test_bundle.py::test_building_the_sources_gives_the_bundle",
     ),

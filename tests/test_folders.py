@@ -1,26 +1,73 @@
-"""Imports between the folders of the package lead one way."""
+"""Imports between the rooms of the package lead one way, and the core does without the extras."""
 
 from collections import defaultdict
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
+
+import pytest
 
 from tests.embedded.test_facade import PACKAGE, imports_of
 
+ALWAYS = {"__version__", "contracts", "errors", "ids", "runtime", "settings", "text"}
+"""What every room may import."""
+LAYERS = {
+    "text": {"text"},
+    "runtime": {"runtime"},
+    "contracts": {"contracts"},
+    "pictures": {"pictures"},
+    "conversion": {"conversion", "pipeline"},
+    "store": {"store"},
+    "llm": {"llm", "store"},
+    "embedded": {"embedded", "store"},
+    "pipeline": {"pipeline", "store", "embedded"},
+    "query": {"query", "embedded", "llm", "store"},
+    "indexing": {"indexing", "conversion", "embedded", "llm", "pipeline", "store"},
+    "defs": {"defs", "indexing", "pictures", "pipeline", "llm", "store", "embedded"},
+}
+ROOTS = {"query/graphrag.py", "defs/index_definitions.py", "cli/main.py", "cli/init.py"}
+"""Where the parts are put together: they know the extras."""
 
-def test_imports_between_folders_have_no_cycle():
-    """A module beside the folders counts as one. Imports for types alone, and those inside functions, count too."""
-    imported = defaultdict[str, set[str]](set)
-    for path in PACKAGE.rglob("*.py"):
-        folder = path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+def imports() -> Iterator[tuple[str, str]]:
+    """Each file, and each module of the package that it imports."""
+    for path in sorted(PACKAGE.rglob("*.py")):
         for module, name in imports_of(path):
             package, _, rest = module.partition(".")
-            if package == PACKAGE.name and folder != "__init__":
-                imported[folder].add(rest.partition(".")[0] or name)
-    between = {folder: imports - {folder} for folder, imports in imported.items()}
-    assert len(between) > 20
-    order = list(TopologicalSorter(between).static_order())  # raises CycleError, which names the cycle
-    assert order.index("llm") < order.index("indexing") < order.index("defs")
-    assert "llm" not in between["embedded"]
-    assert "embedded" not in between["llm"]
+            if package == PACKAGE.name:
+                yield path.relative_to(PACKAGE).as_posix(), rest or name
+
+
+def test_the_core_does_without_the_extras():
+    known = {(file, module) for file, module in imports() if module.startswith("extras") and file not in ROOTS}
+    assert sorted(one for one in known if not one[0].startswith("extras/")) == []
+
+
+def test_extras_know_few_others():
+    """A preview of the cost knows the requests of prompt tuning, whose own preview it is; purging makes the explorer anew."""
+    between = {
+        (file.split("/")[1], module.split(".")[1])
+        for file, module in imports()
+        if file.startswith("extras/") and module.startswith("extras.")
+    }
+    assert {(one, other) for one, other in between if one != other} == {
+        ("cost_preview", "tuning"),
+        ("tuning", "cost_preview"),
+        ("purge", "explorer"),
+    }
+
+
+@pytest.mark.parametrize("room", LAYERS)
+def test_a_room_imports_what_is_below_it(room):
+    above = {
+        (file, module)
+        for file, module in imports()
+        if file.startswith(f"{room}/") and file not in ROOTS and module.split(".")[0] not in LAYERS[room] | ALWAYS
+    }
+    assert sorted(above) == []
+
+
+def test_few_modules_stand_beside_the_rooms():
+    assert len(list(PACKAGE.glob("*.py"))) <= 8
 
 
 def test_imports_between_the_modules_of_query_have_no_cycle():
@@ -36,7 +83,7 @@ def test_imports_between_the_modules_of_query_have_no_cycle():
     list(TopologicalSorter(imported).static_order())  # raises CycleError, which names the cycle
 
 
-def test_only_commands_that_run_dagster_import_it_outside_defs():
+def test_only_what_runs_dagster_imports_it_outside_defs():
     """Inside functions, as these do: docs/architecture.md says why."""
     dagster = ("dagster", f"{PACKAGE.name}.defs", f"{PACKAGE.name}.definitions")
     importing = {
@@ -45,5 +92,7 @@ def test_only_commands_that_run_dagster_import_it_outside_defs():
         for module, _ in imports_of(path)
         if module.startswith(dagster) and path.parent.name != "defs"
     }
-    commands = {f"cli/{name}.py" for name in ("dev", "doctor", "index_runs", "purge")}
-    assert importing == commands | {"__init__.py", "definitions.py"}
+    extras = {f"cluster/{name}" for name in ("check", "jobs")} | {"cost_preview/job", "tuning/job"}
+    extras |= {"purge/command", "purge/dagster_records"}
+    outside = {"cli/dev", "cli/index_runs", *(f"extras/{name}" for name in extras)}
+    assert importing == {f"{name}.py" for name in outside} | {"__init__.py", "definitions.py"}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_assets.iso_dates import iso_date, period
+from graphrag_assets.text.iso_dates import iso_date, period
 
 
 @pytest.mark.parametrize(

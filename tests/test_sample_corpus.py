@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.retrieval_quality import answers_held
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.words import count_tokens
 from tests.conftest import SAMPLE_INPUT
 
 TRUTH = json.loads((Path(__file__).parent / "ground_truth.json").read_text(encoding="utf-8"))

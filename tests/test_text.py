@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_assets.text import sentences
+from graphrag_assets.text.words import sentences
 
 
 def split(text: str) -> list[str]:

@@ -77,7 +77,7 @@ def unknown_placeholder(monkeypatch, tmp_path):
 
 
 def run_under_way(monkeypatch, tmp_path):
-    from graphrag_assets.defs import dagster_cleanup
+    from graphrag_assets.extras.purge import dagster_records as dagster_cleanup
     from graphrag_assets.indexing.index import Index
 
     (tmp_path / "working.duckdb").touch()

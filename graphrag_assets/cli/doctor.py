@@ -1,12 +1,8 @@
-"""`doctor`: whether each configured model answers, and what extraction finds in a few text units.
-
-With `--cluster`: what this machine lacks to be one of several that index together.
-"""
+"""`doctor`: whether each configured model answers, and what extraction finds in a few text units."""
 
 import sys
 
 import click
-from rich.text import Text
 
 from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
@@ -23,16 +19,9 @@ _NOTHING = (
 
 @click.command()
 @click.option("--texts", type=click.IntRange(min=0), default=0, help="Also extract N text units of the input.")
-@click.option("--cluster", is_flag=True, help="Say what this machine lacks to be one of several that index together.")
-def doctor(texts: int, cluster: bool) -> None:
-    """Ask each configured model one tiny question, and show what extraction finds in a few text units.
-
-    Status 1 if a model fails, nothing is found, or this machine lacks anything.
-    """
+def models(texts: int) -> None:
+    """Ask each configured model one tiny question, and show what extraction finds in a few text units."""
     console, index = Console(), Index.from_environment()
-    if cluster:
-        _check_cluster(console, index)
-        return
     console.say(f"Method: {index.settings.method_in_words}")
     if not _print_models(console, index) or (texts and not _print_yield(console, index, texts)):
         sys.exit(1)
@@ -84,19 +73,3 @@ def _numbers(one: UnitYield) -> list[str]:
         f"{one.seconds:.1f}",
         f"{one.cost_usd:.6f}",
     ]
-
-
-def _check_cluster(console: Console, index: Index) -> None:
-    from graphrag_assets.defs.cluster_check import check_machine  # imports Dagster
-
-    with console.status("Looking at the cluster"):
-        findings = list(check_machine(index))
-    table = table_of("", "what", "found")
-    for one in findings:
-        table.add_row("missing" if one.remedy else "ok", one.what, Text(one.found))
-    print_table(console, table)
-    lacking = [one for one in findings if one.remedy]
-    for one in lacking:
-        console.say(f"{one.what}: {one.remedy}")
-    if lacking:
-        sys.exit(1)

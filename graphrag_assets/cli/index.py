@@ -26,11 +26,11 @@ from graphrag_assets.indexing.models import existing_ledger
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.scan import Which, scan_input
 from graphrag_assets.indexing.up_to_date import up_to_date
-from graphrag_assets.languages import without_names
 from graphrag_assets.store.batches import languages_extracted_by
 from graphrag_assets.store.imports import unfinished
 from graphrag_assets.store.publication_files import current_number
 from graphrag_assets.store.publications import state_in_words
+from graphrag_assets.text.languages import without_names
 
 if TYPE_CHECKING:
     from graphrag_assets.indexing.stage_runner import StageRun

@@ -14,7 +14,7 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.scan import Scan
 from graphrag_assets.indexing.stage_runner import StageRun, StageRunner
-from graphrag_assets.outgoing import printable
+from graphrag_assets.runtime.outgoing import printable
 from graphrag_assets.store.publication_files import current_number
 
 REFRESH = "graph, communities, reports, embeddings, publication"
@@ -65,6 +65,7 @@ def _reported(index: Index, found: Scan, todo: Sequence[str]) -> Iterator[None]:
 
 def _execute(runner: StageRunner, index: Index, batches: Sequence[str], progress: Progress) -> Iterator[StageRun]:
     """One run per batch, then one for everything global; a failed batch does not stop the others."""
+    published = True
     task, left = progress.add_task("", total=len(batches) + 1), list(batches)
     show = functools.partial(progress.update, task)
     show(description=_named(left))
@@ -73,8 +74,9 @@ def _execute(runner: StageRunner, index: Index, batches: Sequence[str], progress
             yield run
             left.remove(str(run.batch))
             show(description=_named(left), advance=1)
-            if run.not_published:
-                return
+            published = published and not run.not_published
+    if not published:
+        return
     progress.update(task, description=REFRESH)
     yield runner.refresh(index)
     progress.advance(task)

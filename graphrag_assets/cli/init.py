@@ -16,7 +16,7 @@ from rich.text import Text
 
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.errors import InputError
-from graphrag_assets.interop.graphrag_settings import REFERENCE, Translation, translate
+from graphrag_assets.extras.interop.graphrag_settings import REFERENCE, Translation, translate
 from graphrag_assets.llm.graphrag_prompts import translate_prompt
 from graphrag_assets.settings import Settings
 
@@ -34,6 +34,7 @@ GROUPS = {
     ),
     "What models are asked for": (
         *("entity_types", "strict_entity_types", "relationship_types", "strict_relationship_types", "max_gleanings"),
+        "drop_ungrounded",
         *("claims", "claim_description", "language", "summary_words", "report_words"),
         *("report_input_tokens", "prompts_dir"),
     ),

@@ -1,4 +1,4 @@
-"""`publications`: list the kept publications, compare them, switch between them, and purge what they still contain."""
+"""`publications` (`list`, `diff`, `rollback`): list the kept publications, compare them, switch between them."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,7 +6,6 @@ import click
 import polars as pl
 from rich.text import Text
 
-from graphrag_assets.cli.purge import purge
 from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.indexing.publish import share_publications
@@ -25,18 +24,7 @@ _QUOTED_CHARACTERS = 90
 _SIGNS = {"added": "+", "born": "+", "written": "+", "removed": "−", "died": "−"}
 
 
-@click.group(invoke_without_command=True)
-@click.pass_context
-def publications(context: click.Context) -> None:
-    """List, compare and switch publications, or purge deleted documents from them."""
-    if context.invoked_subcommand is None:
-        context.invoke(list_)
-
-
-publications.add_command(purge)
-
-
-@publications.command("list")
+@click.command()
 def list_() -> None:
     """List the publications kept for comparison and rollback."""
     console, folder = Console(), Settings.load().index_folder
@@ -53,7 +41,7 @@ def list_() -> None:
     print_table(console, table)
 
 
-@publications.command()
+@click.command()
 @click.argument("publication")
 def rollback(publication: str) -> None:
     """Make PUBLICATION the current one: a number, or previous, newest, oldest."""
@@ -69,7 +57,7 @@ def rollback(publication: str) -> None:
     )
 
 
-@publications.command()
+@click.command()
 @click.argument("before", required=False)
 @click.argument("after", required=False)
 @click.option("--sql", is_flag=True, help="Print SQL for the DuckDB shell that creates views with one row per change.")

@@ -14,7 +14,7 @@ from rich.console import ConsoleOptions, ConsoleRenderable, RenderHook, RenderRe
 from rich.segment import Segment
 from rich.text import Text
 
-from graphrag_assets.outgoing import printable, shown
+from graphrag_assets.runtime.outgoing import printable, shown
 
 
 def write(text: str) -> None:

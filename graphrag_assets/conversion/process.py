@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from graphrag_assets.conversion.limits import OUT_OF_MEMORY, ConversionLimits
 from graphrag_assets.conversion.readers import reader_of
-from graphrag_assets.masking import without_secrets
 from graphrag_assets.pipeline.source_records import LoadOptions, Place, Problem, Record, too_long
+from graphrag_assets.runtime.masking import without_secrets
 
 _Result = TypeVar("_Result")
 _DAMAGED = "Check whether the file is damaged, or save its text as .txt or .md."

@@ -10,7 +10,7 @@ import dagster as dg
 
 from graphrag_assets.defs.checks import evaluations_of, failed_check_messages
 from graphrag_assets.errors import AlertError
-from graphrag_assets.outgoing import shown
+from graphrag_assets.runtime.outgoing import shown
 from graphrag_assets.settings import variable
 
 VARIABLE = "GRAPHRAG_ALERT_URL"

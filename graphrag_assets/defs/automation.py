@@ -7,7 +7,7 @@ or by GRAPHRAG_AUTOMATION=on.
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -42,7 +42,6 @@ from graphrag_assets.defs.reconcile import (
 )
 from graphrag_assets.defs.registration import source_versions, version_of
 from graphrag_assets.defs.resources import needs, open_index
-from graphrag_assets.defs.shards import shard_requests
 from graphrag_assets.errors import GraphRAGError, masked_errors
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.checks import out_of_date
@@ -50,7 +49,7 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import present_inputs, scan, scan_input
 from graphrag_assets.indexing.staged_batches import staged_batches
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, ModelUnusable
-from graphrag_assets.outgoing import listed
+from graphrag_assets.runtime.outgoing import listed
 from graphrag_assets.store.batches import recorded_inputs, stored_options
 
 _PARTITION = "dagster/partition"
@@ -115,7 +114,13 @@ def report_batches(
     )
 
 
-def document_batches_sensor(names: IndexNames, jobs: Mapping[str, Any], automated: bool) -> dg.SensorDefinition:
+MoreRequests = Callable[[IndexNames, Index], list[dg.RunRequest]]
+"""Requests of an extra for runs of its own."""
+
+
+def document_batches_sensor(
+    names: IndexNames, jobs: Mapping[str, Any], automated: bool, more: Sequence[MoreRequests] = ()
+) -> dg.SensorDefinition:
     """The sensor that indexes what changes."""
 
     @dg.sensor(
@@ -128,22 +133,25 @@ def document_batches_sensor(names: IndexNames, jobs: Mapping[str, Any], automate
     )
     @masked_errors()
     def document_batches_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        return request_runs(names, open_index(names, context.resources), context.instance)
+        return request_runs(names, open_index(names, context.resources), context.instance, more)
 
     return document_batches_sensor
 
 
-def request_runs(names: IndexNames, index: Index, instance: dg.DagsterInstance) -> dg.SensorResult | dg.SkipReason:
+def request_runs(
+    names: IndexNames, index: Index, instance: dg.DagsterInstance, more: Sequence[MoreRequests] = ()
+) -> dg.SensorResult | dg.SkipReason:
     """Observe, decide, request runs. A tick without a request says why."""
     try:
-        observed, shards = observe(names, index, instance), shard_requests(names, index)
+        observed = observe(names, index, instance)
+        others = [request for requests_of in more for request in requests_of(names, index)]
     except GraphRAGError as error:  # an unreadable folder is not an empty one
         return dg.SkipReason(str(error))
     decision = decide(observed)
     partitions = [*instance.get_dynamic_partitions(names.partitions_name), *decision.add]
     runs = in_ranges(decision.batches, partitions, BATCHES_PER_RUN)
     runs += [[decision.refresh]] if decision.refresh else []
-    requests = [*(_run_request(names, index, run) for run in runs), *shards]
+    requests = [*(_run_request(names, index, run) for run in runs), *others]
     return dg.SensorResult(
         run_requests=requests,
         skip_reason=None if requests else listed(decision.waiting, separator=" ") or "The publication is up to date.",

@@ -11,7 +11,7 @@ from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import REMEDY_CHARACTERS, markdown_table
 from graphrag_assets.defs.resources import begin_step, needs
 from graphrag_assets.indexing.checks import CHECKS, UP_TO_DATE, offending_rows
-from graphrag_assets.outgoing import listed
+from graphrag_assets.runtime.outgoing import listed
 from graphrag_assets.store.invariants import Check
 
 SAMPLE_ROWS = 20

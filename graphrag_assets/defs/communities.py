@@ -17,9 +17,8 @@ from graphrag_assets.defs.reporting import (
     usage_metadata,
 )
 from graphrag_assets.defs.resources import MODELS, begin_step, needs
-from graphrag_assets.defs.shards import sharing_models
+from graphrag_assets.defs.sharing import ShareModels
 from graphrag_assets.indexing import communities, report_inputs, reports
-from graphrag_assets.indexing.shards import REPORTS
 from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.pictures.graph_map import graph_map
 from graphrag_assets.pipeline.incremental_leiden import Reclustered
@@ -87,7 +86,7 @@ def community_metadata(
     return tables_metadata(names, updated.changes, updated.seconds, frames, more)
 
 
-def write_community_reports(names: IndexNames) -> dg.AssetsDefinition:
+def write_community_reports(names: IndexNames, share: ShareModels) -> dg.AssetsDefinition:
     """The assets of reports and citations."""
     version = report_inputs.CODE_VERSION
 
@@ -105,7 +104,7 @@ def write_community_reports(names: IndexNames) -> dg.AssetsDefinition:
         own, run = config.apply_to(begin_step(names, context), None), context.run
         not_before = cache_not_before(context.instance, run, config)
         models = own.models(run_id=run.run_id, cache_not_before=not_before)
-        with sharing_models(names, context, own, models, REPORTS, not_before) as sharing:
+        with share(names, context, own, models, "reports", not_before) as sharing:
             written = reports.update_reports(own, sharing, run.run_id, config.rerun != "NOTHING")
         reports.record_state(own, models)
         yield from selected_results(context, own, report_metadata(names, *written))

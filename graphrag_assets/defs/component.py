@@ -8,11 +8,11 @@ from typing import Any, Literal
 import dagster as dg
 from pydantic import Field
 
+from graphrag_assets.contracts.indexing_models import Keys
 from graphrag_assets.defs.index_definitions import index_definitions
 from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.resources import IndexSettings
 from graphrag_assets.errors import SettingsError
-from graphrag_assets.indexing_models import Keys
 from graphrag_assets.settings import Settings
 
 _BY_METHOD = "unset: by method."

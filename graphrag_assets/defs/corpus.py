@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import dagster as dg
 import polars as pl
 
+from graphrag_assets.contracts.records import OF_READ_TEXT, UNLISTED_TYPES
 from graphrag_assets.defs.index_names import (
     BATCH_ASSETS,
     BATCHES_PER_RUN,
@@ -42,10 +43,9 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.stage import Rerun
 from graphrag_assets.indexing.stage_runner import not_published
 from graphrag_assets.indexing.staged_batches import commit_staged, stage_batch
-from graphrag_assets.languages import without_names
 from graphrag_assets.pipeline.unit_contexts import STAGE
-from graphrag_assets.records import OF_READ_TEXT, UNLISTED_TYPES
 from graphrag_assets.store import schema
+from graphrag_assets.text.languages import without_names
 
 _DEPENDENCIES = {
     "text_units": ["documents"],
@@ -138,7 +138,7 @@ def index_batch(names: IndexNames, staged: bool) -> dg.AssetsDefinition:
 
 @dataclass
 class BatchFailures:
-    """The errors of batches, by name; `stopped`: what to say if the last one would have met all others, too."""
+    """The errors of batches, by name; `stopped`: what to say if one of them meets all others, too."""
 
     errors: dict[str, Exception] = field(default_factory=dict)
     stopped: str | None = None
@@ -164,8 +164,7 @@ def indexed_batches(
 ) -> Iterator[tuple[str, stage.IndexedBatch, float]]:
     """Index batches in one pool of model calls; yields each that is committed, with the seconds it took.
 
-    The errors of others are added to `failures`. If the budget ends in one, or a model cannot be used, the others are
-    left.
+    The errors of others are added to `failures`. If the budget ends in one, or a model cannot be used, no other begins.
     """
     run_id, not_before = context.run.run_id, cache_not_before(context.instance, context.run, config)
 
@@ -179,14 +178,15 @@ def indexed_batches(
                 indexed = stage.index_batch(own, batch, models, run_id, extract, Rerun[config.rerun], pool)
         return indexed, time.monotonic() - started
 
-    with closing(work_on(batches, index_one, batches_at_once(index.settings))) as outcomes:
+    def meets_all(outcome: object) -> bool:
+        return isinstance(outcome, Exception) and not_published(outcome) is not None
+
+    with closing(work_on(batches, index_one, batches_at_once(index.settings), meets_all)) as outcomes:
         for place, (batch, outcome) in enumerate(outcomes, start=1):
             which = f"batch {batch} ({place} of {len(batches)})" if len(batches) > 1 else f"batch {batch}"
             if isinstance(outcome, Exception):
-                failures.errors[batch], failures.stopped = outcome, not_published(outcome)
+                failures.errors[batch], failures.stopped = outcome, failures.stopped or not_published(outcome)
                 context.log.error("%s failed: %s", which, outcome)
-                if failures.stopped:
-                    return
                 continue
             indexed, seconds = outcome
             counts = (indexed.frames["documents"].height, indexed.frames["text_units"].height, indexed.errors.height)

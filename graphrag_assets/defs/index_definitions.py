@@ -1,4 +1,4 @@
-"""All definitions of one index."""
+"""All definitions of one index: those of the core, and of the extras, which the core does not know."""
 
 import inspect
 from collections.abc import Callable
@@ -15,11 +15,13 @@ from graphrag_assets.defs.dead_runs import dead_runs_sensor
 from graphrag_assets.defs.embeddings import embed_texts
 from graphrag_assets.defs.graph import knowledge_graph
 from graphrag_assets.defs.index_names import MAKE_SHARDS, UPDATE_INDEX, IndexNames
-from graphrag_assets.defs.jobs import preview_cost_job, rollback_job
-from graphrag_assets.defs.prompt_tuning import prompt_profile, tune_prompts_job
+from graphrag_assets.defs.jobs import rollback_job
 from graphrag_assets.defs.publication import publication
 from graphrag_assets.defs.resources import IndexSettings, index_resources
-from graphrag_assets.defs.shards import make_shards_job
+from graphrag_assets.defs.sharing import alone
+from graphrag_assets.extras.cluster.jobs import make_shards_job, shard_requests, sharing_models
+from graphrag_assets.extras.cost_preview.job import preview_cost_job
+from graphrag_assets.extras.tuning.job import prompt_profile, tune_prompts_job
 
 
 def index_definitions(names: IndexNames, settings: IndexSettings) -> dg.Definitions:
@@ -30,13 +32,14 @@ def index_definitions(names: IndexNames, settings: IndexSettings) -> dg.Definiti
     """
     now = settings.load()
     automated = now.automation == "on"
+    share = sharing_models if now.staging else alone
     assets: list[dg.AssetsDefinition | dg.AssetSpec] = [
         source_files(names),
         *([_linked(extract_batch(names), extract_batch)] if now.staging else []),
         _linked(index_batch(names, staged=bool(now.staging)), index_batch),
         _linked(batch_state(names), batch_state),
-        *(_linked(make(names), make) for make in (knowledge_graph, detect_communities, write_community_reports)),
-        _linked(embed_texts(names), embed_texts),
+        *(_linked(make(names), make) for make in (knowledge_graph, detect_communities)),
+        *(_linked(make(names, share), make) for make in (write_community_reports, embed_texts)),
         prompt_profile(names),
         _linked(publication(names, automated), publication),
     ]
@@ -50,7 +53,7 @@ def index_definitions(names: IndexNames, settings: IndexSettings) -> dg.Definiti
         schedules=[nightly_refresh(names, jobs[UPDATE_INDEX], now.nightly_cron, automated)],
         sensors=[
             register_batches_sensor(names),
-            document_batches_sensor(names, jobs, automated),
+            document_batches_sensor(names, jobs, automated, [shard_requests]),
             dead_runs_sensor(names),
         ],
         resources=index_resources(names, settings),

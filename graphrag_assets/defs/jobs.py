@@ -1,45 +1,13 @@
-"""Jobs of one step: preview the cost, go back to an earlier publication."""
+"""Jobs of one step; the job that goes back to an earlier publication."""
 
 import dagster as dg
-import polars as pl
 from pydantic import Field
 
-from graphrag_assets.defs.index_names import COMMIT, PREVIEW_COST, ROLLBACK, IndexNames
+from graphrag_assets.defs.index_names import COMMIT, ROLLBACK, IndexNames
 from graphrag_assets.defs.masked import masked
-from graphrag_assets.defs.reporting import markdown_table
-from graphrag_assets.defs.resources import MODELS, begin_step, needs
-from graphrag_assets.indexing.cost_preview import plan_index
+from graphrag_assets.defs.resources import begin_step, needs
 from graphrag_assets.indexing.publish import share_publications
-from graphrag_assets.outgoing import as_markdown
 from graphrag_assets.store.publications import roll_back
-
-
-def preview_cost_job(names: IndexNames) -> dg.JobDefinition:
-    """The job preview_cost."""
-
-    @dg.op(
-        name=names.name("preview"),
-        required_resource_keys=needs(names, MODELS),
-        description="A dry run of indexing what changed: the calls, tokens and dollars that are not in the ledger yet.",
-    )
-    @masked
-    def preview(context: dg.OpExecutionContext) -> dg.Output[None]:
-        plan = plan_index(begin_step(names, context))
-        costs = pl.col("cost_usd").cast(pl.String).fill_null("unknown")
-        table = markdown_table(plan.by_task.with_columns(costs), 50)
-        total = plan.costs.select(pl.col("calls", "prompt_tokens", "completion_tokens").sum())
-        context.log.info("%d batches to index\n\n%s\n\n%s", len(plan.batches), table, "\n".join(plan.notes))
-        metadata = {
-            "batches": len(plan.batches),
-            **total.row(0, named=True),
-            "cost_usd": "unknown" if plan.cost_usd is None else plan.cost_usd,
-            "by_task": dg.MetadataValue.md(table),
-            "notes": dg.MetadataValue.md("\n".join(f"- {as_markdown(note)}" for note in plan.notes)),
-        }
-        return dg.Output(None, metadata=metadata)
-
-    description = "The cost of indexing the changed batches, before anything is paid: see the op's output."
-    return _job_of(preview, names.name(PREVIEW_COST), description)
 
 
 class Rollback(dg.Config):
@@ -63,10 +31,12 @@ def rollback_job(names: IndexNames) -> dg.JobDefinition:
         share_publications(settings)
         context.log.info("readers see publication %d", config.publication)
 
-    return _job_of(roll_back_publication, names.name(ROLLBACK), "Point readers to an earlier publication.")
+    return job_of(roll_back_publication, names.name(ROLLBACK), "Point readers to an earlier publication.")
 
 
-def _job_of(step: dg.OpDefinition, name: str, description: str) -> dg.JobDefinition:
+def job_of(step: dg.OpDefinition, name: str, description: str) -> dg.JobDefinition:
+    """Return the job of one step."""
+
     @dg.job(name=name, description=description, tags=COMMIT)
     def job() -> None:
         step()

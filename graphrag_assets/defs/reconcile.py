@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from graphrag_assets.indexing.scan import Scan
-from graphrag_assets.outgoing import listed
+from graphrag_assets.runtime.outgoing import listed
 
 MAX_ATTEMPTS = 4
 FIRST_WAIT_SECONDS = 60.0

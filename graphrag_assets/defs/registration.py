@@ -77,7 +77,7 @@ def _origin(names: IndexNames, instance: dg.DagsterInstance, index: Index, batch
     same = [record for record in records if (record.event_log_entry.tags or {}).get(_VERSION) == version]
     if not same:
         instance.report_runless_asset_event(_observation(names, batch, version))
-        same = instance.fetch_observations(of_batch, limit=1).records
+        same = list(instance.fetch_observations(of_batch, limit=1).records)
     return {
         "dagster/code_version": CODE_VERSION,
         f"dagster/input_data_version/{key.to_user_string()}": version,

@@ -7,16 +7,16 @@ from urllib.parse import quote
 import dagster as dg
 import polars as pl
 
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.lineage import DESCRIPTIONS, column_lineage
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.outgoing import as_markdown, shown
 from graphrag_assets.pictures.svg import in_markdown
+from graphrag_assets.runtime.outgoing import as_markdown, shown
 from graphrag_assets.store.batches import UsageByTask
 from graphrag_assets.store.content_versions import content_versions
 from graphrag_assets.store.schema import BATCH_TABLES, Table
 from graphrag_assets.store.working import Changes
-from graphrag_assets.usage import Usage
 
 PREVIEW_ROWS = 5
 PREVIEW_CHARACTERS = 80

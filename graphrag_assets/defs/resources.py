@@ -11,10 +11,10 @@ import duckdb
 from dagster_duckdb import DuckDBResource
 from pydantic import Field
 
+from graphrag_assets.contracts.indexing_models import NO_KEYS, Keys
 from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.options import refuse_impossible
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing_models import NO_KEYS, Keys
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.working import WorkingDatabase
 

@@ -11,9 +11,11 @@ from graphrag_assets.embedded.indexing import embedded_models
 from graphrag_assets.embedded.questions import Asked
 from graphrag_assets.embedded.reporter import REPORTER, write_reports
 from graphrag_assets.embedded.semantic import encoder_of, encoder_of_index
+from graphrag_assets.embedded.tagging import word_list
 from graphrag_assets.embedded.written_dates import periods
 
 __all__ = [
     "EXTRACTOR", "REPORTER", "Asked", "EmbeddedAnswerer", "embedded_models", "encoder_of", "encoder_of_index",
-    "extract_unit", "in_conversation", "periods", "rate", "summarize", "write_reports",
+    "extract_unit", "in_conversation", "periods", "rate", "summarize", "word_list",
+    "write_reports",
 ]  # fmt: skip

@@ -4,11 +4,11 @@ import re
 from collections.abc import Sequence
 from datetime import date
 
+from graphrag_assets.contracts.records import ClaimRecord
 from graphrag_assets.embedded.names import Mention
 from graphrag_assets.embedded.relative_dates import relative_periods
 from graphrag_assets.embedded.tagging import TaggedSentence, alternatives
 from graphrag_assets.embedded.written_dates import periods
-from graphrag_assets.records import ClaimRecord
 
 _WORD = alternatives("numbers")
 _SCALE = "(?:hundred|thousand|million|billion|trillion)"

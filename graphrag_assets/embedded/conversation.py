@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from graphrag_assets.answering import Passage
+from graphrag_assets.contracts.answering import Passage
 from graphrag_assets.embedded.questions import Asked, language_of_question, names_in
 
 _QUESTIONS = {
@@ -27,14 +27,11 @@ def in_conversation(question: str, history: str) -> str:
 
 
 def rate(question: str, report: str) -> float:
-    """The relevance of the report, 0 to 5, by the share of the question's terms that it has.
-
-    A question about everything may be answered by any report.
-    """
+    """The relevance of the report, 0 to 5: a question about everything may be answered by any report."""
     asked = Asked.of(question, language_of_question(question, report))
     if not asked.terms:
         return 3.0
-    return round(5 * float(asked.occurrences([asked.words(report)]).mean()), 2)
+    return round(5 * len(asked.words(report).intersection(asked.terms)) / len(asked.terms), 2)
 
 
 def suggest(history: Sequence[str], passages: Sequence[Passage], count: int) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from datetime import date
 from itertools import combinations, pairwise, takewhile
 from typing import NamedTuple
 
+from graphrag_assets.contracts.records import ClaimRecord, EntityRecord, RelationshipRecord, UnitExtraction
 from graphrag_assets.embedded import typing_cues as cues
 from graphrag_assets.embedded.anaphora import begins_with_anaphor, self_contained, shortened
 from graphrag_assets.embedded.claim_sentences import claims_in
@@ -23,16 +24,17 @@ from graphrag_assets.embedded.defining_sentences import DEFINES
 from graphrag_assets.embedded.foreign_names import names_by_sentence
 from graphrag_assets.embedded.names import Mention, attest, decided_kinds, names_in, title_names
 from graphrag_assets.embedded.relations import predicate
+from graphrag_assets.embedded.table_cells import without_cell_values
 from graphrag_assets.embedded.tagging import TaggedSentence, singular, tagged_sentences, word_list
-from graphrag_assets.languages import CASELESS, UNKNOWN
-from graphrag_assets.records import ClaimRecord, EntityRecord, RelationshipRecord, UnitExtraction
-from graphrag_assets.text import title_key
+from graphrag_assets.text.languages import CASELESS, UNKNOWN
+from graphrag_assets.text.words import title_key
 
-EXTRACTOR = "embedded/nlp-3"
+EXTRACTOR = "embedded/nlp-4"
 """Extractor of facts by the embedded default; `EXTRACTOR+…` where claims are another's, or off, and `…+EXTRACTOR` where
 only claims are the embedded default's."""
 MAX_ENTITIES_PER_SENTENCE = 12
 MAX_DESCRIPTION = 400
+_WEAKEST = 1 + 10 * cues.ENOUGH
 _OPENING = 400  # characters in which a text says what it is about
 _Sentences = list[tuple[TaggedSentence, list[Mention], list[Mention]]]
 _FARTHEST_LEAD = 8
@@ -60,7 +62,8 @@ def extract_unit(text: str, title: str = "", language: str = "en", document_date
     found = []
     for number, (sentence, names, concepts) in enumerate(sentences):
         if mentions := _resolved(names + concepts, things):
-            found.append(_Found(sentence, mentions, _extract(tagged, number, mentions)))
+            extract = "" if _is_interjection(sentence, mentions) else _extract(tagged, number, mentions)
+            found.append(_Found(sentence, mentions, extract))
     claims = _claims(found, text, document_date) if english else []
     return _with_title(about, found, UnitExtraction(_entities(found), _relationships(found, english), claims))
 
@@ -75,7 +78,7 @@ def _english(text: str, title: str, name: str) -> _Sentences:
         kinds = decided_kinds(sentence, seen)
         names = names_in(sentence, kinds, seen, name)
         sentences.append((sentence, names, concepts_in(sentence, kinds, names, counts)))
-    return sentences
+    return without_cell_values(sentences) if "|" in text else sentences
 
 
 def _is_latin(text: str) -> bool:
@@ -101,6 +104,19 @@ def _extract(sentences: Sequence[TaggedSentence], number: int, mentions: Sequenc
         reversed(sentences[max(number - _FARTHEST_LEAD, 0) : number]),
     )
     return self_contained(sentence.text, (previous.text for previous in before), MAX_DESCRIPTION)
+
+
+def _is_interjection(sentence: TaggedSentence, mentions: Sequence[Mention]) -> bool:
+    """Whether a line of a dialogue says nothing: a speaker's name, a colon and words without a verb ("Yeah, 100%.")."""
+    speaker = mentions[0]
+    said = speaker.last + 1
+    return (
+        speaker.first == 0
+        and speaker.type in (cues.PERSON, cues.NAME)
+        and sentence.words[speaker.last : said] == [":"]
+        and sentence.text[-1] in ".!?"
+        and "v" not in sentence.kinds[said:]
+    )
 
 
 def _opens_with(mentions: Sequence[Mention], sentence: TaggedSentence) -> bool:
@@ -132,10 +148,16 @@ def _with_title(about: Sequence[str], found: Sequence[_Found], unit: UnitExtract
 
 @dataclass(slots=True)
 class _Thing:
-    """One entity of the unit while its mentions are gathered."""
+    """One entity of the unit while its mentions are gathered.
+
+    Attributes:
+        types: the evidence of each type.
+        hints: mentions by the type that they hint at, and as concepts.
+    """
 
     titles: Counter[str] = field(default_factory=Counter)
     types: Counter[str] = field(default_factory=Counter)
+    hints: Counter[str] = field(default_factory=Counter)
 
     @property
     def title(self) -> str:
@@ -143,7 +165,11 @@ class _Thing:
 
     @property
     def type(self) -> str:
-        return _most_frequent(self.types)
+        if not self.types:
+            return next((kind for kind in (cues.PERSON, cues.CONCEPT) if self.hints[kind]), cues.NAME)
+        kind = _most_frequent(self.types)
+        contradicted = self.hints[cues.NAME] * _WEAKEST + self.types[cues.NAME] >= self.types[kind]
+        return cues.NAME if kind == cues.GEO and contradicted else kind
 
 
 def _most_frequent(counts: Counter[str]) -> str:
@@ -168,14 +194,20 @@ def _things(sentences: _Sentences) -> dict[str, _Thing]:
         for mention in (*names, *concepts):
             thing = things[_key(mention.title, mention.type)]
             thing.titles[mention.title] += 1
-            # Specific evidence weighs ten times as much: NAME is used only if there is no other evidence.
-            thing.types[mention.type] += 1 + 10 * mention.evidence if mention.type != cues.CONCEPT else 1
+            if mention.evidence >= cues.ENOUGH:
+                thing.types[mention.type] += 1 + 10 * mention.evidence
+            elif mention.evidence == cues.HINT or mention.type == cues.CONCEPT:
+                thing.hints[mention.type] += 1
     things.pop("", None)
     return _with_short_forms(dict(things))
 
 
 def _with_short_forms(things: dict[str, _Thing]) -> dict[str, _Thing]:
-    """A word that ends, or as a given name begins, one person's name only in the unit means that person."""
+    """A word that ends, or as a given name begins, one person's name only in the unit means that person.
+
+    A more frequent word means a longer name only if that is evidently a person's: a stray word before a name makes a
+    longer name, too.
+    """
     by_word: dict[str, set[str]] = defaultdict(set)
     for key, thing in things.items():
         words = key.split()
@@ -188,7 +220,11 @@ def _with_short_forms(things: dict[str, _Thing]) -> dict[str, _Thing]:
         forms = {(key.split()[0], key.split()[-1]) for key in keys}  # with and without middle names
         known_place = short and short.type == cues.GEO and short.types[cues.GEO] > 30
         if short and len(forms) == 1 and short.type in (cues.PERSON, cues.NAME, cues.GEO) and not known_place:
-            full = things[min(keys, key=lambda key: (-things[key].titles.total(), key))]
+            name = min(keys, key=lambda key: (-things[key].titles.total(), key))
+            full = things[name]
+            evident = full.types or short.type == cues.PERSON or name.split()[0] in word_list("given_names")
+            if not evident and short.titles.total() > full.titles.total():
+                continue
             full.types.update({cues.PERSON: short.types.total()})
             things[word] = full
     return things
@@ -287,6 +323,8 @@ def _stated(sentence: TaggedSentence, mentions: Sequence[Mention]) -> Iterable[t
 def _claims(found: Sequence[_Found], text: str, document_date: date | None) -> list[ClaimRecord]:
     claims: dict[ClaimRecord, None] = {}
     for sentence, mentions, extract in found:
+        if _is_interjection(sentence, mentions):
+            continue
         source, description = text[sentence.start : sentence.end], extract or shortened(sentence.text, MAX_DESCRIPTION)
         claims |= dict.fromkeys(claims_in(sentence, source, mentions, description, document_date))
     return list(claims)

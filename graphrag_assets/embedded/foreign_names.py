@@ -6,6 +6,7 @@ writes all nouns with capitals: there, adjacent words are names, and single ones
 evidence.
 """
 
+import functools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -13,16 +14,29 @@ from dataclasses import dataclass, field, replace
 
 from graphrag_assets.embedded import typing_cues as cues
 from graphrag_assets.embedded.names import Mention
-from graphrag_assets.embedded.tagging import RawSentence, TaggedSentence, clean, is_upper_case, raw_sentences, word_list
-from graphrag_assets.languages import stem, stop_words
+from graphrag_assets.embedded.tagging import (
+    NAME_WITH_SIGNS,
+    RawSentence,
+    TaggedSentence,
+    clean,
+    has_signs,
+    is_structure_word,
+    is_upper_case,
+    raw_sentences,
+    word_list,
+)
+from graphrag_assets.text.inflections import is_german_adjective, russian_root, with_surname
+from graphrag_assets.text.languages import stem, stop_words
 
 _INFLECTING = frozenset(("de", "ru", "pl", "sr", "el", "fi", "et", "hu", "lt", "tr"))
 """Languages whose names have cases. In others "Julio" and "Julia", of one stem, would become one."""
 
-_TOKEN = re.compile(
+_WORDS = (
     r"(?:[^\W\d_]\.){2,}|\b[^\W\d_]\.(?=\s?[^\W\d_])|\b(?:[ldjmtnscLDJMTNSC]|[Qq]u)'(?=\w)"
     r"|[^\W\d_]\w*(?:[-']\w+)*|\d+(?:[.,:]\d+)*|--+|\.\.\.|\S"
 )
+_TOKEN = re.compile(_WORDS)
+_TOKEN_WITH_SIGNS = re.compile(rf"{NAME_WITH_SIGNS}|{_WORDS}")
 _ENDS = (".", "!", "?", ":", "...", "|", "…")
 _QUOTES = ('"', "'", "(", "[", "-", "–", "—", "--")
 _TITLES = word_list("foreign_words:titles")
@@ -32,11 +46,16 @@ _GIVEN_NAMES = word_list("foreign_words:given names") | word_list("given_names")
 _PARTICLES = word_list("foreign_words:particles")
 _DETERMINERS = word_list("foreign_words:german determiners")
 _PREPOSITIONS = word_list("foreign_words:german prepositions")
+_CLASS_NOUNS = word_list("foreign_words:german class nouns")
 _NO_NAMES = word_list("foreign_words:not names")
 _GERMAN_NOUN = re.compile(
     r"(?:ung|heit|keit|schaft|tion|tät|nis|ismus|ungen|heiten|keiten|schaften|tionen|täten|chen|lein)s?$"
 )
 _SLAVIC_ADJECTIVE = re.compile(r"(?:ск|н)(?:ая|ое|ие|ого|ой|ому|ом|ую|их|им|ими|ые|ых|ым|ыми)$")
+_OF_A_CLASS, _OF_A_LIST = 1, 5
+"""The evidence of names after a class noun, and of those that lists know."""
+_LISTING = ("und", "oder", "sowie", ",")
+_FEMININE_CASES = ("der", "einer", "zur", "dieser", "ihrer", "seiner", "unserer")
 _ROMAN_OR_ELIDED = re.compile(r"(?:[IVX]{1,5}|\w{1,2}')$")
 
 
@@ -49,16 +68,27 @@ def names_by_sentence(text: str, language: str, title: str = "") -> list[tuple[T
     if language == "de":  # the parts of longer names are names by themselves
         for sentence in sentences:
             for mention in unit.names(sentence):
-                if mention.type == cues.PERSON or (mention.last - mention.first > 1 and mention.type == cues.NAME):
+                several = mention.last - mention.first > 1
+                if mention.type == cues.PERSON or (mention.type == cues.NAME and (several or mention.evidence)):
                     unit.sure.update(unit.stem(word.lower()) for word in sentence.words[mention.first : mention.last])
     found = [(sentence, list(unit.names(sentence))) for sentence in sentences]
     return unit.in_one_form(found) if language in _INFLECTING else found
 
 
+@functools.cache
+def listed_forms() -> dict[str, str]:
+    """The Russian given names and places of the lists, as they are written, by root; of one root only one."""
+    words: dict[str, set[str]] = defaultdict(set)
+    for word in _GIVEN_NAMES | _PLACES:
+        if not word.isascii() and word[0] >= "а":
+            words[russian_root(word)].add(word)
+    return {root: next(iter(forms)).title() for root, forms in words.items() if len(forms) == 1}
+
+
 def _tagged(raw: RawSentence) -> TaggedSentence:
     """Kinds: N capital, W capital where any word has one, w other word, # number; other tokens are themselves."""
     text = clean(raw.text)
-    tokens = list(_TOKEN.finditer(text))
+    tokens = list((_TOKEN_WITH_SIGNS if has_signs(text) else _TOKEN).finditer(text))
     words, offsets = [token.group() for token in tokens], [token.start() for token in tokens]
     kinds, begins = "", True
     for word in words:
@@ -69,7 +99,7 @@ def _tagged(raw: RawSentence) -> TaggedSentence:
             kind = "w" if not word[0].isupper() else "W" if begins else "N"
         begins = word in _ENDS or (begins and word in _QUOTES)
         kinds += kind
-    heading = raw.text.startswith("#") or is_upper_case([word for word in words if word[0].isalpha()])
+    heading = raw.heading or is_upper_case([word for word in words if word[0].isalpha()])
     return TaggedSentence(raw.start, raw.end, text, words, offsets, kinds, heading, raw.paragraph)
 
 
@@ -115,42 +145,60 @@ class _Unit:
     def names(self, sentence: TaggedSentence) -> Iterator[Mention]:
         """The names of a sentence, in order."""
         words, kinds = sentence.words, sentence.kinds
-        first = last = 0
+        first = last = previous = 0
+        listed = False  # after a class noun: "die Länder Niederfeld und Oberfeld"
         while not sentence.heading and first < len(words):
             if not self._begins_name(words, kinds, first):
                 first += 1
                 continue
             last = self._end(words, kinds, first)
-            if mention := self._mention(sentence, first, last):
+            listed = listed and " ".join(words[previous:first]) in _LISTING
+            if mention := self._mention(sentence, first, last, listed):
                 yield mention
-            first = last
+                listed = mention.evidence == _OF_A_CLASS
+            first = previous = last
 
     def in_one_form(
         self, found: list[tuple[TaggedSentence, list[Mention]]]
     ) -> list[tuple[TaggedSentence, list[Mention]]]:
-        """The names with each word in the form that the unit has most often ("Ивана Петрова": "Иван Петров")."""
+        """The names with each word in the form that the unit has most often ("Ивана Петрова": "Иван Петров").
+
+        A given name or a place has the form that the lists have, a German adjective that of the nominative.
+        """
+        if self.language == "de":
+            found = [(sentence, [_with_nominative(sentence, name) for name in names]) for sentence, names in found]
         forms: dict[str, Counter[str]] = defaultdict(Counter)
         for word in (word for _, mentions in found for mention in mentions for word in mention.title.split()):
             forms[self._root(word)][word] += 1
+        listed = listed_forms() if self.language == "ru" else {}
         best = {
-            root: min(words, key=lambda word: (word.lower() not in _GIVEN_NAMES, -words[word], len(word), word))
+            root: listed.get(root)
+            or min(words, key=lambda word: (word.lower() not in _GIVEN_NAMES, -words[word], len(word), word))
             for root, words in forms.items()
         }
 
         def in_best_form(mention: Mention) -> Mention:
             words = mention.title.split()
-            kept = (word if word.lower() in _GIVEN_NAMES else best[self._root(word)] for word in words)
-            return replace(mention, title=" ".join(kept))
+            adjective = self.language == "de" and len(words) > 1 and is_german_adjective(words[0])
+            kept = [word if word.lower() in _GIVEN_NAMES else best[self._root(word)] for word in words]
+            if adjective:
+                kept[0] = words[0]
+            if self.language == "ru" and len(kept) > 1 and kept[0].lower() in _GIVEN_NAMES:
+                kept[-1] = with_surname(kept[0], kept[-1])
+            kind = mention.type if mention.type != cues.NAME else _type_of([word.lower() for word in kept], False)
+            evidence = mention.evidence if kind == mention.type else _OF_A_LIST
+            return replace(mention, title=" ".join(kept), type=kind, evidence=evidence)
 
         return [(sentence, list(map(in_best_form, mentions))) for sentence, mentions in found]
 
     def _root(self, word: str) -> str:
-        """The stem of the stem: "Петрова" is reduced to "Петров", and that to "Петр"."""
-        return self.stem(self.stem(word.lower()))
+        return russian_root(word.lower()) if self.language == "ru" else self.stem(self.stem(word.lower()))
 
     def _begins_name(self, words: Sequence[str], kinds: str, i: int) -> bool:
         lower, word = words[i].lower(), words[i]
         if kinds[i] not in "NW" or len(lower) < 2 or lower in _NO_NAMES or _ROMAN_OR_ELIDED.match(word):
+            return False
+        if is_structure_word(word):
             return False
         followed = kinds[i + 1 : i + 2] == "N"
         if lower in _TITLES:
@@ -183,8 +231,10 @@ class _Unit:
                 return last
             last = ahead + 1
 
-    def _mention(self, sentence: TaggedSentence, first: int, last: int) -> Mention | None:
+    def _mention(self, sentence: TaggedSentence, first: int, last: int, listed: bool) -> Mention | None:
         words, kinds = sentence.words, sentence.kinds
+        while self.language == "de" and last - first > 1 and words[first].lower() in _CLASS_NOUNS:
+            first, listed = first + 1, True
         titled = first > 0 and kinds[first - 1] == "w" and words[first - 1].lower() in _TITLES
         while first < last and (words[first].lower() in _TITLES or words[first] == "."):
             titled = True
@@ -192,10 +242,11 @@ class _Unit:
         if first == last:
             return None
         kind = _type_of([word.lower() for word in words[first:last]], titled)
-        if self.language == "de" and kind == cues.NAME and not self._is_german_name(words[first:last]):
+        if self.language == "de" and kind == cues.NAME and not listed and not self._is_german_name(words[first:last]):
             return None
         end = sentence.end_of(last) - self._is_genitive(words[last - 1])
-        return Mention(sentence.text[sentence.offsets[first] : end], first, last, kind, 0 if kind == cues.NAME else 5)
+        evidence = _OF_A_CLASS if listed else 0 if kind == cues.NAME else _OF_A_LIST
+        return Mention(sentence.text[sentence.offsets[first] : end], first, last, kind, evidence)
 
     def _is_genitive(self, word: str) -> bool:
         """Whether a German word is a name with the ending of the genitive: the unit or a list has it without."""
@@ -226,6 +277,16 @@ def _is_german_noun(words: Sequence[str], kinds: str, i: int) -> bool:
     before = words[i - 1].lower()
     adjective = i > 1 and words[i - 2].lower() in _DETERMINERS and before.endswith(("e", "en", "er", "es", "em"))
     return before in _DETERMINERS or adjective
+
+
+def _with_nominative(sentence: TaggedSentence, name: Mention) -> Mention:
+    """A German name with its first adjective in the nominative: "der Europäischen Union" is the "Europäische Union"."""
+    word, _, rest = name.title.partition(" ")
+    if not rest or not is_german_adjective(word):
+        return name
+    after_feminine = name.first > 0 and sentence.words[name.first - 1].lower() in _FEMININE_CASES
+    inflected = word.endswith(("en", "em")) or (word.endswith("er") and after_feminine)
+    return replace(name, title=f"{word[:-1]} {rest}") if inflected else name
 
 
 def _type_of(lowers: Sequence[str], titled: bool) -> str:

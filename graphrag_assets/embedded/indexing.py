@@ -6,13 +6,13 @@ from functools import partial
 
 import numpy as np
 
+from graphrag_assets.contracts.indexing_models import Extracted, IndexingModels
+from graphrag_assets.contracts.records import TextUnit
 from graphrag_assets.embedded import extractor, semantic
 from graphrag_assets.embedded.centrality import summarize
 from graphrag_assets.embedded.extractor import EXTRACTOR
 from graphrag_assets.embedded.reporter import REPORTER, write_reports
-from graphrag_assets.indexing_models import Extracted, IndexingModels
-from graphrag_assets.progress import Progress
-from graphrag_assets.records import TextUnit
+from graphrag_assets.runtime.progress import Progress
 from graphrag_assets.settings import Settings
 
 

@@ -11,16 +11,19 @@ from graphrag_assets.embedded import typing_cues as cues
 from graphrag_assets.embedded.defining_sentences import COPULA
 from graphrag_assets.embedded.tagging import (
     FEMALE,
+    NUMBERS,
     TaggedSentence,
     is_generic_noun,
+    is_numbered_part,
+    is_structure_word,
     known_word,
     lower_kind,
     singular,
     word_list,
     word_tag,
 )
-from graphrag_assets.languages import stop_words
-from graphrag_assets.text import without_qualifier
+from graphrag_assets.text.languages import stop_words
+from graphrag_assets.text.words import without_qualifier
 
 _RUN = re.compile(r"W?[NAEI]+")
 _OF_A_NAME = re.compile("ot?[NAE]")
@@ -32,6 +35,8 @@ _NAME = re.compile(r"c*(?:[RE]*(?:I+d*)?[NA]|R(?=ot?[NAE]))(?:[Idc]*[NAE]|RN)*(?
 _QUOTED = re.compile(r"(?<=.)q([^q|.\"']{1,9})[,.]?[\"']")
 _IN_USE = re.compile(rf"[\"'*_]* {COPULA}\b| ?[(,]")
 _FILE_NAME = re.compile(r"[/\\_]|\.\w{1,5}(?: \(\d+\))?$|^\W*$")
+_YEAR = re.compile(r"(?:1[0-9]|20)\d\d$")
+_NUMBER_IN_NAME = re.compile(r"\d{1,4}(?:\.\d+)*[A-Za-z]?$")
 _TITLE_WORD = re.compile(r"[^\W_](?:[\w'’.-]*\w)?")
 _NOUNS_AFTER = re.compile(r"[nx]{1,2}(?![nx])")
 _DETERMINED = re.compile(r"[tD][j#J]?$")
@@ -40,6 +45,8 @@ _NAME_PARTICLES = ("de", "van", "von", "di", "du", "della")
 _PARTS_OF_NAMES = (
     cues.ORG_ENDINGS | cues.GEO_ENDINGS | cues.GEO_BEGINNINGS | (cues.EVENT_ENDINGS - {"christmas", "easter"})
 )
+_PLACES = word_list("places")
+_STATES = ("is", "was", "are", "were", "has", "had", "be", "been")
 _NEVER_ALONE = word_list("cue_words:never alone")
 
 
@@ -99,7 +106,8 @@ def decided_kinds(sentence: TaggedSentence, seen: Attested) -> str:
             following = sentence.words[i + 1] if kinds[i + 1 : i + 2] in ("N", "A", "E", "I") else ""
             word = sentence.words[i].lower()
             exclaimed = sentence.words[i + 1 : i + 2] == ["!"] and word not in seen.words
-            name = not exclaimed and _is_name(word, following.lower(), kinds[i + 1 : i + 2], seen)
+            numbered = kinds[i + 1 : i + 3] == "#v" and word_tag(word).startswith("NN") and not is_structure_word(word)
+            name = numbered or (not exclaimed and _is_name(word, following.lower(), kinds[i + 1 : i + 2], seen))
             decided[i] = "N" if name else lower_kind(word)
     return "".join(decided)
 
@@ -111,6 +119,8 @@ def _is_name(word: str, following: str, following_kind: str, seen: Attested) -> 
     tag = word_tag(word)
     common = known_word(word)
     given = word in word_list("given_names")
+    if word in word_list("cue_words:times"):
+        return False
     if following:
         if (word, following) in seen.pairs or given:
             return True
@@ -133,6 +143,8 @@ def names_in(sentence: TaggedSentence, kinds: str, seen: Attested, title: str = 
     if sentence.heading:
         return []
     spans = _joined([m.span() for m in _NAME.finditer(kinds)], sentence.words, kinds, seen)
+    if "#" in kinds:
+        spans = _with_numbers(spans, sentence.words, kinds)
     works = _works(sentence.words, kinds) if "q" in kinds else []
     if title and title in sentence.text:
         works += _occurrences(title, sentence, spans)
@@ -165,11 +177,13 @@ def title_names(title: str, opening: str, language: str = "en") -> list[str]:
     """
     bare = without_qualifier(title).strip("\"'*_ ")
     words = _TITLE_WORD.findall(bare)
-    if not words or len(title) > 100 or _FILE_NAME.search(title):
+    if not words or len(title) > 100 or _FILE_NAME.search(title) or is_numbered_part(bare):
         return []
     names = [title, bare] if bare != title else [title]
-    if bare[0].isupper() and _is_used(bare.lower(), opening.lower()):
+    if (bare[0].isupper() or bare[0].isdigit()) and _is_used(bare.lower(), opening.lower()):
         return names
+    if not any(word[0].isalpha() for word in words):  # a date
+        return []
     if bare.islower():  # the name of a file, such as mail1
         return []
     if language != "en":  # German capitalizes all nouns
@@ -216,8 +230,8 @@ def _alike(names: list[Mention], kinds: str) -> list[Mention]:
             between = kinds[one.last : two.first]
             person = near.type == cues.PERSON and not kinds[: names[i].first].endswith("t")
             listed = (person or near.type == cues.GEO) and between in (",", "a", ",a")
-            if names[i].evidence < 2 <= near.evidence and listed:
-                names[i] = replace(names[i], type=near.type, evidence=2)
+            if names[i].evidence < cues.ENOUGH <= near.evidence and listed:
+                names[i] = replace(names[i], type=near.type, evidence=cues.ENOUGH)
     return names
 
 
@@ -265,6 +279,55 @@ def _join_list(joined: list[tuple[int, int]], kinds: str, between: str) -> None:
         begin -= 1
     if begin < len(joined) - 1 and (between == "&" or kinds[: joined[begin][0]].endswith("t")):
         joined[begin:] = [(joined[begin][0], joined[-1][1])]
+
+
+def _with_numbers(spans: list[tuple[int, int]], words: list[str], kinds: str) -> list[tuple[int, int]]:
+    """The spans with the numbers that belong to them ("Boeing 737 MAX", "2023 Tax Return")."""
+    extended: list[tuple[int, int]] = []
+    for first, last in spans:
+        if extended and extended[-1][1] == first and kinds[first - 1] == "#":
+            extended[-1] = (extended[-1][0], last)
+            continue
+        first -= _is_led_by_year(words, kinds, first, last)
+        extended.append((first, last + _is_numbered(words, kinds, first, last)))
+    return extended
+
+
+def _is_led_by_year(words: list[str], kinds: str, first: int, last: int) -> bool:
+    """Whether the year before a name belongs to it: that of a thing, at the start or after a determiner."""
+    if not first or not _YEAR.match(words[first - 1]) or kinds[: first - 1][-1:] not in ("", "t", "D", "|", ".", "q"):
+        return False
+    head = words[last - 1].lower()
+    place = head in word_list("places") or head in cues.GEO_ENDINGS
+    if place or kinds[last : last + 1] in ("n", "x"):  # "the 2003 Dakota tornado outbreak" is about an outbreak
+        return False
+    return last - first > 1 and (known_word(head) or head in cues.EVENT_ENDINGS)
+
+
+def _is_numbered(words: list[str], kinds: str, first: int, last: int) -> bool:
+    """Whether the number after a name belongs to it, as in "a Boeing 737" and not in "Arsenal 2, Everton 1"."""
+    if kinds[last : last + 1] != "#" or not _NUMBER_IN_NAME.match(words[last]):
+        return False
+    name, after = words[first:last], kinds[last + 1 : last + 2]
+    head = name[-1].lower()
+    if after in ("-", "#", "m", "/", ":") or kinds[last - 1] not in "NA" or head in word_list("places"):
+        return False
+    if last - first == 1 and is_structure_word(head):
+        return False
+    before, year = kinds[:first][-1:], _YEAR.match(words[last])
+    begins = before in ("", ".", "q") and after in ("v", "s")
+    counted = first > 0 and words[first - 1].lower() in NUMBERS  # "two Boeing 737", not "Arsenal 2 Everton 1"
+    if after in ("n", "x", "J", "j"):
+        unit = words[last + 1].lower() in word_list("cue_words:units")
+        return (counted or before in ("t", "D")) and not unit and not year
+    if year and not (known_word(head) or name[-1].isupper() or head in cues.EVENT_ENDINGS or begins):
+        return before in ("t", "D")
+    if before == "#":
+        return counted
+    if name[0].lower() in word_list("given_names"):
+        return False
+    version = "." in words[last] or "." in name[-1]
+    return begins or before in ("t", "D", "p", "o") or (version and before in ("a", "v", ","))
 
 
 def _takes_of(words: list[str], seen: Attested) -> bool:
@@ -315,6 +378,11 @@ def _named(sentence: TaggedSentence, kinds: str, first: int, last: int, seen: At
     first, last = span
     honorific = words[first - 1].lower().rstrip(".") if first and kinds[first - 1] == "H" else ""
     inner = words[first:last]
+    if kinds[last : last + 1] == "#" and is_structure_word(inner[-1]):
+        if len(inner) == 1:
+            return None
+        last -= 1
+        inner = words[first:last]
     if last - first == 1 and not honorific and not _stands_alone(inner[0], kinds, first, seen):
         return None
     kind, evidence = cues.type_by_form(inner, "I" in kinds[first : last - 1], kinds[:first].endswith("t"))
@@ -340,6 +408,7 @@ def _stands_alone(word: str, kinds: str, first: int, seen: Attested) -> bool:
     """Whether a single capitalized word may be a name by itself."""
     lower = word.lower()
     role = singular(lower) in word_list("generic_roles") or lower.rstrip(".") in _NEVER_ALONE
+    role |= is_structure_word(lower)
     if role or (len(lower) < 3 and not word.isupper()):
         return False
     if lower in word_list("places"):
@@ -365,27 +434,32 @@ def _type_by_context(sentence: TaggedSentence, kinds: str, first: int, last: int
     after = words[last].lower() if last < len(words) else ""
     second = words[first - 2].lower() if first > 1 else ""
     article = before == "the"
-    if before in cues.OCCUPATIONS or (before == "said" and second != "is"):
+    if before in cues.OCCUPATIONS or (before == "said" and second != "is" and kinds[last : last + 1] != "v"):
         return cues.PERSON, 5
     if after in cues.PERSONAL_VERBS and not article:
         return cues.PERSON, 4
     apposition = words[last + 1 : last + 6] if after == "," else []
     if not article and any(singular(w) in cues.OCCUPATIONS for w in takewhile(lambda w: w != ",", apposition)):
         return cues.PERSON, 4
+    if after in cues.FIRM_NOUNS or (kinds[last : last + 1] == "s" and words[last + 1].lower() in cues.FIRM_NOUNS):
+        return cues.NAME, 3
+    if before in cues.THING_VERBS or (before in cues.THING_PREPOSITIONS and last - first == 1):
+        return cues.NAME, 3
     if before in cues.PLACE_PREPOSITIONS and kinds[last : last + 1] != "s" and kinds[first] != "A":
+        return (cues.NAME, 3) if second in cues.MADE_IN and before == "in" else (cues.GEO, 3)
+    if before in ("from", "to") and second in cues.TRAVEL_VERBS:
         return cues.GEO, 3
+    if kinds[:first][-1:] in ("p", "o") and after == "," and " ".join(words[last + 1 : last + 2]).lower() in _PLACES:
+        return cues.GEO, 4  # "of Akron, Ohio"
     if "who" in (after, *apposition[:1]) or after in ("himself", "herself"):
         return cues.PERSON, 4
     if second in ("brother", "wife", "son", "daughter") and before == ",":
         return cues.PERSON, 4
-    if before in ("from", "to") and not article and kinds[last : last + 1] in (".", ",", "p", ""):
-        return cues.GEO, 1
-    if kinds[last : last + 1] == "s" and not article:
-        return cues.PERSON, 2
-    acts = last - first == 1 and kinds[last : last + 1] == "v"
-    if acts and kinds[first - 1 : first] not in ("p", "t", "o", "D", "j"):
-        return cues.PERSON, 1  # an agent without an article is mostly a person
     strange = not known_word(words[first].lower()) and not known_word(words[last - 1].lower())
     if strange and 1 < last - first < 4 and not article and set(kinds[first:last]) <= set("NdI"):
-        return cues.PERSON, 1  # two adjacent unknown words are mostly a person
-    return cues.NAME, 0
+        return cues.PERSON, cues.HINT  # two adjacent unknown words are mostly a person
+    follows = kinds[last : last + 1]
+    if last - first == 1 and words[first].lower() in word_list("given_names") and follows in ("v", "s") and not article:
+        return cues.PERSON, 3
+    acts = last - first == 1 and follows == "v" and word_tag(after) not in ("MD", "VBN") and after not in _STATES
+    return cues.NAME, cues.HINT if acts else 0

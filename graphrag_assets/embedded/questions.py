@@ -1,69 +1,92 @@
-"""Analyzes a question: its terms, the names in it, and the kind of answer it asks for."""
+"""Analyzes a question: its terms, its names, the kind of answer that it asks for.
+
+The patterns and word lists are English, German, French, Spanish and Russian; of questions in other languages only the
+terms count.
+"""
 
 import re
+from calendar import month_name
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 
-import numpy as np
+from graphrag_assets.text import languages
+from graphrag_assets.text.languages import LANGUAGES, language_of, stop_words
+from graphrag_assets.text.references import without_references
+from graphrag_assets.text.words import HYPHEN, UNSPACED, fold, search_words_of
 
-from graphrag_assets import languages
-from graphrag_assets.embedded.defining_sentences import COPULA, IS_A, WHAT
-from graphrag_assets.embedded.tagging import word_list
-from graphrag_assets.embedded.wording import ABOUT, CAUSE, GENERIC, IMPLIED, KINDS, LESSON, MONTH, NUMBER_WORDS, TROUBLE
-from graphrag_assets.languages import LANGUAGES, language_of, stop_words
-from graphrag_assets.references import without_references
-from graphrag_assets.text import UNSPACED, has_unspaced_script, search_words_of
-
-_WORD = re.compile(rf"[^\W_{UNSPACED}]+")
-# Forms of English verbs, and nouns that go with them, that no stemmer brings together; the word itself first.
-_IRREGULAR = """
-begin began begun; break broke broken; bring brought; build built; buy bought; catch caught; choose chose chosen
-choice; come came; deep depth; die died dies dying dead death deaths; draw drew drawn; drive drove driven; fail failure
-failures; fall fell fallen; feel felt; fight fought; find found; fly flew flown flight; give gave; grow grew grown
-growth; hear heard; high height; hold held; keep kept; know knew known knowledge; lay laid; lead led; learn learnt;
-leave left; lend lent; long length; lose lost loss losses; make made; marry marriage; mean meant; meet met; pay paid;
-rise rose risen; run ran; see saw seen; seek sought; sell sold sale; send sent; show shown; sink sank sunk; speak spoke
-spoken speech; spend spent; stand stood; steal stole stolen; strike struck; strong strength; take took taken; teach
-taught; tell told; think thought; throw threw thrown; true truth; understand understood; wear wore worn; weigh weight;
-wide width; win won; write wrote written
-"""
-_BASE_FORMS = {form: group.split()[0] for group in _IRREGULAR.split(";") for form in group.split()[1:]}
-_CONNECTED = re.compile(
-    r"\b(?:connect(?:s|ed|ions?)?|relat(?:ed?|es|ions?|ionships?)|link(?:s|ed)?|ties?|tied|involved)\b", re.IGNORECASE
-)
 _REGARD = " — "
-
-_DATE = re.compile(
-    rf"\b(?:\d{{1,2}}(?:\.|er| de)? {MONTH}|{MONTH}(?: \d{{1,2}})?,? \d{{4}}|1[0-9]{{3}}|20[0-9]{{2}}|{MONTH})\b"
-)
-_AMOUNT = re.compile(rf"[£$€]?\d[\d,.]*|\b(?:{'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE)
+_WORD = re.compile(rf"[^\W_{UNSPACED}]+")
 _CAPITALIZED = rf"[^\W\d_a-zà-öø-ÿа-яё{UNSPACED}](?:(?![{UNSPACED}])[\w'’&.-])*"
 _NAME = re.compile(rf"{_CAPITALIZED}(?:(?:,? (?:of|and|de|the|for|&) |,? ){_CAPITALIZED})*")
-_PLACE = re.compile(
-    rf"\b(?:in|at|from|to|off|near|into|on|of|for|by|im|am|zu|bei|aus|von|nach|à|au|en|de|du|vers|a|desde|hasta|в|на|из|от|у)"
-    rf" ((?:(?:the|der|dem|den|la|le|el) )?{_CAPITALIZED})"
-)
-_ANSWERS = {"date": _DATE, "number": _AMOUNT, "place": _PLACE, "cause": CAUSE, "lesson": LESSON, "trouble": TROUBLE}
-_PARTS = re.compile(r"\band\b|[,;]|\bwhy\b|\bhow (?:did|does|do|was|were|is|are|could|can|had|has|have)\b", re.I)
-_SEVERAL = re.compile(r"\b(?:and|und|et|y|и)\b|[,;:]", re.I)
-_POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
-_MAX_NAME_WORDS = 6
-_WHO_DID = re.compile(r"\bwho (?:had |has |have |was |were |is |are |first |also )*(\w+)", re.I)
-_DONE_WEIGHT = 1.2
-_HONORIFICS = frozenset[str]().union(
-    *map(word_list, ("cue_words:honorifics", "cue_words:titles kept", "foreign_words:titles"))
-)
-_IS = (
-    rf"{IS_A}|(?:,? \([^)]*\))?,? (?:{COPULA} (?:(?:also|then|already|still) )?(?:\w+ of|called|known as)|served as)\b"
-)
-_DEFINES = re.compile(rf"{_IS}|, (?:{WHAT}\b|(?:[a-z]+ ){{1,2}}(?:of|at|to|in)\b|who\b|which\b)")
-_DEFINES_THING = re.compile(rf"{_IS}|, (?:an? |which (?:is|was|are|were) )")  # ", the" is mostly a list's
-_MIN_COMMON, _MIN_SHARED = 5, 0.8  # letters that begin both stems of kindred words, and their part of the longer
-_KINDRED = 0.8
-_DOER = ("er", "or")  # left on by the English stemmer
+_INNER_NAME = re.compile(rf"(?<=[\w,;] ){_CAPITALIZED}")  # not the first word of a sentence
 _PARTICLES = frozenset(["of", "and", "the", "de", "la", "le", "von", "van", "der", "du", "del", "&", "for"])
-_PATTERNS = {"trouble": TROUBLE, "lesson": LESSON}  # kinds of answers with words of their own
+_MAX_NAME_WORDS = 6
+_ISO_DATE = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-([0-3]\d)\b")
+_MIN_COMMON, _MIN_SHARED = 5, 0.8  # letters that begin kindred terms, and their part of the longer one
+_KINDRED = 0.7
+_POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
+
+_KINDS = {
+    "date": re.compile(
+        r"\b(?:when|(?:what|which) (?:\w+ )?(?:day|date|year|month)|wann|in welchem (?:jahr|monat)|an welchem tag|quand"
+        r"|quel(?:le)? (?:jour|date|année|mois)|cuándo|qué (?:día|fecha|año|mes)|когда|в каком (?:году|месяце)"
+        r"|какого числа)\b",
+        re.IGNORECASE,
+    ),
+    "number": re.compile(
+        r"\b(?:how (?:much|many|long|far|deep|heavy|fast|large|big|old|wide|high|tall|often)|cost|price|amount|number"
+        r"|weight|length|height|depth|size|age|wie (?:viele?|lange?|weit|tief|schwer|schnell|groß|alt|breit|hoch|oft"
+        r"|teuer)|combien|cuánt[oa]s?|сколько)\b",
+        re.IGNORECASE,
+    ),
+    "name": re.compile(
+        r"\b(?:who(?:m|se)?|which|where|wo|wohin|woher|où|dónde|где|куда|откуда|wer|wen|wem|wessen|welche[rsmn]?|qui|quel(?:le)?s?|quién(?:es)?|cuál(?:es)?|кто|кого"
+        r"|кому|кем|чь[яёи]|какой|какая|какие)\b",
+        re.IGNORECASE,
+    ),
+}
+_NUMBER_WORDS = (
+    "one two three four five six seven eight nine ten eleven twelve dozen hundred thousand million zwei drei vier fünf "
+    "sechs sieben acht neun zehn zwölf hundert tausend deux trois quatre cinq huit neuf dix cent mille dos tres cuatro "
+    "cinco siete ocho nueve diez cien mil два три четыре пять шесть семь восемь девять десять сто тысяча"
+)
+_ANSWERS = {
+    "date": re.compile(r"\b(?:1\d{3}|20\d\d)\b|\b\d{1,2}(?:\.|er| de)? [^\W\d]{3,}|\b[^\W\d]{3,} \d{1,2}\b"),
+    "number": re.compile(rf"\d[\d,.]*|\b(?:{'|'.join(_NUMBER_WORDS.split())})\b", re.IGNORECASE),
+    "name": _INNER_NAME,
+}
+
+_FORM_WORDS = {
+    "en": "main major key chief overall general important central theme topic subject summary summarize describe "
+    "description tell explain discuss information data dataset corpus document text story book collection content "
+    "cover question answer name list give happen kind sort type way thing fact overview compare comparison contrast "
+    "difference biggest largest greatest worst best know please",
+    "de": "thema themen wichtig wichtigste hauptthema zusammenfassung überblick dokument text sammlung buch geschichte "
+    "inhalt handeln geben erklären beschreiben größte vergleiche unterschied",
+    "fr": "thème sujet principal principaux important résumé aperçu document texte collection livre histoire contenu "
+    "donner expliquer décrire comparer différence",
+    "es": "tema asunto principal importante resumen documento texto colección libro historia contenido dar explicar "
+    "describir comparar diferencia",
+    "ru": "тема главный основной важный обзор документ текст книга содержание рассказать объяснить описать сравнить "
+    "разница",
+}
+"""Words of a question that describe the form of the answer, not its subject."""
+
+_ARTICLE = r"(?:(?:an?|the|der|die|das|den|dem|le|la|les|el|los|las) )?"
+_ABOUT = re.compile(
+    rf"^\W*(?:please )?(?:(?:who|what)(?: exactly)? (?:is|was|are|were)"
+    rf"|what (?:is|do we|do you)(?: know| known)? about|tell (?:me|us)(?: everything| more| all)? about|describe"
+    rf"|summari[sz]e|(?:(?:give|write|provide|show)(?: me| us)? )?(?:an? )?(?:short |brief )?"
+    rf"(?:overview|summary|description|profile) (?:of|about|on)"
+    rf"|(?:wer|was) (?:ist|war|sind|waren)|was weißt du über|beschreibe"
+    rf"|(?:erzähle?|berichte)(?: mir| uns)? (?:von|über)"
+    rf"|(?:qui|qu['’]est-ce que?) (?:est|était|fut|sont|étaient)|qu['’]est-ce que|décri(?:s|vez)"
+    rf"|(?:quién|quiénes|qué) (?:es|era|fue|son|eran|fueron)|háblame de"
+    rf"|(?:кто|что) (?:такой|такая|такое|такие)|расскажи(?:те)? (?:о|об|про)) {_ARTICLE}(.+?)\W*$"
+    rf"|^what (?:part|role) (?:did|does|do) {_ARTICLE}(.+?) play\b",
+    re.IGNORECASE,
+)
 
 
 def language_of_question(question: str, text: str = "") -> str:
@@ -76,64 +99,110 @@ def language_of_question(question: str, text: str = "") -> str:
     """
     asked = question.rpartition(_REGARD)[2]
     words = _WORD.findall(asked.casefold())
-    found = {language: sum(word in stop_words(language) for word in words) for language in LANGUAGES}
-    likely = [language for language, count in found.items() if count == max(found.values())]
+    counts = {language: sum(word in stop_words(language) for word in words) for language in LANGUAGES}
+    likely = [language for language, count in counts.items() if count == max(counts.values())]
     if len(likely) == 1:
         return likely[0]
     return next((one for one in map(language_of, filter(None, (asked, text))) if one in likely), "en")
 
 
-def stems(text: str, language: str = "en") -> set[str]:
-    """The stems of the content words of `text`, which is read as one of that language."""
-    left_out = stop_words(language)
-    return set(_stemmed([word for word in _words(text) if word not in left_out], language))
+def terms_of(words: Sequence[str], language: str) -> list[str]:
+    """The term of each word, as the search index has it: its stem without diacritics."""
+    return [fold(stem) for stem in languages.stems(list(words), language)]
 
 
-def _words(text: str) -> list[str]:
-    """The words of `text` in lower case, in order; where it has a script without spaces, those that search has."""
-    return search_words_of(text) if has_unspaced_script(text) else _WORD.findall(text.casefold())
+def with_dates_in_words(text: str) -> str:
+    """The text with the day and the English month after each ISO date, as questions are likely to have them.
 
-
-def _stemmed(words: list[str], language: str) -> list[str]:
-    if language == "en":
-        words = [_BASE_FORMS.get(word, word) for word in words]
-    return languages.stems(words, language)
+    >>> with_dates_in_words("Meeting 2023-03-04")
+    'Meeting 2023-03-04 4 March'
+    """
+    return _ISO_DATE.sub(lambda date: f"{date[0]} {int(date[2])} {month_name[int(date[1])]}", text)
 
 
 def kinship(one: str, other: str) -> float:
-    """1 for equal stems, less for those of words that are probably derived from each other, 0 for others.
+    """1 for equal terms, less for those that share four fifths of their letters and are probably kindred, 0 for others.
 
-    >>> kinship("complain", "complaint"), kinship("buy", "buyer"), kinship("contract", "contrast")
-    (0.8, 0.8, 0.0)
+    >>> kinship("detruit", "detruis"), kinship("contract", "contrast"), kinship("cable", "cabl")
+    (0.7, 0.0, 0.0)
     """
     if one == other:
         return 1.0
-    if one[:3] == other[:3] and any(one + end == other or other + end == one for end in _DOER):
-        return _KINDRED
     if one[:_MIN_COMMON] != other[:_MIN_COMMON] or min(len(one), len(other)) < _MIN_COMMON:
         return 0.0
-    common = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    common = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return _KINDRED if common >= _MIN_SHARED * max(len(one), len(other)) else 0.0
+
+
+@cache
+def _form_terms(language: str) -> frozenset[str]:
+    return frozenset(terms_of(_FORM_WORDS.get(language, "").split(), language))
 
 
 def names_in(text: str, language: str = "en") -> list[str]:
     """Capitalized phrases of `text` of at least two letters, without the words that only begin a sentence."""
-    found = []
-    left_out = stop_words(language)
+    names = []
     for match in _NAME.finditer(without_references(text)):
         words = match[0].split()
-        while words and (words[0].casefold().strip(".,'’") in left_out):
+        while words and (words[0].casefold().strip(".,'’") in stop_words(language)):
             words = words[1:]
-        name = " ".join(words).strip(" ,.;:'’")
-        name = re.sub(r"['’]s$", "", name)
-        if len(name) > 2 and not name.isupper() and not _DATE.fullmatch(name):
-            found.append(name)
-    return list(dict.fromkeys(found))
+        name = re.sub(r"['’]s$", "", " ".join(words).strip(" ,.;:'’"))
+        if len(name) > 2 and not name.isupper() and not _ANSWERS["date"].fullmatch(name):
+            names.append(name)
+    return list(dict.fromkeys(names))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question taken apart.
+
+    `terms` are its content terms in order, `named` those of them that are names or numbers, `kinds` the kinds of answer
+    that it wants: date, number, name. `subject` is what it asks about when it asks only who or what that is.
+    """
+
+    text: str
+    terms: tuple[str, ...]
+    named: frozenset[str]
+    kinds: tuple[str, ...]
+    subject: str | None
+    language: str
+
+    @classmethod
+    def of(cls, question: str, language: str | None = None) -> "Asked":
+        """The question as asked; what `with_regard_to` put in front of it counts as part of it."""
+        language = language or language_of_question(question)
+        words = [word for word in search_words_of(re.sub(HYPHEN, " ", question)) if word not in stop_words(language)]
+        pairs = list(zip(terms_of(words, language), words, strict=True))
+        pairs = [(term, word) for term, word in pairs if term not in _form_terms(language)]
+        capitals = {word.casefold() for name in names_in(question, language) for word in _WORD.findall(name)}
+        named = {term for term, word in pairs if word[0].isdigit() or word in capitals}
+        kinds = tuple(kind for kind, pattern in _KINDS.items() if pattern.search(question))
+        terms = tuple(dict.fromkeys(term for term, _ in pairs))
+        return cls(question, terms, frozenset(named), kinds, _subject(question, language), language)
+
+    @property
+    def about_everything(self) -> bool:
+        """Whether it names nothing in particular: "What are the main themes?"."""
+        return not self.terms and bool(_WORD.search(self.text))
+
+    def with_regard_to(self, name: str) -> str:
+        """The same question about another subject."""
+        return f"{name}{_REGARD}{self.text.rpartition(_REGARD)[2]}"
+
+    def words(self, text: str) -> set[str]:
+        """The terms of a text."""
+        return set(terms_of(search_words_of(text), self.language))
+
+    def kinds_in(self, text: str) -> float:
+        """The share of the kinds of answer wanted of which `text` has something that the question does not have."""
+        known = self.text.casefold()
+        held = [any(item.casefold() not in known for item in _ANSWERS[kind].findall(text)) for kind in self.kinds]
+        return sum(held) / len(held) if held else 0.0
 
 
 def _subject(question: str, language: str) -> str | None:
     """X of "Who was X?", "What is the X?", "Give me an overview of X"; None when more is asked than that."""
-    match = ABOUT.match(" ".join(question.rpartition(_REGARD)[2].split()))
+    match = _ABOUT.match(" ".join(question.rpartition(_REGARD)[2].split()))
     if not match:
         return None
     words = (match[1] or match[2]).split()
@@ -143,193 +212,3 @@ def _subject(question: str, language: str) -> str | None:
     # "Scrooge's clerk" is a question too: whose clerk. "Marley's Ghost" is a name.
     simple = is_name or (len(content) == len(words) <= 3 and not _POSSESSIVE.search(" ".join(words[:-1])))
     return " ".join(words) if simple and content and len(words) <= _MAX_NAME_WORDS else None
-
-
-def spelled(subject: str, texts: Sequence[str]) -> str:
-    """`subject` as the texts spell it: a name that a question has in lower case, with capitals.
-
-    >>> spelled("cyrus field", ["Cyrus Field sailed."]), spelled("gutta-percha", ["Gutta-percha and gutta-percha"])
-    ('Cyrus Field', 'gutta-percha')
-    """
-    if subject != subject.casefold() or any(re.search(rf"\b{re.escape(subject)}\b", text) for text in texts):
-        return subject
-    words = [word if word in _PARTICLES else word[:1].upper() + word[1:] for word in subject.split()]
-    stand = all(any(re.search(rf"\b{re.escape(word)}\b", text) for text in texts) for word in words)
-    return " ".join(words) if stand else subject
-
-
-def names(subject: str, text: str) -> int | None:
-    """Where the first mention of `subject` in `text` ends; a name also by its last word, unless another precedes it.
-
-    Cyrus Field is Cyrus West Field, Mr Field and Field, but not Matthew Field.
-    """
-    words = subject.split()
-    is_name = words[-1][0].isupper()
-    in_full = r"\s+".join(map(re.escape, words))
-    if whole := re.search(rf"\b{in_full}\b", text, re.NOFLAG if is_name else re.IGNORECASE):
-        return whole.end()
-    if not is_name:
-        return None
-    for match in re.finditer(rf"\b{re.escape(words[-1])}\b", text):
-        before = text[: match.start()].split()
-        run = []
-        while before and before[-1][0].isupper() and before[-1].casefold() not in stop_words("en") | _PARTICLES:
-            run.append(before.pop().casefold())
-        others = [word for word in run if word.strip(".,'’") not in _HONORIFICS]
-        if not others or others[-1] == words[0].casefold():
-            return match.end()
-    return None
-
-
-def definition(subject: str, text: str) -> float:
-    """How much `text` says who or what the subject is, 0 to 1.
-
-    1 for "X was a …" and "X, the …"; less for other sentences about X, that is with its full name or X in front;
-    least for what only mentions X or what belongs to it; 0 without X.
-    """
-    plain = text.replace("*", "").replace("_", "")
-    end = names(subject, plain)
-    if end is None:
-        return 0.0
-    if plain[end : end + 2] in ("'s", "’s"):
-        return 0.1
-    end += len(plain[end:]) - len(plain[end:].lstrip('"”)]'))  # Tim Cratchit ("Tiny Tim"), a cripple
-    first = subject.split()[0].casefold()
-    defines = (_DEFINES if subject[0].isupper() else _DEFINES_THING).match(plain, end)
-    # In "In May, on the motion of X, the society met" the second comma belongs to the first.
-    before = plain[:end].casefold().rpartition(first)[0] or plain[:end].rpartition(subject.split()[-1])[0]
-    is_aside = "," in before and not before.rstrip().endswith(",")
-    if defines and not (is_aside and defines[0].startswith(", ")):
-        return 1.0
-    in_full = " " in subject and first in plain[max(end - 2 * len(subject), 0) : end].casefold()
-    return 0.5 if in_full or end <= len(subject) + 12 else 0.1
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A question taken apart.
-
-    `terms` are its content stems in order, `named` those of them that are names or numbers, `names` the sets of terms
-    that together are one name, `kinds` the kinds of answer it wants: date, number, name, place, cause, lesson,
-    trouble. `subject` is what it asks about when it asks only who or what that is.
-    """
-
-    text: str
-    terms: tuple[str, ...]
-    named: frozenset[str]
-    kinds: tuple[str, ...]
-    subject: str | None = None
-    language: str = "en"
-    names: tuple[frozenset[str], ...] = ()
-
-    @classmethod
-    def of(cls, question: str, language: str | None = None) -> "Asked":
-        """The question as asked; what `with_regard_to` put in front of it counts as part of it."""
-        language = language or language_of_question(question)
-        kinds = tuple(kind for kind, pattern in KINDS.items() if pattern.search(question))
-        left_out = stop_words(language).union(*(IMPLIED.get(kind, ()) for kind in kinds))
-        found = names_in(question, language)
-        capitals = {
-            match[0].casefold() for match in _WORD.finditer(question) if match.start() and match[0][0].isupper()
-        }
-        content = [word for word in _words(question) if word not in left_out]
-        stemmed = _stemmed(content, language)
-        generic = _generic(language)
-        if len(found) > 1:  # "How are X and Y connected?" is about X and Y
-            generic |= stems(" ".join(_CONNECTED.findall(question)), language)
-        specific = [(stem, word) for stem, word in zip(stemmed, content, strict=True) if stem not in generic]
-        terms = list(dict.fromkeys(stem for stem, _ in specific))
-        named = {stem for stem, word in specific if word[0].isdigit() or word in capitals}
-        names = [frozenset(stems(name, language)) & named for name in found]
-        terms += [_term_of(kind) for kind in kinds if kind in _PATTERNS]
-        about = _subject(question, language)
-        return cls(question, tuple(terms), frozenset(named), kinds, about, language, tuple(filter(None, names)))
-
-    @property
-    def about_everything(self) -> bool:
-        """Whether it names nothing in particular: "What are the main themes?"."""
-        return not self.terms and bool(_words(self.text))
-
-    @property
-    def has_parts(self) -> bool:
-        """Whether it asks several things, or why or how something was: which one sentence rarely answers."""
-        return bool(_PARTS.search(self.text))
-
-    @property
-    def asks_one_fact(self) -> bool:
-        """Whether a date, number, name or place is all that it asks for."""
-        return bool(self.kinds) and set(self.kinds) <= {"date", "number", "name", "place"}
-
-    @property
-    def asks_several(self) -> bool:
-        """Whether it asks several things."""
-        return bool(_SEVERAL.search(self.text))
-
-    def with_regard_to(self, name: str) -> str:
-        """The same question about another subject."""
-        return f"{name}{_REGARD}{self.text.rpartition(_REGARD)[2]}"
-
-    def words(self, text: str) -> set[str]:
-        """The stems of a text, and the terms of the kinds of answers that it mentions."""
-        kinds = (kind for kind in self.kinds if kind in _PATTERNS and _PATTERNS[kind].search(text))
-        return stems(text, self.language).union(map(_term_of, kinds))
-
-    def occurrences(self, texts: Sequence[set[str]]) -> np.ndarray:
-        """How well each text matches each term, 0 to 1: float of shape (texts, terms)."""
-        vocabulary = set().union(*texts)
-        kindred = [{word: k for word in vocabulary if (k := kinship(term, word))} for term in self.terms]
-        found = [[max((k for w, k in kin.items() if w in words), default=0.0) for kin in kindred] for words in texts]
-        return np.array(found, float).reshape(len(texts), len(self.terms))
-
-    def weights(self, has: np.ndarray) -> np.ndarray:
-        """How much each term counts, 1 in all: rare ones more, names a little more, and numbers half.
-
-        A year is mostly where a text begins, and then for long not repeated.
-        """
-        weights = _rarity(has) * np.array([self._emphasis(term) for term in self.terms])
-        return np.asarray(weights / (weights.sum() or 1))
-
-    def shares(self, has: np.ndarray) -> np.ndarray:
-        """What part of the question each term is, 1 in all: by rarity alone, the words of a name counting as one."""
-        return self.shares_by(_rarity(has))
-
-    def shares_by(self, rarity: np.ndarray) -> np.ndarray:
-        """`shares` with the rarity of each term."""
-        rarity = rarity.astype(float)
-        for name in self.names:
-            places = [place for place, term in enumerate(self.terms) if term in name]
-            rarity[places] = rarity[places].mean() / len(places)
-        return np.asarray(rarity / (rarity.sum() or 1))
-
-    def _emphasis(self, term: str) -> float:
-        if term.isdigit():
-            return 0.5
-        if term == self._done:
-            return _DONE_WEIGHT
-        return 1.2 if term in self.named else 1.0
-
-    @cached_property
-    def _done(self) -> str | None:
-        """The stem of the action in a question "Who did it?", which an answer is likely to contain as its main verb."""
-        match = _WHO_DID.search(self.text)
-        return _stemmed([match[1].casefold()], self.language)[0] if match else None
-
-    def holds(self, kind: str, text: str) -> bool:
-        """Whether `text` has something of that kind that the question does not have already."""
-        found = names_in(text, self.language) if kind == "name" else _ANSWERS[kind].findall(text)
-        known = self.text.casefold()
-        return any(item.casefold() not in known for item in found)
-
-
-def _rarity(has: np.ndarray) -> np.ndarray:
-    """How rare each term is among the texts, from (texts, terms): ln(1 + (texts + 1) / (texts with it + 1))."""
-    return np.asarray(np.log(1 + (len(has) + 1) / (has.sum(axis=0) + 1)))
-
-
-def _term_of(kind: str) -> str:
-    return f"?{kind}"
-
-
-@cache
-def _generic(language: str) -> frozenset[str]:
-    return frozenset(stems(GENERIC.get(language, ""), language))

@@ -9,11 +9,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from graphrag_assets.contracts.records import Finding, ReportMaterial, ReportRecord, ReportRow
 from graphrag_assets.embedded.anaphora import begins_with_anaphor
 from graphrag_assets.embedded.centrality import centrality
-from graphrag_assets.records import Finding, ReportMaterial, ReportRecord, ReportRow
-from graphrag_assets.references import reference
-from graphrag_assets.text import sentences
+from graphrag_assets.text.references import reference
+from graphrag_assets.text.words import sentences
 
 REPORTER = "embedded/extractive-2"
 MIN_FINDINGS = 5

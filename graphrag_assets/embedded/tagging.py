@@ -17,16 +17,24 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from graphrag_assets.once_per_process import once_per_process
-from graphrag_assets.text import sentences
+from graphrag_assets.runtime.once_per_process import once_per_process
+from graphrag_assets.text.words import INVISIBLE, sentences
 
 _ABBREVIATIONS = (
     r"Mr|Mrs|Ms|Dr|St|Messrs|Capt|Lieut|Lt|Prof|Rev|Hon|Col|Gen|Sgt|Adm|Maj|Co|Ltd|Inc|Corp|Bros|Jr|Sr|Mme|No"
 )
-_TOKEN = re.compile(
+NAME_WITH_SIGNS = (
+    r"(?<!\w)\.[A-Z]{2,}\b"  # .NET
+    r"|\b[A-Z]\w?(?:\+\+|[#*])(?!\w)"  # C++, C#, A*
+    r"|\b(?:[A-Z]{2,}\.[A-Z]{2,}|[^\W\d_]\w*\.(?!(?:he|she|it|they|we|and|but|the|in|on|at|to|of|is|was|then|so|as|if|or"
+    r"|for|by|an|no)\b)[a-z][a-z\d]{1,4})\b(?!\.\w)"  # ASP.NET, Node.js
+)
+"""Names with signs that otherwise end a word or a sentence."""
+_SIGNED = re.compile(NAME_WITH_SIGNS)
+_WORDS = (
     r"(?:[A-Z]\.){2,}"
     rf"|\b(?:{_ABBREVIATIONS})\."
     r"|\b[A-Z]\.(?=\s?(?:[A-Z]|de |van |von ))"
@@ -35,6 +43,8 @@ _TOKEN = re.compile(
     r"|[^\W\d_]\w*(?:-\w+|'(?!s\b)[^\W\d_]+)*"
     r"|--+|\.\.\.|\S"
 )
+_TOKEN = re.compile(_WORDS)
+_TOKEN_WITH_SIGNS = re.compile(rf"(?:[A-Z]\.){{2,}}|{NAME_WITH_SIGNS}|{_WORDS}")
 _NORMALIZED = str.maketrans("’‘‛`´“”„‟«»‹›‐‑\u00a0\u2002", '\'"\'\'\'""""""""--  ')
 _LINK = re.compile(r"!?\[([^\]\n]*)\](?:\([^)\s]*(?: \"[^\"]*\")?\)|\[[^\]]*\])")
 _EMPHASIS = re.compile(
@@ -42,6 +52,11 @@ _EMPHASIS = re.compile(
 )
 _CELL = re.compile(r"(?<=\S)\t+(?=\S)")
 _TAG = re.compile(r"<[^<>\n]{1,60}>")
+_LINE_BREAK_TAG = re.compile(r"\s*<br\s*/?>\s*", re.IGNORECASE)
+_MARKUP_STAR = re.compile(r"(?<!\b[A-Z])\*|(?<=[A-Z])\*(?=\w)")  # not that of "A*"
+_UNDERLINE = re.compile(r"(?:={3,}|-{3,})$")
+_NUMBERED = re.compile(r"§{1,2} ?\d|(\w+) (?:\d+(?:[.-]\d+)*[a-z]?|[IVXLC]+)(?!\w)")
+_LONGEST_NUMBERED_HEADING = 80  # characters
 _LINE_START = re.compile(r"^\s*(?:>\s*)*(?:(?:[-*+]|\d{1,3}[.)])\s+)?", re.MULTILINE)
 _ROMAN = re.compile(r"^[IVX]{1,5}$")
 _BEFORE_QUOTE = " (-\"'"
@@ -71,6 +86,7 @@ _ENDS_PROSE = tuple(".!?:;,\"')*_")
 _NOT_OF_NAMES = frozenset("Dfptaoz#nxjJvm")
 # Where any word has a capital letter, a capital is no evidence of a name.
 _UNDECIDED = re.compile(r"(^[^\w#]*|[.q|]['q(]?)N")
+_SEE = re.compile(r"(?<=[(\[])N(?=N)")  # "(See Hartley Bakery)"
 _NOUN_FOR_VERB = re.compile(r"(?<=[tD])v(?=[.,;o)])")  # "the lay of", "a throw,"
 
 
@@ -126,6 +142,18 @@ _KEPT_TITLES = word_list("cue_words:titles kept")
 _PARTICLES = word_list("cue_words:particles")
 _EXCLAIMED = word_list("cue_words:exclaimed")
 _MADE_ADJECTIVE = word_list("cue_words:adjective endings")
+_STRUCTURE = word_list("cue_words:structure")
+
+
+def is_structure_word(word: str) -> bool:
+    """Whether a word with a number is a part of a document, as "Article" in "Article 5", and not a name."""
+    return word.lower().rstrip(".") in _STRUCTURE
+
+
+def is_numbered_part(line: str) -> bool:
+    """Whether a line begins with a numbered part of a document, such as "Article 5" or "§ 12"."""
+    numbered = _NUMBERED.match(line)
+    return numbered is not None and (numbered[1] is None or is_structure_word(numbered[1]))
 
 
 @once_per_process()
@@ -212,6 +240,8 @@ def _kind(word: str) -> str:
     first = word[0]
     if first.isdigit() or first in "£$€¥":
         return "#"
+    if first == "." and word[-1].isalpha():
+        return "A"  # .NET
     if not first.isalpha():
         if word in ("'s", "–"):
             return "s" if word == "'s" else "-"
@@ -244,12 +274,16 @@ def _kind(word: str) -> str:
 
 
 class RawSentence(NamedTuple):
-    """A sentence, or a line that was not wrapped, with its span in the text and the number of its paragraph."""
+    """A sentence, or a line that was not wrapped, with its span in the text and the number of its paragraph.
+
+    `heading`: it is one by its marks, its underline or its number ("Article 5").
+    """
 
     start: int
     end: int
     text: str
     paragraph: int
+    heading: bool = False
 
 
 def raw_sentences(text: str, language: str = "en") -> Iterator[RawSentence]:
@@ -258,15 +292,24 @@ def raw_sentences(text: str, language: str = "en") -> Iterator[RawSentence]:
     paragraph = 0
     for span in sentences(text, language):
         begin = span.start
-        for line in plain[span.start : span.end].split(_HARD_BREAK):
+        lines = plain[span.start : span.end].split(_HARD_BREAK)
+        for line, following in zip_longest(lines, lines[1:], fillvalue=""):
             label = _MAIL_HEADER.match(line)
             stripped = line[label.end() if label else 0 :].strip()
             if stripped:
                 start = begin + line.index(stripped, label.end() if label else 0)
-                yield RawSentence(start, start + len(stripped), stripped, paragraph)
+                heading = _is_heading(stripped, following.strip())
+                yield RawSentence(start, start + len(stripped), stripped, paragraph, heading)
             begin += len(line) + 1
             paragraph += begin <= span.end
         paragraph += span.ends_paragraph
+
+
+def _is_heading(line: str, following: str) -> bool:
+    """Whether a line is a heading without regard to its capitals; `following`: the next line of its paragraph."""
+    if line[0] == "#" or _UNDERLINE.match(following):
+        return True
+    return len(line) <= _LONGEST_NUMBERED_HEADING and line[-1] not in ".!?;," and is_numbered_part(line)
 
 
 def tagged_sentences(text: str) -> Iterator[TaggedSentence]:
@@ -300,13 +343,20 @@ def _break_block(block: re.Match[str]) -> str:
     return "".join(parts)
 
 
+def has_signs(text: str) -> bool:
+    """Whether a sentence may have names with signs in it, such as Node.js and C++."""
+    signs = text.find(".", 0, -1) >= 0 or "+" in text or "#" in text or "*" in text
+    return signs and _SIGNED.search(text) is not None
+
+
 def _tagged(raw: RawSentence) -> TaggedSentence:
     text = clean(raw.text)
     words: list[str] = []
     offsets: list[int] = []
     kinds: list[str] = []
     capitals: list[int] = []  # within the sentence, of words that names have none of
-    for match in _TOKEN.finditer(text):
+    tokens = _TOKEN_WITH_SIGNS if has_signs(text) else _TOKEN
+    for match in tokens.finditer(text):
         word = match.group()
         kind = _kind(word)
         if (
@@ -316,14 +366,16 @@ def _tagged(raw: RawSentence) -> TaggedSentence:
             and not text[match.end()].isspace()
         ):
             kind = "q"
-        elif word[0].isupper() and kind in _NOT_OF_NAMES and words and kinds[-1] not in ".q|" and word != "A":
+        elif word[0].isupper() and kind in _NOT_OF_NAMES and words and word != "A" and _means(kind, kinds[-1]):
             capitals.append(len(words))
         words.append(word)
         offsets.append(match.start())
         kinds.append(kind)
     joined = "".join(kinds)
-    heading = raw.text.startswith("#") or _is_title_case(words, joined)
+    heading = raw.heading or _is_title_case(words, joined)
     joined = _UNDECIDED.sub(lambda m: m.group(1) + "W", joined)
+    if "(N" in joined or "[N" in joined:
+        joined = _SEE.sub(lambda m: "v" if word_tag(words[m.start()].lower()) in ("VB", "VBP") else "N", joined)
     if capitals and not heading:
         joined = _with_capitals(joined, capitals, words)
     joined = _NOUN_FOR_VERB.sub("x", joined)
@@ -339,11 +391,25 @@ def _with_capitals(kinds: str, capitals: list[int], words: list[str]) -> str:
             if before in "NI" and after in ("N", "I") and word.lower() in word_list("given_names"):
                 decided[i] = "N"
         elif word == "I":
-            if before == "N" and after != "v":  # "World War I", not "what Field and I saw"
+            numeral = after == "v" and _is_numeral(words[i - 1], words[i + 1], before)
+            if before in "NW" and (numeral or (before == "N" and after != "v")):
                 decided[i] = "c"
         elif not _CONTRACTED.match(word):
             decided[i] = "c"
     return "".join(decided)
+
+
+def _means(kind: str, before: str) -> bool:
+    """Whether the capital of a word that no name has tells something after a word or sign of the kind `before`."""
+    return before not in ".q|])" and (before not in "([" or kind in "tD")
+
+
+def _is_numeral(before: str, verb: str, kind: str) -> bool:
+    """Whether an "I" before a verb is a number: in "World War I began", not in "the London I know"."""
+    if verb in ("am", "have", "do") or not (word_tag(verb) in ("VBZ", "VBD") or verb in ("was", "had")):
+        return False
+    lower = before.lower()
+    return lower in word_list("given_names") or (kind == "N" and known_word(lower))
 
 
 def _is_title_case(words: list[str], kinds: str) -> bool:
@@ -367,7 +433,9 @@ def is_upper_case(words: list[str]) -> bool:
 
 def clean(raw: str) -> str:
     """The text without Markdown marks, HTML tags and line breaks."""
-    text = raw
+    text = raw if raw.isascii() else raw.translate(INVISIBLE)
+    if not text:
+        return ""
     if text[0] in "#>-*+|0123456789 \t" or "\n" in text:
         text = _LINE_START.sub("", text.lstrip("#"))
     if "\t" in text:
@@ -375,8 +443,8 @@ def clean(raw: str) -> str:
     if "[" in text:
         text = _LINK.sub(r"\1", text)
     if "<" in text:
-        text = _TAG.sub(" ", text)
+        text = _TAG.sub(" ", _LINE_BREAK_TAG.sub(" | ", text))
     if "*" in text or "_" in text:
         text = _EMPHASIS.sub(lambda mark: mark[2] or mark[4], text.replace("\\*", " ").replace("\\_", "_"))
-        text = text.replace("*", " ").replace("__", " ")
+        text = _MARKUP_STAR.sub(" ", text).replace("__", " ")
     return " ".join(text.strip(" |\n\t").split())

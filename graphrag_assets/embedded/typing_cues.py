@@ -1,4 +1,11 @@
-"""Evidence for the type of a name: what it ends or begins with, and the words around it."""
+"""Evidence for the type of a name: what it ends or begins with, and the words around it.
+
+Evidence is a number from 0 to 9. Below `ENOUGH` it gives no type, however often it occurs: a name without a type is
+better than one with a wrong one. A `HINT` decides where there is no evidence (PERSON), or against weak evidence (NAME,
+of what acts as no place does). `NAME` with evidence stands for words that go with things ("runs on Rust").
+"""
+
+import re
 
 from graphrag_assets.embedded.tagging import word_list
 
@@ -17,7 +24,17 @@ OF_HEADS = {
 }
 PERSONAL_VERBS = word_list("cue_words:personal verbs")
 OCCUPATIONS = word_list("generic_roles") - word_list("cue_words:bodies")
+PUBLIC_VERBS = word_list("cue_words:public verbs")
 PLACE_PREPOSITIONS = word_list("cue_words:place prepositions")
+THING_VERBS = word_list("cue_words:verbs of things")
+THING_PREPOSITIONS = word_list("cue_words:prepositions of things")
+MADE_IN = word_list("cue_words:made in")
+FIRM_NOUNS = word_list("cue_words:nouns of firms")
+TRAVEL_VERBS = word_list("cue_words:travel verbs")
+ENOUGH, HINT = 3, 2
+_NUMERAL = re.compile(r"(?:[IVXL]+|\d[\d.]*[A-Za-z]?)$")
+_INITIALS = re.compile(r"(?:[A-Z]\.)+[A-Z]?$")
+_PERSONS_CAPITALS = re.compile(r"(?:Mc|Mac|De|Di|Du|La|Le|Van|Von|Fitz|O'|D'|L')[A-Z][a-z]+$")
 
 
 def type_of_title(words: list[str]) -> tuple[str, int]:
@@ -27,7 +44,39 @@ def type_of_title(words: list[str]) -> tuple[str, int]:
 
 
 def type_by_form(words: list[str], has_initial: bool, article: bool) -> tuple[str, int]:
-    """Type and strength of evidence (0 to 9) in the words of the name itself."""
+    """Type and strength of evidence in the words of the name itself."""
+    numbered = len(words) > 1 and words[-1][0].isdigit()
+    while len(words) > 1 and _NUMERAL.match(words[-1]):
+        words = words[:-1]
+    if len(words) > 1 and words[0].isdigit():
+        words = words[1:]
+    if numbered or _has_capitals_within(words) or any(map(_has_signs, words)):
+        kind, evidence = _by_words(words, has_initial, article)
+        return (kind, evidence) if kind in (EVENT, ORGANIZATION) and evidence >= ENOUGH else (NAME, 9)
+    return _by_words(words, has_initial, article)
+
+
+def _has_capitals_within(words: list[str]) -> bool:
+    """Whether a name is one word with capitals within, as "GitHub" and no person or place ("McDonald") is."""
+    word = words[0]
+    inner = word[1:]
+    return (
+        len(words) == 1
+        and inner.isalnum()
+        and inner.isascii()
+        and not inner.islower()
+        and not word.isupper()
+        and not _PERSONS_CAPITALS.match(word)
+    )
+
+
+def _has_signs(word: str) -> bool:
+    """Whether a word has digits or signs, as "Node.js", "A380" and "C++" do and no person or place."""
+    inner = word[1:].rstrip(".")
+    return not inner.isalpha() and any(c.isdigit() or c in ".+#*" for c in inner) and not _INITIALS.match(word)
+
+
+def _by_words(words: list[str], has_initial: bool, article: bool) -> tuple[str, int]:
     lowers = [word.lower().rstrip(".") for word in words]
     key = " ".join(lowers)
     if key in word_list("places") or " ".join(words).lower() in word_list("places"):

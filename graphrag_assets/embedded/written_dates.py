@@ -5,7 +5,7 @@ import re
 from typing import NamedTuple
 
 from graphrag_assets.embedded.tagging import alternatives
-from graphrag_assets.iso_dates import MONTHS
+from graphrag_assets.text.iso_dates import MONTHS
 
 _MONTH = "(?P<month>" + "|".join(sorted({m.title() for m in MONTHS}, key=len, reverse=True)) + r")\b\.?"
 _ORDINAL = "(?:st|nd|rd|th)?"

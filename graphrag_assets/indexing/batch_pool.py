@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from graphrag_assets.llm.call_groups import CallGroup
-from graphrag_assets.progress import SECONDS_BETWEEN_LINES, Progress
+from graphrag_assets.runtime.progress import SECONDS_BETWEEN_LINES, Progress
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.locks import batch_lock
 from graphrag_assets.store.working import WorkingDatabase
@@ -106,16 +106,23 @@ def batches_at_once(settings: Settings) -> int:
 
 
 def work_on(
-    batches: Sequence[str], work: Callable[[str, BatchPool], Result], at_once: int
+    batches: Sequence[str],
+    work: Callable[[str, BatchPool], Result],
+    at_once: int,
+    is_last: Callable[[Result | Exception], bool] = lambda _: False,
 ) -> Generator[tuple[str, Result | Exception], None, None]:
     """Yield each batch with its result or its error, as they complete; `at_once`: the maximum number in progress.
 
-    Logs every few seconds which batches are in progress. Ending the iteration early cancels them.
+    After a result that `is_last` no batch begins; those in progress are completed, as far as they come: what they have
+    paid for is not left. Logs every few seconds which batches are in progress. Ending the iteration early cancels them.
     """
     pool = BatchPool()
     if min(at_once, len(batches)) <= 1:  # in this thread, where signals arrive
         for batch in batches:
-            yield batch, _outcome(work, batch, pool)
+            alone = _outcome(work, batch, pool)
+            yield batch, alone
+            if is_last(alone):
+                return
         return
     completed = queue.SimpleQueue[tuple[str, Result | BaseException]]()
     waiting, threads = deque(batches), dict[str, threading.Thread]()
@@ -138,6 +145,8 @@ def work_on(
             threads.pop(batch).join()
             if isinstance(outcome, BaseException) and not isinstance(outcome, Exception):
                 raise outcome
+            if is_last(outcome):
+                waiting.clear()
             yield batch, outcome
             progress.advance()
     finally:

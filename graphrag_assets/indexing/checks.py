@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 
 import polars as pl
 
+from graphrag_assets.contracts.records import OF_READ_TEXT
 from graphrag_assets.errors import InputError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.report_inputs import (
@@ -18,7 +19,6 @@ from graphrag_assets.indexing.reports import CHECKED
 from graphrag_assets.indexing.scan import Scan, present_inputs, scan
 from graphrag_assets.pipeline.clustering import disconnected_communities
 from graphrag_assets.pipeline.report_updates import stale_reports
-from graphrag_assets.records import OF_READ_TEXT
 from graphrag_assets.store.batches import recorded_inputs
 from graphrag_assets.store.change_log import Changed, changes_since_mark, has_mark, remove_mark, remove_marks
 from graphrag_assets.store.invariants import INVARIANTS, Check, find_touched, over_all, over_touched

@@ -4,12 +4,12 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from graphrag_assets.contracts.indexing_models import IndexingModels
+from graphrag_assets.contracts.records import TextUnit
 from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import read_batch
-from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline.batch import units_to_extract
-from graphrag_assets.records import TextUnit
 from graphrag_assets.settings import Settings
 
 

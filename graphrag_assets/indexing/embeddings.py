@@ -11,12 +11,12 @@ import duckdb
 import numpy as np
 import polars as pl
 
+from graphrag_assets.contracts.indexing_models import IndexingModels
+from graphrag_assets.contracts.records import EMBED
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.stage import StageResult, sums_of_changes, usage_sums
-from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline.embedding_texts import EmbeddingTexts, embedding_texts
-from graphrag_assets.records import EMBED
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_stage, replace_errors
 from graphrag_assets.store.change_log import changes_since_mark, last_revision, remove_mark, set_mark

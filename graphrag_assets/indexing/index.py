@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from graphrag_assets.contracts.indexing_models import NO_KEYS, IndexingModels, Keys
+from graphrag_assets.contracts.prompt_profile import BUILT_IN, PromptProfile
 from graphrag_assets.errors import full_disk_in
 from graphrag_assets.indexing.models import models_for
-from graphrag_assets.indexing_models import NO_KEYS, IndexingModels, Keys
-from graphrag_assets.peak_memory import restart_peak
-from graphrag_assets.prompt_profile import BUILT_IN, PromptProfile
+from graphrag_assets.runtime.peak_memory import restart_peak
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import stored_options
 from graphrag_assets.store.connections import Limits

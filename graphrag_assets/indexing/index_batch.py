@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from graphrag_assets import __version__
+from graphrag_assets.contracts.indexing_models import IndexingModels
+from graphrag_assets.contracts.records import LOSS_STAGES
 from graphrag_assets.conversion.limits import ConversionLimits
 from graphrag_assets.conversion.process import ConversionProcess
 from graphrag_assets.embedded import EXTRACTOR
@@ -20,8 +22,6 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.batch_pool import BatchPool
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.stage import Rerun, usage_sums
-from graphrag_assets.indexing_models import IndexingModels
-from graphrag_assets.peak_memory import restart_peak
 from graphrag_assets.pipeline import unit_contexts
 from graphrag_assets.pipeline.batch import (
     NO_FACTS,
@@ -36,7 +36,7 @@ from graphrag_assets.pipeline.batch import (
 from graphrag_assets.pipeline.chunking import ChunkOptions
 from graphrag_assets.pipeline.formats import LIMITED, format_of
 from graphrag_assets.pipeline.loading import LoadOptions
-from graphrag_assets.records import LOSS_STAGES
+from graphrag_assets.runtime.peak_memory import restart_peak
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import (
     UsageByTask,
@@ -50,7 +50,7 @@ from graphrag_assets.store.digest_cache import NAME, DigestCache
 from graphrag_assets.store.input_folder import SourceFile
 from graphrag_assets.store.working import Changes
 
-CORPUS_VERSION = 5
+CORPUS_VERSION = 6
 """Incremented when loading, chunking or contexts change for the same files."""
 CODE_VERSION = f"{CORPUS_VERSION}/{EXTRACTOR}"
 """Differs when the same files give other rows."""
@@ -134,6 +134,7 @@ def chunk_options(settings: Settings) -> ChunkOptions:
         size=settings.max_unit_tokens,
         overlap=settings.chunk_overlap,
         encoding=settings.tokenizer,
+        whole=settings.choices.extraction == "model",
     )
 
 

@@ -8,14 +8,16 @@ from typing import NamedTuple
 import duckdb
 import polars as pl
 
+from graphrag_assets.contracts.indexing_models import IndexingModels
+from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.stage import StageResult, sums_of_changes, usage_sums
-from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline.alias_decisions import decisions, with_decisions
 from graphrag_assets.pipeline.alias_updates import UpdatedAliases, update_aliases
 from graphrag_assets.pipeline.merging import PAIR_SEPARATOR, Graph, merge
 from graphrag_assets.pipeline.pruning import PruningOptions
+from graphrag_assets.pipeline.repeated_lines import SAMPLE, repeated_lines, without_lines
 from graphrag_assets.pipeline.resolution import propose_aliases, resolve_names
 from graphrag_assets.pipeline.touched import (
     Replacement,
@@ -45,7 +47,7 @@ NUMBERED = {
 }
 
 
-CODE_VERSION = "5"
+CODE_VERSION = "6"
 """Incremented when the same inputs give other rows."""
 
 READER = "knowledge_graph"
@@ -56,6 +58,14 @@ _NAMED = "document_id, title, title_key, type"
 _IS_OWN = f"extractor <> '{schema.IMPORTED}'"
 _OWN = f"SELECT {_NAMED} FROM entity_mentions WHERE {_IS_OWN}"
 _ALIASES = "FROM entity_aliases ORDER BY ALL"
+_SAMPLE = "SELECT id FROM documents ORDER BY id LIMIT $limit"
+_DESCRIBED = """
+SELECT DISTINCT document_id, description FROM (
+    SELECT document_id, description, extractor FROM entity_mentions
+    UNION ALL SELECT document_id, description, extractor FROM relationship_mentions
+)
+WHERE document_id IN (SELECT unnest($documents::VARCHAR[])) AND starts_with(extractor, $extractor) AND description <> ''
+"""
 _UNDESCRIBED = "* REPLACE ('' AS description)"
 _KNOWN = "title_key, title, type, n_sentences"
 _ENDS = ("source_id", "target_id")
@@ -88,7 +98,7 @@ class _Inputs(NamedTuple):
     """What the graph is merged from; `changed` is None if everything is to be merged, with `revision` as its mark.
 
     `own`: the mentions that aliases are proposed from, if they all are; else `updated` aliases, or None if no mention
-    has changed. `batches`: the hash of their revisions.
+    has changed. `batches`: the hash of their revisions. `repeated`: the lines that most documents repeat.
     """
 
     own: pl.DataFrame | None
@@ -97,6 +107,7 @@ class _Inputs(NamedTuple):
     batches: str
     changed: Changed | None
     revision: int
+    repeated: list[str]
 
 
 @exclusive("knowledge_graph")
@@ -113,7 +124,7 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch:
     aliases, names, families = _resolved(inputs)
     inputs = inputs._replace(own=None)  # as many rows as the corpus has
     *ranges, last = _ranges(index, aliases, inputs)
-    earlier = [_write_range(index, models, aliases, names) for names in ranges if names]
+    earlier = [_write_range(index, models, aliases, inputs.repeated, names) for names in ranges if names]
     merged = _merge(index, models, aliases, inputs, last)
     graph = merged.graph
     pruned = {"entities": graph.n_pruned_entities, "relationships": graph.n_pruned_relationships}
@@ -129,7 +140,7 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch:
         record_inputs(connection, "graph", inputs.batches, run_id)
         record_stage(connection, run_id, "knowledge_graph", None, time.monotonic() - started, changes, "entities", used)
         if not any(sums["failures"] for sums in used.values()):  # a failed summary is tried again
-            made_with = _made_with(index, models, aliases)
+            made_with = _made_with(index, models, aliases, inputs.repeated)
             set_mark(connection, READER, _READ, inputs.revision, made_with)
     by_name = {table.name: frame for table, frame in frames.items()}
     return StageResult(by_name, changes, models.usage, time.monotonic() - started, pruned)
@@ -138,9 +149,10 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch:
 def _read(index: Index, models: IndexingModels, from_scratch: bool) -> _Inputs:
     with index.working.connect() as connection:
         aliases = connection.sql(_ALIASES).pl()
+        repeated = _repeated_lines(connection)
         changed = None
         if not from_scratch and _pruning(index) == PruningOptions():
-            made_with = _made_with(index, models, aliases)
+            made_with = _made_with(index, models, aliases, repeated)
             changed = changes_since_mark(connection, READER, _READ, made_with)
         mentioned = None if changed is None else changed.of("entity_mentions")["concerns"]
         all_names = mentioned is None or (mentioned.len() > 0 and decisions(aliases).height > 0)
@@ -148,7 +160,13 @@ def _read(index: Index, models: IndexingModels, from_scratch: bool) -> _Inputs:
         if mentioned is not None and mentioned.len() and not all_names:
             updated = _update_aliases(connection, aliases, *(set(mentioned.list.get(place)) for place in (0, 1)))
         revision = changed.revision if changed else last_revision(connection)
-        return _Inputs(own, updated, aliases, inputs_of(connection), changed, revision)
+        return _Inputs(own, updated, aliases, inputs_of(connection), changed, revision, repeated)
+
+
+def _repeated_lines(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    documents = connection.sql(_SAMPLE, params={"limit": SAMPLE}).pl()["id"].to_list()
+    described = connection.sql(_DESCRIBED, params={"documents": documents, "extractor": EXTRACTOR}).pl()
+    return repeated_lines(described, len(documents))
 
 
 def _update_aliases(
@@ -173,10 +191,11 @@ def _resolved(inputs: _Inputs) -> tuple[pl.DataFrame, pl.DataFrame | None, pl.Se
     return with_decisions(propose_aliases(inputs.own, names), inputs.stored_aliases), names, None
 
 
-def _made_with(index: Index, models: IndexingModels, aliases: pl.DataFrame) -> str:
+def _made_with(index: Index, models: IndexingModels, aliases: pl.DataFrame, repeated: list[str]) -> str:
     """Hash of what the graph depends on besides mentions. People change decisions on aliases past the change log."""
     settings, decided = index.settings, decisions(aliases).sort(pl.all()).iter_rows()
-    return stable_id("graph", CODE_VERSION, settings.min_concept_mentions, _pruning(index), models.summarizer, *decided)
+    made_with = CODE_VERSION, settings.min_concept_mentions, _pruning(index), models.summarizer
+    return stable_id("graph", *made_with, *decided, *repeated)
 
 
 def _pruning(index: Index) -> PruningOptions:
@@ -210,9 +229,11 @@ def _ranges(index: Index, aliases: pl.DataFrame, inputs: _Inputs) -> list[_Range
     return [_Range(set(keys) - {""}, end) for keys, end in zip(parts, [*ends, None], strict=True)]
 
 
-def _write_range(index: Index, models: IndexingModels, aliases: pl.DataFrame, names: _Range) -> dict[str, Changes]:
+def _write_range(
+    index: Index, models: IndexingModels, aliases: pl.DataFrame, repeated: list[str], names: _Range
+) -> dict[str, Changes]:
     """Write the part of the graph in a range. The mark goes, so that after a crash the next run begins again."""
-    merged = _merge_keys(index, models, aliases, names.keys, names)
+    merged = _merge_keys(index, models, aliases, repeated, names.keys, names)
     log.info("%d entities merged", merged.graph.entities.height)
     with index.working.transaction() as connection:
         remove_mark(connection, READER)
@@ -223,26 +244,47 @@ def _merge(
     index: Index, models: IndexingModels, aliases: pl.DataFrame, inputs: _Inputs, names: _Range | None
 ) -> Replacement:
     if names is not None:
-        return _merge_keys(index, models, aliases, names.keys, names)
+        return _merge_keys(index, models, aliases, inputs.repeated, names.keys, names)
     if inputs.changed is None:
         mentions, pairs = index.working.read_tables(*_MENTIONS)
+        mentions = without_lines(mentions, inputs.repeated, "n_sentences")
+        pairs = without_lines(pairs, inputs.repeated, "strength")
         minimum = index.settings.min_concept_mentions
         return Replacement(merge(mentions, pairs, aliases, minimum, models.summarize, _pruning(index)))
     changed = pl.concat([inputs.changed.concerns(table)["key"] for table in _MENTIONS]).drop_nulls().to_list()
-    return _merge_keys(index, models, aliases, touched_keys(changed, inputs.stored_aliases, aliases))
+    keys = touched_keys(changed, inputs.stored_aliases, aliases)
+    return _merge_keys(index, models, aliases, inputs.repeated, keys)
 
 
 def _merge_keys(
-    index: Index, models: IndexingModels, aliases: pl.DataFrame, keys: set[str], within: _Range | None = None
+    index: Index,
+    models: IndexingModels,
+    aliases: pl.DataFrame,
+    repeated: list[str],
+    keys: set[str],
+    within: _Range | None = None,
 ) -> Replacement:
     """The rows of the names `keys`; in a range, without relationships to names of later ranges."""
     with index.working.connect() as connection:
+
+        def read_mentions(given: pl.Series) -> pl.DataFrame:
+            return without_lines(_rows(connection, "entity_mentions", given, "title_key"), repeated, "n_sentences")
+
+        def read_undescribed(given: pl.Series) -> pl.DataFrame:
+            if repeated:
+                return read_mentions(given).with_columns(description=pl.lit(""))
+            return _rows(connection, "entity_mentions", given, "title_key", shown=_UNDESCRIBED)
+
+        def read_pairs(given: pl.Series) -> pl.DataFrame:
+            pairs = _rows(connection, "relationship_mentions", given, "source_key", "target_key")
+            return without_lines(pairs, repeated, "strength")
+
         part = part_of(
             keys,
             aliases,
-            lambda given: _rows(connection, "entity_mentions", given, "title_key"),
-            lambda given: _rows(connection, "entity_mentions", given, "title_key", shown=_UNDESCRIBED),
-            lambda given: _rows(connection, "relationship_mentions", given, "source_key", "target_key"),
+            read_mentions,
+            read_undescribed,
+            read_pairs,
             # While a whole graph is merged range by range, what is stored is of another graph.
             lambda given: _rows(connection, "entities", given if within is None else (), "id", shown=_KNOWN),
         )

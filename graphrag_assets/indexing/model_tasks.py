@@ -11,11 +11,13 @@ from typing import Literal
 
 import polars as pl
 
+from graphrag_assets.contracts.indexing_models import Extracted, IndexingModels
+from graphrag_assets.contracts.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit, UnitExtraction
+from graphrag_assets.contracts.usage import Usage, UsageMeter
 from graphrag_assets.embedded import EXTRACTOR, REPORTER, extract_unit
 from graphrag_assets.embedded import summarize as most_central
 from graphrag_assets.embedded import write_reports as embedded_reports
 from graphrag_assets.ids import stable_id
-from graphrag_assets.indexing_models import Extracted, IndexingModels
 from graphrag_assets.llm.concurrent_calls import run_concurrently
 from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected
 from graphrag_assets.llm.model_options import SAME_ANSWER, ChatRequest
@@ -44,10 +46,9 @@ from graphrag_assets.llm.tasks.summarize_descriptions import (
 from graphrag_assets.llm.tasks.write_context import TASK as CONTEXT_TASK
 from graphrag_assets.llm.tasks.write_context import ContextOptions, write_context
 from graphrag_assets.llm.tasks.write_report import GRAPH, TEXT, ReportOptions, write_report
-from graphrag_assets.pipeline.prompt_examples import without_leaks
-from graphrag_assets.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit, UnitExtraction
+from graphrag_assets.pipeline.grounding import grounded, without_leaks
+from graphrag_assets.pipeline.unit_contexts import place_line
 from graphrag_assets.settings import Settings, Use
-from graphrag_assets.usage import Usage, UsageMeter
 
 log = logging.getLogger(__name__)
 _SMALL = 2
@@ -94,9 +95,15 @@ class IndexingTasks:
         """Fingerprint of extractions; see `EXTRACTOR` for the parts of the embedded default."""
         options, columns = self.extraction, self.settings.metadata_column_list
         names = (PROMPT, MORE, TYPES) if options.adds_types else (PROMPT, MORE)
-        more = (*options.relationship_rules, *([columns] if columns else []))
+        more = (*options.relationship_rules, *([columns] if columns else []), *self._grounds)
         by_model = self._fingerprint("extraction", names, options, *more)
         return f"{by_model}+{EXTRACTOR}" if self.settings.choices.claims == "embedded" else by_model
+
+    @property
+    def _grounds(self) -> tuple[str, ...]:
+        """Settings of extraction that differ from the defaults: what is not shown, and what is dropped."""
+        unplaced, dropped = self.settings.text_unit_context == "none", self.settings.drop_ungrounded
+        return (*(["unplaced"] if unplaced else []), *(["drop_ungrounded"] if dropped else []))
 
     @property
     def summarizer(self) -> str:
@@ -175,14 +182,18 @@ class IndexingTasks:
     def extract(self, units: Iterable[TextUnit]) -> Iterator[Extracted]:
         """Extractions of text units, as they complete."""
         options, claims, chat = self.extraction, self.settings.choices.claims, self.chats("extraction")
+        placed = self.settings.text_unit_context != "none"
 
         async def extract_one(unit: TextUnit) -> UnitExtraction:
             origin = Origin(self.batch, unit.id, self.run_id)
+            place = place_line(unit.headings, unit.text, unit.document_date) if placed else ""
             found = await extract_text_unit(
-                chat, self.prompts, unit.text, options, origin, unit.document_date, unit.metadata
+                chat, self.prompts, unit.text, options, origin, unit.document_date, unit.metadata, place
             )
+            shown = f"{place}\n{unit.metadata}\n{unit.text}"
             if profile := self.prompts.profile:
-                found = without_leaks(found, f"{unit.metadata}\n{unit.text}", profile.examples)
+                found = without_leaks(found, shown, profile.examples)
+            found = grounded(found, f"{unit.title}\n{unit.headings}\n{shown}", self.settings.drop_ungrounded)
             return replace(found, claims=(await _embedded(unit)).claims) if claims == "embedded" else found
 
         task = WITH_CLAIMS if options.claim_description else PROMPT

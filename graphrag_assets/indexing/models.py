@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from graphrag_assets.contracts.indexing_models import NO_KEYS, IndexingModels, Keys
+from graphrag_assets.contracts.prompt_profile import PromptProfile
 from graphrag_assets.embedded import embedded_models
-from graphrag_assets.indexing_models import NO_KEYS, IndexingModels, Keys
-from graphrag_assets.prompt_profile import PromptProfile
 from graphrag_assets.settings import Settings
 
 if TYPE_CHECKING:

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from graphrag_assets.contracts.indexing_models import NO_KEYS, IndexingModels, Keys
+from graphrag_assets.contracts.prompt_profile import PromptProfile
+from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.embedded import embedded_models
 from graphrag_assets.indexing.model_tasks import IndexingTasks, with_tasks
-from graphrag_assets.indexing_models import NO_KEYS, IndexingModels, Keys
 from graphrag_assets.llm.backend import chat_model, embedding_model, model_checks
 from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
@@ -16,9 +18,7 @@ from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.model_checks import Preflight
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.tasks.chat_protocol import Chat
-from graphrag_assets.prompt_profile import PromptProfile
 from graphrag_assets.settings import Settings, Use
-from graphrag_assets.usage import UsageMeter
 
 
 def with_models(

@@ -11,7 +11,7 @@ from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.models import ledger_entries
 from graphrag_assets.indexing.scan import overtaken
-from graphrag_assets.outgoing import shown
+from graphrag_assets.runtime.outgoing import shown
 from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, recorded

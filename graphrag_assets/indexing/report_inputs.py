@@ -13,10 +13,10 @@ from typing import NamedTuple
 import duckdb
 import polars as pl
 
+from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.embedded import REPORTER
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline.alias_decisions import USER_RULE
 from graphrag_assets.pipeline.report_updates import ReportInputs
 from graphrag_assets.store import schema

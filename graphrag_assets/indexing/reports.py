@@ -7,6 +7,7 @@ from typing import NamedTuple
 import duckdb
 import polars as pl
 
+from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.report_inputs import (
     LOGGED_INPUTS,
@@ -17,7 +18,6 @@ from graphrag_assets.indexing.report_inputs import (
     state_of_reports,
 )
 from graphrag_assets.indexing.stage import StageResult, sums_of_changes, usage_sums
-from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline.report_citations import references_in, resolved
 from graphrag_assets.pipeline.report_updates import community_reports
 from graphrag_assets.store import schema

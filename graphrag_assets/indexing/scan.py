@@ -9,11 +9,11 @@ from typing import NamedTuple
 import polars as pl
 from upath import UPath
 
+from graphrag_assets.contracts.records import RETRY
 from graphrag_assets.errors import InputError, UnreadableBatchError, full_disk_in
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import deciding_options, limited_formats
-from graphrag_assets.records import RETRY
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import inputs_of, recorded, replace_errors, stored_options
 from graphrag_assets.store.connections import one_value

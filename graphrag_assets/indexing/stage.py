@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import polars as pl
 
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.store.working import Changes
-from graphrag_assets.usage import Usage
 
 
 class Rerun(Enum):

@@ -18,7 +18,7 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.staged_batches import commit_staged
 from graphrag_assets.indexing.up_to_date import refreshed
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen
-from graphrag_assets.received_signals import raise_if_interrupted
+from graphrag_assets.runtime.received_signals import raise_if_interrupted
 from graphrag_assets.store.change_log import LOGGED, changes_since_mark, last_revision, set_mark
 from graphrag_assets.store.invariants import Check
 from graphrag_assets.store.schema import BATCH_TABLES
@@ -68,8 +68,12 @@ class StageRunner:
         self._index = index
 
     def index(self, batches: Sequence[str]) -> Generator[StageRun, None, None]:
-        """Index batches, from the staging area those that are there; yields each run as it completes."""
-        with closing(work_on(batches, self._index_one, batches_at_once(self._index.settings))) as runs:
+        """Index batches, from the staging area those that are there; yields each run as it completes.
+
+        None begins after one that failed for a reason for which all others would fail.
+        """
+        at_once = batches_at_once(self._index.settings)
+        with closing(work_on(batches, self._index_one, at_once, _meets_all)) as runs:
             for _, run in runs:
                 if isinstance(run, Exception):  # not of a stage: `_run` returns these
                     raise run
@@ -87,6 +91,10 @@ class StageRunner:
     def refresh(self, index: Index) -> StageRun:
         """Refresh everything after the batches. A failed blocking check stops it before reports or publication."""
         return refreshed(index, lambda: _run(None, lambda run_id: _refresh(index, run_id)))
+
+
+def _meets_all(run: StageRun | Exception) -> bool:
+    return isinstance(run, StageRun) and run.not_published is not None
 
 
 def _run(batch: str | None, work: Callable[[str], tuple[int, bool] | None]) -> StageRun:

@@ -5,6 +5,7 @@ The machine that extracts needs the input folder, models and the ledger; the one
 
 import logging
 
+from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.errors import StagingError, full_disk_in
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import (
@@ -16,8 +17,7 @@ from graphrag_assets.indexing.index_batch import (
     present_digest,
     refuse_imported,
 )
-from graphrag_assets.indexing_models import IndexingModels
-from graphrag_assets.peak_memory import restart_peak
+from graphrag_assets.runtime.peak_memory import restart_peak
 from graphrag_assets.store.locks import batch_lock
 from graphrag_assets.store.staging import Manifest, Staged, Staging
 
@@ -106,7 +106,7 @@ def _is_current(index: Index, staged: Staged, staging: Staging) -> bool:
         raise StagingError(
             f"The batch {manifest.batch!r} was extracted by run {manifest.run_id} with other settings than this "
             f"machine has, so it is not committed. {listed}. Give all machines the same settings and the same version; "
-            "`graphrag-assets doctor --cluster` compares them."
+            "`graphrag-assets doctor cluster` compares them."
         )
     if manifest.digest == present_digest(index, manifest.batch):
         return True

@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 
 from dotenv import load_dotenv
 
-from graphrag_assets.indexing_models import NO_KEYS, Keys
+from graphrag_assets.contracts.indexing_models import NO_KEYS, Keys
+from graphrag_assets.contracts.prompt_profile import PromptProfile
+from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.llm.budget import Budget
 from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
@@ -21,10 +23,8 @@ from graphrag_assets.llm.provider import provider_of
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.rerank_client import RerankModel
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
-from graphrag_assets.once_per_process import once_per_process
-from graphrag_assets.prompt_profile import PromptProfile
+from graphrag_assets.runtime.once_per_process import once_per_process
 from graphrag_assets.settings import Settings, Use
-from graphrag_assets.usage import UsageMeter
 
 _RULES_TOKENS = 1500
 """Tokens of an extraction besides those of the text unit."""

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from contextvars import ContextVar
 from typing import Any
 
-from graphrag_assets.progress import Pace
+from graphrag_assets.runtime.progress import Pace
 
 
 class CallGroup:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.llm import provider, structured_output
 from graphrag_assets.llm.budget import Budget, Reservation
 from graphrag_assets.llm.chat_costs import ChatCosts, longest_answer, tokens_if_cut
@@ -31,7 +32,6 @@ from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.retry import attempts
 from graphrag_assets.llm.single_flight import Trace
 from graphrag_assets.llm.thoughts import AnswerReader
-from graphrag_assets.usage import Usage
 
 _log = logging.getLogger(__name__)
 _without_opening_tag: set[tuple[str, str | None]] = set()  # models with such thoughts, learned once per process

@@ -4,14 +4,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.llm.budget import Reservation
 from graphrag_assets.llm.chat_parameters import LIMITS, LONGEST_ANSWER, ChatParameters
 from graphrag_assets.llm.model_client import TOKENIZER_MARGIN
 from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.provider import Reply
-from graphrag_assets.text import count_tokens
-from graphrag_assets.usage import Usage
+from graphrag_assets.text.words import count_tokens
 
 _UNKNOWN_OUTPUT_TOKENS = 1000  # of a task without a limit that has not been answered yet
 _SHORT_PROMPT, _BYTES_PER_TOKEN = 4_000, 5

@@ -7,14 +7,14 @@ given up, because a model that has failed twice fails again, and is paid each ti
 import uuid
 from dataclasses import replace
 
+from graphrag_assets.contracts.records import GIVEN_UP
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.llm import provider, structured_output
 from graphrag_assets.llm.chat_parameters import ChatParameters
 from graphrag_assets.llm.chat_replies import completion_of
 from graphrag_assets.llm.ledger import Entry, Hit, Ledger, canonical, key_of
 from graphrag_assets.llm.model_errors import GivenUp, InvalidAnswer
 from graphrag_assets.llm.model_options import SAME_ANSWER, ChatRequest, Completion
-from graphrag_assets.records import GIVEN_UP
-from graphrag_assets.usage import Usage
 
 _RUNS = 2
 """A request that so many runs got no valid answer to is given up."""

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.llm.model_errors import EmptyAnswer, InvalidAnswer, RefusedAnswer, TruncatedAnswer
 from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.llm.provider import Reply
 from graphrag_assets.llm.structured_output import Parsed, parse
-from graphrag_assets.usage import Usage
 
 
 class Answer(NamedTuple):

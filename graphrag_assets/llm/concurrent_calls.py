@@ -5,11 +5,11 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.llm.call_groups import current_group
 from graphrag_assets.llm.event_loop import submit
 from graphrag_assets.llm.tasks.chat_protocol import stops_the_run
-from graphrag_assets.progress import SECONDS_BETWEEN_LINES, Progress
-from graphrag_assets.usage import UsageMeter
+from graphrag_assets.runtime.progress import SECONDS_BETWEEN_LINES, Progress
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.llm import provider
 from graphrag_assets.llm.ledger import Entry, Hit, key_of
 from graphrag_assets.llm.model_client import ModelClient
@@ -22,9 +23,8 @@ from graphrag_assets.llm.model_options import EmbeddingOptions
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.retry import MAY_BE_OF_REQUEST, attempts
 from graphrag_assets.llm.single_flight import Trace
-from graphrag_assets.progress import Progress
-from graphrag_assets.text import encode, tokenizer
-from graphrag_assets.usage import Usage
+from graphrag_assets.runtime.progress import Progress
+from graphrag_assets.text.words import encode, tokenizer
 
 _log = logging.getLogger(__name__)
 _TOO_LONG = re.compile(r"\btokens?\b|\blength\b|too (?:long|large)|\bexceed", re.IGNORECASE)

@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from graphrag_assets.once_per_process import once_per_process
+from graphrag_assets.runtime.once_per_process import once_per_process
 
 Result = TypeVar("Result")
 _NAME = "graphrag-models"

@@ -30,7 +30,7 @@ from graphrag_assets.llm.batcher import Batcher, in_background
 from graphrag_assets.llm.ledger_claims import Claims
 from graphrag_assets.llm.model_errors import LedgerError
 from graphrag_assets.llm.single_flight import SingleFlight
-from graphrag_assets.masking import keep_secret, without_credentials
+from graphrag_assets.runtime.masking import keep_secret, without_credentials
 
 _metadata = sa.MetaData()
 LLM_CALLS = sa.Table(

@@ -6,13 +6,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.model_errors import BudgetExceeded, InvalidAnswer, LedgerError, ModelError, ModelUnusable
 from graphrag_assets.llm.model_options import ChatRequest, Message, ModelOptions
 from graphrag_assets.llm.single_flight import SingleFlight, Trace
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
-from graphrag_assets.usage import UsageMeter
 
 TASK = "model_check"
 _QUESTION = (

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Generic, Self, TypeVar
 
+from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.llm import provider
 from graphrag_assets.llm.budget import Budget, Reservation
 from graphrag_assets.llm.ledger import Ledger
@@ -14,7 +15,6 @@ from graphrag_assets.llm.model_options import ModelOptions
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.single_flight import Trace
-from graphrag_assets.usage import UsageMeter
 
 Options = TypeVar("Options", bound=ModelOptions)
 _MARGIN_SECONDS = 2.0  # a request is given up a second after its timeout

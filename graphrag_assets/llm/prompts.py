@@ -20,11 +20,11 @@ import jinja2
 from jinja2 import meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from graphrag_assets.contracts.prompt_profile import ProfileType, PromptProfile, WorkedExample
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.llm.model_options import Message
 from graphrag_assets.llm.prompt_files import SUFFIX, prompt_sources
-from graphrag_assets.prompt_profile import ProfileType, PromptProfile, WorkedExample
 from graphrag_assets.settings import Settings
 
 _FORMAT = "1"  # of fences and messages; part of every fingerprint

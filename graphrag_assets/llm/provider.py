@@ -23,8 +23,8 @@ from graphrag_assets.errors import chain_of
 from graphrag_assets.llm.model_errors import BadReplyError
 from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, ModelOptions, Structured
 from graphrag_assets.llm.thoughts import AnswerReader, is_json, read_whole
-from graphrag_assets.masking import ReplyMasker, mask_reply
-from graphrag_assets.outgoing import shown
+from graphrag_assets.runtime.masking import ReplyMasker, mask_reply
+from graphrag_assets.runtime.outgoing import shown
 
 # litellm serializes every reply to log it, and its types know vectors only as lists.
 _BASE64_WARNING = r"Pydantic serializer warnings:\s+PydanticSerializationUnexpectedValue\(Expected `list\[float\]`"

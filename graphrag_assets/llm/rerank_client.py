@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.llm import provider
 from graphrag_assets.llm.ledger import Entry, Hit, key_of
 from graphrag_assets.llm.model_client import ModelClient
@@ -13,8 +14,7 @@ from graphrag_assets.llm.model_errors import BadReplyError
 from graphrag_assets.llm.model_options import ModelOptions
 from graphrag_assets.llm.retry import attempts
 from graphrag_assets.llm.single_flight import Trace
-from graphrag_assets.text import count_tokens
-from graphrag_assets.usage import Usage
+from graphrag_assets.text.words import count_tokens
 
 TASK = "rerank"
 

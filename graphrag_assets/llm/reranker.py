@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from graphrag_assets.answering import Passage, Reranked, Usage
+from graphrag_assets.contracts.answering import Passage, Reranked, Usage
 from graphrag_assets.llm import provider
 from graphrag_assets.llm.backend import listwise_chat, rerank_model
 from graphrag_assets.llm.chat_client import ChatModel
@@ -18,7 +18,7 @@ from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import RecordsForm
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, usage_of
 from graphrag_assets.settings import Settings
-from graphrag_assets.text import cut_text
+from graphrag_assets.text.words import cut_text
 
 TASK = "rerank_passages"
 BEST = 10

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from graphrag_assets.usage import Usage
+from graphrag_assets.contracts.usage import Usage
 
 R = TypeVar("R")
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_assets.pipeline.document_aliases import document_aliases, surnames
+from graphrag_assets.pipeline.document_aliases import document_aliases, short_forms
 from graphrag_assets.pipeline.resolution import alias_table, family, resolve_names
 
 LAST_WORD = "split_part(title_key, ' ', -1)"
@@ -45,15 +45,18 @@ def update_aliases(
     before = read_names("family", families)
     now = resolve_names(read_mentions("title_key", {*before["title_key"], *changed_keys}))
     renamed = _differing(before.drop("rule"), now.drop("rule"))["title_key"]
-    rebound = _differing(surnames(before), surnames(now))["surname"].unique()
+    rebound = _differing(short_forms(before), short_forms(now))["short"].unique()
     short = pl.concat([now, read_names("stands_for", rebound)]).filter(pl.col("stands_for").is_in(rebound.implode()))
     concerned = read_mentions("title_key", {*renamed, *short["title_key"]})["document_id"]
     documents = {*changed_documents, *concerned}
     mentions = read_mentions("document_id", documents)
     known = pl.concat([now, read_names("title_key", set(mentions["title_key"]) - set(now["title_key"]))])
-    people = known.filter((pl.col("type") == "PERSON") & ~pl.col("stands_for").str.contains(" "))["stands_for"]
-    others = read_names(LAST_WORD, people.unique()).filter(~pl.col("family").is_in(families))
-    fresh = alias_table(now, document_aliases(mentions, known, surnames(pl.concat([now, others]))))
+    single = known.filter(~pl.col("stands_for").str.contains(" "))
+    people = single.filter(type="PERSON")["stands_for"].unique()
+    stated = pl.format("({})", single["stands_for"].unique())
+    others = read_names(LAST_WORD, [*people, *pl.select(stated).to_series()])
+    others = others.filter(~pl.col("family").is_in(families))
+    fresh = alias_table(now, document_aliases(mentions, known, short_forms(pl.concat([now, others]))))
     in_document = pl.col("document_id").is_not_null()
     outdated = pl.when(in_document).then(pl.col("document_id").is_in(list(documents)))
     kept = stored.filter(~outdated.otherwise(pl.col("alias_key").is_in(before["title_key"].implode())))

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from graphrag_assets.contracts.records import GLEAN, TextUnit
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.pipeline.chunking import ChunkOptions, chunk_documents
 from graphrag_assets.pipeline.extraction import Extract, extract_text_units
@@ -20,16 +21,18 @@ from graphrag_assets.pipeline.loading import (
 )
 from graphrag_assets.pipeline.metadata_texts import metadata_texts
 from graphrag_assets.pipeline.source_records import LoadOptions
-from graphrag_assets.pipeline.unit_contexts import heading_contexts, outlines_of, unit_headings
+from graphrag_assets.pipeline.unit_contexts import SEPARATOR, heading_contexts, outlines_of, unit_headings
 from graphrag_assets.pipeline.unit_places import unit_places
-from graphrag_assets.records import GLEAN, TextUnit
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
 
 _OF_EMBEDDED = ("title", "language", "document_date")
 """The properties of a document that the embedded default uses."""
-_OF_MODEL = ("document_date", "metadata")
-"""The properties of a document that are sent to a chat model."""
+_OF_MODEL = ("document_date", "metadata", "headings")
+"""What is sent to a chat model besides the text: properties of the document, and the headings of the text unit."""
+
+
+_HEADINGS = pl.col("headings").list.join(SEPARATOR).fill_null("")
 
 
 class BatchFacts(NamedTuple):
@@ -97,8 +100,8 @@ def described(documents: pl.DataFrame, metadata_columns: Sequence[str]) -> pl.Da
 class KnownFacts(NamedTuple):
     """The stored facts of the batch: mentions and claims of text units extracted by the same extractor.
 
-    `text_units` has their id, and title, language, document_date and raw_data of the document. `losses`: rows of
-    index_errors of those that were extracted with losses.
+    `text_units` has their id and headings, and title, language, document_date and raw_data of the document. `losses`:
+    rows of index_errors of those that were extracted with losses.
     """
 
     text_units: pl.DataFrame
@@ -109,7 +112,10 @@ class KnownFacts(NamedTuple):
 
 
 NO_FACTS = KnownFacts(
-    pl.DataFrame(schema={name: DOCUMENTS[name] for name in ("id", "title", "language", "document_date", "raw_data")}),
+    pl.DataFrame(
+        schema={name: DOCUMENTS[name] for name in ("id", "title", "language", "document_date", "raw_data")}
+        | {"headings": pl.List(pl.String)}
+    ),
     pl.DataFrame(schema=polars_schema(schema.ENTITY_MENTIONS)),
     pl.DataFrame(schema=polars_schema(schema.RELATIONSHIP_MENTIONS)),
     pl.DataFrame(schema=polars_schema(schema.COVARIATES)),
@@ -126,16 +132,16 @@ def already_extracted(
     """
     by_model = not extractor.startswith(EXTRACTOR)
     used = {*(_OF_EMBEDDED if EXTRACTOR in extractor else ()), *(_OF_MODEL if by_model else ())}
-    then = known.text_units.with_columns(_metadata(known.text_units, metadata_columns))
+    then = known.text_units.with_columns(_metadata(known.text_units, metadata_columns), _HEADINGS)
     return units.join(then, on=["id", *sorted(used)], how="semi", nulls_equal=True)["id"]
 
 
 def in_documents(text_units: pl.DataFrame, documents: pl.DataFrame, metadata_columns: Sequence[str]) -> pl.DataFrame:
-    """`text_units` with what an extraction uses of their documents: title, language, document_date, metadata."""
+    """`text_units` with what an extraction uses besides: headings, and title, language, date, metadata of documents."""
     context = documents.with_columns(_metadata(documents, metadata_columns)).select(
-        *dict.fromkeys(_OF_EMBEDDED + _OF_MODEL), document_id="id"
+        *_OF_EMBEDDED, "metadata", document_id="id"
     )
-    return text_units.join(context, on="document_id", maintain_order="left")
+    return text_units.with_columns(_HEADINGS).join(context, on="document_id", maintain_order="left")
 
 
 def units_to_extract(
@@ -164,8 +170,8 @@ def extract_facts(
 
     A text unit with a failed gleaning is extracted again, by the answers in the ledger as far as they are there.
 
-    The embedded default uses the document's title, language and date too, a chat model its date and metadata: where
-    they changed, a text unit is extracted again.
+    The embedded default uses the document's title, language and date too, a chat model its date and metadata and the
+    headings of the text unit: where they changed, a text unit is extracted again.
 
     `left_alone` (rows of index_errors): text units that failed before and are not tried again, nor are gleanings.
     """

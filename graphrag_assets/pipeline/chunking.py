@@ -25,7 +25,7 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.checked_options import CheckedOptions
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
-from graphrag_assets.text import encode, sentences, tokenizer
+from graphrag_assets.text.words import encode, sentences, tokenizer
 
 Method = Literal["anchored", "tokens", "sentences"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -42,12 +42,16 @@ _SAMPLE = 16
 
 @dataclass(frozen=True)
 class ChunkOptions(CheckedOptions):
-    """How documents are cut. `size` is a maximum in tokens; `overlap` is of the method `tokens` only."""
+    """How documents are cut. `size` is a maximum in tokens; `overlap` is of the method `tokens` only.
+
+    `whole`: of the method `anchored`: a document of up to `size` tokens is one text unit.
+    """
 
     method: Method = "anchored"
     size: Annotated[int, Field(ge=16)] = 1200
     overlap: int = 100
     encoding: str = "o200k_base"
+    whole: bool = False
 
     @model_validator(mode="after")
     def _overlap_fits(self) -> Self:
@@ -91,6 +95,8 @@ def _spans(text: str, options: ChunkOptions) -> list[Span]:
         return [span for span in _token_windows(text, options) if text[slice(*span)].strip()]
     if options.method == "sentences":
         return list(_sentence_spans(text, options))
+    if options.whole and not _is_long(text, options):
+        return [_stripped(text, 0, len(text))]
     return _anchored_spans(text, options)
 
 

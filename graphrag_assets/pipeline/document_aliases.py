@@ -1,9 +1,13 @@
-"""Short forms of names, each in its document: surnames, given names and acronyms."""
+"""Short forms of names, each in its document: surnames, given names and abbreviations."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import polars as pl
+
+from graphrag_assets.embedded import word_list
+from graphrag_assets.text.abbreviations import MIN_LENGTH, count_initials, initials_fit, split_abbreviation
 
 NEVER_SURNAMES = ("jr", "jr.", "sr", "sr.", "ii", "iii", "iv")
 # A surname after one of these is not the person's own, or not enough of a name to be one person's.
@@ -11,66 +15,118 @@ TITLED = ("mrs", "mrs.", "miss", "lady", "madame", "aunt", "mistress", "queen", 
           "duke", "duchess", "earl", "emperor", "pope")  # fmt: skip
 
 
-def surnames(names: pl.DataFrame) -> pl.DataFrame:
-    """surname, title_key: of the people in `names` (rows of resolved_names), for names of two words and more."""
+def short_forms(names: pl.DataFrame) -> pl.DataFrame:
+    """short, title_key, type: what short forms mean in the whole corpus; of `names`, rows of resolved_names.
+
+    The surnames of people, of names of two words and more, and the abbreviations that stand in parentheses after a
+    name.
+    """
     people = names.filter((pl.col("type") == "PERSON") & (pl.col("title_key") == pl.col("stands_for")))
-    words = people.select("title_key", word=pl.col("title_key").str.split(" ")).with_columns(
-        surname=pl.col("word").list.last()
+    words = people.select("title_key", "type", word=pl.col("title_key").str.split(" ")).with_columns(
+        short=pl.col("word").list.last()
     )
-    bears_one = ~pl.col("surname").is_in(NEVER_SURNAMES) & ~pl.col("word").list.contains("of")
-    return words.filter((pl.col("word").list.len() > 1) & bears_one).select("surname", "title_key").sort(pl.all())
+    bears_one = ~pl.col("short").is_in(NEVER_SURNAMES) & ~pl.col("word").list.contains("of")
+    surnames = words.filter((pl.col("word").list.len() > 1) & bears_one).select("short", "title_key", "type")
+    qualified = names.filter(pl.col("title_key").str.ends_with(")")).select("title_key", "stands_for", "type")
+    stated = [(split[1], *full) for key, *full in qualified.iter_rows() if (split := split_abbreviation(key))]
+    abbreviations = pl.DataFrame(stated, schema=surnames.schema, orient="row").filter(pl.col("type") != "PERSON")
+    return pl.concat([surnames, abbreviations]).unique().sort(pl.all())
 
 
-def document_aliases(mentions: pl.DataFrame, names: pl.DataFrame, people: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Rows of document_id, alias_key, title_key, rule for the documents of `mentions` (document_id, title_key).
+def document_aliases(mentions: pl.DataFrame, names: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Rows of document_id, alias_key, title_key, rule for the documents of `mentions` (document_id, title_key, type).
 
     A surname stands for the only person of the document who bears it, or, where the document names none in
-    full and the word is known for a person's name, for the only one of the whole corpus. A given name or an
-    acronym stands for a full name of its own document, a given name only when that is named repeatedly.
+    full and the word is known for a person's name, for the only one of the whole corpus. A given name stands for a
+    full name of its own document that is named repeatedly. An abbreviation stands for what the document, or else only
+    one name of the corpus, has before it in parentheses, or for the only name of the document whose initials fit.
 
     Args:
         names: rows of resolved_names for the keys of `mentions`.
-        people: `surnames` of the whole corpus; None: `names` are all names.
+        known: `short_forms` of the whole corpus; None: `names` are all names.
     """
     roots = dict(names.select("title_key", "stands_for").iter_rows())
     types = dict(names.select("stands_for", "type").iter_rows())
-    everyone: dict[str, list[str]] = defaultdict(list)
-    for surname, name in (surnames(names) if people is None else people).iter_rows():
-        everyone[surname].append(name)
-    occurring: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    named: dict[str, Counter[str]] = defaultdict(Counter)
-    for document, key, n in mentions.group_by("document_id", "title_key").len().iter_rows():
+    anywhere: dict[tuple[str, bool], list[str]] = defaultdict(list)
+    for short, name, kind in (short_forms(names) if known is None else known).iter_rows():
+        anywhere[short, kind == "PERSON"].append(name)
+        types.setdefault(name, kind)
+    documents: dict[str, _Document] = defaultdict(_Document)
+    for document, key, person, n in (
+        mentions.group_by("document_id", "title_key", person=pl.col("type") == "PERSON").len().iter_rows()
+    ):
         if key:
-            occurring[document][roots[key]].add(key)
-            named[document][roots[key]] += n
+            documents[document].add(key, roots[key], bool(person), n)
     rows: list[tuple[str, str, str, str]] = []
-    for document, keys in occurring.items():
-        bearers, given, acronyms = _full_forms(keys, types)
-        for short in keys:
+    for name, document in documents.items():
+        bearers, given, acronyms = _full_forms(document.keys, types)
+        for short in document.keys:
             if " " in short:
                 continue
             here = bearers.get(short, [])
             target, rule = "", "surname"
             if here and types[short] in ("PERSON", "NAME"):
-                target = _only(here)
-            elif types[short] == "PERSON":
-                target = _only(everyone.get(short, []))
+                target = document.person(_only(here), short)
+            elif types[short] == "PERSON" and short in document.people:
+                target = _only(anywhere.get((short, True), []))
             if not target and not here and types[short] == "PERSON":
                 full = _only(given.get(short, []))
-                target, rule = full if named[document][full] > 1 else "", "given_name"
-            if not target and types[short] in ("ORGANIZATION", "NAME"):
-                target, rule = _only(acronyms.get(short, [])), "acronym"
-            if target:
-                rows += [(document, key, target, rule) for key in sorted(keys[short])]
+                target, rule = full if document.counts[full] > 1 else "", "given_name"
+            if not target:
+                fitting = document.stated.get(short) or acronyms(short) or anywhere.get((short, False), [])
+                target, rule = _only([full for full in fitting if _may_be_one(types[short], types[full])]), "acronym"
+            if target and target != short:
+                rows += [(name, key, target, rule) for key in sorted(document.keys[short])]
     schema = dict.fromkeys(("document_id", "alias_key", "title_key", "rule"), pl.String)
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _full_forms(keys: Iterable[str], types: Mapping[str, str]) -> tuple[dict[str, list[str]], ...]:
-    """The document's names of several words, by surname, by given name and by acronym."""
+@dataclass(slots=True)
+class _Document:
+    """The names of a document, by what they stand for everywhere.
+
+    Attributes:
+        keys: as they are mentioned.
+        counts: mentions.
+        people: what is mentioned as a person.
+        stated: what stands before an abbreviation in parentheses.
+    """
+
+    keys: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    counts: Counter[str] = field(default_factory=Counter)
+    people: set[str] = field(default_factory=set)
+    stated: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, key: str, root: str, person: bool, n: int) -> None:
+        self.keys[root].add(key)
+        self.counts[root] += n
+        if person:
+            self.people.add(root)
+        if key.endswith(")") and (split := split_abbreviation(key)):
+            self.stated[split[1]] = sorted({*self.stated.get(split[1], []), root})
+
+    def person(self, full: str, short: str) -> str:
+        """The full name that a surname stands for, or "".
+
+        A more frequent word stands for a longer name only if that is evidently a person's: a stray word before a name
+        makes a longer name, too.
+        """
+        evident = short in self.people or full.split(" ")[0] in word_list("given_names")
+        return full if evident or self.counts[short] <= self.counts[full] else ""
+
+
+def _may_be_one(short: str, full: str) -> bool:
+    """Whether an abbreviation of one type can stand for a name of the other."""
+    return short == full or "NAME" in (short, full)
+
+
+def _full_forms(
+    keys: Iterable[str], types: Mapping[str, str]
+) -> tuple[dict[str, list[str]], dict[str, list[str]], Callable[[str], list[str]]]:
+    """The document's names of several words: people by surname and by given name, and others by abbreviation."""
     bearers: dict[str, list[str]] = defaultdict(list)
     given: dict[str, list[str]] = defaultdict(list)
-    acronyms: dict[str, list[str]] = defaultdict(list)
+    others: dict[int, list[str]] = defaultdict(list)
     for key in keys:
         words = key.split()
         if len(words) < 2:
@@ -80,11 +136,16 @@ def _full_forms(keys: Iterable[str], types: Mapping[str, str]) -> tuple[dict[str
                 bearers[words[-1]].append(key)
             if words[0] not in TITLED:
                 given[words[0]].append(key)
-        elif types[key] == "ORGANIZATION":
-            initials = "".join(word[0] for word in words if word not in ("of", "the", "and", "for", "&"))
-            if len(initials) > 2:
-                acronyms[initials].append(key)
-    return bearers, given, acronyms
+        elif types[key] != "PERSON":
+            for length in count_initials(key):
+                others[length].append(key)
+
+    def abbreviated(short: str) -> list[str]:
+        if len(short) < MIN_LENGTH:
+            return []
+        return [key for key in others.get(len(short.replace(".", "")), ()) if initials_fit(short, key)]
+
+    return bearers, given, abbreviated
 
 
 def _only(names: Sequence[str]) -> str:

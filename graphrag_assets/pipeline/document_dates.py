@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import PurePosixPath
 from typing import Any
 
-from graphrag_assets.iso_dates import iso_date
+from graphrag_assets.text.iso_dates import iso_date
 
 FIELDS = ("document_date", "date")
 """Columns, fields of front matter and of metadata that hold the date, unless a setting names another one."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from graphrag_assets.ids import stable_id
-from graphrag_assets.text import cut_text
+from graphrag_assets.text.words import cut_text
 
 ENTITY_TOKENS = 28
 """Of an entity's description, the first sentences within this number of tokens are embedded."""

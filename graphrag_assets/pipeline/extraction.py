@@ -3,13 +3,13 @@
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import starmap
 from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_assets.ids import with_id
-from graphrag_assets.records import (
+from graphrag_assets.contracts.records import (
     GIVEN_UP,
     GLEAN,
     NO_LOSSES,
@@ -22,9 +22,11 @@ from graphrag_assets.records import (
     TextUnit,
     UnitExtraction,
 )
+from graphrag_assets.ids import with_id
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
-from graphrag_assets.text import title_key
+from graphrag_assets.text.abbreviations import split_abbreviation, stated_abbreviations
+from graphrag_assets.text.words import title_key
 
 _key = functools.lru_cache(maxsize=1 << 16)(title_key)  # names repeat often
 Extract = Callable[[Iterable[TextUnit]], Iterator[tuple[str, UnitExtraction | Exception]]]
@@ -53,7 +55,12 @@ def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: st
         extractor: fingerprint of `extract`, stored with each row.
     """
     units = starmap(TextUnit, text_units.select(TextUnit._fields).iter_rows())
+    texts = dict(text_units.select("id", "text").iter_rows())
     by_unit = sorted(extract(units), key=lambda found: found[0])  # whatever order they came in
+    by_unit = [
+        (unit, found if isinstance(found, Exception) else _with_abbreviations(found, texts[unit]))
+        for unit, found in by_unit
+    ]
     done = [(unit, found) for unit, found in by_unit if not isinstance(found, Exception)]
     failed = [(unit, f"{type(found).__name__}: {found}") for unit, found in by_unit if isinstance(found, Exception)]
     lineage = text_units.select("batch", "document_id", text_unit_id="id")
@@ -84,6 +91,23 @@ def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: st
     )
 
 
+def _with_abbreviations(found: UnitExtraction, text: str) -> UnitExtraction:
+    """`found` with a mention "Name (ABC)", without a sentence of its own, for what the text abbreviates so.
+
+    Resolution reads from it what ABC stands for. An entity of such a name gets the name without the abbreviation.
+    """
+    described = {entity.title: entity for entity in found.entities}
+    split = {title: pair for title in described if title[-1:] == ")" and (pair := split_abbreviation(title))}
+    stated = stated_abbreviations(text, described) if "(" in text else []
+    if not split and not stated:
+        return found
+    entities = [replace(one, title=split[one.title][0]) if one.title in split else one for one in found.entities]
+    full = {entity.title: entity for entity in reversed(entities)}
+    pairs = dict.fromkeys([*split.values(), *stated])
+    evidence = [replace(full[name], title=f"{name} ({short})", n_sentences=0) for name, short in pairs]
+    return replace(found, entities=[*entities, *evidence])
+
+
 _LEFT_OUT = "Nothing has to be done. If there are many, use a model that follows the form of answers better."
 _COUNTED_LOSSES = {
     "dropped_records": "records of the wrong form were left out.",
@@ -92,7 +116,10 @@ _COUNTED_LOSSES = {
     "invented_claims": "claims quote no passage of the text and were left out.",
 }
 """What the fields of `Losses` of these names, which are also stages of index_errors, count."""
+_SHOWN = 5
+_UNGROUNDED = "Nothing has to be done. GRAPHRAG_DROP_UNGROUNDED=true leaves such entities out."
 _GLEAN_AGAIN = "Run `graphrag-assets index` again: only failed gleanings are requested again."
+_HINTS = {GLEAN: _GLEAN_AGAIN, "ungrounded": _UNGROUNDED}
 
 
 def _losses(done: Sequence[tuple[str, UnitExtraction]], text_units: pl.DataFrame) -> pl.DataFrame:
@@ -103,11 +130,15 @@ def _losses(done: Sequence[tuple[str, UnitExtraction]], text_units: pl.DataFrame
     }
     for stage, what in _COUNTED_LOSSES.items():
         errors[stage] = [(u, f"{n} {what}") for u, one in lost if (n := getattr(one, stage))]
-    rows = [
-        unit_errors(found, text_units, stage, _GLEAN_AGAIN if stage == GLEAN else _LEFT_OUT)
-        for stage, found in errors.items()
-    ]
+    errors["ungrounded"] = [(u, _ungrounded(one.ungrounded)) for u, one in lost if one.ungrounded]
+    rows = [unit_errors(found, text_units, stage, _HINTS.get(stage, _LEFT_OUT)) for stage, found in errors.items()]
     return pl.concat([*rows, _unlisted(lost, text_units)])
+
+
+def _ungrounded(names: Sequence[str]) -> str:
+    """A sentence on entities without grounds in the text; it names a few."""
+    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    return f"{len(names)} entities have names that stand neither in the text nor in its context: {shown}."
 
 
 def _unlisted(lost: Sequence[tuple[str, Losses]], text_units: pl.DataFrame) -> pl.DataFrame:

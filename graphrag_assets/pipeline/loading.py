@@ -10,7 +10,6 @@ import polars as pl
 
 from graphrag_assets.errors import RefusedFileError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.languages import NAMES, language_of, opening
 from graphrag_assets.pipeline.document_dates import date_of, in_name
 from graphrag_assets.pipeline.formats import (
     Converter,
@@ -23,7 +22,8 @@ from graphrag_assets.pipeline.formats import (
 from graphrag_assets.pipeline.source_records import LoadOptions, Problem, Record, clean, too_long
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
-from graphrag_assets.text import encode
+from graphrag_assets.text.languages import NAMES, language_of, opening
+from graphrag_assets.text.words import encode
 
 __all__ = ["DOCUMENTS", "INDEX_ERRORS", "LoadOptions", "Loaded", "SourceFile", "given_titles", "load_documents"]
 

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import polars as pl
 
+from graphrag_assets.contracts.records import UNKNOWN
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.embedded import summarize as most_central
 from graphrag_assets.ids import with_id
 from graphrag_assets.pipeline.pruning import PruningOptions, prune
 from graphrag_assets.pipeline.resolution import apply_aliases
-from graphrag_assets.records import UNKNOWN
 from graphrag_assets.store import schema
 
 GENERIC_TYPES = ["", UNKNOWN, "CONCEPT", "NAME"]

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import polars as pl
 
-from graphrag_assets.records import Finding, ReportMaterial, ReportRecord
-from graphrag_assets.references import BLOCK, MARK, Checked, Given, rows_cited_in, unread_in
+from graphrag_assets.contracts.records import Finding, ReportMaterial, ReportRecord
+from graphrag_assets.text.references import BLOCK, MARK, Checked, Given, rows_cited_in, unread_in
 
 TABLES = {
     "Entities": "entities",

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_assets.text import count_tokens, cut_text
+from graphrag_assets.text.words import count_tokens, cut_text
 
 _SECTIONS = {
     "Reports": "id,title,content",

@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 import polars as pl
 
+from graphrag_assets.contracts.records import ReportMaterial, ReportRecord, ReportRow
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.report_citations import checked_report
 from graphrag_assets.pipeline.report_contexts import LevelContexts, evidence, level_contexts
 from graphrag_assets.pipeline.report_sources import source_contexts, source_lines
-from graphrag_assets.records import ReportMaterial, ReportRecord, ReportRow
-from graphrag_assets.references import CHECKED_PATTERN
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.references import CHECKED_PATTERN
+from graphrag_assets.text.words import count_tokens
 
 WriteReports = Callable[[Sequence[ReportMaterial]], list[ReportRecord]]
 

@@ -16,12 +16,14 @@ import polars as pl
 from graphrag_assets.pipeline.document_aliases import NEVER_SURNAMES, TITLED, document_aliases
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
-from graphrag_assets.text import without_qualifier
+from graphrag_assets.text.abbreviations import split_abbreviation
+from graphrag_assets.text.inflections import case_key, is_oblique
+from graphrag_assets.text.words import without_qualifier
 
 ALIAS_SCHEMA = polars_schema(schema.ENTITY_ALIASES)
 NAME_SCHEMA = polars_schema(schema.RESOLVED_NAMES)
 _UNTYPED = ("NAME", "UNKNOWN", "")
-_MARKS = re.compile(r"[.\-‐‑–]")
+_MARKS = re.compile(r"(?<=\w)\.|[\-‐‑–]")  # not that of ".NET"
 _LETTERS = re.compile(r"\b(\w) (?=\w\b)")
 _SPELLED = re.compile(r"[.\-‐‑–&]|\b\w \w\b|\s\s|[^\S ]|^\s|\s$")
 """What a name can have in common with another spelling of it."""
@@ -83,7 +85,9 @@ def family(key: str) -> str:
     ('cabl', 'Cabl')
     """
     words = _form(without_qualifier(key)).split()
-    return words[-1].rstrip("eisy") if words else ""
+    if not words:
+        return ""
+    return words[-1].rstrip("eisy") if words[-1].isascii() else case_key(words[-1]).rstrip("аeisy")
 
 
 def alias_table(names: pl.DataFrame, in_documents: pl.DataFrame) -> pl.DataFrame:
@@ -135,6 +139,7 @@ class _Keys:
             ("article", _articles),
             ("spelling", _spellings),
             ("plural", _plurals),
+            ("inflection", _inflections),
             ("qualifier", _qualified),
             ("acronym_prefix", _acronym_prefixes),
             ("middle_name", _middle_names),
@@ -191,23 +196,44 @@ def _form(key: str) -> str:
 
 
 def _plurals(keys: _Keys) -> Pairs:
-    """ "submarine cables" is "submarine cable", for things without a proper name."""
-    concepts = {key for key in keys.counts if keys.type(key) == "CONCEPT"}
+    """ "submarine cables" is "submarine cable": things without a proper name, and longer names of one type."""
     found = []
-    for key in concepts:
-        if key.endswith("s") and not key.endswith(("ss", "us", "is")):
+    for key in keys.counts:
+        kind = keys.type(key)
+        if key.endswith("s") and not key.endswith(("ss", "us", "is")) and _has_number(key, kind):
             forms = (key[:-1], key[:-3] + "y" if key.endswith("ies") else "", key[:-2] if key.endswith("es") else "")
-            found += [(key, form) for form in forms if form in concepts][:1]
+            found += [(key, form) for form in forms if form in keys.counts and keys.type(form) == kind][:1]
     return found
 
 
-def _qualified(keys: _Keys) -> Pairs:
-    """ "alû (mythology)" is "alû", unless two qualifiers tell things of one name apart."""
-    by_name: dict[str, list[str]] = defaultdict(list)
+def _has_number(key: str, kind: str) -> bool:
+    """Whether a plural and a singular are the same thing. Families and places are not what their singular is."""
+    return kind == "CONCEPT" or (" " in key and kind not in ("PERSON", "GEO", *_UNTYPED))
+
+
+def _inflections(keys: _Keys) -> Pairs:
+    """Cases of a name are its nominative: "москве" is "москва", "deutschen bundestages" is "deutscher bundestag"."""
+    forms: dict[str, list[str]] = defaultdict(list)
     for key in keys.counts:
-        if (name := without_qualifier(key)) and name != key:
+        forms[case_key(key)].append(key)
+    return [
+        (key, keys.preferred([form for form in same if not is_oblique(form)] or same))
+        for same in forms.values()
+        if len(same) > 1
+        for key in same
+    ]
+
+
+def _qualified(keys: _Keys) -> Pairs:
+    """ "alû (mythology)" is "alû", unless two qualifiers tell things of one name apart. Abbreviations do not."""
+    by_name: dict[str, list[str]] = defaultdict(list)
+    found = []
+    for key in keys.counts:
+        if key.endswith(")") and (split := split_abbreviation(key)):
+            found += [(key, split[0])] if split[0] in keys.counts else []
+        elif (name := without_qualifier(key)) and name != key:
             by_name[name].append(key)
-    return [(same[0], name) for name, same in by_name.items() if len(same) == 1 and name in keys.counts]
+    return found + [(same[0], name) for name, same in by_name.items() if len(same) == 1 and name in keys.counts]
 
 
 def _acronym_prefixes(keys: _Keys) -> Pairs:

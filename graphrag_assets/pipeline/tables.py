@@ -22,7 +22,7 @@ from graphrag_assets.pipeline.source_records import (
     metadata_json,
     plain,
 )
-from graphrag_assets.text import unescape
+from graphrag_assets.text.words import unescape
 
 _JSON_HINT = "Correct the JSON: it needs double quotes, and must not have comments or trailing commas."
 _MAX_ROWS = 1_000_000

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import polars as pl
 
+from graphrag_assets.contracts.records import UNKNOWN
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.merging import Graph
 from graphrag_assets.pipeline.resolution import apply_aliases
-from graphrag_assets.records import UNKNOWN
 
 _ENDS = ["source_key", "target_key"]
 _ALIAS = ["document_id", "alias_key", "title_key", "accepted"]

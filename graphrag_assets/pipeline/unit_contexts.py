@@ -6,16 +6,17 @@ shown with the text, but is not part of it: quotes and character spans refer to 
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
 from itertools import groupby, pairwise
 
 import polars as pl
 
+from graphrag_assets.contracts.records import PlacedUnit
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.chunking import cut_into_parts
 from graphrag_assets.pipeline.extraction import unit_errors
 from graphrag_assets.pipeline.headings import Heading, headings, plain_title, tables
 from graphrag_assets.pipeline.loading import INDEX_ERRORS
-from graphrag_assets.records import PlacedUnit
 
 SEPARATOR = " › "
 STAGE = "context"
@@ -122,6 +123,20 @@ def unit_headings(documents: pl.DataFrame, outlines: Mapping[str, Outline], text
         names = [titles[document], *outline.path(start), *outline.within(start, end)]
         found.append(list(dict.fromkeys(_shortened(name) for name in names if name)))
     return pl.Series("headings", found, dtype=pl.List(pl.String))
+
+
+def place_line(path: str, text: str, document_date: date | None = None) -> str:
+    """One line that says where a text unit stands: title › headings; date. Empty if nothing is known.
+
+    Args:
+        path: `headings` of a `TextUnit`; those that stand in the text itself are left out.
+    """
+    parts = path.split(SEPARATOR) if path else []
+    inside = {_shortened(heading.title) for heading in headings(text)}
+    while parts and parts[-1] in inside:
+        parts.pop()
+    line = joined(parts[0], parts[1:]) if parts else ""
+    return "; ".join(part for part in (line, document_date.isoformat() if document_date else "") if part)
 
 
 # --- written contexts -----------------------------------------------------------------------------------

@@ -9,17 +9,11 @@ from typing import Any
 from pydantic.dataclasses import dataclass as options_dataclass
 
 from graphrag_assets.embedded import Asked, EmbeddedAnswerer
-from graphrag_assets.query import basic, drift, global_search, lazy, local, planned
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Chosen, Draft
 from graphrag_assets.query.retrieval import Question
-from graphrag_assets.query.search import Search, SearchMethod
-
-METHODS: Mapping[str, SearchMethod[...]] = {
-    method.name: method
-    for method in (local.METHOD, global_search.METHOD, drift.METHOD, basic.METHOD, lazy.METHOD, planned.METHOD)
-}
+from graphrag_assets.query.search import Search
 
 
 @options_dataclass(frozen=True, kw_only=True)
@@ -35,7 +29,7 @@ async def answer(search: Search[Any]) -> Draft:
     search.options, search.method = _options_of(search, chosen.method, chosen.options), chosen.method
     await asyncio.to_thread(search.prepare)  # the method's defaults may have a filter
     search.progress_notes.append(f"{chosen.method} search chosen")
-    return replace(await METHODS[chosen.method].answer(search), choice=chosen)
+    return replace(await search.tools.methods[chosen.method].answer(search), choice=chosen)
 
 
 def _has_extracts_only(search: Search[Any]) -> bool:
@@ -50,7 +44,7 @@ def _options_of(search: Search[Any], method: str, chosen: Mapping[str, Any]) -> 
     default = AskOptions()
     values = {f.name: getattr(search.options, f.name) for f in fields(CommonOptions)}
     given = {name: value for name, value in values.items() if value != getattr(default, name)}
-    return METHODS[method].options(**{**search.tools.defaults.get(method, {}), **chosen, **given})
+    return search.tools.methods[method].options(**{**search.tools.defaults.get(method, {}), **chosen, **given})
 
 
 @dataclass(frozen=True, slots=True)

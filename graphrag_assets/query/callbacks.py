@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphrag_assets.answering import Mapped, Point
+from graphrag_assets.contracts.answering import Mapped, Point
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query.context import Context
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_assets.answering import Passage
+from graphrag_assets.contracts.answering import Passage
 from graphrag_assets.query.fetch import entity_rows, relationship_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.references import BLOCK, Checked, Given, places_cited_in
 from graphrag_assets.store.publication_reader import Reader
-from graphrag_assets.text import sentences
+from graphrag_assets.text.references import BLOCK, Checked, Given, places_cited_in
+from graphrag_assets.text.words import sentences
 
 __all__ = ["Checked", "Citation", "CitedRow", "Given", "Reference", "given_by", "references", "resolve"]
 
@@ -22,6 +22,7 @@ _ALL = 1_000_000_000
 
 _ITEM = re.compile(r"\n[^\S\n]*(?:[-*•]|\d+\.)\s+")  # the start of a list item, and so of a statement
 REMARK = re.compile(r"(?:(?<!\s)\s+)?\[(?:unresolved|LLM):[^\]]*\]")
+_GAP = " … "
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _MIN_WORDS = 4
 
@@ -313,9 +314,10 @@ def _span(statement: str, text: str) -> tuple[int, int] | None:
 
 
 def _find(statement: str, text: str) -> tuple[int, int] | None:
-    """Span of `statement` in `text`, ignoring differences in white space."""
-    words = re.sub(r"^\s*(?:[-*•…]|\d+\.)\s+", "", statement).split()
+    """Span of `statement` in `text`, ignoring differences in white space; an ellipsis in it stands for any text."""
+    words = re.sub(r"^\s*(?:[-*•…]|\d+\.)\s+", "", statement).removesuffix(_GAP.rstrip()).split()
     if not words:
         return None
-    match = re.search(r"\s+".join(map(re.escape, words)), text)
+    parts = [r"\s+".join(map(re.escape, part.split())) for part in " ".join(words).split(_GAP)]
+    match = re.search(".*?".join(parts), text, re.DOTALL)
     return match.span() if match else None

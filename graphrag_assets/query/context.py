@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_assets.answering import Evidence, Passage
-from graphrag_assets.outgoing import literal_markdown
+from graphrag_assets.contracts.answering import Evidence, Passage
+from graphrag_assets.runtime.outgoing import literal_markdown
 from graphrag_assets.store.publication_reader import Reader
-from graphrag_assets.text import cut_text, encode, lines
+from graphrag_assets.text.words import cut_text, encode, lines
 
 _MAX_CHARACTERS_PER_TOKEN = 12  # avoids counting lines that are far too long; text has 2 to 5
 _MIN_TOKENS = 2  # of any line: a number, and the rest

@@ -14,8 +14,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, InstanceOf
 from pydantic.dataclasses import dataclass
 
-from graphrag_assets.answering import Mapped, Point
-from graphrag_assets.languages import STOP_WORDS
+from graphrag_assets.contracts.answering import Mapped, Point
 from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.fetch import nearest_reports, report_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
@@ -27,7 +26,8 @@ from graphrag_assets.query.results import Action, Draft
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
-from graphrag_assets.text import search_words_of
+from graphrag_assets.text.languages import STOP_WORDS
+from graphrag_assets.text.words import search_words_of
 
 _SAME_QUESTION = 0.6  # minimum share of common words in near-duplicates, whose content words are the same
 _MIN_SCORE = 1.0

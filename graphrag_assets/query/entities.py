@@ -9,7 +9,7 @@ from graphrag_assets.query.fetch import entity_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.retrieval import CANDIDATES, Question, Scores, fuse, search_texts
 from graphrag_assets.store.publication_reader import Reader
-from graphrag_assets.text import title_key
+from graphrag_assets.text.words import title_key
 
 _TEXT_UNITS = 20  # whose entities are candidates
 # Entities are chosen mainly by the passages that the graph ranks best; their descriptions count less.

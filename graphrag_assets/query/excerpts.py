@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import polars as pl
 
 from graphrag_assets.ids import number_of
-from graphrag_assets.languages import UNKNOWN, stems
 from graphrag_assets.query.retrieval import KnownTerms, Question, known_terms
 from graphrag_assets.store.publication_reader import Reader
-from graphrag_assets.text import fold, search_words, sentences
+from graphrag_assets.text.languages import UNKNOWN, stems
+from graphrag_assets.text.words import fold, search_words, sentences
 
 MAX_SENTENCES = 3
 GAP = " … "

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from graphrag_assets.once_per_process import once_per_process
+from graphrag_assets.runtime.once_per_process import once_per_process
 
 Result = TypeVar("Result")
 

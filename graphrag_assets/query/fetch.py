@@ -8,7 +8,7 @@ from typing import Literal
 
 import polars as pl
 
-from graphrag_assets.answering import Passage
+from graphrag_assets.contracts.answering import Passage
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.filters.redaction import redact_entities, redact_relationships
 from graphrag_assets.query.filters.scope import size

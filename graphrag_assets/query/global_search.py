@@ -9,7 +9,7 @@ import polars as pl
 from pydantic import BeforeValidator, Field, InstanceOf
 from pydantic.dataclasses import dataclass
 
-from graphrag_assets.answering import Passage
+from graphrag_assets.contracts.answering import Passage
 from graphrag_assets.embedded import rate
 from graphrag_assets.query.basic import BasicOptions, basic_context
 from graphrag_assets.query.context import Context, Layout, Section, columns, fill, lines_of, packed
@@ -22,7 +22,7 @@ from graphrag_assets.query.results import Draft, Failure
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.words import count_tokens
 
 
 @dataclass(frozen=True, kw_only=True)

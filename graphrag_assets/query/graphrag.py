@@ -1,33 +1,37 @@
 """`GraphRAG`: answers questions from a publication."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from graphrag_assets.answering import Answerer
+from graphrag_assets.contracts.answering import Answerer
 from graphrag_assets.errors import QueryError, SettingsError
+from graphrag_assets.extras.lazy import search as lazy_search
+from graphrag_assets.extras.planned import search as planned_search
 from graphrag_assets.query import ask as ask_search
 from graphrag_assets.query import basic as basic_search
 from graphrag_assets.query import drift as drift_search
 from graphrag_assets.query import global_search, passages, query_models
-from graphrag_assets.query import lazy as lazy_search
 from graphrag_assets.query import local as local_search
-from graphrag_assets.query import planned as planned_search
 from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.context import Context
 from graphrag_assets.query.history import History
 from graphrag_assets.query.method import AsyncMethod, Method, answering
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Answer
-from graphrag_assets.query.search import Search, Tools
+from graphrag_assets.query.search import Search, SearchMethod, Tools
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 from graphrag_assets.query.suggestions import Suggestions, split_history
 from graphrag_assets.store.publication_reader import CurrentPublication
 
-METHODS = tuple(ask_search.METHODS)
+SEARCH_METHODS: Mapping[str, SearchMethod[...]] = {
+    kind.METHOD.name: kind.METHOD
+    for kind in (local_search, global_search, drift_search, basic_search, lazy_search, planned_search)
+}
+METHODS = tuple(SEARCH_METHODS)
 
 
 class GraphRAG:
@@ -88,7 +92,12 @@ class GraphRAG:
         self.answerer: Answerer = answerer or query_models.answerer(reader)
         rater = query_models.answerer(reader, rating_model) if isinstance(rating_model, str) else rating_model
         self.tools = Tools(
-            self.index, self.answerer, rater or self.answerer, query_models.reranker(), _checked_defaults()
+            self.index,
+            self.answerer,
+            rater or self.answerer,
+            query_models.reranker(),
+            SEARCH_METHODS,
+            _checked_defaults(),
         )
 
     def __enter__(self) -> "GraphRAG":
@@ -172,7 +181,7 @@ class GraphRAG:
 
     def _context(self, name: str, question: str, options: dict[str, Any]) -> Search[Any]:
         _refuse_unknown(name, METHODS)
-        method = ask_search.METHODS[name]
+        method = SEARCH_METHODS[name]
         return Search(
             self.tools, name, method.context, question, method.options(**{**self.tools.defaults[name], **options})
         )
@@ -190,7 +199,7 @@ def _checked_defaults() -> dict[str, dict[str, Any]]:
     found = query_models.default_options()
     for method, options in found.items():
         try:
-            ask_search.METHODS[method].options(**options)
+            SEARCH_METHODS[method].options(**options)
         except QueryError as error:
             raise SettingsError(f"GRAPHRAG_{method.upper()}_OPTIONS: {error}") from None
     return found

@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
 
 from graphrag_assets.errors import QueryError
-from graphrag_assets.iso_dates import first_day, last_day
+from graphrag_assets.text.iso_dates import first_day, last_day
 
 MAXIMUM = 1_000_000_000  # of whole numbers; DuckDB accepts it as a LIMIT
 

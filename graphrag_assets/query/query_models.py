@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphrag_assets import embedded
-from graphrag_assets.answering import Answerer, Usage
+from graphrag_assets.contracts.answering import Answerer, Usage
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.settings import ONNX, Settings

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from graphrag_assets.store.publication_reader import Reader
-from graphrag_assets.text import fold, spell_out
+from graphrag_assets.text.words import fold, spell_out
 
 RARE = 2
 """A word in at most so many text units is searched by related terms as well."""

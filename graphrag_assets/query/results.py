@@ -8,12 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_assets.answering import Usage
-from graphrag_assets.outgoing import as_markdown, safe_markdown
+from graphrag_assets.contracts.answering import Usage
 from graphrag_assets.query.citations import Citation, CitedRow, Given
 from graphrag_assets.query.context import Section, numbers_in_context
 from graphrag_assets.query.contradictions import Contradiction
 from graphrag_assets.query.support import Supported
+from graphrag_assets.runtime.outgoing import as_markdown, safe_markdown
 
 
 @dataclass(frozen=True, slots=True)

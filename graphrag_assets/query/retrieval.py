@@ -12,14 +12,14 @@ import numpy as np
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.ids import number_of
-from graphrag_assets.languages import STOP_WORDS
 from graphrag_assets.query.executor import submit
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.query_models import embedder
 from graphrag_assets.query.question_terms import question_terms
 from graphrag_assets.store.binary_quantization import binary_codes
 from graphrag_assets.store.publication_reader import Reader
-from graphrag_assets.text import UNSPACED, name_key, search_words_of, title_key
+from graphrag_assets.text.languages import STOP_WORDS
+from graphrag_assets.text.words import UNSPACED, name_key, search_words_of, title_key
 
 FUSION_K = 60
 CANDIDATES = 100

@@ -12,7 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar
 
-from graphrag_assets.answering import (
+from graphrag_assets.contracts.answering import (
     Answerer,
     AnswerOptions,
     Evidence,
@@ -61,12 +61,13 @@ Made = TypeVar("Made", bound=Used)
 
 @dataclass(frozen=True)
 class Tools:
-    """What the searches of one `GraphRAG` share: publications, models, and the settings' options by method."""
+    """What the searches of one `GraphRAG` share: publications, models, methods, and the settings' options by method."""
 
     publications: CurrentPublication
     answerer: Answerer
     rater: Answerer
     reranker: "ModelReranker | None"
+    methods: Mapping[str, "SearchMethod[...]"]
     defaults: Mapping[str, Mapping[str, Any]]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphrag_assets.answering import Evidence
+from graphrag_assets.contracts.answering import Evidence
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import local
 from graphrag_assets.query.context import fill

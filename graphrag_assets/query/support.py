@@ -8,10 +8,10 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from graphrag_assets.answering import NO_ANSWER
+from graphrag_assets.contracts.answering import NO_ANSWER
 from graphrag_assets.query.citations import REMARK, Citation
-from graphrag_assets.references import BLOCK, rows_cited_in
-from graphrag_assets.text import sentences
+from graphrag_assets.text.references import BLOCK, rows_cited_in
+from graphrag_assets.text.words import sentences
 
 _ENDS_STATEMENT = re.compile(r"\n\s*\n|\n(?=[^\S\n]*(?:[-*•#]|\d+\.)\s)")
 _MARKER = re.compile(r"^\s*(?:[-*•…]|\d+\.)\s+")

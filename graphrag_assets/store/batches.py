@@ -7,8 +7,8 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.ids import stable_id
-from graphrag_assets.masking import masker
-from graphrag_assets.peak_memory import peak_megabytes
+from graphrag_assets.runtime.masking import masker
+from graphrag_assets.runtime.peak_memory import peak_megabytes
 from graphrag_assets.store import schema
 from graphrag_assets.store.change_log import log_changes
 from graphrag_assets.store.connections import execute_with, one_value
@@ -24,15 +24,15 @@ def known_facts(working: WorkingDatabase, batch: str, extractor: str) -> list[pl
     """The stored facts of the batch's text units that `extractor` has extracted.
 
     Returns:
-        text_units (id, and title, language, document_date and raw_data of the document) and the tables entity_mentions,
-        relationship_mentions and covariates.
+        text_units (id, headings, and title, language, document_date and raw_data of the document) and the tables
+        entity_mentions, relationship_mentions and covariates.
     """
     scope = "WHERE batch = $batch AND extractor = $extractor"
     parameters = {"batch": batch, "extractor": extractor}
     with working.connect() as connection:
         units = connection.sql(
             """
-            SELECT t.id, d.title, d.language, d.document_date, d.raw_data::VARCHAR AS raw_data
+            SELECT t.id, t.headings, d.title, d.language, d.document_date, d.raw_data::VARCHAR AS raw_data
             FROM text_units t JOIN documents d ON d.id = t.document_id
             WHERE t.batch = $batch AND t.extractor = $extractor ORDER BY t.id
             """,

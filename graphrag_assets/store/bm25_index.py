@@ -13,11 +13,11 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.ids import number_of
-from graphrag_assets.languages import ENDINGS, UNKNOWN, language_of, stems, stop_words
-from graphrag_assets.references import CHECKED_PATTERN
 from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.store.schema import literal
-from graphrag_assets.text import UNSPACED, fold, search_words, spell_out
+from graphrag_assets.text.languages import ENDINGS, UNKNOWN, language_of, stems, stop_words
+from graphrag_assets.text.references import CHECKED_PATTERN
+from graphrag_assets.text.words import UNSPACED, fold, search_words, spell_out
 
 _TEXTS_PER_PART = 2_500  # bounds the memory, whatever the corpus
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 import duckdb
 
 from graphrag_assets.errors import chain_of
-from graphrag_assets.received_signals import raise_if_interrupted
+from graphrag_assets.runtime.received_signals import raise_if_interrupted
 
 Result = TypeVar("Result")
 _MESSAGE = "Query interrupted"

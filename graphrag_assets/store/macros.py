@@ -9,9 +9,9 @@ from importlib.resources import files
 import duckdb
 import polars as pl
 
-from graphrag_assets import text
 from graphrag_assets.store.publication_schema import CHARACTER_FORMS, MAIN
 from graphrag_assets.store.schema import literal
+from graphrag_assets.text import words as text
 
 _FILES = ("text", "search", "graph", "evidence", "lineage", "context", "contradictions", "spend")
 
@@ -79,7 +79,7 @@ def _re2(characters: str) -> str:
 
 @functools.cache
 def _character_forms() -> pl.DataFrame:
-    """purpose, character, replacement: mappings with which DuckDB normalizes text as `graphrag_assets.text` does."""
+    """purpose, character, replacement: mappings with which DuckDB normalizes text as `text.words` does."""
     characters = pl.Series([chr(code) for first, end in _PLACES for code in range(first, end)])
     frame = pl.DataFrame({"character": characters}).with_columns(
         purpose=pl.lit("nfkc"), replacement=pl.col("character").str.normalize("NFKC")

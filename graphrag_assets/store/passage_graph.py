@@ -13,7 +13,7 @@ import polars as pl
 
 from graphrag_assets.ids import number_of
 from graphrag_assets.store.connections import execute_with
-from graphrag_assets.text import UNSPACED, fold, name_key, search_words, title_key, without_qualifier
+from graphrag_assets.text.words import UNSPACED, fold, name_key, search_words, title_key, without_qualifier
 
 MAX_HEADED = 32
 """Text units under one title or heading; a name with more ("Introduction", a whole book) says too little about each."""

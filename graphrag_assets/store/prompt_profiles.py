@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 
+from graphrag_assets.contracts.prompt_profile import BUILT_IN, ProfileType, PromptProfile, WorkedExample
+from graphrag_assets.contracts.records import EntityRecord, RelationshipRecord
 from graphrag_assets.errors import SettingsError
-from graphrag_assets.prompt_profile import BUILT_IN, ProfileType, PromptProfile, WorkedExample
-from graphrag_assets.records import EntityRecord, RelationshipRecord
 from graphrag_assets.store.batches import utc_now
 from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.schema import PROMPT_PROFILE

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import duckdb
 import polars as pl
 
-from graphrag_assets import __version__, text
+from graphrag_assets import __version__
 from graphrag_assets.ids import stable_id
 from graphrag_assets.store.change_log import LOGGED, Changed, changes_since_mark
 from graphrag_assets.store.connections import (
@@ -39,6 +39,7 @@ from graphrag_assets.store.search_tables import (
     write_search_tables,
 )
 from graphrag_assets.store.working import WorkingDatabase, is_small, suits_one_thread
+from graphrag_assets.text import words as text
 
 READER = "publication"
 """The reader of the change log whose mark is that of the newest publication."""

@@ -21,8 +21,8 @@ from filelock import FileLock
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.masking import keep_secret, without_credentials
-from graphrag_assets.outgoing import shown
+from graphrag_assets.runtime.masking import keep_secret, without_credentials
+from graphrag_assets.runtime.outgoing import shown
 from graphrag_assets.store.drafts import draft_folder, move_into_place
 from graphrag_assets.store.locks import lock_file
 from graphrag_assets.store.publication_files import (

@@ -10,7 +10,7 @@ from graphrag_assets.store.bm25_index import IndexedTexts, touched_texts, update
 from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.passage_graph import write_passage_graph
 from graphrag_assets.store.token_counts import has_dates, write_token_counts
-from graphrag_assets.text import name_key
+from graphrag_assets.text.words import name_key
 
 _WEIGHTS = """
 INSERT INTO search.community_weights

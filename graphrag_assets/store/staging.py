@@ -22,7 +22,7 @@ import polars as pl
 
 from graphrag_assets.errors import StagingError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.masking import keep_secret, without_credentials
+from graphrag_assets.runtime.masking import keep_secret, without_credentials
 
 MANIFEST = "manifest.json"
 _READABLE = 40
@@ -237,7 +237,7 @@ class Staging:
             first = str(error).strip().partition("\n")[0]
             raise StagingError(
                 f"The staging area {self._shown} cannot be used: {type(error).__name__}: {first}. Check "
-                "GRAPHRAG_STAGING, the network and this machine's permissions; `graphrag-assets doctor --cluster` "
+                "GRAPHRAG_STAGING, the network and this machine's permissions; `graphrag-assets doctor cluster` "
                 "tries them."
             ) from error
 

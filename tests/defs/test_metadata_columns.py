@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from graphrag_assets.indexing.purge import purge
+from graphrag_assets.extras.purge.purge import purge
 from graphrag_assets.pipeline.metadata_texts import metadata_text
 from tests.comparison import facts, index_at
 from tests.conftest import Project

@@ -6,13 +6,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from graphrag_assets.indexing import dry_run
-from graphrag_assets.indexing.cost_preview import CostPlan, plan_index
+from graphrag_assets.extras.cost_preview import dry_run
+from graphrag_assets.extras.cost_preview.preview import CostPlan, plan_index
+from graphrag_assets.extras.cost_preview.token_estimates import Planned, Tally
 from graphrag_assets.llm.backend import ledger_of
 from graphrag_assets.llm.tasks.extract_graph import PROMPT
-from graphrag_assets.llm.tasks.token_estimates import Planned, Tally
 from graphrag_assets.settings import Settings
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.words import count_tokens
 from tests import openai_server
 from tests.cli import run_command
 from tests.conftest import SAMPLE_INPUT

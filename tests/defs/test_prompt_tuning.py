@@ -9,14 +9,14 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from graphrag_assets.contracts.prompt_profile import WorkedExample
 from graphrag_assets.embedded import EXTRACTOR
-from graphrag_assets.indexing.cost_preview import plan_index
+from graphrag_assets.extras.cost_preview.preview import plan_index
+from graphrag_assets.extras.purge.purge import purge
+from graphrag_assets.extras.tuning.tuning import TuningOptions, adopt_profile, plan_tuning, tune_prompts
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import named_options
-from graphrag_assets.indexing.prompt_tuning import TuningOptions, adopt_profile, plan_tuning, tune_prompts
-from graphrag_assets.indexing.purge import purge
 from graphrag_assets.llm.prompts import fence
-from graphrag_assets.prompt_profile import WorkedExample
 from graphrag_assets.store.prompt_profiles import profile_of
 from tests.cli import run_command
 from tests.defs.test_language_models import use

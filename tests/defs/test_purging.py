@@ -28,8 +28,8 @@ from dagster._core.scheduler.instigation import (
 )
 
 from graphrag_assets.cli import main
-from graphrag_assets.defs.dagster_cleanup import purge_with_history
-from graphrag_assets.indexing.purge_proof import places_of, removed_words
+from graphrag_assets.extras.purge.dagster_records import purge_with_history
+from graphrag_assets.extras.purge.proof import places_of, removed_words
 from graphrag_assets.query import GraphRAG
 from tests.conftest import Project, build_once, repository
 from tests.contention import waiting_for

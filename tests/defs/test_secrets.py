@@ -8,10 +8,10 @@ import duckdb
 import pytest
 from dagster._core.remote_representation.external_data import RepositorySnap
 
+from graphrag_assets.contracts.indexing_models import Keys
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.resources import IndexSettings
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing_models import Keys
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.settings import Settings
 from tests.conftest import Project

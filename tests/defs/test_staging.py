@@ -10,7 +10,7 @@ import pytest
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.automation import request_runs
 from graphrag_assets.defs.index_names import IndexNames
-from graphrag_assets.indexing.shards import EMBEDDINGS, open_shards, shared
+from graphrag_assets.extras.cluster.shards import EMBEDDINGS, open_shards, shared
 from graphrag_assets.indexing.staged_batches import staged_batches, staging_of
 from graphrag_assets.store.staging import SHARDS
 from tests.conftest import QUIET, Project

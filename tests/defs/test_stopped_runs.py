@@ -31,7 +31,7 @@ def test_terminated_extraction_resumes_and_reports_its_progress(project, monkeyp
         project.write(f"one/{name}.txt", f"{name} sailed with the Great Eastern to Newfoundland.")
     monkeypatch.setenv("GRAPHRAG_CONCURRENCY", "1")
     caplog.set_level("INFO")
-    monkeypatch.setattr("graphrag_assets.progress.SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("graphrag_assets.runtime.progress.SECONDS_BETWEEN_LINES", 0.0)
     with running(content=content) as server:
         use(monkeypatch, server)
         project.register()

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_assets.contracts.records import UnitExtraction
 from graphrag_assets.embedded.anaphora import shortened
 from graphrag_assets.embedded.extractor import extract_unit
-from graphrag_assets.records import UnitExtraction
 
 
 def types_of(text: str, title: str = "") -> dict[str, str]:

@@ -2,9 +2,9 @@
 
 import pytest
 
+from graphrag_assets.contracts.records import UnitExtraction
 from graphrag_assets.embedded.extractor import extract_unit
-from graphrag_assets.languages import CASELESS, without_names
-from graphrag_assets.records import UnitExtraction
+from graphrag_assets.text.languages import CASELESS, without_names
 
 GERMAN_NEWS = """Anna Vogel gründete 1987 in Potsdam die Bäckerei Hartmann. Sie hatte zuvor an der Universität Heidelberg
 studiert. Die Bäckerei beliefert heute vier Schulen und das Krankenhaus. Gestern beschwerten sich Kunden über verspätete
@@ -110,7 +110,7 @@ def names(text: str, language: str) -> dict[str, str]:
             RUSSIAN,
             {
                 "Иван Петров": "PERSON",
-                "Самаре": "NAME",
+                "Самара": "GEO",
                 "Мария Соколова": "PERSON",
                 "Газпром": "NAME",
                 "Сергей Кузнецов": "PERSON",

@@ -1,7 +1,7 @@
 import re
 
+from graphrag_assets.contracts.records import ReportMaterial, ReportRow
 from graphrag_assets.embedded.reporter import write_reports
-from graphrag_assets.records import ReportMaterial, ReportRow
 
 CABLE = (
     ReportRow("Entities", 0, ("Great Eastern",), "The Great Eastern was the largest ship afloat."),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_assets.explorer.content import Limits
-from graphrag_assets.explorer.page import write_page
+from graphrag_assets.extras.explorer.content import Limits
+from graphrag_assets.extras.explorer.page import write_page
 from tests.browsers import WHY_NOT, chromium
 
 MINUTE = 60_000

@@ -10,7 +10,7 @@ import pytest
 
 EXPLORER = Path(__file__).resolve().parents[2] / "graphrag_assets" / "explorer"
 WEB, STATIC = EXPLORER / "web", EXPLORER / "static"
-AGAIN = "Run `npm ci && npm run build` in graphrag_assets/explorer/web and commit what it makes."
+AGAIN = "Run `npm ci && npm run build` in graphrag_assets/extras/explorer/web and commit what it makes."
 
 
 def test_the_bundle_was_made_from_the_present_sources():

@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from graphrag_assets.explorer.content import Limits, page_content
+from graphrag_assets.extras.explorer.content import Limits, page_content
 from graphrag_assets.store.publication_reader import CurrentPublication
 
 

@@ -11,7 +11,7 @@ pytest.importorskip("playwright", reason="Playwright is not installed: pip insta
 
 from playwright.sync_api import expect
 
-from graphrag_assets.explorer.page import write_page
+from graphrag_assets.extras.explorer.page import write_page
 from tests.browsers import WHY_NOT
 
 expect.set_options(timeout=60_000)

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from graphrag_assets.cli import main
-from graphrag_assets.explorer.content import Limits
-from graphrag_assets.explorer.page import write_page
+from graphrag_assets.extras.explorer.content import Limits
+from graphrag_assets.extras.explorer.page import write_page
 from tests.test_docs import ROOT, blocks
 
 ANDERSON = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
@@ -110,7 +110,7 @@ def test_command_reports_written_and_omitted_rows(sample_index, tmp_path, monkey
 
 
 def test_command_reports_the_number_of_omitted_rows(sample_index, tmp_path, monkeypatch):
-    monkeypatch.setattr("graphrag_assets.cli.explore.Limits", partial(Limits, entities=100))
+    monkeypatch.setattr("graphrag_assets.extras.explorer.command.Limits", partial(Limits, entities=100))
     said = run("--index", str(sample_index.root / "index"), "--output", str(tmp_path / "page.html"), "--no-open")
     assert "Left out: 150 of 250 entities" in said
 

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from graphrag_assets.errors import GraphRAGError
+from graphrag_assets.extras.interop.imported_batches import remove
+from graphrag_assets.extras.interop.importer import import_index
+from graphrag_assets.extras.purge.purge import purge
 from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
 from graphrag_assets.indexing.publish import update_publication
-from graphrag_assets.indexing.purge import purge
 from graphrag_assets.indexing.scan import scan
-from graphrag_assets.interop.imported_batches import remove
-from graphrag_assets.interop.importer import import_index
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.compaction import compact
 from graphrag_assets.store.imports import unfinished

@@ -13,7 +13,7 @@ import pytest
 
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.publish import publish_records
-from graphrag_assets.received_signals import raise_if_interrupted, signals_noted
+from graphrag_assets.runtime.received_signals import raise_if_interrupted, signals_noted
 from graphrag_assets.store.publication_files import current_number
 from graphrag_assets.store.working import WorkingDatabase
 from tests.openai_server import running, task_of

@@ -12,7 +12,7 @@ from rich.text import Text
 from graphrag_assets.cli import terminal
 from graphrag_assets.cli.sql import print_frame
 from graphrag_assets.cli.terminal import Console
-from graphrag_assets.outgoing import printable
+from graphrag_assets.runtime.outgoing import printable
 
 EVIL = {
     "clears the screen": "\x1b[2J",

@@ -125,6 +125,26 @@ def test_a_batch_that_fails_does_not_stop_the_others():
         assert outcomes == {"a": "a", "c": "c"}
 
 
+def test_after_the_last_result_no_batch_begins_and_those_in_progress_end():
+    failed = threading.Event()
+
+    def work(batch, _):
+        if batch == "over budget":
+            raise RuntimeError(batch)
+        assert failed.wait(SECONDS)
+        return batch
+
+    def is_last(outcome):
+        failed.set()
+        return isinstance(outcome, RuntimeError)
+
+    assert {batch for batch, _ in work_on(["paid", "over budget", "waits"], work, 2, is_last)} == {
+        "paid",
+        "over budget",
+    }
+    assert {batch for batch, _ in work_on(["over budget", "waits"], work, 1, is_last)} == {"over budget"}
+
+
 def test_ending_the_iteration_cancels_the_calls_in_flight(working):
     """As Ctrl-C does: it must not wait for the answers of other batches."""
     began = threading.Barrier(3, timeout=SECONDS)

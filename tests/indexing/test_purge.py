@@ -6,10 +6,10 @@ import pytest
 from filelock import FileLock
 
 from graphrag_assets.errors import StoreError
+from graphrag_assets.extras.purge.index_rows import purge_rows
+from graphrag_assets.extras.purge.purge import Removed, purge
 from graphrag_assets.indexing.index_batch import index_batch
-from graphrag_assets.indexing.purge import Removed, purge
 from graphrag_assets.indexing.scan import scan
-from graphrag_assets.store.index_purge import purge_rows
 from graphrag_assets.store.locks import batch_lock, lock_file
 from graphrag_assets.store.publication_files import STABLE_NAME, current_number, kept_publications, point_to
 from tests.contention import waiting_for

@@ -8,7 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.errors import StagingError
+from graphrag_assets.extras.cluster.shards import EMBEDDINGS, REPORTS, make_shard, open_shards, shared
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
@@ -16,9 +18,7 @@ from graphrag_assets.indexing.index_batch import index_batch
 from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.models import existing_ledger
 from graphrag_assets.indexing.reports import update_reports
-from graphrag_assets.indexing.shards import EMBEDDINGS, REPORTS, make_shard, open_shards, shared
 from graphrag_assets.indexing.staged_batches import staging_of
-from graphrag_assets.indexing_models import IndexingModels
 from tests import openai_server
 from tests.cluster.documents import write_crews
 

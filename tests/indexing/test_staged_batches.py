@@ -6,9 +6,9 @@ import uuid
 import pytest
 
 from graphrag_assets.errors import InputError, SettingsError, StagingError
+from graphrag_assets.extras.purge.purge import purge
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
-from graphrag_assets.indexing.purge import purge
 from graphrag_assets.indexing.scan import scan, scan_input
 from graphrag_assets.indexing.staged_batches import commit_staged, stage_batch, staged_batches, staging_of
 from graphrag_assets.settings import Settings

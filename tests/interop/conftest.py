@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from graphrag_assets.interop.importer import Imported, import_index
+from graphrag_assets.extras.interop.importer import Imported, import_index
 from tests.conftest import IndexFolder, Project, build_once, default_settings
 from tests.interop.small_index import write_small_index
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_assets.interop.facts import entity_ids, facts_of
-from graphrag_assets.interop.hierarchy import hierarchy_of
-from graphrag_assets.interop.importer import import_index
-from graphrag_assets.interop.report_rows import renumbered, report_rows
-from graphrag_assets.interop.source import MAX_NUMBER, source_of
-from graphrag_assets.interop.vectors import VECTORS
+from graphrag_assets.extras.interop.facts import entity_ids, facts_of
+from graphrag_assets.extras.interop.hierarchy import hierarchy_of
+from graphrag_assets.extras.interop.importer import import_index
+from graphrag_assets.extras.interop.report_rows import renumbered, report_rows
+from graphrag_assets.extras.interop.source import MAX_NUMBER, source_of
+from graphrag_assets.extras.interop.vectors import VECTORS
 from graphrag_assets.pipeline.merging import merge
 from graphrag_assets.pipeline.resolution import ALIAS_SCHEMA
 from graphrag_assets.store.imports import counts_of

@@ -45,8 +45,8 @@ def test_table_of_generations_in_the_guide_matches_the_tests():
 
 
 def test_the_guide_has_every_format_and_option():
-    from graphrag_assets.cli.interop import export, import_
-    from graphrag_assets.interop.exporter import FORMATS
+    from graphrag_assets.extras.interop.command import export, import_
+    from graphrag_assets.extras.interop.exporter import FORMATS
 
     text = (ROOT / GUIDE).read_text(encoding="utf-8")
     assert [kind for kind in FORMATS if f"| `{kind}` |" not in text] == []

@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 from graphrag_assets.errors import InputError, StoreError
-from graphrag_assets.interop.exporter import FORMATS, TABLES, export
-from graphrag_assets.interop.importer import import_index
+from graphrag_assets.extras.interop.exporter import FORMATS, TABLES, export
+from graphrag_assets.extras.interop.importer import import_index
 from tests.interop.small_index import ENTITIES, FIRST, RELATIONSHIPS, entity_id, relationship_id, tables
 
 COLUMNS = {
@@ -302,7 +302,7 @@ def test_gexf_has_nodes_edges_and_places(small, tmp_path):
 
 
 def test_characters_that_xml_cannot_hold_are_left_out(tmp_path):
-    from graphrag_assets.interop.graph_xml import write_graph
+    from graphrag_assets.extras.interop.graph_xml import write_graph
 
     first = {"number": 0, "title": 'A "<b>"\x00\x0b', "type": "T", "description": "d\ud800&", "x": None, "y": None}
     second = {"number": 1, "title": "B", "type": "", "description": "", "x": 0.5, "y": -0.5}

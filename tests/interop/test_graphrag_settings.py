@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from graphrag_assets.errors import InputError
-from graphrag_assets.interop.graphrag_settings import Translation, translate
+from graphrag_assets.extras.interop.graphrag_settings import Translation, translate
 from graphrag_assets.llm.graphrag_prompts import translate_prompt
-from graphrag_assets.query.ask import METHODS
+from graphrag_assets.query.graphrag import SEARCH_METHODS as METHODS
 
 FILES = Path(__file__).parents[1] / "data" / "graphrag-settings"
 OLD, NEW = Path("/old"), Path("/new")

@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 from graphrag_assets.errors import InputError
-from graphrag_assets.interop.exporter import export
-from graphrag_assets.interop.graph_files import read_graph
-from graphrag_assets.interop.importer import import_index
+from graphrag_assets.extras.interop.exporter import export
+from graphrag_assets.extras.interop.graph_files import read_graph
+from graphrag_assets.extras.interop.importer import import_index
 from graphrag_assets.query import GraphRAG
 
 ENTITIES = {

@@ -7,7 +7,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_assets.interop.hierarchy import hierarchy_of
+from graphrag_assets.extras.interop.hierarchy import hierarchy_of
 from graphrag_assets.pipeline.incremental_leiden import recluster
 
 N = 12

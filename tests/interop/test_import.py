@@ -10,12 +10,12 @@ import pytest
 
 from graphrag_assets.embedded import embedded_models
 from graphrag_assets.errors import InputError
+from graphrag_assets.extras.interop.imported_batches import hand_over, remove
+from graphrag_assets.extras.interop.importer import import_index
+from graphrag_assets.extras.purge.purge import purge
 from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.index_batch import commit_extracted, extract_batch
-from graphrag_assets.indexing.purge import purge
 from graphrag_assets.indexing.scan import scan
-from graphrag_assets.interop.imported_batches import hand_over, remove
-from graphrag_assets.interop.importer import import_index
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store import schema
 from graphrag_assets.store.locks import batch_lock

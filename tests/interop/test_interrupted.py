@@ -5,10 +5,10 @@ from click.testing import CliRunner
 
 from graphrag_assets.cli.main import main
 from graphrag_assets.errors import GraphRAGError
+from graphrag_assets.extras.interop import importer as importing
+from graphrag_assets.extras.interop.imported_batches import remove
+from graphrag_assets.extras.interop.importer import import_index
 from graphrag_assets.indexing.checks import failed_blocking_checks
-from graphrag_assets.interop import importer as importing
-from graphrag_assets.interop.imported_batches import remove
-from graphrag_assets.interop.importer import import_index
 from graphrag_assets.store import schema
 from graphrag_assets.store.imports import counts_of, unfinished
 from graphrag_assets.store.invariants import Check

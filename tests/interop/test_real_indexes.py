@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from graphrag_assets.interop.exporter import TABLES, export
+from graphrag_assets.extras.interop.exporter import TABLES, export
 from graphrag_assets.query import GraphRAG
 from tests.conftest import TEST_DATA, build_once, import_once
 

@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 
 from graphrag_assets.errors import InputError
-from graphrag_assets.interop.exporter import export
-from graphrag_assets.interop.importer import import_index
-from graphrag_assets.interop.source import read_source
+from graphrag_assets.extras.interop.exporter import export
+from graphrag_assets.extras.interop.importer import import_index
+from graphrag_assets.extras.interop.source import read_source
 from tests.interop.small_index import tables
 
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from graphrag_assets.errors import InputError
-from graphrag_assets.interop.vectors import of_one_length, read_vectors
+from graphrag_assets.extras.interop.vectors import of_one_length, read_vectors
 
 
 def test_vectors_of_all_places_are_one_table(tmp_path):

@@ -18,7 +18,7 @@ from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.model_errors import CircuitOpen, RequestRejected, RetriesExhausted
 from graphrag_assets.llm.model_options import EmbeddingOptions
 from graphrag_assets.settings import Settings
-from graphrag_assets.text import encode
+from graphrag_assets.text.words import encode
 from tests.llm.conftest import Lab, run
 from tests.openai_content import embedding_of
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_assets.contracts.prompt_profile import PromptProfile
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.indexing.models import models_for
 from graphrag_assets.llm import prompts as prompts_module
 from graphrag_assets.llm.prompts import TASKS, Prompts, fence, prompt_text, prompts_of
 from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
-from graphrag_assets.prompt_profile import PromptProfile
 from graphrag_assets.settings import Settings
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.words import count_tokens
 
 BUILT_IN = Path(__file__).resolve().parents[2] / "prompts"
 TINY = {
@@ -104,7 +104,7 @@ def test_the_extraction_prompt_in_full():
     )
     assert "- type: one of: person, ship; where none fits, a short general noun.\n" in system["content"]
     assert "write types and descriptions in the language of the document.\n" in system["content"]
-    assert system["content"].endswith('{"entities": […], "relationships": […]}. A list without records is empty.')
+    assert system["content"].endswith('{"entities": […], "relationships": […]}. Lists may be empty.')
     assert user["content"] == f'<document id="d5542fbf">\n{DATA}\n</document d5542fbf>'
 
 

@@ -6,11 +6,11 @@ import random
 import polars as pl
 import pytest
 
-from graphrag_assets.indexing.ledger_only import LedgerOnlyChat
+from graphrag_assets.extras.cost_preview.token_estimates import PlanningChat, Tally
+from graphrag_assets.extras.purge.ledger_only import LedgerOnlyChat
 from graphrag_assets.indexing.model_tasks import IndexingTasks
 from graphrag_assets.llm.model_errors import CircuitOpen
 from graphrag_assets.llm.prompts import Prompts
-from graphrag_assets.llm.tasks.token_estimates import PlanningChat, Tally
 from graphrag_assets.settings import Settings
 from tests.llm.conftest import ONE_DOLLAR_PER_TOKEN, Lab
 from tests.openai_content import content_for, task_of

@@ -3,12 +3,12 @@
 import polars as pl
 import pytest
 
+from graphrag_assets.contracts.records import ReportMaterial, TextUnit
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.indexing.model_tasks import IndexingTasks
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
 from graphrag_assets.llm.tasks.extract_graph import MORE, PROMPT
-from graphrag_assets.records import ReportMaterial, TextUnit
 from graphrag_assets.settings import Settings
 
 UNIT = TextUnit("u", "Cyrus Field founded the Atlantic Telegraph Company in 1856.")
@@ -109,6 +109,8 @@ def test_a_community_of_two_has_a_report_without_a_request(lab):
         ({"claim_description": "losses of money", "claims": "off"}, []),
         (RELATIONS, ["extractor"]),
         ({"strict_entity_types": True}, ["extractor"]),
+        ({"drop_ungrounded": True}, ["extractor"]),
+        ({"text_unit_context": "none"}, ["extractor"]),
         ({"summary_words": 70}, ["summarizer"]),
         ({"report_words": 900}, ["reporter"]),
     ],

@@ -4,7 +4,7 @@ import polars as pl
 
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.ids import stable_id
-from graphrag_assets.text import title_key
+from graphrag_assets.text.words import title_key
 
 NO_ALIASES = pl.DataFrame(
     schema={

@@ -9,12 +9,15 @@ from polars.testing import assert_frame_equal
 from graphrag_assets.pipeline.alias_updates import LAST_WORD, update_aliases
 from graphrag_assets.pipeline.document_aliases import document_aliases
 from graphrag_assets.pipeline.resolution import alias_table, propose_aliases, resolve_names
-from graphrag_assets.text import title_key
+from graphrag_assets.text.words import title_key
 
 RELATED = (
     ("Cyrus Field", "Mary Field", "Cyrus W. Field", "C. Field", "Field", "The Field", "Fields", "Cyrus"),
     ("HMS Agamemnon", "USS Agamemnon", "Agamemnon", "The Agamemnon", "Agamemnon (play)"),
     ("National Bank Trust", "National-Bank Trust", "NBT", "N.B.T.", "Trust", "Josef K.", "J. K.", "K."),
+    ("Harbour Trust", "Harbour Trust (HT)", "Hill Tower (HT)", "Hill Towers", "HT", "The HT", "Hill Tower"),
+    ("Москва", "Москве", "Петров", "Петрова", "Петровым", "Иван Петров", "Ивана Петрова"),
+    ("Deutscher Rat", "Deutschen Rates", "Rat", "DER", "Deutscher Erster Rat (DER)"),
 )
 TYPES = ("PERSON", "NAME", "ORGANIZATION", "GEO", "CONCEPT")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.pipeline.chunking import METHODS, TEXT_UNITS, ChunkOptions, chunk_documents
 from graphrag_assets.settings import Settings
-from graphrag_assets.text import count_tokens, sentences, tokenizer
+from graphrag_assets.text.words import count_tokens, sentences, tokenizer
 from tests.conftest import TEST_DATA
 
 ENCODINGS = ("o200k_base", "cl100k_base")
@@ -225,6 +225,14 @@ def test_no_edit_of_a_novella_makes_more_than_three_new_units(size: int) -> None
 def test_a_short_document_is_one_unit() -> None:
     text = "".join(story(1, 5))[:600]
     assert chunk(text)["text"].to_list() == [text.strip()]
+
+
+def test_a_document_that_fits_is_one_unit_where_a_model_extracts() -> None:
+    text = "".join(story(3, 60))
+    size = count_tokens([text])[0]
+    assert chunk(text, size=size).height > 1
+    assert chunk(text, size=size, whole=True)["text"].to_list() == [text.strip()]
+    assert chunk(text, size=size // 2, whole=True).equals(chunk(text, size=size // 2))
 
 
 def test_units_are_longer_than_the_window_but_at_the_ends() -> None:

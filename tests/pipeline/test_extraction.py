@@ -4,15 +4,22 @@ from datetime import date
 import polars as pl
 import pytest
 
+from graphrag_assets.contracts.records import ClaimRecord, EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.pipeline.alias_decisions import with_decisions
 from graphrag_assets.pipeline.batch import KnownFacts, extract_facts
 from graphrag_assets.pipeline.extraction import extract_text_units
-from graphrag_assets.records import ClaimRecord, EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from graphrag_assets.store import schema
 
 UNITS = pl.DataFrame(
-    {"id": ["u1", "u2"], "batch": "b", "document_id": "d", "text": ["one", "two"], "extractor": None},
+    {
+        "id": ["u1", "u2"],
+        "batch": "b",
+        "document_id": "d",
+        "text": ["one", "two"],
+        "headings": [["Ada"], ["Ada", "1866"]],
+        "extractor": None,
+    },
     schema_overrides={"extractor": pl.String},
 )
 OF_DOCUMENT = {"title": pl.lit("Ada"), "language": pl.lit("en"), "document_date": pl.lit(None, pl.Date)} | {
@@ -21,6 +28,7 @@ OF_DOCUMENT = {"title": pl.lit("Ada"), "language": pl.lit("en"), "document_date"
 }
 DOCUMENTS = pl.DataFrame({"id": ["d"]}).with_columns(**OF_DOCUMENT)
 WITH_DOCUMENT = UNITS.with_columns(**OF_DOCUMENT)
+EXTRACTED = WITH_DOCUMENT.with_columns(pl.col("headings").list.join(" › "))
 
 
 def records(text: str) -> UnitExtraction:
@@ -45,7 +53,7 @@ fixed = each(records)
 
 
 def test_records_become_rows_with_keys_lineage_and_upper_case_types():
-    found = extract_text_units(WITH_DOCUMENT, fixed, "x")
+    found = extract_text_units(EXTRACTED, fixed, "x")
     assert found.entity_mentions.select("text_unit_id", "document_id", "batch", "title", "title_key", "type").sort(
         "text_unit_id"
     ).rows() == [("u1", "d", "b", "Ada’s", "ada", "PERSON"), ("u2", "d", "b", "Ada’s", "ada", "PERSON")]
@@ -57,14 +65,14 @@ def test_records_become_rows_with_keys_lineage_and_upper_case_types():
 
 
 def test_frames_have_the_declared_columns_even_when_there_is_nothing():
-    found = extract_text_units(WITH_DOCUMENT, each(lambda text: UnitExtraction()), "x")
+    found = extract_text_units(EXTRACTED, each(lambda text: UnitExtraction()), "x")
     assert found.entity_mentions.columns == schema.ENTITY_MENTIONS.column_names
     assert found.relationship_mentions.columns == schema.RELATIONSHIP_MENTIONS.column_names
     assert found.covariates.columns == schema.COVARIATES.column_names
 
 
 def test_ids_differ_between_units_and_stay_between_runs():
-    first, second = (extract_text_units(WITH_DOCUMENT, fixed, "x") for _ in range(2))
+    first, second = (extract_text_units(EXTRACTED, fixed, "x") for _ in range(2))
     assert first.entity_mentions["id"].n_unique() == 2
     assert first.entity_mentions.equals(second.entity_mentions)
 
@@ -73,7 +81,7 @@ def test_the_order_in_which_units_are_done_does_not_matter():
     def backwards(units):
         return reversed(list(fixed(units)))
 
-    first, second = extract_text_units(WITH_DOCUMENT, fixed, "x"), extract_text_units(WITH_DOCUMENT, backwards, "x")
+    first, second = extract_text_units(EXTRACTED, fixed, "x"), extract_text_units(EXTRACTED, backwards, "x")
     assert all(a.equals(b) for a, b in zip(first, second, strict=True))
 
 
@@ -81,7 +89,7 @@ def test_a_unit_that_fails_is_an_error_row_and_the_others_go_on():
     def sometimes(text: str) -> UnitExtraction | Exception:
         return RuntimeError("broken") if text == "one" else records(text)
 
-    found = extract_text_units(WITH_DOCUMENT, each(sometimes), "x")
+    found = extract_text_units(EXTRACTED, each(sometimes), "x")
     assert found.entity_mentions["text_unit_id"].to_list() == ["u2"]
     assert found.errors.select("batch", "source", "stage", "error").rows() == [
         ("b", "u1", "extract", "RuntimeError: broken")
@@ -92,7 +100,7 @@ def test_only_text_units_that_are_not_known_are_extracted():
     known = extract_text_units(WITH_DOCUMENT.head(1), fixed, "x")
     gone = extract_text_units(WITH_DOCUMENT.head(1).with_columns(id=pl.lit("u0")), fixed, "x")
     facts = KnownFacts(
-        pl.DataFrame({"id": ["u0", "u1"]}).with_columns(**OF_DOCUMENT),
+        pl.DataFrame({"id": ["u0", "u1"], "headings": [["Ada"], ["Ada"]]}).with_columns(**OF_DOCUMENT),
         pl.concat([known.entity_mentions, gone.entity_mentions]),
         known.relationship_mentions,
         known.covariates,
@@ -117,7 +125,7 @@ def with_losses(text: str) -> UnitExtraction:
 
 
 def test_what_an_extraction_lacks_is_a_row_of_its_unit_and_kind():
-    found = extract_text_units(WITH_DOCUMENT, each(with_losses), "x")
+    found = extract_text_units(EXTRACTED, each(with_losses), "x")
     assert found.errors.is_empty()
     assert found.losses.select("source", "stage", "error").sort("source", "stage").rows() == [
         ("u1", "dropped_records", "3 records of the wrong form were left out."),
@@ -138,8 +146,8 @@ def test_what_an_extraction_lacks_is_a_row_of_its_unit_and_kind():
 
 @pytest.mark.parametrize(("left_alone", "expected"), [(False, ["one"]), (True, [])])
 def test_only_a_failed_gleaning_extracts_a_known_unit_again(left_alone, expected):
-    first = extract_text_units(WITH_DOCUMENT, each(with_losses), "x")
-    known = KnownFacts(WITH_DOCUMENT.select("id", *OF_DOCUMENT), *first[:3], first.losses)
+    first = extract_text_units(EXTRACTED, each(with_losses), "x")
+    known = KnownFacts(WITH_DOCUMENT.select("id", "headings", *OF_DOCUMENT), *first[:3], first.losses)
     asked: list[str] = []
 
     def recovered(text: str) -> UnitExtraction:
@@ -168,8 +176,8 @@ def test_only_a_failed_gleaning_extracts_a_known_unit_again(left_alone, expected
     ],
 )
 def test_a_changed_document_is_extracted_again_where_the_extractor_reads_the_change(extractor, changed, expected):
-    known = extract_text_units(WITH_DOCUMENT, fixed, extractor)
-    documents = WITH_DOCUMENT.select("id", *OF_DOCUMENT)
+    known = extract_text_units(EXTRACTED, fixed, extractor)
+    documents = WITH_DOCUMENT.select("id", "headings", *OF_DOCUMENT)
     facts = KnownFacts(documents, *known[:3], known.losses)
     asked: list[str] = []
 
@@ -183,9 +191,54 @@ def test_a_changed_document_is_extracted_again_where_the_extractor_reads_the_cha
     assert batch.entity_mentions.sort("id").equals(known.entity_mentions)
 
 
+def test_entities_without_grounds_are_counted_per_text_unit():
+    lost = Losses(ungrounded=("A", "B", "C", "D", "E", "F"))
+    found = extract_text_units(EXTRACTED, each(lambda text: replace(records(text), losses=lost)), "x")
+    assert found.losses.filter(source="u1").select("stage", "error", "hint").rows() == [
+        (
+            "ungrounded",
+            "6 entities have names that stand neither in the text nor in its context: A, B, C, D, E, ….",
+            "Nothing has to be done. GRAPHRAG_DROP_UNGROUNDED=true leaves such entities out.",
+        )
+    ]
+
+
+def test_a_stated_abbreviation_is_a_mention_that_resolution_reads():
+    def psf(text: str) -> UnitExtraction:
+        return UnitExtraction(
+            [EntityRecord("Python Software Foundation", "org", "It pays."), EntityRecord("Z (AB)", "x", "")]
+        )
+
+    units = EXTRACTED.with_columns(text=pl.lit("The Python Software Foundation (PSF) paid Z (AB) (later)."))
+    found = extract_text_units(units.head(1), each(psf), "x").entity_mentions
+    assert set(found.select("title", "n_sentences").rows()) == {
+        ("Python Software Foundation", 1),
+        ("Python Software Foundation (PSF)", 0),
+        ("Z (AB)", 1),
+    }
+    named = UnitExtraction([EntityRecord("Time-based One-Time Password (TOTP)", "org", "A code.")])
+    found = extract_text_units(EXTRACTED.head(1), each(lambda text: named), "x").entity_mentions
+    assert set(found["title"]) == {"Time-based One-Time Password", "Time-based One-Time Password (TOTP)"}
+
+
+def test_changed_headings_extract_again_by_a_model_alone():
+    for extractor, expected in ((EXTRACTOR, []), ("a model", ["two"])):
+        known = extract_text_units(EXTRACTED, fixed, extractor)
+        facts = KnownFacts(WITH_DOCUMENT.select("id", "headings", *OF_DOCUMENT), *known[:3], known.losses)
+        moved = UNITS.with_columns(headings=pl.Series([["Ada"], ["Ada", "1867"]]))
+        asked: list[str] = []
+
+        def recording(text: str, asked: list[str] = asked) -> UnitExtraction:
+            asked.append(text)
+            return records(text)
+
+        extract_facts(DOCUMENTS, moved, known.errors, facts, each(recording), extractor)
+        assert asked == expected
+
+
 def test_left_out_types_are_counted_per_text_unit_until_it_is_gone():
     left_out = Losses(unlisted_entities=("FESTIVAL", "SHIP", "SHIP"), unlisted_relationships=("MET",))
-    known = extract_text_units(WITH_DOCUMENT, each(lambda text: replace(records(text), losses=left_out)), "x")
+    known = extract_text_units(EXTRACTED, each(lambda text: replace(records(text), losses=left_out)), "x")
     assert known.errors.is_empty()
     rows = known.losses.filter(source="u1").select("stage", "error", "hint").rows()
     assert rows == [
@@ -200,7 +253,7 @@ def test_left_out_types_are_counted_per_text_unit_until_it_is_gone():
             "Nothing has to be done. Add a type to GRAPHRAG_RELATIONSHIP_TYPES to keep what has it.",
         ),
     ]
-    facts = KnownFacts(WITH_DOCUMENT.select("id", *OF_DOCUMENT), *known[:3], known.losses)
+    facts = KnownFacts(WITH_DOCUMENT.select("id", "headings", *OF_DOCUMENT), *known[:3], known.losses)
     batch = extract_facts(DOCUMENTS, UNITS.head(1), known.errors, facts, fixed, "x")
     assert batch.errors["source"].to_list() == ["u1", "u1"]
     assert batch.text_units["extractor"].to_list() == ["x"]

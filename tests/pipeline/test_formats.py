@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipeline.test_loading import load, only_error, texts
+from graphrag_assets.pipeline.batch import read_corpus
+from graphrag_assets.pipeline.chunking import ChunkOptions
+from graphrag_assets.pipeline.loading import LoadOptions
+from tests.pipeline.test_loading import WITHOUT_PROCESS, InMemoryFile, load, only_error, texts
 
 
 def test_front_matter_is_metadata_and_not_text(tmp_path: Path) -> None:
@@ -108,6 +111,13 @@ def test_a_mail_is_what_its_sender_wrote(tmp_path: Path, name: str) -> None:
     assert (row["title"], row["text"]) == ("The pump ☸", "The pump runs again since Monday.")
     assert (row["document_date"], row["format"]) == (date(2024, 3, 5), "eml")
     assert json.loads(row["raw_data"])["from"] == "Ada Example <ada@example.org>"
+
+
+def test_sender_and_receiver_of_a_mail_are_in_the_context_of_its_text() -> None:
+    files = [InMemoryFile("one/a.eml", MAIL.encode())]
+    _, text_units, _ = read_corpus("one", files, LoadOptions(), ChunkOptions(), WITHOUT_PROCESS)
+    (context,) = text_units["context"]
+    assert context.startswith("The pump ☸ (from: Ada Example <ada@example.org>; to: ")
 
 
 def test_a_mailbox_is_a_document_for_each_message(tmp_path: Path) -> None:

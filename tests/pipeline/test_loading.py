@@ -25,7 +25,7 @@ from graphrag_assets.pipeline.loading import DOCUMENTS, INDEX_ERRORS, Loaded, Lo
 from graphrag_assets.pipeline.source_records import Problem, Record
 from graphrag_assets.pipeline.tables import parquet_records
 from graphrag_assets.store.input_folder import InputFolder
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.words import count_tokens
 
 WHEN = datetime(1866, 7, 27, 8, 0, tzinfo=UTC)
 

@@ -1,9 +1,10 @@
 """Worked examples and measures, from two readings of text units."""
 
-from graphrag_assets.pipeline.prompt_examples import PASSAGE_TOKENS, examples_from, measured, passages, without_leaks
-from graphrag_assets.pipeline.prompt_types import listed_type
-from graphrag_assets.records import EntityRecord, RelationshipRecord, TextUnit, UnitExtraction
-from graphrag_assets.text import count_tokens
+from graphrag_assets.contracts.records import EntityRecord, RelationshipRecord, TextUnit, UnitExtraction
+from graphrag_assets.extras.tuning.entity_types import listed_type
+from graphrag_assets.extras.tuning.examples import PASSAGE_TOKENS, examples_from, measured, passages
+from graphrag_assets.pipeline.grounding import grounded, without_leaks
+from graphrag_assets.text.words import count_tokens
 
 LISTED = listed_type(["SHIP", "PERSON"])
 TEXT = "Captain Anderson commanded the Great\nEastern."
@@ -65,3 +66,18 @@ def test_names_of_an_example_that_the_text_does_not_have_are_left_out_and_counte
     assert kept.losses.leaked_names == 1
     for text in (f"{TEXT} Niagara", "Andersons Reise auf der NIAGARA und dem Greaten Easterns."):  # in other forms too
         assert without_leaks(found, text, examples) == found
+
+
+def test_entities_whose_names_the_text_does_not_have_are_counted_and_dropped_if_wanted():
+    names = ("GitHub", "Python Foundation", "the Harbor Board", "東京駅", "大阪城")
+    entities = [EntityRecord(name, "ORGANIZATION", "It hosts.") for name in names]
+    relationships = [RelationshipRecord("GitHub", "Python Foundation", "Hosts.")]
+    found = UnitExtraction(entities, relationships)
+    text = "The foundation of Python's users and the harbors' board met in 東京. It paid."
+    counted = grounded(found, text, drop=False)
+    assert counted.losses.ungrounded == ("GitHub", "大阪城")
+    assert (counted.entities, counted.relationships) == (entities, relationships)
+    left = grounded(found, text, drop=True)
+    assert [entity.title for entity in left.entities] == ["Python Foundation", "the Harbor Board", "東京駅"]
+    assert (left.relationships, left.losses) == ([], counted.losses)
+    assert grounded(found, f"{text} GitHub 大阪城", drop=True) == found

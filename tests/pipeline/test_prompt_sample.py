@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from graphrag_assets.pipeline.prompt_sample import varied_sample
+from graphrag_assets.extras.tuning.sample import varied_sample
 
 SIZES = {"ships": 26, "plants": 12, "coins": 2}  # coins are 5 %
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from graphrag_assets.contracts.prompt_profile import ProfileType
 from graphrag_assets.errors import SettingsError
-from graphrag_assets.pipeline.prompt_types import found_types, given_types, listed_type
-from graphrag_assets.prompt_profile import ProfileType
+from graphrag_assets.extras.tuning.entity_types import found_types, given_types, listed_type
 
 
 def mentions(**counts: int) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from graphrag_assets.pipeline.report_contexts import evidence, level_contexts
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.words import count_tokens
 
 LONG = "word " * 60
 

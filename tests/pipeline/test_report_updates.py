@@ -6,6 +6,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from graphrag_assets.contracts.records import Finding, ReportMaterial, ReportRecord
 from graphrag_assets.embedded.reporter import write_reports
 from graphrag_assets.pipeline import report_updates as reports
 from graphrag_assets.pipeline.report_citations import checked_report, report_citations
@@ -15,9 +16,8 @@ from graphrag_assets.pipeline.report_updates import (
     empty_reports,
     stale_reports,
 )
-from graphrag_assets.records import Finding, ReportMaterial, ReportRecord
 from graphrag_assets.store.schema import IMPORTED
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.words import count_tokens
 
 
 def graph(description: str = "Ada was first.") -> ReportInputs:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.pipeline.resolution import ALIAS_SCHEMA, apply_aliases, propose_aliases
-from graphrag_assets.text import title_key
+from graphrag_assets.text.words import title_key
 
 Row = tuple[str, str, str]
 SCHEMA = {"document_id": pl.String, "title": pl.String, "title_key": pl.String, "type": pl.String}
@@ -58,6 +58,26 @@ def aliases(*rows: Row) -> set[tuple[str | None, str, str, str]]:
             [("a", "Alû (mythology)", "NAME"), ("a", "Alû", "NAME")],
             {(None, "alû (mythology)", "alû", "qualifier")},
         ),
+        (
+            [("a", "Python Foundation (PYF)", "ORGANIZATION"), ("b", "Python Foundation", "ORGANIZATION")],
+            {(None, "python foundation (pyf)", "python foundation", "qualifier")},
+        ),
+        (
+            [("a", "PyPI Admins", "ORGANIZATION"), ("b", "PyPI Admin", "ORGANIZATION")],
+            {(None, "pypi admins", "pypi admin", "plural")},
+        ),
+        ([("a", "PyPI Admins", "ORGANIZATION"), ("b", "PyPI Admin", "TECHNOLOGY")], set()),
+        ([("a", "Ann Rogers", "PERSON"), ("b", "Ann Roger", "PERSON")], set()),
+        (
+            [("a", "Москва", "GEO"), ("b", "Москве", "NAME"), ("b", "Москвы", "NAME"), ("c", "Москвы", "NAME")],
+            {(None, "москве", "москва", "inflection"), (None, "москвы", "москва", "inflection")},
+        ),
+        ([("a", "Петров", "PERSON"), ("b", "Петрова", "PERSON"), ("b", "Пётр", "PERSON")], set()),
+        (
+            [("a", "Deutscher Bundestag", "NAME"), ("b", "Deutschen Bundestages", "NAME")],
+            {(None, "deutschen bundestages", "deutscher bundestag", "inflection")},
+        ),
+        ([("a", ".NET", "NAME"), ("b", "NET", "NAME"), ("b", "C++", "NAME"), ("b", "C", "NAME")], set()),
         (
             [("a", "Ed Wood (film)", "NAME"), ("a", "Ed Wood", "PERSON"), ("b", "Ed Wood (album)", "NAME")],
             set(),
@@ -136,6 +156,42 @@ def test_an_acronym_is_the_organization_that_the_document_spells_out() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("full", "short", "kind"),
+    [
+        ("Time-based One-Time Password", "TOTP", "TECHNOLOGY"),
+        ("Two-Factor Authentication", "2FA", "TECHNOLOGY"),
+        ("Domain-based Message Authentication, Reporting and Conformance", "DMARC", "NAME"),
+        ("United States of America", "U.S.A.", "GEO"),
+    ],
+)
+def test_initials_of_a_name_stand_for_it_in_its_document(full: str, short: str, kind: str) -> None:
+    rows: list[Row] = [("a", full, kind), ("a", short, "NAME"), ("b", short, "NAME")]
+    expected = {("a", title_key(short), title_key(full), "acronym")}
+    assert {row for row in aliases(*rows) if row[0]} == expected
+    assert not {row for row in aliases(*rows, ("a", f"{full} Xylophone", kind)) if row[0] == "b"}
+
+
+def test_an_abbreviation_in_parentheses_holds_in_every_document_unless_two_names_have_it() -> None:
+    stated: list[Row] = [
+        ("a", "International Business Machines Corporation (IBM)", "ORGANIZATION"),
+        ("a", "International Business Machines Corporation", "ORGANIZATION"),
+        ("b", "IBM", "ORGANIZATION"),
+    ]
+    assert ("b", "ibm", "international business machines corporation", "acronym") in aliases(*stated)
+    other: Row = ("c", "Iron Band of Munich (IBM)", "ORGANIZATION")
+    assert not {row for row in aliases(*stated, other) if row[0] == "b"}
+    assert not {row for row in aliases(*stated[:2], ("b", "IBM", "PERSON")) if row[0] == "b"}
+
+
+def test_a_longer_name_does_not_absorb_a_more_frequent_word_unless_it_is_evidently_a_persons() -> None:
+    often: list[Row] = [("a", "Google", "NAME")] * 3
+    assert aliases(("a", "Zorvex Google", "PERSON"), *often) == set()
+    assert aliases(("a", "Anna Google", "PERSON"), *often) == {("a", "google", "anna google", "surname")}
+    said: Row = ("a", "Google", "PERSON")
+    assert aliases(("a", "Zorvex Google", "PERSON"), *often, said) == {("a", "google", "zorvex google", "surname")}
+
+
 def test_aliases_lead_to_the_end_of_a_chain() -> None:
     rows = [("a", "cyrus field"), ("b", "cyrus field"), ("c", "cyrus field"), ("d", "cyrus field"),
             ("b", "the cyrus w field"), ("c", "cyrus w. field"), ("d", "cyrus w field"),
@@ -177,7 +233,7 @@ KEYS = st.sampled_from(
      "cyrus", "the field", "the great eastern", "great eastern", "great-eastern", "HMS Field", "SS Cyrus", "field (ship)",
      "cables", "cable", "the cables", "gutta-percha cable", "gutta percha cables", "atc",
      "atlantic telegraph company",
-     "a.t.c.", "mrs field", "west field", "west cyrus field", "w. field", ""]
+     "a.t.c.", "atlantic telegraph company (ATC)", "alpine transit club (ATC)", "mrs field", "west field", "west cyrus field", "w. field", ""]
 )  # fmt: skip
 TYPES = st.sampled_from(["PERSON", "NAME", "EVENT", "CONCEPT", "ORGANIZATION", "GEO"])
 ROWS = st.lists(st.tuples(st.sampled_from("abc"), KEYS, TYPES), max_size=40)

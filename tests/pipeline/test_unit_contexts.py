@@ -1,9 +1,11 @@
 """Contexts of text units: headings of Markdown, and which of them are in force where a unit begins."""
 
 from collections.abc import Iterator
+from datetime import date
 
 import polars as pl
 
+from graphrag_assets.contracts.records import PlacedUnit
 from graphrag_assets.pipeline.chunking import ChunkOptions, chunk_documents
 from graphrag_assets.pipeline.unit_contexts import (
     MAX_DOCUMENT_TOKENS,
@@ -12,11 +14,11 @@ from graphrag_assets.pipeline.unit_contexts import (
     headings,
     joined,
     outlines_of,
+    place_line,
     placed_units,
     write_contexts,
 )
-from graphrag_assets.records import PlacedUnit
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.words import count_tokens
 
 NESTED = """# The cable
 
@@ -255,3 +257,11 @@ def test_a_context_that_fails_leaves_the_headings_and_an_error_that_is_tried_aga
     left, same = write_contexts(given, units, made.drop_nulls("context_fingerprint"), write_numbered, "w", errors)
     assert same.rows() == errors.rows()
     assert left.equals(made)
+
+
+def test_the_place_of_a_text_unit_is_one_line_without_the_headings_in_its_text():
+    path, day = "The voyage › Out at sea › July", date(1858, 7, 29)
+    assert place_line(path, "It rained.", day) == "The voyage › Out at sea › July; 1858-07-29"
+    assert place_line(path, "Calm.\n\n## July\n\nIt rained.") == "The voyage › Out at sea"
+    assert place_line("The voyage", "# The voyage\n\nIt rained.") == ""
+    assert place_line("", "It rained.", day) == "1858-07-29"

@@ -15,7 +15,7 @@ from graphrag_assets.store.macros import write_macros
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.search_tables import write_search_tables
-from graphrag_assets.text import title_key
+from graphrag_assets.text.words import title_key
 from tests.conftest import SHARED_DATA, index_once
 from tests.word_vectors import DIMENSIONS, MODEL, embed
 

@@ -3,8 +3,9 @@
 import pytest
 
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.query.ask import KINDS, METHODS, kind_by_rules
+from graphrag_assets.query.ask import KINDS, kind_by_rules
 from graphrag_assets.query.drift import DriftOptions
+from graphrag_assets.query.graphrag import SEARCH_METHODS as METHODS
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.local import CLAIMS, ENTITIES, RELATIONSHIPS, REPORTS, SOURCES
-from graphrag_assets.text import encode
+from graphrag_assets.text.words import encode
 
 from ..conftest import TEST_DATA, import_once
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from graphrag_assets.answering import NO_ANSWER
+from graphrag_assets.contracts.answering import NO_ANSWER
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.model_errors import RetriesExhausted
 from graphrag_assets.query import DriftOptions, DynamicOptions, GraphRAG
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.words import count_tokens
 from tests.openai_server import OpenAIServer, running
 from tests.query.modeled import chat_answerer, question_of, ratings_by, says, user_message
 

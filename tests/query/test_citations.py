@@ -281,3 +281,12 @@ def test_a_statement_of_several_sentences_is_found_by_its_last(reader: Reader) -
 def test_marks_are_no_part_of_a_statement() -> None:
     (reference,) = references("A. [unresolved: Ships (1)] He did. [LLM: verify] [Data: Sources (1)]")
     assert reference.statement == "A. He did."
+
+
+def test_a_quotation_with_a_gap_leads_to_the_passage_from_its_first_part_to_its_last(reader: Reader) -> None:
+    (citation,), _ = resolve(reader, "The Agamemnon … commanded the Niagara. [Data: Sources (0)]", EVERYTHING)
+    assert citation.quote == (
+        "The Agamemnon and the Niagara met in mid-ocean in June 1858. Captain William Hudson commanded the Niagara."
+    )
+    (citation,), _ = resolve(reader, "The Agamemnon and the Niagara met … [Data: Sources (0)]", EVERYTHING)
+    assert citation.quote == "The Agamemnon and the Niagara met"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.query.context import Layout, Section, fill, fill_sections
-from graphrag_assets.text import tokenizer
+from graphrag_assets.text.words import tokenizer
 
 ROW = Layout("Rows", {"id": "human_readable_id", "text": "text"}, title="text", text="text", short="short")
 SHARES = (0.15, 0.35, 0.5)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.query.ask import METHODS, AskOptions
+from graphrag_assets.query.ask import AskOptions
+from graphrag_assets.query.graphrag import SEARCH_METHODS as METHODS
 from graphrag_assets.query.passages import RetrieveOptions
 from tests.conftest import indexed
 from tests.test_docs import ROOT, blocks

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_assets.answering import CLOSEST, NO_ANSWER
+from graphrag_assets.contracts.answering import CLOSEST, NO_ANSWER
 from graphrag_assets.query import METHODS, GraphRAG
 from graphrag_assets.query.results import Answer
 
@@ -112,8 +112,9 @@ def test_question_about_problems_is_answered_directly(sample: GraphRAG, method: 
 def test_closest_passages_are_shown_if_nothing_answers(sample: GraphRAG, method: str) -> None:
     answer = asked(sample, method, "How did investors react?")
     first = "The novelist Thackeray and Lady Byron were among the smaller investors."
-    assert answer.answer.startswith(f"{CLOSEST}\n- {first} [Data: ")
-    assert answer.citations[0].quote == first
+    assert answer.answer.startswith(f"{CLOSEST}\n- ")
+    assert first in answer.answer.split("[Data: ")[0]
+    assert answer.citations[0].quote.endswith(first)
 
 
 @every_method
@@ -125,7 +126,7 @@ def test_question_beyond_the_sample_is_not_answered_directly(sample: GraphRAG, m
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "every", "least"),
-    [("ask", 1, 23), ("local", 1, 23), ("basic", 1, 22), ("drift", 3, 5), ("global", 1, 11)],
+    [("ask", 1, 25), ("local", 1, 25), ("basic", 1, 22), ("drift", 3, 9), ("global", 1, 17)],
 )
 def test_questions_with_known_answers_are_answered_as_often_as_before(
     sample: GraphRAG, method: str, every: int, least: int

@@ -11,7 +11,7 @@ from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.global_search import GlobalOptions, global_context, level_reports, report_batches
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.publication_reader import Reader
-from graphrag_assets.text import tokenizer
+from graphrag_assets.text.words import tokenizer
 
 from .conftest import COMMUNITIES, ENTITIES, LEVELS, write_index
 

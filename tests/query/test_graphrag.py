@@ -11,12 +11,12 @@ from typing import Any
 import duckdb
 import pytest
 
-from graphrag_assets.answering import NO_ANSWER, Evidence, Mapped, Point, Reply, Usage
+from graphrag_assets.contracts.answering import NO_ANSWER, Evidence, Mapped, Point, Reply, Usage
 from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.errors import QueryError, StoreError
 from graphrag_assets.query import METHODS, Answer, GraphRAG, answer_to_markdown
 from graphrag_assets.store.publication_schema import PUBLISHED
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.words import count_tokens
 
 from .conftest import write_index
 

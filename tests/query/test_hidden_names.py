@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from graphrag_assets.answering import PLAIN, AnswerOptions, Evidence, Mapped, Point, Reply
+from graphrag_assets.contracts.answering import PLAIN, AnswerOptions, Evidence, Mapped, Point, Reply
 from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.errors import QueryError
+from graphrag_assets.extras.planned.step_rows import stated_relationships
 from graphrag_assets.query import METHODS, Callbacks, Filter, GraphRAG, answer_to_json, answer_to_markdown
 from graphrag_assets.query.filters import scope_of
 from graphrag_assets.query.retrieval import Question
-from graphrag_assets.query.step_rows import stated_relationships
 from tests.cli import run_command
 from tests.query.test_filters import DOCUMENTS, SECRETS, write
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import ConversationHistory, GraphRAG, Turn
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.words import count_tokens
 
 TALK = ConversationHistory([Turn("user", "A?"), Turn("assistant", "a."), Turn("user", "B?"), Turn("assistant", "b.")])
 

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_assets.answering import NO_ANSWER
+from graphrag_assets.contracts.answering import NO_ANSWER
 from graphrag_assets.errors import QueryError
+from graphrag_assets.extras.lazy.exploration import Exploration, neighbors_of
 from graphrag_assets.query import Callbacks, GraphRAG
-from graphrag_assets.query.exploration import Exploration, neighbors_of
 from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.retrieval import Question
 from tests.conftest import index_once
@@ -431,7 +431,7 @@ def test_after_an_edit_only_changed_text_units_are_tested(server, project, monke
 
 
 def test_options_are_checked():
-    from graphrag_assets.query.lazy import LazyOptions
+    from graphrag_assets.extras.lazy.search import LazyOptions
 
     with pytest.raises(QueryError, match="The search option budget is 0; it must be a whole number from 1"):
         LazyOptions(budget=0)

@@ -6,7 +6,7 @@ import pytest
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.context import lines_of
 from graphrag_assets.query.local import CLAIMS, ENTITIES, RELATIONSHIPS, REPORTS, SOURCES
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.words import count_tokens
 from tests.conftest import Project
 
 TABLES = {

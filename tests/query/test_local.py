@@ -18,7 +18,7 @@ from graphrag_assets.query.global_search import GlobalOptions
 from graphrag_assets.query.local import LocalOptions, local_context
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.publication_reader import Reader
-from graphrag_assets.text import tokenizer
+from graphrag_assets.text.words import tokenizer
 
 from .conftest import AGAMEMNON, GREAT_EASTERN, HUDSON, NIAGARA, PENGUIN, VALENTIA
 

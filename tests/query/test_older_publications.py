@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from graphrag_assets.errors import StoreError
-from graphrag_assets.interop.exporter import export
+from graphrag_assets.extras.interop.exporter import export
 from graphrag_assets.query import METHODS, GraphRAG
 
 QUESTION = "Who commanded the Niagara?"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_assets.answering import Evidence, FollowUp, Mapped, Reply
+from graphrag_assets.contracts.answering import Evidence, FollowUp, Mapped, Reply
 from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.llm.model_errors import RetriesExhausted
 from graphrag_assets.query import METHODS, ConversationHistory, DriftOptions, GraphRAG

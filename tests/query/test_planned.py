@@ -9,14 +9,14 @@ import duckdb
 import pytest
 from pydantic import ValidationError
 
-from graphrag_assets.answering import NO_ANSWER
+from graphrag_assets.contracts.answering import NO_ANSWER
+from graphrag_assets.contracts.plans import Order, Plan, Step
 from graphrag_assets.errors import StoreError
+from graphrag_assets.extras.planned.search import NO_PLANNER
+from graphrag_assets.extras.planned.step_rows import claims_between, compared, stated_relationships
 from graphrag_assets.llm.model_errors import ModelError
-from graphrag_assets.plans import Order, Plan, Step
 from graphrag_assets.query import Callbacks, GraphRAG
-from graphrag_assets.query.planned import NO_PLANNER
 from graphrag_assets.query.retrieval import Question
-from graphrag_assets.query.step_rows import claims_between, compared, stated_relationships
 from tests.cli import run_command
 from tests.openai_server import OpenAIServer, running
 from tests.query.conftest import write_index

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.errors import StoreError
-from graphrag_assets.languages import language_of
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.question_terms import RELATED_WEIGHT, question_terms
@@ -21,7 +20,8 @@ from graphrag_assets.store.connections import CONNECTION_CONFIG
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.search_tables import write_search_tables
-from graphrag_assets.text import title_key
+from graphrag_assets.text.languages import language_of
+from graphrag_assets.text.words import title_key
 
 ENGLISH = [
     "The complaints of our customers were about late deliveries. Every complaint was answered by e-mail.",

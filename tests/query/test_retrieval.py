@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.errors import QueryError
-from graphrag_assets.languages import stem, stop_words
 from graphrag_assets.query.entities import entities_for, named_entities
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.retrieval import Question, Scores, fuse, search_texts, vector_scores, word_scores
@@ -22,6 +21,7 @@ from graphrag_assets.store import publication_reader as published
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.search_tables import write_search_tables
+from graphrag_assets.text.languages import stem, stop_words
 from tests.word_vectors import MODEL, embed, embedded_question
 
 from .conftest import (

@@ -2,10 +2,10 @@
 
 import pytest
 
-from graphrag_assets.answering import CLOSEST, NO_ANSWER
+from graphrag_assets.contracts.answering import CLOSEST, NO_ANSWER
+from graphrag_assets.extras.planned.search import NO_PLANNER
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.citations import Citation, CitedRow
-from graphrag_assets.query.planned import NO_PLANNER
 from graphrag_assets.query.support import Supported, cited_statements, supported_sentences
 
 HUDSON = "Captain William Hudson commanded the Niagara on 5 August 1858."

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.errors import FlakyStrategyDefinition
 from hypothesis.stateful import run_state_machine_as_test
 
+from graphrag_assets.extras.interop.importer import import_index
 from graphrag_assets.indexing.scan import scan
-from graphrag_assets.interop.importer import import_index
 from graphrag_assets.store.imports import unfinished
 from tests.comparison import index_all, index_at
 from tests.hostile.history import IMPORTED, IndexHistory

@@ -6,8 +6,8 @@ import duckdb
 import pytest
 
 from graphrag_assets.errors import SettingsError, StoreError
-from graphrag_assets.indexing.purge import purge
-from graphrag_assets.peak_memory import peak_megabytes, restart_peak
+from graphrag_assets.extras.purge.purge import purge
+from graphrag_assets.runtime.peak_memory import peak_megabytes, restart_peak
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.connections import SPILL_FOLDER, Limits
 from graphrag_assets.store.working import WorkingDatabase

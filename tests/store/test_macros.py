@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from graphrag_assets.store.publication_reader import CurrentPublication
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.words import count_tokens
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from graphrag_assets.query.retrieval import Question, word_scores
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.search_tables import write_search_tables
-from graphrag_assets.text import CJK, count_tokens, search_words, title_key
+from graphrag_assets.text.words import CJK, count_tokens, search_words, title_key
 
 QUESTIONS = [
     "Who commanded the Great Eastern when the cable of 1865 was lost?",

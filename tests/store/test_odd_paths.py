@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from graphrag_assets.errors import StoreError
-from graphrag_assets.interop.source import read_source
+from graphrag_assets.extras.interop.source import read_source
 from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.publication_writer import publish

@@ -4,7 +4,7 @@ import stat
 
 import pytest
 
-from graphrag_assets.explorer.page import write_page
+from graphrag_assets.extras.explorer.page import write_page
 from tests.defs.test_language_models import use
 from tests.openai_server import running
 

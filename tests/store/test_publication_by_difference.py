@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_assets.extras.purge.purge import purge
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.merge_graph import merge_graph
-from graphrag_assets.indexing.purge import purge
 from graphrag_assets.store import publication_content, publication_writer
 from graphrag_assets.store.publication_files import kept_publications, publication_file
 from tests.comparison import SENTENCES, assert_published, index_all

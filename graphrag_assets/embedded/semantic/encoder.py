@@ -16,8 +16,8 @@ import numpy as np
 
 from graphrag_assets.embedded.semantic.export import INSTALL, PACKAGED, Export, read_export
 from graphrag_assets.errors import QueryError, SettingsError
-from graphrag_assets.once_per_process import once_per_process
-from graphrag_assets.progress import Progress
+from graphrag_assets.runtime.once_per_process import once_per_process
+from graphrag_assets.runtime.progress import Progress
 from graphrag_assets.settings import ONNX
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from graphrag_assets.answering import (
+from graphrag_assets.contracts.answering import (
     NO_ANSWER,
     PLAIN,
     AnswerOptions,
@@ -28,6 +28,8 @@ from graphrag_assets.answering import (
     Usage,
     as_note,
 )
+from graphrag_assets.contracts.plans import MAX_STEPS, StepKind
+from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts, fence, prompt_text
@@ -46,8 +48,6 @@ from graphrag_assets.llm.tasks.question_forms import (
 )
 from graphrag_assets.llm.tasks.rate_reports import ratings_of
 from graphrag_assets.llm.tasks.relevance import relevance_of
-from graphrag_assets.plans import MAX_STEPS, StepKind
-from graphrag_assets.usage import UsageMeter
 
 MIDDLE_SCORE = 50.0  # of a point or question that was not scored
 _MAX_LINKS = 10  # of each list

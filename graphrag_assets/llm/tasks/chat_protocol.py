@@ -5,10 +5,10 @@ from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from graphrag_assets.answering import Usage
+from graphrag_assets.contracts.answering import Usage
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, GivenUp, LedgerError
 from graphrag_assets.llm.model_options import ChatRequest, Completion, Message
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.words import count_tokens
 
 Form = TypeVar("Form", bound=BaseModel)
 

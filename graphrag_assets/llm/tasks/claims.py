@@ -9,10 +9,10 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-from graphrag_assets.iso_dates import period
+from graphrag_assets.contracts.records import ClaimRecord
 from graphrag_assets.llm.tasks.answer_forms import Form, Text, as_text
-from graphrag_assets.records import ClaimRecord
-from graphrag_assets.text import sentences, title_key
+from graphrag_assets.text.iso_dates import period
+from graphrag_assets.text.words import sentences, title_key
 
 NONE = "NONE"
 _NOTHING = {"", NONE, "NULL", "N/A", "UNKNOWN"}

@@ -7,15 +7,15 @@ from typing import ClassVar, NamedTuple
 
 from pydantic import Field
 
-from graphrag_assets.listed_types import by_words, words
+from graphrag_assets.contracts.listed_types import by_words, words
+from graphrag_assets.contracts.records import UNKNOWN, EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.prompts import Prompts, with_rules
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm, Strength, Text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, stops_the_run
 from graphrag_assets.llm.tasks.claims import ExtractedClaim, claim_records
-from graphrag_assets.records import UNKNOWN, EntityRecord, Losses, RelationshipRecord, UnitExtraction
-from graphrag_assets.text import title_key
+from graphrag_assets.text.words import title_key
 
 PROMPT, MORE = "extract_graph", "extract_graph_continue"
 """The templates, and the tasks in the ledger without claims."""
@@ -105,10 +105,12 @@ async def extract_text_unit(
     origin: Origin = NOWHERE,
     document_date: date | None = None,
     metadata: str = "",
+    place: str = "",
 ) -> UnitExtraction:
     """What `text` says: its entities and relationships, and its claims if the options want them.
 
-    Relative dates in it refer to `document_date`, if there is one. `metadata` stands before it; claims quote `text`.
+    Relative dates in it refer to `document_date`, if there is one. `place`, a line that says where the text stands, and
+    `metadata` stand before it; claims quote `text`.
 
     Raises:
         Exception: what `chat` raises, except for gleanings: these keep the answers before them.
@@ -116,7 +118,7 @@ async def extract_text_unit(
     claims = options.claim_description
     messages = prompts.render(
         PROMPT,
-        text=f"{metadata}\n\n{text}" if metadata else text,
+        text="\n\n".join(part for part in (f"[{place}]" if place else "", metadata, text) if part),
         entity_types=", ".join(options.entity_types),
         other_types=options.other_types,
         claim_description=claims,

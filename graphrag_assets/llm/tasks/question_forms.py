@@ -6,10 +6,10 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, WithJsonSchema, create_model, model_validator
 
-from graphrag_assets.answering import Finding
+from graphrag_assets.contracts.answering import Finding
+from graphrag_assets.contracts.plans import Order, Plan, Step, StepKind
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Score, Text
-from graphrag_assets.plans import Order, Plan, Step, StepKind
 
 
 class ScoredPoint(Form):

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pydantic import model_validator
 
-from graphrag_assets.answering import Usage
+from graphrag_assets.contracts.answering import Usage
 from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.structured_output import Salvaged

@@ -6,14 +6,14 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from graphrag_assets.answering import Passage, Relevance
+from graphrag_assets.contracts.answering import Passage, Relevance
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm
 from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin
 from graphrag_assets.llm.tasks.shared_requests import answers_on
-from graphrag_assets.text import sentence_lines, sentences
+from graphrag_assets.text.words import sentence_lines, sentences
 
 TASK = "relevance_test"
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from graphrag_assets.answering import Usage
+from graphrag_assets.contracts.answering import Usage
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.tasks.chat_protocol import Chat, Form, usage_of
 

@@ -18,7 +18,7 @@ from graphrag_assets.llm.prompts import Prompts, prompt_text
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, ask, max_prompt_tokens, prompt_tokens
-from graphrag_assets.text import count_tokens, encode
+from graphrag_assets.text.words import count_tokens, encode
 
 TASK = "summarize_descriptions"
 TOGETHER = "summarize_descriptions_together"

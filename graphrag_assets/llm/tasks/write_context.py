@@ -9,12 +9,12 @@ from typing import ClassVar
 
 from pydantic import model_validator
 
+from graphrag_assets.contracts.records import PlacedUnit
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, ask
-from graphrag_assets.records import PlacedUnit
-from graphrag_assets.text import cut_text
+from graphrag_assets.text.words import cut_text
 
 TASK = "text_unit_context"
 

@@ -5,13 +5,13 @@ from typing import ClassVar
 
 from pydantic import Field, model_validator
 
+from graphrag_assets.contracts.records import Finding, ReportMaterial, ReportRecord
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, Rating, Text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, ask
-from graphrag_assets.records import Finding, ReportMaterial, ReportRecord
-from graphrag_assets.references import without_references
-from graphrag_assets.text import sentences
+from graphrag_assets.text.references import without_references
+from graphrag_assets.text.words import sentences
 
 GRAPH, TEXT = "community_report", "community_report_text"
 MIDDLE_RATING = 5.0  # of a report without a rating

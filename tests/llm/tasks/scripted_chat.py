@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.llm.structured_output import parse
-from graphrag_assets.usage import Usage
 
 Said = str | Exception
 

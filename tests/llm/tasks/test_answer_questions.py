@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from graphrag_assets.answering import (
+from graphrag_assets.contracts.answering import (
     NO_ANSWER,
     Answerer,
     AnswerOptions,
@@ -16,13 +16,13 @@ from graphrag_assets.answering import (
     Reply,
     best_points,
 )
+from graphrag_assets.contracts.usage import Usage as TaskUsage
+from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.llm.model_errors import RetriesExhausted
 from graphrag_assets.llm.prompts import Prompts, fence
 from graphrag_assets.llm.structured_output import strict_schema
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
-from graphrag_assets.text import count_tokens
-from graphrag_assets.usage import Usage as TaskUsage
-from graphrag_assets.usage import UsageMeter
+from graphrag_assets.text.words import count_tokens
 from tests.llm.tasks.scripted_chat import Said, ScriptedChat
 
 QUESTION = "Who laid the cable?"

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_assets.contracts.records import ClaimRecord
 from graphrag_assets.llm.tasks.claims import ExtractedClaim, SourceText, claim_records
-from graphrag_assets.records import ClaimRecord
 
 TEXT = (
     "The Agamemnon and the Niagara laid the first cable in August 1858.\n"

@@ -8,7 +8,8 @@ from datetime import date
 
 import pytest
 
-from graphrag_assets.listed_types import words
+from graphrag_assets.contracts.listed_types import words
+from graphrag_assets.contracts.records import EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, InvalidAnswer, RetriesExhausted
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts, fence, prompt_text
@@ -21,7 +22,6 @@ from graphrag_assets.llm.tasks.extract_graph import (
     extract_text_unit,
     graph_records,
 )
-from graphrag_assets.records import EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from tests.llm.tasks.scripted_chat import Said, ScriptedChat
 
 TEXT = "Scrooge was Marley's only partner. Bob Cratchit was his clerk."
@@ -326,3 +326,11 @@ def test_a_documents_date_follows_the_document_and_its_request_is_otherwise_the_
     document = plain[0].messages[1]["content"]
     assert dated[0].messages[1]["content"].startswith(f"{document}\n\nThe document is dated 1843-12-19.")
     assert dated[1].messages[1]["content"].startswith(dated[0].messages[1]["content"])
+
+
+def test_the_place_of_the_text_stands_before_it_in_every_round_and_is_not_quoted():
+    chat, place = ScriptedChat([FIRST, MORE]), "A Christmas Carol › Stave One; 1843-12-19"
+    asyncio.run(extract_text_unit(chat, PROMPTS, TEXT, DEFAULTS, place=place, metadata="author: Dickens"))
+    shown = fence(f"[{place}]\n\nauthor: Dickens\n\n{TEXT}")
+    assert len(chat.requests) == 2
+    assert all(request.messages[-1]["content"].startswith(shown) for request in chat.requests)

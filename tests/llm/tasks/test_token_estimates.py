@@ -6,12 +6,12 @@ from itertools import starmap
 
 import pytest
 
+from graphrag_assets.contracts.records import TextUnit, UnitExtraction
+from graphrag_assets.extras.cost_preview.token_estimates import Planned, PlanningChat, Tally
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.chat_protocol import Origin
 from graphrag_assets.llm.tasks.extract_graph import extract_text_unit
-from graphrag_assets.llm.tasks.token_estimates import Planned, PlanningChat, Tally
-from graphrag_assets.records import TextUnit, UnitExtraction
 
 UNITS = {"short": "Nothing happened.", "long": "It rained on all days of the voyage. " * 40}
 

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
+from graphrag_assets.contracts.records import PlacedUnit
 from graphrag_assets.llm.prompts import Prompts, fence
 from graphrag_assets.llm.tasks.write_context import ContextOptions, context_request, write_context
-from graphrag_assets.records import PlacedUnit
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text.words import count_tokens
 from tests.llm.tasks.scripted_chat import ScriptedChat
 
 DOCUMENT = "The Great Eastern left Valentia in 1866. She laid the cable. She was sold in 1888."

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from graphrag_assets.contracts.records import Finding, ReportMaterial
 from graphrag_assets.llm.prompts import Prompts, fence
 from graphrag_assets.llm.tasks.write_report import (
     GRAPH,
@@ -16,7 +17,6 @@ from graphrag_assets.llm.tasks.write_report import (
     report_record,
     write_report,
 )
-from graphrag_assets.records import Finding, ReportMaterial
 from tests.llm.tasks.scripted_chat import ScriptedChat
 
 CONTEXT = "-----Entities-----\nid,entity\n5,Scrooge"

@@ -1,4 +1,4 @@
--- How titles and questions are compared, as in graphrag_assets/text.py. Keep both the same.
+-- How titles and questions are compared, as in graphrag_assets/text/words.py. Keep both the same.
 
 CREATE OR REPLACE MACRO search.replace_characters(text, use) AS (
     SELECT coalesce(string_agg(coalesce(f.replacement, c.character), '' ORDER BY c.place), '')

@@ -1,0 +1,1 @@
+"""Records and protocols that the layers hand to each other."""

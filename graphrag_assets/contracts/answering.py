@@ -1,0 +1,300 @@
+"""Types and protocol of answering, which the embedded default and chat models share."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Protocol, runtime_checkable
+
+from graphrag_assets.contracts.plans import Plan, StepKind
+from graphrag_assets.text.words import count_tokens
+
+NO_ANSWER = "I am sorry but I am unable to answer this question given the provided data."
+CLOSEST = "The index has no direct answer. The closest passages:"
+"""Precedes passages that an answerer without a model shows instead of an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A row of the context: its section (Sources, Entities, …), its number in it, its title and its text.
+
+    `weight`: the share of the corpus that it represents, 0 to 1; other than 1 only for reports. `sentences`: those that
+    can be cited by their numbers, as in `[Data: Sources (12.3)]`; none if the evidence does not number them.
+    """
+
+    table: str
+    number: int
+    title: str
+    text: str
+    weight: float = 1.0
+    sentences: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The basis of an answer: the context as text, for a model's prompt, and as passages."""
+
+    text: str
+    passages: tuple[Passage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOptions:
+    """The form of answers, and the conversation before the question.
+
+    `response_type`: free text, such as "a list of 3 to 7 points". `language`: None means that of the question.
+    `general_knowledge`: global answers may add what the data does not say, marked [LLM: verify].
+    `history`: earlier turns of the conversation as text, the oldest first. `by_meaning`: the passages are ranked by
+    vectors of an embedding model, so the first ones may match the question without sharing a word with it.
+    """
+
+    response_type: str = "multiple paragraphs"
+    language: str | None = None
+    general_knowledge: bool = False
+    history: str = ""
+    max_map_words: int = 500
+    max_reduce_words: int = 1000
+    by_meaning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The cost of a part of a search. Calls, tokens and cost (USD) are a model's; seconds, which the search takes, are
+    wall-clock time.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    seconds: float = 0.0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(Usage)})
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A part of an answer with its citations `[Data: …]`, and its importance for the question, 0 to 100."""
+
+    text: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """A follow-up question, and how promising it is, 0 to 100."""
+
+    question: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """The points and follow-up questions that a part of the data yields for a question."""
+
+    points: tuple[Point, ...] = ()
+    follow_ups: tuple[FollowUp, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer with its citations."""
+
+    text: str
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The kind of a question, and the reason for it."""
+
+    kind: str
+    reason: str
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A question that is understood by itself, and the questions that together cover it."""
+
+    question: str
+    questions: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """What a question is linked to: names, low-level keywords (particulars) and high-level ones (themes)."""
+
+    names: tuple[str, ...] = ()
+    low_level: tuple[str, ...] = ()
+    high_level: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """Of the relevant passages, by number, the sentences that help to answer, from 1; others are left out or empty."""
+
+    sentences: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Reranked:
+    """The places of passages, best first; those left out come after them, in their order."""
+
+    order: tuple[int, ...]
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The plan of a question."""
+
+    plan: Plan
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A value that answers a step, and the statement it rests on, which ends with its reference `[Data: …]`.
+
+    `value`: "" if the statement answers the step but states no value.
+    """
+
+    value: str
+    statement: str
+    score: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found for a step, best first; nothing if the evidence does not answer it."""
+
+    findings: tuple[Finding, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+Pieces = AsyncGenerator[str | Reply, None]
+"""A streamed answer: pieces of its text, and lastly the complete `Reply`."""
+
+PLAIN = AnswerOptions()
+
+
+class Answerer(Protocol):
+    """Turns a question and evidence into an answer; every statement ends with its `[Data: …]` reference.
+
+    An answerer that finds nothing in the evidence replies `NO_ANSWER`, or gives no points. One without a model may show
+    the closest passages after `CLOSEST`. Errors of a model are raised.
+    """
+
+    @property
+    def model(self) -> str:
+        """Name of the answerer."""
+
+    @property
+    def min_direct_score(self) -> float | None:
+        """Minimum score of points that answer the question. If no report yields one, global search reads passages too.
+
+        None: every point answers it, and global search reads reports alone.
+        """
+
+    async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
+        """An answer from one context."""
+
+    def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Pieces:
+        """`arespond` in pieces."""
+
+    async def amap(
+        self,
+        question: str,
+        evidence: Evidence,
+        follow_ups: int = 0,
+        main_question: str | None = None,
+        options: AnswerOptions = PLAIN,
+    ) -> Mapped:
+        """Scored points from this part of the data, and up to `follow_ups` questions that it raises.
+
+        `main_question`: the question of the whole investigation, if `question` is a step of it.
+        """
+
+    async def areduce(
+        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
+    ) -> Reply:
+        """One answer from the points of all parts; `drift`: they were found by a DRIFT search."""
+
+    def stream_reduction(
+        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
+    ) -> Pieces:
+        """`areduce` in pieces."""
+
+    async def ahypothesis(self, question: str, example: str) -> Reply:
+        """A paragraph in the style of the report `example` that might answer `question`; used for search only.
+
+        By default the question, which has the words to search for.
+        """
+        return Reply(question)
+
+    async def arate(self, question: str, reports: Sequence[str], repeat: int = 0) -> tuple[list[float | None], Usage]:
+        """The relevance of each report, 0 to 5, or None if unknown; `repeat` numbers independent ratings."""
+
+    async def alink(self, question: str, options: AnswerOptions = PLAIN) -> Linked:
+        """The names that the question means, and keywords; nothing if only its own names and words are known."""
+        return Linked()
+
+    async def arewrite(
+        self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN
+    ) -> Rewritten:
+        """The question without the conversation, and up to `count` parts of it, in the words of `concepts`."""
+
+    async def atest(
+        self, question: str, passages: Sequence[Passage], rarity: Mapping[str, float] | None = None
+    ) -> Relevance:
+        """The passages that help to answer `question`, with their sentences that do.
+
+        `rarity`: of terms of the question, in the whole index.
+        """
+
+    async def aquestions(
+        self, history: Sequence[str], evidence: Evidence, count: int = 5, options: AnswerOptions = PLAIN
+    ) -> tuple[tuple[str, ...], Usage]:
+        """Up to `count` questions that `evidence` answers and that are not in `history`."""
+
+    async def achoose(self, question: str, kinds: Mapping[str, str], options: AnswerOptions = PLAIN) -> Choice:
+        """The kind of the question among `kinds` (name to description); empty if it is unclear."""
+        return Choice("", "")
+
+
+@runtime_checkable
+class Planner(Protocol):
+    """What planned search needs besides an `Answerer`: chat models have it, the embedded default has not."""
+
+    async def aplan(self, question: str, options: AnswerOptions = PLAIN) -> Planned:
+        """Return the steps of the question, which is understood in the conversation."""
+
+    async def afind(
+        self,
+        kind: StepKind,
+        question: str,
+        evidence: Evidence,
+        main_question: str | None = None,
+        options: AnswerOptions = PLAIN,
+    ) -> Found:
+        """Return the values that answer a step of a plan."""
+
+
+def as_note(point: Point) -> str:
+    """A point in the form that a reduction reads."""
+    return f"-----Note (importance {point.score:g})-----\n{point.text.strip()}"
+
+
+def best_points(points: Sequence[Point], max_tokens: int) -> list[Point]:
+    """The relevant points whose notes fit `max_tokens`, best first; a point that does not fit is skipped."""
+    relevant = sorted((p for p in points if p.score > 0 and p.text.strip()), key=lambda p: (-p.score, p.text))
+    kept, left = [], max_tokens
+    for point, tokens in zip(relevant, count_tokens([as_note(p) for p in relevant]), strict=True):
+        if tokens + 2 <= left:  # with the empty line between notes
+            kept.append(point)
+            left -= tokens + 2
+    return kept

@@ -1,0 +1,183 @@
+"""What goes into and comes out of models, whichever they are: the embedded default or a language model."""
+
+from dataclasses import dataclass, field
+from datetime import date
+from typing import NamedTuple
+
+UNKNOWN = "UNKNOWN"
+"""The type of an entity that has been given none."""
+
+
+class TextUnit(NamedTuple):
+    """What an extraction is made from: a text unit, and of its document title, language (ISO 639-1), date, metadata.
+
+    `headings`: the document's title and the headings above and in the text unit, with " › " between them.
+    """
+
+    id: str
+    text: str
+    title: str = ""
+    language: str = "en"
+    document_date: date | None = None
+    metadata: str = ""
+    headings: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityRecord:
+    """One entity named in a text unit. `n_sentences`: in how many of its sentences it is named."""
+
+    title: str
+    type: str
+    description: str
+    n_sentences: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RelationshipRecord:
+    """A relation of two entities stated in a text unit. `strength`: 1 to 10 from a model, or a sentence count."""
+
+    source: str
+    target: str
+    description: str
+    strength: float = 1.0
+    type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRecord:
+    """A dated or quantified statement. `status` is TRUE, FALSE or SUSPECTED; dates are ISO 8601 or None."""
+
+    subject: str
+    object: str
+    type: str
+    description: str
+    source_text: str
+    status: str = "TRUE"
+    start_date: str | None = None
+    end_date: str | None = None
+
+
+GLEAN = "glean"
+"""Stage of the index_errors rows of text units with a failed gleaning, which the next run tries again."""
+GIVEN_UP = "It is given up: two runs got no valid answer."
+"""Ends the errors of requests that are not sent again by themselves."""
+RETRY = (
+    "It is not requested again until the model or the prompt changes. To request it: `graphrag-assets index --retry`."
+)
+"""The hint of index_errors rows of what is given up."""
+EMBED = "embed"
+"""Stage of the index_errors rows of text units, entities and reports without a vector."""
+UNLISTED_TYPES = "unlisted_types"
+"""Stage of the index_errors rows of text units with records whose types a closed list lacks."""
+LOSS_STAGES = (
+    GLEAN,
+    "dropped_records",
+    "guessed_repairs",
+    "invented_claims",
+    "leaked_names",
+    "ungrounded",
+    UNLISTED_TYPES,
+)
+"""Stages of the index_errors rows of text units that were extracted with losses."""
+OF_READ_TEXT = ("extract", "context", "date", *LOSS_STAGES)
+"""Stages of index_errors that concern text that was read. The others say what of the input was skipped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """What the answers for a text unit lack, although the unit is extracted.
+
+    `failed_gleaning`: the error of a gleaning without a usable answer, or "". `dropped_records`: of the wrong form.
+    `guessed_repairs`: answers in broken JSON whose repair may have lost something. `invented_claims`: claims whose
+    quotation is not in the text. `unlisted_entities`, `unlisted_relationships`: the types, not in a closed list, of
+    records left out; a type occurs as often as records had it. `leaked_names`: entities of an example of the prompt
+    that the text does not name. `ungrounded`: entities whose name stands neither in the text unit nor in its context.
+    """
+
+    failed_gleaning: str = ""
+    dropped_records: int = 0
+    guessed_repairs: int = 0
+    invented_claims: int = 0
+    unlisted_entities: tuple[str, ...] = ()
+    unlisted_relationships: tuple[str, ...] = ()
+    leaked_names: int = 0
+    ungrounded: tuple[str, ...] = ()
+
+
+NO_LOSSES = Losses()
+
+
+@dataclass(frozen=True, slots=True)
+class UnitExtraction:
+    """Everything extracted from one text unit."""
+
+    entities: list[EntityRecord] = field(default_factory=list)
+    relationships: list[RelationshipRecord] = field(default_factory=list)
+    claims: list[ClaimRecord] = field(default_factory=list)
+    losses: Losses = NO_LOSSES
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedUnit:
+    """A text unit with what a context is written from.
+
+    `headings` are the title and headings it stands under; `document` is the document's text, or, of a long one, the
+    part that holds the unit and is the same for all units of that part.
+    """
+
+    id: str
+    headings: str
+    document: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRow:
+    """A row of a report's context: its section, its number, the names it is about, and its text."""
+
+    section: str
+    number: int
+    names: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportMaterial:
+    """What a community report is written from.
+
+    `leading`: the best connected members' titles, best first. `rows` and `context` hold the same evidence, row by
+    row and as the text that a prompt takes.
+    """
+
+    size: int
+    n_text_units: int
+    leading: tuple[str, ...]
+    rows: tuple[ReportRow, ...]
+    context: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding of a community report: a headline and the sentences, with citations, that carry it."""
+
+    summary: str
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRecord:
+    """A community report. `rating` is its importance from 0 to 10; `writer` tells who stood in for the reporter."""
+
+    title: str
+    summary: str
+    findings: list[Finding]
+    rating: float
+    rating_explanation: str
+    writer: str = ""
+
+    @property
+    def full_content(self) -> str:
+        """The report as Markdown, as GraphRAG renders it."""
+        findings = "\n\n".join(f"## {finding.summary}\n\n{finding.explanation}" for finding in self.findings)
+        return f"# {self.title}\n\n{self.summary}\n\n{findings}".rstrip()

@@ -1,0 +1,1 @@
+"""Features that the core does without, each in a room of its own."""

@@ -1,0 +1,1 @@
+"""What the next `index` costs, before anything is paid."""

@@ -1,0 +1,44 @@
+"""`plan`: what the next `index` would cost before anything is paid."""
+
+import click
+import polars as pl
+from rich.table import Table
+
+from graphrag_assets.cli.tables import print_table, table_of
+from graphrag_assets.cli.terminal import Console
+from graphrag_assets.extras.cost_preview.preview import plan_index
+from graphrag_assets.indexing.index import Index
+
+
+@click.command()
+def plan() -> None:
+    """Estimate the cost of the next `index`: calls, tokens and dollars of the requests that are not in the ledger."""
+    console = Console()
+    with console.status("Dry run: reading the changed batches"):
+        planned = plan_index(Index.from_environment())
+    names = f" ({', '.join(planned.batches)})" if planned.batches else ""
+    console.say(f"Batches to index: {len(planned.batches)}{names}")
+    print_table(console, cost_table(planned.by_task))
+    for note in planned.notes:
+        console.say(note)
+
+
+def cost_table(rows: pl.DataFrame) -> Table:
+    """A table of costs by task, with their sums; a cost that is null is unknown, and the sum is then a minimum."""
+    numbers = ("calls", "in ledger", "prompt tokens", "answer tokens", "US$")
+    table = table_of("task", numbers=numbers, title="requests to be paid for; ~ marks estimated prompts")
+    columns = ["calls", "in_ledger", "prompt_tokens", "completion_tokens", "cost_usd"]
+    for task, calls, known, prompt, completion, cost, exact in rows.select("task", *columns, "exact").iter_rows():
+        counted = f"{prompt:,}" if exact else f"~ {prompt:,}"
+        table.add_row(task, f"{calls:,}", f"{known:,}", counted, f"{completion:,}", _dollars(cost))
+    calls, known, prompt, completion = (rows[name].sum() for name in columns[:-1])
+    cost = float(rows["cost_usd"].sum())
+    all_known = rows["cost_usd"].null_count() == 0
+    in_all = _dollars(cost) if all_known else f"≥ {_dollars(cost)}" if cost else _dollars(None)
+    table.add_section()
+    table.add_row("in all", f"{calls:,}", f"{known:,}", f"{prompt:,}", f"{completion:,}", in_all)
+    return table
+
+
+def _dollars(cost: float | None) -> str:
+    return "unknown" if cost is None else f"{cost:,.4f}"

@@ -1,0 +1,80 @@
+"""Reports of an imported index: one per community, with citations renumbered."""
+
+import re
+from collections.abc import Mapping
+
+import polars as pl
+
+from graphrag_assets.extras.interop.left_out import Counts, fitting
+from graphrag_assets.pipeline.report_citations import TABLES, report_citations
+from graphrag_assets.text.references import BLOCK, GROUP, numbers_in, table_named
+
+_TEXTS = ("summary", "full_content", "rating_explanation", "full_content_json")
+
+Numbers = Mapping[tuple[str, int], int]
+"""The number here, by table and number in the imported index."""
+
+
+def report_rows(reports: pl.DataFrame, communities: pl.Series, counts: Counts) -> pl.DataFrame:
+    """Reports with content, at most one for each of `communities`; no field is null."""
+    has_content = pl.col("full_content").fill_null("").str.strip_chars() != ""
+    of_known = pl.col("community").is_in(communities.implode())
+    reports = fitting(reports, has_content, "community_reports", "without content", counts)
+    reports = fitting(reports, of_known, "community_reports", "of missing communities", counts)
+    is_first = pl.col("community").is_first_distinct()
+    reports = fitting(reports, is_first, "community_reports", "second report of a community", counts)
+    return reports.with_columns(
+        pl.col("title", "summary", "rating_explanation", "full_content_json").fill_null(""),
+        pl.col("rank").fill_null(0.0),
+        pl.col("findings").fill_null([]),
+    )
+
+
+def renumbered(reports: pl.DataFrame, numbers: Numbers, counts: Counts) -> pl.DataFrame:
+    """`reports` citing rows by their numbers here; numbers of missing rows are left out.
+
+    Otherwise they would cite another row later. A citation without changed numbers is not touched.
+    """
+
+    def block(match: re.Match[str]) -> str:
+        parts = [_renumbered_part(given, numbers) for given in GROUP.finditer(match["rows"])]
+        if all(parts):  # text between the parts stays
+            rows = GROUP.sub(lambda given: _renumbered_part(given, numbers), match["rows"])
+            before, after = match.start("rows") - match.start(), match.end("rows") - match.start()
+            return match[0][:before] + rows + match[0][after:]
+        left = "; ".join(filter(None, parts))
+        return f"{match['space']}[Data: {left}]" if left else ""
+
+    def text(value: str) -> str:
+        return BLOCK.sub(block, value)
+
+    findings = [
+        [{name: text(value or "") for name, value in finding.items()} for finding in of_report]
+        for of_report in reports["findings"]
+    ]
+    changed = reports.with_columns(
+        *(pl.Series(name, [text(value) for value in reports[name]], dtype=pl.String) for name in _TEXTS),
+        pl.Series("findings", findings, dtype=reports.schema["findings"]),
+    )
+    differing = (changed["full_content"] != reports["full_content"]).sum()
+    counts["community_reports", "with citations of renumbered rows, updated"] += int(differing)
+    known = pl.DataFrame([(*key, "") for key in numbers], schema=_NUMBERS, orient="row")
+    cited = report_citations(reports, known)
+    counts["community_reports", "citations of missing rows, left out"] += cited["cited_id"].null_count()
+    return changed
+
+
+_NUMBERS = {"table_name": pl.String, "human_readable_id": pl.Int64, "id": pl.String}
+
+
+def _renumbered_part(given: re.Match[str], numbers: Numbers) -> str:
+    """One part of a citation, such as "Entities (5, 7)"; empty if no cited row exists."""
+    table = TABLES.get(table_named(given["table"]))
+    if table is None:
+        return given[0]
+    cited = numbers_in(given["numbers"])
+    kept = list(dict.fromkeys(numbers[table, number] for number in cited if (table, number) in numbers))
+    if kept == cited:
+        return given[0]
+    more = ["+more"] if "more" in given["numbers"] else []
+    return f"{given['table']} ({', '.join([*map(str, kept), *more])})" if kept else ""

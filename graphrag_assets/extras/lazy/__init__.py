@@ -1,0 +1,1 @@
+"""Lazy search: relevance tests of text units within a budget, without reports."""

@@ -1,0 +1,275 @@
+"""Lazy search: tests text units for relevance within a budget, and answers from the relevant ones.
+
+After "LazyGraphRAG" (Edge et al., Microsoft Research 2024), with numbers that the description leaves out from
+Microsoft's intelligence-toolkit (`relevance_assessor.py`). It needs no reports and no model's extraction: ranking and
+communities of any index do.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import accumulate
+
+import polars as pl
+from pydantic.dataclasses import dataclass
+
+from graphrag_assets.contracts.answering import NO_ANSWER, Rewritten
+from graphrag_assets.embedded import Asked
+from graphrag_assets.extras.lazy.exploration import (
+    Exploration,
+    Sentences,
+    communities_of_level,
+    in_batches,
+    n_levels,
+    neighbors_of,
+    tests_frame,
+)
+from graphrag_assets.ids import number_of
+from graphrag_assets.query.context import Context, Section, fill, lines_of, packed
+from graphrag_assets.query.fetch import entity_rows, source_passages, sources
+from graphrag_assets.query.linking import LinkingOptions, linked
+from graphrag_assets.query.local import SOURCES
+from graphrag_assets.query.option_types import Count, PositiveCount
+from graphrag_assets.query.passages import rank_passages
+from graphrag_assets.query.question_options import CommonOptions
+from graphrag_assets.query.results import Draft
+from graphrag_assets.query.retrieval import Question, fuse, known_terms, search_texts
+from graphrag_assets.query.search import Search, SearchMethod
+from graphrag_assets.store.publication_reader import Reader
+from graphrag_assets.text.words import count_tokens, fold, sentence_lines, sentences
+
+RANKED = 1_000
+"""Text units that are ranked; the others come after them, in the order of their numbers."""
+_CONCEPTS = 30
+_HEADING_TOKENS = 16  # at least
+
+
+@dataclass(frozen=True, kw_only=True)
+class LazyOptions(CommonOptions, LinkingOptions):
+    """All options of `rag.lazy`.
+
+    Args:
+        budget: maximum number of text units that are tested for relevance: the dial between price and completeness.
+        subqueries: number of questions that the question is rewritten into, for the ranking; 0: it is not rewritten.
+        batch: text units of one request.
+        deeper_after: after so many communities in a row without a relevant text unit, those of the next level follow.
+        neighbors: text units before and after a relevant one in its document that are tested, too, from a tenth of the
+            budget.
+        max_context_tokens: maximum number of tokens of relevant text units that one call reads.
+        max_reduce_tokens: maximum number of tokens of the points that the answer is written from, the best first.
+        max_map_words, max_reduce_words: length of the answers that the model is asked for.
+    """
+
+    budget: PositiveCount = 100
+    subqueries: Count = 3
+    batch: PositiveCount = 8
+    deeper_after: PositiveCount = 5
+    neighbors: Count = 1
+    max_context_tokens: PositiveCount = 4_000
+    max_reduce_tokens: PositiveCount = 12_000
+    max_map_words: PositiveCount = 500
+    max_reduce_words: PositiveCount = 1000
+
+
+async def build_context(search: Search[LazyOptions]) -> Context:
+    """The relevant text units, in groups of communities, each within the token limit."""
+    return (await _tested(search))[0]
+
+
+async def _tested(search: Search[LazyOptions]) -> tuple[Context, pl.DataFrame]:
+    """The context, and the relevance tests that found it; see `Answer.tests`."""
+    rewritten = await _rewritten(search)
+    ranking = await _ranking(search, rewritten)
+    exploration = await _explore(search, rewritten.question, ranking)
+    tests = await search.in_thread(tests_frame, search.reader, exploration.tests.values())
+    search.progress_notes.append(f"{len(exploration.tests)} text units tested, {len(exploration.hits)} relevant")
+    sections = await search.in_thread(_groups, search, exploration)
+    return search.add_context(Context("lazy", search.text, tuple(sections))), tests
+
+
+async def answer(search: Search[LazyOptions]) -> Draft:
+    """An answer from the text units that a budget of relevance tests finds; `Answer.tests` has the verdicts."""
+    context, tests = await _tested(search)
+    groups = [section for section in context.sections if section.passages]
+    if groups:
+        points = await search.map_parts(groups, "the relevant text units")
+        draft = await search.reduce(points, search.options.max_reduce_tokens, context.sections)
+    else:
+        draft = await _nothing_found(search, context, tests)
+    return replace(draft, tests=tests)
+
+
+async def _nothing_found(search: Search[LazyOptions], context: Context, tests: pl.DataFrame) -> Draft:
+    """The answer that there is none; by an answerer without a model, the passages that come closest."""
+    tested = tests.drop_nulls("relevant")["human_readable_id"].to_list()
+    if search.min_direct_score is None:
+        text = f"{NO_ANSWER} None of the {len(tested)} text units that were tested is relevant."
+        search.show(text)
+        return Draft(text, context.sections, {})
+    layout, limit = SOURCES.with_dates(search.reader), search.room(search.options.max_context_tokens)
+    rows = await search.in_thread(sources, search.reader, tested, search.scope)
+    closest = await search.in_thread(fill, layout, rows, limit)
+    return await search.respond(replace(context, sections=(closest,)))
+
+
+METHOD = SearchMethod("lazy", LazyOptions, build_context, answer)
+
+
+async def _rewritten(search: Search[LazyOptions]) -> Rewritten:
+    """The question, understood by itself, and the questions that it consists of."""
+    search.question = await linked(search, search.text, search.question)
+    await search.embed(search.question)
+    if not search.options.subqueries:
+        return Rewritten(search.text)
+    concepts = await search.in_thread(_concepts, search)
+    call = search.answerer.arewrite(search.text, concepts, search.options.subqueries, search.form)
+    rewritten = await search.optional("rewrite", "the questions that the question consists of", call)
+    if rewritten is None:
+        return Rewritten(search.text)
+    # Without a conversation the question stays as it is: the verdicts stored for it hold, whatever else is rewritten.
+    return rewritten if search.history else replace(rewritten, question=search.text)
+
+
+def _concepts(search: Search[LazyOptions]) -> list[str]:
+    """Titles of the entities that match the question best."""
+    numbers = search_texts(search.reader, "entity", search.question, _CONCEPTS, search.scope)
+    return entity_rows(search.reader, numbers, search.scope)["title"].to_list()
+
+
+async def _ranking(search: Search[LazyOptions], rewritten: Rewritten) -> list[int]:
+    """Text units by the fused rankings of the question and of the questions that it was rewritten into."""
+    questions = [search.question, *map(Question, rewritten.questions)]
+    if rewritten.questions:
+        await search.embed(*questions[1:])
+    rankings = [
+        (await search.in_thread(rank_passages, search.reader, question, RANKED, search.scope)).numbers
+        for question in questions
+    ]
+    return rankings[0] if len(rankings) == 1 else fuse(*rankings)[:RANKED]
+
+
+async def _explore(search: Search[LazyOptions], question: str, ranking: Sequence[int]) -> Exploration:
+    options, reader, scope = search.options, search.reader, search.scope
+    levels = await search.in_thread(n_levels, reader)
+    exploration = Exploration(
+        ranking, levels, options.budget, options.batch, options.deeper_after, neighbors=bool(options.neighbors)
+    )
+    rarity = await search.in_thread(_rarity, reader, question)
+    verdicts_on = partial(_verdicts, search, exploration, question, rarity)
+    await _play(search, exploration, verdicts_on, ranking)
+    if exploration.hits and exploration.neighbors_left > 0:
+        near = await search.in_thread(neighbors_of, reader, exploration.hits, options.neighbors, scope)
+        units = [unit for unit in near if unit not in exploration.tests][: exploration.neighbors_left]
+        batches = in_batches(units, options.batch)
+        exploration.record_neighbors(await verdicts_on(batches) if batches else {})
+        await _play(search, exploration, verdicts_on, ranking)
+    return exploration
+
+
+Verdicts = dict[int, Sentences | None]
+"""The relevant sentences of text units; None where the test failed."""
+
+
+async def _play(
+    search: Search[LazyOptions],
+    exploration: Exploration,
+    verdicts_on: Callable[[Sequence[Sequence[int]]], Awaitable[Verdicts]],
+    ranking: Sequence[int],
+) -> None:
+    """Test what is due until nothing is."""
+    while True:
+        if batches := exploration.due():
+            exploration.record(await verdicts_on(batches))
+        elif exploration.level is not None and exploration.room > 0:
+            level, reader = exploration.level, search.reader
+            found = await search.in_thread(communities_of_level, reader, level, ranking, exploration, search.scope)
+            exploration.enter(found)
+        else:
+            return
+
+
+async def _verdicts(
+    search: Search[LazyOptions],
+    exploration: Exploration,
+    question: str,
+    rarity: Mapping[str, float],
+    batches: Sequence[Sequence[int]],
+) -> Verdicts:
+    """The verdicts on batches of text units.
+
+    Raises:
+        Exception: the first error, if no test of the search has succeeded.
+    """
+    units = [unit for batch in batches for unit in batch]
+    sent = await search.in_thread(source_passages, search.reader, units, search.scope)
+    passages = {passage.number: passage for passage in sent}
+    calls = [
+        (
+            f"the test of {len(batch)} text units",
+            search.counted("test", search.rater.atest(question, [passages[u] for u in batch], rarity)),
+        )
+        for batch in batches
+    ]
+    answers = await search.gather("test", calls, all_may_fail="test" in search.usage)
+    verdicts: Verdicts = {}
+    for batch, found in zip(batches, answers, strict=True):
+        if isinstance(found, Exception):
+            verdicts |= dict.fromkeys(batch)
+        else:
+            verdicts |= {unit: found.sentences.get(unit, ()) for unit in batch}
+    return verdicts
+
+
+def _rarity(reader: Reader, question: str) -> dict[str, float]:
+    """The rarity in the index of the question's terms that occur in it."""
+    known = known_terms(reader, Question(question)).get("text_unit")
+    rarity = dict(zip(known.terms, known.rarity, strict=True)) if known else {}
+    terms = {term: number_of(f"text_unit {fold(term)}") for term in Asked.of(question).terms}
+    return {term: rarity[number] for term, number in terms.items() if number in rarity}
+
+
+def _groups(search: Search[LazyOptions], exploration: Exploration) -> list[Section]:
+    """The relevant text units in sections within the token limit: those of a community and a document adjoin."""
+    units = exploration.hits
+    layout, limit = SOURCES.with_dates(search.reader), search.room(search.options.max_context_tokens)
+    of_unit = search.reader.rows(
+        """
+        SELECT text_unit, community FROM search.entity_text_units JOIN search.entity_communities USING (entity)
+        WHERE level = 0 AND text_unit IN (SELECT unnest($units::INT[])) GROUP BY text_unit, community
+        QUALIFY row_number() OVER (PARTITION BY text_unit ORDER BY count(*) DESC, community) = 1
+        """,
+        {"units": list(units)},
+    )
+    rows = sources(search.reader, list(units), search.scope).join(
+        of_unit, left_on="human_readable_id", right_on="text_unit", how="left", maintain_order="left"
+    )
+    first = {community: place for place, community in reversed(list(enumerate(rows["community"])))}
+    places = rows.select("community", "document_id", "start_char").rows()
+    order = sorted(range(rows.height), key=lambda i: (first[places[i][0]], places[i][1] or "", places[i][2] or 0))
+    rows = rows[order].drop("community")
+    written = dict(rows.select("human_readable_id", "text").iter_rows())
+    # Each sentence after the number by which it can be cited.
+    numbered = {
+        unit: [f"({unit}.{place}) {line}" for place, line in enumerate(sentence_lines(text), 1)]
+        for unit, text in written.items()
+    }
+    shown = rows.with_columns(text=pl.Series([" ".join(lines) for lines in numbered.values()], dtype=pl.String))
+    tokens = count_tokens(lines_of(layout, shown))
+    shown = shown.with_columns(line_tokens=pl.Series(tokens, dtype=pl.Int32))
+    parts = packed(tokens, limit - _HEADING_TOKENS)
+    return [_as_written(fill(layout, shown[part], limit), written, numbered) for part in parts]
+
+
+def _as_written(section: Section, written: Mapping[int, str], numbered: Mapping[int, Sequence[str]]) -> Section:
+    """The section with the text units as `written`, each with the numbers of the sentences that the section shows."""
+    passages = []
+    for passage in section.passages:
+        text, lines = written[passage.number], numbered[passage.number]
+        starts = list(accumulate((len(line) + 1 for line in lines), initial=0))[:-1]
+        n_shown = sum(start < len(passage.text) for start in starts)
+        if n_shown < len(lines):
+            text = text[: sentences(text)[n_shown - 1].end]
+        passages.append(replace(passage, text=text, sentences=tuple(range(1, n_shown + 1))))
+    texts = [written[number] for number in section.frame["human_readable_id"]]
+    frame = section.frame.with_columns(text=pl.Series(texts, dtype=pl.String))
+    return replace(section, passages=tuple(passages), frame=frame)

@@ -1,0 +1,1 @@
+"""Planned search: answers in steps with variables."""

@@ -1,0 +1,1 @@
+"""The removal of deleted documents from every file."""

@@ -1,0 +1,1 @@
+"""Prompts that are tuned to the documents of an index."""

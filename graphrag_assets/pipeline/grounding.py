@@ -1,0 +1,68 @@
+"""Whether the names of an extraction by a model stand in the text that it read."""
+
+import re
+from collections.abc import Iterable, Set
+from dataclasses import replace
+
+from graphrag_assets.contracts.prompt_profile import WorkedExample
+from graphrag_assets.contracts.records import UnitExtraction
+from graphrag_assets.text.words import has_unspaced_script, title_key
+
+_WORD = re.compile(r"[^\W_]+")
+_SAME_LETTERS = 4  # forms of a word differ after them, in most languages that inflect names
+
+
+def stands_in(name: str, text: str) -> bool:
+    """Whether a name stands literally in a text; white space is equal to other white space."""
+    return " ".join(name.split()) in " ".join(text.split())
+
+
+def without_leaks(found: UnitExtraction, text: str, examples: Iterable[WorkedExample]) -> UnitExtraction:
+    """`found` without the names of examples that the text does not have: small models copy them from the prompt.
+
+    A text has a name in other forms too: each of its words is there with the same first letters.
+    """
+    shown = {title_key(entity.title) for example in examples for entity in example.entities}
+    named = [e.title for e in found.entities] + [end for r in found.relationships for end in (r.source, r.target)]
+    copied = [name for name in named if title_key(name) in shown and not stands_in(name, text)]
+    beginnings = _beginnings(text) if copied else frozenset()
+    leaked = {title_key(name) for name in copied if not _beginnings(name) <= beginnings}
+    if not leaked:
+        return found
+    return replace(_without(leaked, found), losses=replace(found.losses, leaked_names=len(leaked)))
+
+
+def grounded(found: UnitExtraction, text: str, drop: bool) -> UnitExtraction:
+    """`found` with the names of entities that `text` does not have among its losses; `drop`: and without these.
+
+    A text has a name in other forms too: most of its words are there with the same first letters.
+    """
+    absent = [entity.title for entity in found.entities if not stands_in(entity.title, text)]
+    beginnings = _beginnings(text) if absent else frozenset()
+    ungrounded = [name for name in absent if not _mostly_in(_beginnings(name), beginnings, text)]
+    if not ungrounded:
+        return found
+    found = replace(found, losses=replace(found.losses, ungrounded=tuple(ungrounded)))
+    return _without({title_key(name) for name in ungrounded}, found) if drop else found
+
+
+def _mostly_in(words: frozenset[str], beginnings: frozenset[str], text: str) -> bool:
+    """Whether more than half of the words of a name are in a text; in scripts without spaces, of its characters."""
+    if any(has_unspaced_script(word) for word in words):
+        characters = "".join(words)
+        return 2 * sum(character in text for character in characters) > len(characters)
+    return 2 * len(words & beginnings) > len(words)
+
+
+def _without(keys: Set[str], found: UnitExtraction) -> UnitExtraction:
+    """`found` without the entities of these keys, their relationships, and the claims about them."""
+    return replace(
+        found,
+        entities=[e for e in found.entities if title_key(e.title) not in keys],
+        relationships=[r for r in found.relationships if not {title_key(r.source), title_key(r.target)} & keys],
+        claims=[c for c in found.claims if title_key(c.subject) not in keys],
+    )
+
+
+def _beginnings(text: str) -> frozenset[str]:
+    return frozenset(word[:_SAME_LETTERS] for word in _WORD.findall(text.casefold()))

@@ -1,0 +1,1 @@
+"""What a process needs whatever it computes: progress, signals, memory, masked secrets."""

@@ -1,0 +1,1 @@
+"""Words, languages, dates and references in texts."""

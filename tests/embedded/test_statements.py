@@ -1,0 +1,110 @@
+"""What of a passage is a statement, and how much of its surroundings is quoted with it."""
+
+import pytest
+
+from graphrag_assets.contracts.answering import CLOSEST, Evidence, Passage
+from graphrag_assets.embedded.answerer import respond
+from graphrag_assets.embedded.statements import statements
+
+
+def read(text: str, language: str = "en") -> list[tuple[str, str]]:
+    return [(one.kind, one.text) for one in statements(text, language, 0, 0)]
+
+
+def quoted(question: str, text: str, title: str = "") -> list[str]:
+    answer = respond(question, Evidence("", (Passage("Sources", 1, title, text),))).text
+    return [part.strip(" -\n") for part in answer.removeprefix(CLOSEST).split("[Data: Sources (1)]") if part]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "THE MIRROR AND THE PEN\n\nThe mirror is small and light.",
+        "THE MIRROR AND THE PEN\nThe mirror is small and light.",
+        "THE MIRROR AND THE PEN\n======\nThe mirror is small and light.",
+        "## THE MIRROR AND THE PEN\n\nThe mirror is small and light.",
+    ],
+)
+def test_title_line_is_a_heading(text: str) -> None:
+    assert read(text) == [("heading", "THE MIRROR AND THE PEN"), ("sentence", "The mirror is small and light.")]
+
+
+def test_headings_items_and_rows_are_statements_with_their_introductions() -> None:
+    text = (
+        "# Pump\n\nIt needs:\n\n- oil,\n- a filter.\n\n## Data\n\n| part | weight |\n| --- | --- |\n| body | 9 kg |\n"
+        "| lid | 1 kg |\n"
+    )
+    found = statements(text, "en", 0, 0)
+    assert [(one.kind, one.text) for one in found] == [
+        ("heading", "Pump"),
+        ("sentence", "It needs:"),
+        ("item", "- oil,"),
+        ("item", "- a filter."),
+        ("heading", "Data"),
+        ("header", "| part | weight |"),
+        ("row", "| body | 9 kg |"),
+        ("row", "| lid | 1 kg |"),
+    ]
+    assert [one.headings for one in found] == [(), (0,), (0,), (0,), (0,), (0, 4), (0, 4), (0, 4)]
+    assert [one.lead for one in found] == [None, None, 1, 1, None, None, 5, 5]
+    assert [one.block for one in found] == [0, 1, 2, 2, 4, 5, 5, 5]
+    assert all(one.text == text[one.start : one.end] for one in found)
+
+
+def test_table_without_a_header_has_rows_only() -> None:
+    assert read("| body | 9 kg |\n| lid | 1 kg |\n") == [("row", "| body | 9 kg |"), ("row", "| lid | 1 kg |")]
+
+
+def test_list_is_quoted_whole_with_its_lead() -> None:
+    text = "# Care\n\nBefore descaling you need:\n\n- one sachet of powder,\n- a jug,\n- half an hour.\n\nThen start."
+    (quotation,) = quoted("What do you need for descaling?", text)
+    assert quotation == "Before descaling you need: - one sachet of powder, - a jug, - half an hour."
+
+
+def test_list_under_a_heading_is_quoted_with_the_heading() -> None:
+    text = "# Meeting of 3 May\n\n## Present\n\n- Ada Molina\n- Wen Li\n\n## Items\n\nNothing was decided."
+    assert quoted("Who was present?", text)[0] == "Present … - Ada Molina - Wen Li"
+
+
+def test_item_of_a_long_list_is_quoted_with_its_lead_and_its_neighbors() -> None:
+    items = "\n".join(f"- {number} boxes of nails went to port number {number}" for number in range(40))
+    (first, *_) = quoted("What went to port number 13?", f"Deliveries:\n\n{items}\n- a crate of lamps went to Malta\n")
+    assert first.startswith("Deliveries: … - 13 boxes of nails went to port number 13 - 14 boxes")
+    assert len(first) < 600
+
+
+def test_row_is_quoted_with_the_header_of_its_table() -> None:
+    text = "| part | dishwasher |\n| --- | --- |\n| tray | yes |\n| tank | no |\n"
+    assert quoted("Can the tank go into the dishwasher?", text)[0] == "part | dishwasher … tank | no"
+
+
+def test_fact_in_a_heading_is_quoted_with_what_follows() -> None:
+    text = "# Releases\n\n## 3.1 (2024-09-05)\n\nFixes the clock.\n\n## 3.0 (2024-03-21)\n\nRequires TOML. Drops XML."
+    assert quoted("When was release 3.0 made?", text)[0] == ("Releases … 3.0 (2024-03-21) … Requires TOML. Drops XML.")
+
+
+def test_sentence_understood_by_its_heading_is_quoted_with_it() -> None:
+    long = (
+        "The keeper of the light lived in a stone house on the cliff with his wife and seven children for many years. "
+    )
+    text = f"## Warranty\n\n{long * 3}\n\nIt lasts 24 months."
+    assert quoted("How long does the warranty last?", text)[0] == "Warranty … It lasts 24 months."
+
+
+def test_answer_of_a_speaker_is_found_by_the_question_before_it() -> None:
+    text = (
+        "**Dana:** How many clocks do you look after?\n\n**Aurelio:** Sixty-three, in three valleys.\n\n**Dana:** Oh!"
+    )
+    (first, *_) = quoted("How many clocks does Aurelio look after?", text)
+    assert "Sixty-three" in first
+
+
+def test_sentences_in_scripts_without_spaces_are_separate_statements() -> None:
+    text = "青川大学\n\n学校成立于1921年。他说：「我毕业了。」图书馆很大！很好。"
+    assert read(text, "zh") == [
+        ("heading", "青川大学"),
+        ("sentence", "学校成立于1921年。"),
+        ("sentence", "他说：「我毕业了。」"),
+        ("sentence", "图书馆很大！"),
+        ("sentence", "很好。"),
+    ]

@@ -59,7 +59,7 @@ def test_publications_lists_kept_publications_and_marks_the_current_one(changed)
 
 @pytest.mark.long
 def test_diff_describes_changes_between_the_last_two(changed):
-    printed = call("diff")
+    printed = call("publications", "diff")
     assert "Publication 1 (" in printed
     assert "→ Publication 2 (" in printed
     assert "Documents: 1 added, 1 edited, 1 moved, 1 removed, 1 unchanged" in printed
@@ -68,16 +68,16 @@ def test_diff_describes_changes_between_the_last_two(changed):
     assert "− William Thomson: PERSON (removed)" in printed
     assert "Communities: " in printed
     assert "Reports: " in printed
-    assert printed == call("diff", "1", "2")
-    assert printed == call("diff", "previous", "current")
-    assert "Documents: 1 added, 1 edited, 1 moved, 1 removed" in call("diff", "2", "1")
-    assert "Documents: 4 unchanged\n" in call("diff", "2", "2")
+    assert printed == call("publications", "diff", "1", "2")
+    assert printed == call("publications", "diff", "previous", "current")
+    assert "Documents: 1 added, 1 edited, 1 moved, 1 removed" in call("publications", "diff", "2", "1")
+    assert "Documents: 4 unchanged\n" in call("publications", "diff", "2", "2")
 
 
 @pytest.mark.extended
 def test_diff_as_sql_runs_in_a_plain_connection(changed):
     with duckdb.connect() as connection:
-        connection.execute(call("diff", "--sql"))
+        connection.execute(call("publications", "diff", "--sql"))
         documents = connection.execute(
             "SELECT change, source_before, source_after FROM changed_documents ORDER BY change"
         ).fetchall()
@@ -97,25 +97,25 @@ def test_diff_as_sql_runs_in_a_plain_connection(changed):
 def test_rollback_switches_readers_until_a_new_publication(changed):
     rag = GraphRAG(changed.root / "index")
     assert rag.sql("SELECT count(*) FROM entities WHERE title = 'William Thomson'").item() == 0
-    assert "Readers see publication 1" in call("rollback", "previous")
+    assert "Readers see publication 1" in call("publications", "rollback", "previous")
     assert rag.sql("SELECT count(*) FROM entities WHERE title = 'William Thomson'").item() == 1
     said = call("index")  # nothing is new: readers stay at publication 1
     assert "Nothing is new since publication 2, but readers have publication 1 since a rollback." in said
-    assert "`graphrag-assets rollback newest` goes forward again" in said
-    assert "is the current one already" in call("rollback", "1")
-    assert "Readers see publication 2" in call("rollback", "newest")
+    assert "`graphrag-assets publications rollback newest` goes forward again" in said
+    assert "is the current one already" in call("publications", "rollback", "1")
+    assert "Readers see publication 2" in call("publications", "rollback", "newest")
 
 
 def test_missing_publication_is_a_one_line_error(changed):
-    said = call("rollback", "7", status=1)
+    said = call("publications", "rollback", "7", status=1)
     assert "There is no publication '7'. Kept are 1, 2, the current one is 2" in said
-    assert "There is no publication 'yesterday'" in call("diff", "yesterday", status=1)
+    assert "There is no publication 'yesterday'" in call("publications", "diff", "yesterday", status=1)
 
 
 @pytest.mark.extended
 def test_without_two_publications_there_is_nothing_to_compare(project):
     assert "Nothing is published" in call("publications")
-    assert "Nothing is published" in call("diff", status=1)
+    assert "Nothing is published" in call("publications", "diff", status=1)
     project.write("a/anderson.txt", ANDERSON)
     project.index_all()
-    assert "only one publication so far" in call("diff", status=2)
+    assert "only one publication so far" in call("publications", "diff", status=2)

@@ -195,7 +195,7 @@ def test_the_docker_launcher_accepts_its_configuration_and_its_volume_is_that_of
 
 
 def test_services_with_the_working_database_are_one_machine():
-    """`cluster-check` tells machines apart by their host names, and those of containers change."""
+    """`doctor cluster` tells machines apart by their host names, and those of containers change."""
     services = yaml.safe_load((DEPLOY / "cluster/compose.yaml").read_text())["services"]
     sharing = {
         name: one.get("hostname") for name, one in services.items() if "data:/var/lib/graphrag" in one["volumes"]

@@ -1,7 +1,4 @@
-"""`doctor`: whether each configured model answers, and what extraction finds in a few text units.
-
-`cluster-check`: what this machine lacks to be one of several that index together.
-"""
+"""`doctor`: whether each configured model answers, and what extraction finds in a few text units."""
 
 import sys
 
@@ -22,7 +19,7 @@ _NOTHING = (
 
 @click.command()
 @click.option("--texts", type=click.IntRange(min=0), default=0, help="Also extract N text units of the input.")
-def doctor(texts: int) -> None:
+def models(texts: int) -> None:
     """Ask each configured model one tiny question, and show what extraction finds in a few text units."""
     console, index = Console(), Index.from_environment()
     console.say(f"Method: {index.settings.method_in_words}")

@@ -13,28 +13,57 @@ from graphrag_assets.errors import GraphRAGError, masked_errors
 from graphrag_assets.runtime.received_signals import signals_noted
 from graphrag_assets.settings import unknown_variables
 
-_PLACES = {
-    "cluster-check": "extras.cluster.command.cluster_check",
+_PLACES: dict[str, str | dict[str, str]] = {
     "dev": "cli.dev.dev",
-    "diff": "cli.publications.diff",
-    "doctor": "cli.doctor.doctor",
+    "doctor": {"models": "cli.doctor.models", "cluster": "extras.cluster.command.cluster"},
     "explore": "extras.explorer.command.explore",
     "export": "extras.interop.command.export",
     "import": "extras.interop.command.import_",
     "index": "cli.index.index",
     "init": "cli.init.init",
     "plan": "extras.cost_preview.command.plan",
-    "publications": "cli.publications.publications",
-    "purge": "extras.purge.command.purge",
+    "publications": {
+        "list": "cli.publications.list_",
+        "diff": "cli.publications.diff",
+        "rollback": "cli.publications.rollback",
+        "purge": "extras.purge.command.purge",
+    },
     "query": "cli.query.query",
-    "questions": "cli.query.questions",
     "retrieve": "cli.retrieve.retrieve",
-    "rollback": "cli.publications.rollback",
     "sql": "cli.sql.sql",
     "status": "cli.status.status",
     "tune": "extras.tuning.command.tune",
 }
-"""Module and function of each command."""
+"""Module and function of each command, or those of its subcommands, of which the first is the default."""
+_GROUPS = {
+    "doctor": "Try the models that are set, or this machine as one of a cluster.",
+    "publications": "List, compare and switch publications, or purge deleted documents from them.",
+}
+
+
+def _command(place: str) -> click.Command:
+    module, _, function = place.rpartition(".")
+    command: click.Command = getattr(importlib.import_module(f"graphrag_assets.{module}"), function)
+    return command
+
+
+class _Subcommands(click.Group):
+    """Subcommands that are imported when they are called; without the name of one, the first is meant."""
+
+    def __init__(self, name: str, places: dict[str, str]) -> None:
+        super().__init__(name, help=f"{_GROUPS[name]} Default: {next(iter(places))}.")
+        self._places = places
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or args[0] not in (*self._places, *ctx.help_option_names):
+            args = [next(iter(self._places)), *args]
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._places)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return _command(self._places[cmd_name]) if cmd_name in self._places else None
 
 
 class _Commands(click.Group):
@@ -44,11 +73,10 @@ class _Commands(click.Group):
         return list(_PLACES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _PLACES:
+        place = _PLACES.get(cmd_name)
+        if place is None:
             return None
-        module, _, function = _PLACES[cmd_name].rpartition(".")
-        command: click.Command = getattr(importlib.import_module(f"graphrag_assets.{module}"), function)
-        return command
+        return _command(place) if isinstance(place, str) else _Subcommands(cmd_name, place)
 
     def invoke(self, ctx: click.Context) -> object:
         with signals_noted() as signals:

@@ -1,4 +1,4 @@
-"""`publications`, `diff` and `rollback`: list the kept publications, compare them, switch between them."""
+"""`publications` (`list`, `diff`, `rollback`): list the kept publications, compare them, switch between them."""
 
 from collections.abc import Callable, Sequence
 
@@ -25,7 +25,7 @@ _SIGNS = {"added": "+", "born": "+", "written": "+", "removed": "−", "died": "
 
 
 @click.command()
-def publications() -> None:
+def list_() -> None:
     """List the publications kept for comparison and rollback."""
     console, folder = Console(), Settings.load().index_folder
     found = list_publications(folder)
@@ -88,7 +88,8 @@ def diff(before: str | None, after: str | None, sql: bool, examples: int) -> Non
         if len(lines) > examples:
             console.print(Text(f"  … and {len(lines) - examples} more", style="dim"))
     console.print(
-        Text("Every change with its values before and after: `graphrag-assets diff --sql`", style="dim"), soft_wrap=True
+        Text("Every change with its values before and after: `graphrag-assets publications diff --sql`", style="dim"),
+        soft_wrap=True,
     )
 
 

@@ -1,4 +1,4 @@
-"""`query` and `questions`: ask the publication, and what to ask it."""
+"""`query`: ask the publication, or what to ask it."""
 
 import sys
 from pathlib import Path
@@ -12,6 +12,7 @@ from graphrag_assets.cli.terminal import Console, write
 from graphrag_assets.query import METHODS, AnswerStream, GraphRAG, answer_to_json, answer_to_markdown
 from graphrag_assets.query.query_models import default_options
 
+_QUESTIONS = "questions"
 _HINT = 'The method comes before the question, and ask chooses it: graphrag-assets query ask "{question}"'
 
 
@@ -34,8 +35,8 @@ class _Method(click.Choice[str]):
 
 
 @click.command(cls=_Query)
-@click.argument("method", type=_Method((*METHODS, "ask")))
-@click.argument("question")
+@click.argument("method", type=_Method((*METHODS, "ask", _QUESTIONS)))
+@click.argument("question", default="")
 @INDEX
 @click.option(
     "--level",
@@ -60,6 +61,7 @@ class _Method(click.Choice[str]):
 @click.option("--stream/--no-stream", default=None, help="Stream the answer. Default: on a terminal.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer, its citations and usage as JSON.")
 @click.option("--context", is_flag=True, help="Show the context for the model instead of an answer.")
+@click.option("--count", type=int, default=5, show_default=True, help="questions: maximum number of questions.")
 def query(
     method: str,
     question: str,
@@ -69,9 +71,18 @@ def query(
     stream: bool | None,
     as_json: bool,
     context: bool,
+    count: int,
     **others: Any,
 ) -> None:
-    """Ask QUESTION by METHOD: local, global, drift, basic, lazy or planned; ask chooses the method by the question."""
+    """Ask QUESTION by METHOD: local, global, drift, basic, lazy or planned; ask chooses the method by the question.
+
+    The METHOD questions suggests questions that the data answers: after QUESTION, or to begin with.
+    """
+    if method == _QUESTIONS:
+        _print_questions(question, count, path, search_options(**others))
+        return
+    if not question:
+        raise click.UsageError("Missing argument 'QUESTION'.")
     options = dynamic_option(method, dynamic) | hops_option(method, hops) | search_options(**others)
     console = Console()
     with GraphRAG(path) as rag:
@@ -85,16 +96,8 @@ def query(
             console.print(Markdown(answer_to_markdown(rag.stream(method, question, **options).wait())))
 
 
-@click.command()
-@click.argument("asked", nargs=-1)
-@click.option("--count", type=int, default=5, show_default=True, help="Maximum number of questions.")
-@INDEX
-@filtered
-@HISTORY
-def questions(asked: tuple[str, ...], count: int, path: Path | None, **filters: Any) -> None:
-    """Suggest questions that the data answers: after the questions ASKED so far, or to begin with."""
-    options = search_options(**filters)
-    before = [*options.pop("history", ()), *(("user", question) for question in asked)]
+def _print_questions(asked: str, count: int, path: Path | None, options: dict[str, Any]) -> None:
+    before = [*options.pop("history", ()), *([("user", asked)] if asked else [])]
     with GraphRAG(path) as rag:
         for question in rag.questions(before, count, **options):
             Console().print(question, markup=False, highlight=False, soft_wrap=True)

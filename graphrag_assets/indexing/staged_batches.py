@@ -106,7 +106,7 @@ def _is_current(index: Index, staged: Staged, staging: Staging) -> bool:
         raise StagingError(
             f"The batch {manifest.batch!r} was extracted by run {manifest.run_id} with other settings than this "
             f"machine has, so it is not committed. {listed}. Give all machines the same settings and the same version; "
-            "`graphrag-assets cluster-check` compares them."
+            "`graphrag-assets doctor cluster` compares them."
         )
     if manifest.digest == present_digest(index, manifest.batch):
         return True

@@ -101,7 +101,8 @@ def state_in_words(index_folder: Path, newest: int, is_new: bool) -> str:
         return f"{'Published' if is_new else 'Up to date'}: publication {newest}, {index_folder / STABLE_NAME}"
     return (
         f"Nothing is new since publication {newest}, but readers have publication {current} since a rollback. "
-        "`graphrag-assets rollback newest` goes forward again; so does the next publication with new content."
+        "`graphrag-assets publications rollback newest` goes forward again; so does the next publication with new "
+        "content."
     )
 
 

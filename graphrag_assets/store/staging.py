@@ -237,8 +237,8 @@ class Staging:
             first = str(error).strip().partition("\n")[0]
             raise StagingError(
                 f"The staging area {self._shown} cannot be used: {type(error).__name__}: {first}. Check "
-                "GRAPHRAG_STAGING, the network and this machine's permissions; `graphrag-assets cluster-check` tries "
-                "them."
+                "GRAPHRAG_STAGING, the network and this machine's permissions; `graphrag-assets doctor cluster` "
+                "tries them."
             ) from error
 
 

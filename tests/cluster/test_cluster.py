@@ -15,7 +15,7 @@ def test_two_workers_make_what_one_process_makes(tmp_path):
         cluster.start(workers=2)
         wait_for("the publication", lambda: cluster.published(4))
         assert cluster.runs("extract_batches", "SUCCESS") == cluster.runs("index_batches", "SUCCESS") == 4
-        check = cluster.machines["worker0"].start("graphrag-assets", "cluster-check")
+        check = cluster.machines["worker0"].start("graphrag-assets", "doctor", "cluster")
         assert check.wait(120) == 0, cluster.logged("missing")
         assert cluster.logged("2 workers for extract, 1 workers for commit")
         assert faults.differences_to_one_process(cluster, tmp_path / "alone", {}) == {}

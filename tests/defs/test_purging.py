@@ -121,7 +121,7 @@ WITHOUT_RUN = {"dagster/history/runs/.db"}
 
 
 def purge(*options: str, status: int = 0) -> str:
-    result = CliRunner(env={"COLUMNS": "180"}).invoke(main, ["purge", *options])
+    result = CliRunner(env={"COLUMNS": "180"}).invoke(main, ["publications", "purge", *options])
     assert result.exit_code == status, result.output
     return result.output
 

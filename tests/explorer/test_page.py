@@ -86,11 +86,11 @@ def test_page_after_a_purge_contains_nothing_deleted(project):
     project.index_all()
     (project.input / "a" / "secret.txt").unlink()
     project.index_all()
-    assert CliRunner().invoke(main, ["rollback", "previous"]).exit_code == 0
+    assert CliRunner().invoke(main, ["publications", "rollback", "previous"]).exit_code == 0
     run("--no-open")
     page = project.root / "index" / "explorer.html"
     assert "Zyxquorv" in json.dumps(content_of(page))
-    purged = CliRunner().invoke(main, ["purge"])
+    purged = CliRunner().invoke(main, ["publications", "purge"])
     assert purged.exit_code == 0, purged.output
     assert "Zyxquorv" not in json.dumps(content_of(page))
 

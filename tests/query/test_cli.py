@@ -102,7 +102,7 @@ def test_a_conversation_is_read_from_a_file(index_file: Path, tmp_path: Path) ->
 
 def test_questions_are_suggested(index_file: Path) -> None:
     def asked(*arguments: str) -> list[str]:
-        result = CliRunner().invoke(main, ["questions", *arguments, "--index", str(index_file)])
+        result = CliRunner().invoke(main, ["query", "questions", *arguments, "--index", str(index_file)])
         assert result.exit_code == 0, result.output
         return result.output.splitlines()
 

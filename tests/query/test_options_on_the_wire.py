@@ -133,7 +133,9 @@ def test_a_conversation_is_read_from_its_file(whole: Reader, server: OpenAIServe
         by_command(whole.path, method, None, ("--history", str(file)), None)
         assert HISTORY[0]["content"] in prompts(server), method
     server.requests.clear()
-    run_command("questions", "--index", str(whole.path), "--history", str(file), "--count", "3", "--as-of", "1860")
+    run_command(
+        "query", "questions", "--index", str(whole.path), "--history", str(file), "--count", "3", "--as-of", "1860"
+    )
     assert {request.task for request in server.chats} == {"Questions"}
     assert HISTORY[0]["content"] in prompts(server)
     assert "was sold" not in prompts(server)

@@ -90,8 +90,10 @@ class ProcessHistory(IndexHistory):
         match operation:
             case "index one batch":
                 return ["index", *(f"--batch={batch}" for batch in scan(self.index).due[:1])]
+            case "purge":
+                return ["publications", "purge"]
             case "roll back":
-                return ["rollback", "oldest"]
+                return ["publications", "rollback", "oldest"]
             case "import":
                 return ["import", str(self.small)]
             case "remove the import":

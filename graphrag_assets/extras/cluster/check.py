@@ -110,7 +110,7 @@ def _compare(index: Index, staging: Staging) -> Iterator[Finding]:
         if ours.get(name) != theirs["settings"].get(name)
     ]
     found = f"compared with {len(machines) - 1} other machines"
-    remedy = f"{'; '.join(differing)}. Make them the same, and run cluster-check on each machine again. {_IF_GONE}"
+    remedy = f"{'; '.join(differing)}. Make them the same, and run `doctor cluster` on each machine again. {_IF_GONE}"
     yield Finding("settings", found, remedy if differing else "")
     yield _find_working_database(index, [machine for machine, theirs in machines.items() if theirs["working_database"]])
 

@@ -1,4 +1,4 @@
-"""`graphrag-assets cluster-check`."""
+"""`graphrag-assets doctor cluster`."""
 
 import sys
 
@@ -10,8 +10,8 @@ from graphrag_assets.cli.terminal import Console
 from graphrag_assets.indexing.index import Index
 
 
-@click.command("cluster-check")
-def cluster_check() -> None:
+@click.command()
+def cluster() -> None:
     """Say what this machine lacks to be one of several that index together; status 1 if it lacks anything."""
     from graphrag_assets.extras.cluster.check import check_machine  # imports Dagster
 

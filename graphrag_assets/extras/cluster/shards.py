@@ -167,7 +167,7 @@ def make_shard(index: Index, shard: str) -> int:
         raise StagingError(
             f"These {order['kind']} are to be made with {order['made_with']}, and this machine has "
             f"{kind.made_with(models)}. Give all machines the same settings and the same version; "
-            "`graphrag-assets cluster-check` compares them. The committer makes them meanwhile."
+            "`graphrag-assets doctor cluster` compares them. The committer makes them meanwhile."
         )
     items = kind.items.validate_python(order["items"])
     _write(staging, folder, kind, kind.make(models, items), usage_sums(models.usage))

@@ -1,4 +1,4 @@
-"""`purge`: remove the content of deleted documents, and report what was removed."""
+"""`publications purge`: remove the content of deleted documents, and report what was removed."""
 
 import click
 from rich.table import Table

@@ -20,7 +20,8 @@ SUBJECT = {
     "James Anderson", "Agamemnon", "Thames", "Manchester", "Ireland", "Greenwich", "Isambard Kingdom Brunel",
     "New York", "Latimer Clark", "Glass, Elliot & Co.", "Robert Halpin", "Wildman Whitehouse", "gutta-percha",
     "Birkenhead", "America", "John Pender", "Telegraph Construction and Maintenance Company", "Fleeming Jenkin",
-    "Charles Wheatstone", "England", "Joint Committee", "George Elliot", "Brunel", "Heart's Content", "Trinity Bay",
+    "Charles Wheatstone", "England", "Joint Committee", "George Elliot", "Brunel",
+    "Canning", "Heart's Content", "Trinity Bay",
     "United States Navy", "Royal Navy", "Willoughby Smith", "William L. Hudson", "Liverpool", "Britain",
 }  # fmt: skip
 

@@ -217,7 +217,7 @@ def search_words(texts: pl.Series) -> pl.Series:
 
     What is optional in writing makes no difference: ß is ss, Arabic and Hebrew stand without vowel marks. Possessives
     and soft hyphens are left out, and compounds joined too: of "the customer's e-mail" they are the, customer, e, mail
-    and email, so that a hyphenated compound, the number P-317 or the date 2024-03-04 is found by its parts and by either
+    and email, so that a hyphenated compound, the number P-317 or the date 2024-03-04 is found by its parts and by any
     spelling of the whole. Returns a Series of lists of strings, compounds last.
     """
     plain = _lowered().str.replace_all("\u00ad", "", literal=True).str.replace_all(POSSESSIVE, "${1}")

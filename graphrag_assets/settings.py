@@ -224,9 +224,6 @@ class Settings(BaseSettings):
         "Unless it is none, extraction by a chat model is shown title › headings and the document's date, too.",
     )
 
-    min_concept_mentions: int = Field(
-        2, ge=1, description="A common-noun concept becomes an entity when this many text units name it."
-    )
     prune_min_frequency: int = Field(1, ge=1, description="Entities in fewer text units are left out of the graph.")
     prune_min_degree: int = Field(0, ge=0, description="Entities with fewer relationships are left out of the graph.")
     prune_min_weight_percentile: float = Field(

@@ -15,7 +15,7 @@ from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.stage import StageResult, sums_of_changes, usage_sums
 from graphrag_assets.pipeline.alias_decisions import decisions, with_decisions
 from graphrag_assets.pipeline.alias_updates import UpdatedAliases, update_aliases
-from graphrag_assets.pipeline.merging import PAIR_SEPARATOR, Graph, merge
+from graphrag_assets.pipeline.merging import MIN_CONCEPT_MENTIONS, PAIR_SEPARATOR, Graph, merge
 from graphrag_assets.pipeline.pruning import PruningOptions
 from graphrag_assets.pipeline.repeated_lines import SAMPLE, repeated_lines, without_lines
 from graphrag_assets.pipeline.resolution import propose_aliases, resolve_names
@@ -199,8 +199,8 @@ def _resolved(inputs: _Inputs) -> tuple[pl.DataFrame, pl.DataFrame | None, pl.Se
 
 def _made_with(index: Index, models: IndexingModels, aliases: pl.DataFrame, repeated: list[str]) -> str:
     """Hash of what the graph depends on besides mentions. People change decisions on aliases past the change log."""
-    settings, decided = index.settings, decisions(aliases).sort(pl.all()).iter_rows()
-    made_with = CODE_VERSION, settings.min_concept_mentions, _pruning(index), models.summarizer
+    decided = decisions(aliases).sort(pl.all()).iter_rows()
+    made_with = CODE_VERSION, MIN_CONCEPT_MENTIONS, _pruning(index), models.summarizer
     return stable_id("graph", *made_with, *decided, *repeated)
 
 
@@ -255,8 +255,10 @@ def _merge(
         mentions, pairs = index.working.read_tables(*_MENTIONS)
         mentions = without_lines(mentions, inputs.repeated, "n_sentences")
         pairs = without_lines(pairs, inputs.repeated, "strength")
-        minimum, dates = index.settings.min_concept_mentions, index.working.read(_DATES)
-        return Replacement(merge(mentions, pairs, aliases, minimum, models.summarize, _pruning(index), dates=dates))
+        dates = index.working.read(_DATES)
+        return Replacement(
+            merge(mentions, pairs, aliases, MIN_CONCEPT_MENTIONS, models.summarize, _pruning(index), dates=dates)
+        )
     changed = pl.concat([inputs.changed.concerns(table)["key"] for table in _MENTIONS]).drop_nulls().to_list()
     if redated := _redated(inputs.changed):
         changed += index.working.read(_NAMED_IN, {"documents": redated})["key"].to_list()
@@ -309,10 +311,9 @@ def _merge_keys(
         is_of_part = pl.any_horizontal(ends[place].is_in(list(part.keys)) for place in (0, 1))
         return models.summarize(descriptions.filter(is_of_part))
 
-    minimum = index.settings.min_concept_mentions
     documents = pl.concat([part.mentions["document_id"], part.pairs["document_id"]]).unique().to_list()
     dates = index.working.read(f"{_DATES} AND id IN (SELECT unnest($documents::VARCHAR[]))", {"documents": documents})
-    graph = merge(part.mentions, part.pairs, aliases, minimum, summarize, known=part.known, dates=dates)
+    graph = merge(part.mentions, part.pairs, aliases, MIN_CONCEPT_MENTIONS, summarize, known=part.known, dates=dates)
     with index.working.connect() as connection:
         stored = Stored(
             lambda given: _rows(connection, "entities", given, "id"),

@@ -20,6 +20,8 @@ from graphrag_assets.pipeline.pruning import PruningOptions, prune
 from graphrag_assets.pipeline.resolution import apply_aliases
 from graphrag_assets.store import schema
 
+MIN_CONCEPT_MENTIONS = 2
+"""A common-noun concept becomes an entity when this many text units name it."""
 GENERIC_TYPES = ["", UNKNOWN, "CONCEPT", "NAME"]
 _MIN_SHARE = 0.2
 _OLDEST = -1_000_000  # days: before any date
@@ -44,7 +46,7 @@ def merge(
     entity_mentions: pl.DataFrame,
     relationship_mentions: pl.DataFrame,
     aliases: pl.DataFrame,
-    min_concept_mentions: int = 2,
+    min_concept_mentions: int = MIN_CONCEPT_MENTIONS,
     summarize: Summarize = most_central,
     pruning: PruningOptions | None = None,
     known: pl.DataFrame | None = None,

@@ -276,7 +276,7 @@ def _quoted(asked: Asked, passages: Sequence[Passage], most: int, by_meaning: bo
         # Rounded, so that the last bit of a sum does not decide; then the earlier statement wins.
         gains = np.where(eligible, (matches @ left + extra).round(6), 0)
         place = int(np.argmax(gains))
-        enough = len(chosen) == most or any(complete[said.place] for said, _ in chosen[:1])
+        enough = len(chosen) == most or any(complete[said.place] and not asked.subject for said, _ in chosen[:1])
         if enough or gains[place] <= (_MIN_OF_BEST * chosen[0][1] if chosen else 0):
             break
         eligible[place] = False

@@ -371,3 +371,14 @@ def test_sentence_appears_once_among_the_closest_passages() -> None:
 def test_a_month_and_a_year_in_words_match_an_iso_date() -> None:
     meetings = [Passage("Sources", n, f"Meeting 2023-0{n}-14", f"Wen Li read report {n}.") for n in (2, 3, 4)]
     assert respond("Which report was read at the meeting of March 2023?", *meetings).startswith("Wen Li read report 3.")
+
+
+def test_one_quotation_is_enough_for_a_fact_but_not_for_an_overview() -> None:
+    passages = (
+        Passage("Sources", 1, "", "In 1856 Cyrus Field founded the company with John Brett."),
+        Passage("Sources", 2, "", "Cyrus Field was a paper merchant of New York."),
+    )
+    assert respond("When did Cyrus Field found the company?", *passages) == f"{passages[0].text} [Data: Sources (1)]"
+    assert respond("Who was Cyrus Field?", *passages) == (
+        f"{passages[1].text} [Data: Sources (2)] {passages[0].text} [Data: Sources (1)]"
+    )

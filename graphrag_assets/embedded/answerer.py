@@ -261,9 +261,14 @@ def _quoted(asked: Asked, passages: Sequence[Passage], most: int, by_meaning: bo
             before[place] = _BEFORE * np.maximum(own[one.before], before[one.before])
     matches = np.maximum.reduce([own, _HEADING * above, before, _TITLE * titles[of_passage]])
     eligible = np.array([one.is_quotable for one in found]) & (own + above + before).any(axis=1)
+    numbers = [column for column, term in enumerate(asked.terms) if any(map(str.isdigit, term))]
+    has_numbers = (np.maximum.reduce([own, above, titles[of_passage]])[:, numbers] > 0).all(axis=1)
+    if (eligible & has_numbers).any():  # P-317 is not P-318, and 2023 is not 2024
+        eligible &= has_numbers
     extra = _PASSAGE * (in_passages @ weights)[of_passage]
     defines = _definition(asked.subject) if asked.subject else None
-    complete = np.asarray((own > 0).all(axis=1))
+    is_row = np.array([one.kind == "row" for one in found])[:, None]  # its columns are named above the table
+    complete = np.asarray(((own > 0) | (is_row & (np.maximum(above, titles[of_passage]) > 0))).all(axis=1))
     for place in np.flatnonzero(eligible).tolist():
         kinds = asked.kinds_in(texts[place])
         complete[place] &= kinds == 1

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from graphrag_assets.text.words import sentences, word_count
+from graphrag_assets.text.words import TABLE_ROW, sentences, word_count
 
 _GAP = " … "  # between parts of a quotation that do not adjoin in the text
 _MAX_PARAGRAPH, _MAX_BLOCK = 250, 500
@@ -20,6 +20,7 @@ _MIN_SHARE = 0.05  # of the question, for which a heading or the sentence before
 _TITLE_LEVEL = 7  # of a heading without marks: below those with marks
 
 _ITEM = re.compile(r"(?:[-*+•●]|\d{1,3}[.)]|[a-z]\)|\(\d{1,3}\)|\\\*)\s+(?:\[[ x]\]\s)?")
+_ROW = re.compile(TABLE_ROW)
 _MARKED = re.compile(r"(#{1,6})\s+")
 _RULE = re.compile(r"[\s|:=~*_-]+")
 _FENCE = re.compile("`{2,}")
@@ -95,7 +96,7 @@ def _parts(text: str, language: str) -> Iterator[tuple[int, int, Kind, int, bool
             continue
         if mark := _MARKED.match(body):
             yield start + mark.end(), end, "heading", len(mark[1]), True
-        elif body.startswith("|"):
+        elif _ROW.match(body):
             is_header = not is_last and _RULE.fullmatch(text, spans[number + 1][0], spans[number + 1][1])
             yield start, end, "header" if is_header else "row", 0, ends_paragraph
         elif _ITEM.match(body):

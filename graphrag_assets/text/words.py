@@ -34,8 +34,11 @@ _NOT_SPACE = re.compile(r"\S")
 _BLANK_LINE = re.compile(r"\n[ \t\r\f\v]*\n")
 _ITEM_MARK = re.compile(r"^[ \t]*+(?:[-*+•]|\d{1,3}[.)])(?=[ \t])", re.MULTILINE)
 # A numbered item has at most three digits: a wrapped line of prose may well begin with "1866. ".
+TABLE_ROW = r"\||(?=[^|\n]+ \| [^|\n]+ \| )"
+"""How a row of a table begins; without a bar at its beginning, it has two within."""
 _STRUCTURE = re.compile(
-    r"^[ \t]*+(?:(?P<heading>#{1,6}[ \t])|(?P<row>\|)|(?P<item>(?:[-*+•]|\d{1,3}[.)])[ \t]))", re.MULTILINE
+    rf"^[ \t]*+(?:(?P<heading>#{{1,6}}[ \t])|(?P<row>{TABLE_ROW})|(?P<item>(?:[-*+•]|\d{{1,3}}[.)])[ \t]))",
+    re.MULTILINE,
 )
 _SLICE = 20_000
 _LAST_PARAGRAPH = re.compile(r".*\n[ \t\r]*\n", re.DOTALL)

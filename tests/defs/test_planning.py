@@ -87,9 +87,9 @@ def test_preview_of_the_sample_corpus_is_close_to_the_bill(priced, server, monke
     of_extraction = pl.col("task").is_in(EXTRACTION)
     counted = dict(planned.filter(of_extraction).select("task", "calls").iter_rows())
     assert counted == dict(bill.filter(of_extraction).select("task", "calls").iter_rows())
-    assert counted == dict.fromkeys(EXTRACTION, 61)
+    assert counted == dict.fromkeys(EXTRACTION, 20)
     by_task = (frame.filter(task="extract_all")["prompt_tokens"].item() for frame in (planned, bill))
-    assert next(by_task) == next(by_task) + 61 * (3 + 2 * 4)  # 3 begin an answer, 4 go round each of the 2 messages
+    assert next(by_task) == next(by_task) + 20 * (3 + 2 * 4)  # 3 begin an answer, 4 go round each of the 2 messages
     calls = len(server.requests)  # embeddings are booked per text
     assert planned["calls"].sum() == pytest.approx(calls, rel=0.25)
     for name in SUMS[1:]:  # the server's gleanings are as long as its first answers
@@ -132,7 +132,7 @@ def test_preview_does_not_count_answers_in_the_ledger(indexed):
 
 @pytest.mark.long
 def test_text_in_two_documents_is_paid_for_once(small, server):
-    small.write("three/again.md", BATCHES["two/c.md"])
+    small.write("three/c.md", BATCHES["two/c.md"])  # of the same title, which is shown with it
     planned = dict(plan_index(small.index).by_task.select("task", "calls").iter_rows())
     small.index_all()
     sent = Counter(request.task for request in server.chats)

@@ -281,6 +281,15 @@ def check_text(query: str) -> None:
         ) from None
 
 
+def _identity(file: Path) -> tuple[int, int] | None:
+    """What tells a file from another one that has its name later; an open file keeps it."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 class CurrentPublication:
     """The publications in an index folder, or a single publication.
 
@@ -296,6 +305,7 @@ class CurrentPublication:
         self._is_given = path is not None
         self._lock = threading.Lock()
         self._reader: Reader | None = None
+        self._identity: tuple[int, int] | None = None
 
     def reader(self) -> Reader:
         """A reader of the current publication. Get one per question, to see the next publication.
@@ -307,9 +317,10 @@ class CurrentPublication:
             if self._remote:
                 self._remote.follow()
             current = self._current_file()
-            if self._reader is None or self._reader.path != current:
+            identity = _identity(current)
+            if self._reader is None or (self._reader.path, self._identity) != (current, identity):
                 # The old reader is not closed: another thread may still use it.
-                self._reader = self._open(current)
+                self._reader, self._identity = self._open(current), identity
             return self._reader
 
     def _open(self, current: Path) -> "Reader":

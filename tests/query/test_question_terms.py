@@ -262,6 +262,16 @@ def test_search_text_finds_related_words_in_duckdbs_own_shell(english: Path) -> 
     assert (ran.stdout.split(), ran.stderr) == (["0"], "")
 
 
+def test_an_open_reader_sees_an_index_that_was_made_anew_under_its_name(tmp_path: Path) -> None:
+    path = write(tmp_path / "graphrag.duckdb", ["The Agamemnon sailed from Valentia."])
+    with GraphRAG(path) as rag:
+        assert rag.retrieve("Agamemnon")["text"].to_list() == ["The Agamemnon sailed from Valentia."]
+        write(tmp_path / "new.duckdb", ["The Niagara sailed from Queenstown."]).replace(path)
+        assert rag.retrieve("Niagara")["text"].to_list() == ["The Niagara sailed from Queenstown."]
+        assert rag.sql("SELECT text FROM text_units")["text"].to_list() == ["The Niagara sailed from Queenstown."]
+        assert rag.retrieve("Agamemnon").is_empty()
+
+
 def test_index_of_an_older_version_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     path = write(tmp_path / "graphrag.duckdb", ENGLISH)
     with duckdb.connect(str(path)) as connection:

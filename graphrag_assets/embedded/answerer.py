@@ -74,6 +74,7 @@ _PASSAGE, _KIND, _DEFINITION = 0.4, 0.25, 0.3
 _COVERED = 0.3  # how much of a term's weight a quotation uses up
 
 _TABLES = ("Sources", "Claims", "Relationships", "Entities", "Reports")
+_LABEL = re.compile(r"\b[^\W\d_](?=[^\s|]*\d)[^\W_]*(?:[-‐./][^\W_]+)*")  # letters, then digits
 _PIECE = re.compile(r".+?(?:\]\s+|\Z)", re.DOTALL)  # ends with a reference, white space included
 _NO_EMPHASIS = str.maketrans("", "", "*_")
 
@@ -261,10 +262,10 @@ def _quoted(asked: Asked, passages: Sequence[Passage], most: int, by_meaning: bo
             before[place] = _BEFORE * np.maximum(own[one.before], before[one.before])
     matches = np.maximum.reduce([own, _HEADING * above, before, _TITLE * titles[of_passage]])
     eligible = np.array([one.is_quotable for one in found]) & (own + above + before).any(axis=1)
-    numbers = [column for column, term in enumerate(asked.terms) if any(map(str.isdigit, term))]
-    has_numbers = (np.maximum.reduce([own, above, titles[of_passage]])[:, numbers] > 0).all(axis=1)
-    if (eligible & has_numbers).any():  # P-317 is not P-318, and 2023 is not 2024
-        eligible &= has_numbers
+    labels = {label.casefold() for label in _LABEL.findall(asked.text)}  # P-317 is not P-318
+    has_labels = np.array([labels <= set(map(str.casefold, _LABEL.findall(text))) for text in texts[: len(found)]])
+    if labels and (eligible & has_labels).any():
+        eligible &= has_labels
     extra = _PASSAGE * (in_passages @ weights)[of_passage]
     defines = _definition(asked.subject) if asked.subject else None
     is_row = np.array([one.kind == "row" for one in found])[:, None]  # its columns are named above the table

@@ -268,7 +268,7 @@ def _merge(
 
 def _redated(changed: Changed) -> list[str]:
     """The documents whose date has changed, which decides between types and orders descriptions."""
-    dates = changed.of("documents").select("id", date=pl.col("concerns").list.get(1))
+    dates = changed.of("documents").select("id", date=pl.col("concerns").list.get(1, null_on_oob=True))
     return dates.group_by("id").agg(pl.col("date").n_unique()).filter(pl.col("date") > 1)["id"].to_list()
 
 

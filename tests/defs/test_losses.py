@@ -21,7 +21,7 @@ STAGES = {
     "glean": "glean",
 }
 LOSSES = {"dropped_records": 2, "guessed_repairs": 1, "invented_claims": 1, "failed_gleanings": 1}
-ERRORS = "SELECT d.raw_data, e.stage FROM index_errors e JOIN text_units t ON t.id = e.source JOIN documents d ON d.id = t.document_id"
+ERRORS = "SELECT d.raw_data, e.stage FROM index_errors e JOIN text_units t ON t.id = e.source JOIN documents d ON d.id = t.document_id WHERE e.stage <> 'ungrounded'"
 
 
 def answer(body: dict) -> str:

@@ -10,6 +10,7 @@ import pytest
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.automation import request_runs
 from graphrag_assets.defs.index_names import IndexNames
+from graphrag_assets.extras.cluster.jobs import shard_requests
 from graphrag_assets.extras.cluster.shards import EMBEDDINGS, open_shards, shared
 from graphrag_assets.indexing.staged_batches import staged_batches, staging_of
 from graphrag_assets.store.staging import SHARDS
@@ -55,7 +56,7 @@ def run(project: Project, job: str, batch: str | None, ops: dict | None = None, 
 
 
 def tick(project: Project) -> list[dg.RunRequest]:
-    result = request_runs(IndexNames(), project.index, project.instance)
+    result = request_runs(IndexNames(), project.index, project.instance, [shard_requests])
     if isinstance(result, dg.SkipReason):
         return []
     for request in result.dynamic_partitions_requests or []:

@@ -7,15 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from graphrag_assets.contracts.answering import NO_ANSWER
+from graphrag_assets.contracts.answering import NO_ANSWER, Usage
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.model_errors import RetriesExhausted
 from graphrag_assets.query import DriftOptions, DynamicOptions, GraphRAG
 from graphrag_assets.text.words import count_tokens
 from tests.openai_server import OpenAIServer, running
+from tests.query.conftest import write_index
 from tests.query.modeled import chat_answerer, question_of, ratings_by, says, user_message
+from tests.word_vectors import MODEL, embed
 
 QUESTION = "Who commanded the Niagara?"
 SMALL = {"max_context_tokens": 170}  # a report or two in a batch
@@ -128,7 +131,7 @@ def test_a_failed_answer_is_raised_and_not_an_empty_one(hasty: GraphRAG, server)
 
 def test_a_search_that_is_timed_out_sends_none_of_the_calls_that_wait(server, index_file, tmp_path) -> None:
     rag = rag_of(server, index_file, tmp_path, concurrency=1)
-    rag.basic("Anything?")
+    rag.basic("Who saw penguins?")
     server.latency = 0.3
     before = len(server.chats)
     with pytest.raises(QueryError, match=r"timeout of 0\.45 seconds"):
@@ -235,7 +238,17 @@ def test_drift_asks_with_its_own_prompts_and_returns_its_steps(modeled: GraphRAG
     assert first == [QUESTION, RAISED[0]]
 
 
-def test_drift_searches_its_reports_by_the_hypothetical_answer(modeled: GraphRAG, server) -> None:
+def test_drift_searches_its_reports_by_the_hypothetical_answer(
+    server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", MODEL)
+    monkeypatch.setattr("graphrag_assets.query.retrieval.embedder", lambda model: embed)
+
+    async def embedded(_: str, texts: list[str]) -> tuple[np.ndarray, Usage]:
+        return embed(texts), Usage()
+
+    monkeypatch.setattr("graphrag_assets.query.query_models.embed", embedded)
+    modeled = rag_of(server, write_index(tmp_path / "graphrag-1.duckdb", MODEL), tmp_path)
     server.content = says(
         text=lambda body: "Penguins were seen near the ice." if "<example" in user_message(body) else notes_of(body),
         DriftAnswer=follow_ups_of,

@@ -351,7 +351,7 @@ def test_conversation_language_and_callbacks_reach_a_lazy_search(commanded, inde
 
 def test_a_lazy_search_that_is_canceled_tests_nothing_more(commanded, index_file, tmp_path):
     rag = GraphRAG(index_file, answerer=chat_answerer(commanded, tmp_path))
-    rag.basic("Anything?")  # imports the client
+    rag.basic("Who saw penguins?")  # imports the client
     begun = threading.Event()
     content, n_before = commanded.content, len(commanded.chats)
 

@@ -207,7 +207,7 @@ def test_timeout_reports_progress_and_leaves_nothing_running(
     modeled: GraphRAG, server: OpenAIServer, method: str
 ) -> None:
     modeled.context("basic", QUESTION)  # imports, and opens the file
-    modeled.basic("Anything?")  # imports the client
+    modeled.basic("Who saw penguins?")  # imports the client
     server.latency = 5
     more = {"hypothetical_answer": False} if method == "drift" else {}
     with pytest.raises(QueryError, match=r"timeout of 0\.4 seconds\. Completed: (a context of \d sections|nothing;)"):
@@ -221,12 +221,13 @@ def test_timeout_reports_progress_and_leaves_nothing_running(
 
 
 def test_canceled_task_leaves_nothing_running_and_keeps_sent_requests(modeled: GraphRAG, server: OpenAIServer) -> None:
-    modeled.basic("Anything?")
+    modeled.basic("Who saw penguins?")
     server.latency = 0.5
 
     async def story() -> None:
         task = asyncio.create_task(modeled.alocal(QUESTION))
         while len(server.chats) < 2:
+            assert not task.done()
             await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -242,7 +243,7 @@ def test_canceled_task_leaves_nothing_running_and_keeps_sent_requests(modeled: G
 
 
 def test_an_interrupted_caller_leaves_nothing_running(modeled: GraphRAG, server: OpenAIServer) -> None:
-    modeled.basic("Anything?")
+    modeled.basic("Who saw penguins?")
     server.latency = 5
 
     def press_control_c() -> None:

@@ -86,6 +86,7 @@ RELATIONSHIPS = pl.DataFrame(
         "target_id": ["ben", "eve"],
         "type": "",
         "types": [[{"type": "MET", "n": 1}]] * 2,
+        "relations": None,
     }
 )
 EMBEDDINGS = pl.DataFrame(

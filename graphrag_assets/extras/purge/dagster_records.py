@@ -98,7 +98,11 @@ def purge_records(instance: dg.DagsterInstance, names: IndexNames, index: Index,
     before = _size(instance)
     if len(records):
         # Events of assets are kept a second time, by asset, with names of partitions beside them.
-        instance.wipe_assets([*names.all_keys, names.key(SOURCE_FILES)])
+        own = {*names.all_keys, names.key(SOURCE_FILES)}
+        is_shared = not own.issuperset(instance.get_asset_keys())
+        instance.wipe_assets(list(own))
+        if not is_shared:  # events without a run have the empty id: also those of others
+            instance.delete_run("")
         report_contents(instance, names, index)
         instigators = {_ALERT, *(names.name(instigator) for instigator in _INSTIGATORS)}
         for state in instance.all_instigator_state():

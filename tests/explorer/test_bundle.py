@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-EXPLORER = Path(__file__).resolve().parents[2] / "graphrag_assets" / "explorer"
+EXPLORER = Path(__file__).resolve().parents[2] / "graphrag_assets" / "extras" / "explorer"
 WEB, STATIC = EXPLORER / "web", EXPLORER / "static"
 AGAIN = "Run `npm ci && npm run build` in graphrag_assets/extras/explorer/web and commit what it makes."
 

@@ -12,7 +12,7 @@ from graphrag_assets.errors import SettingsError
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.settings import Settings
 
-QUESTION = "Who commanded the Niagara?"
+QUESTION = "Who commanded the Niagara, and who the Agamemnon?"
 
 
 def test_defaults_hold_for_every_way_to_ask_and_explicit_options_win(

@@ -7,7 +7,7 @@ which is the title of an entity that a visible document calls Hudson.
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -17,12 +17,16 @@ from graphrag_assets.errors import QueryError
 from graphrag_assets.extras.planned.step_rows import stated_relationships
 from graphrag_assets.query import METHODS, Callbacks, Filter, GraphRAG, answer_to_json, answer_to_markdown
 from graphrag_assets.query.filters import scope_of
+from graphrag_assets.query.passages import RankingMethod, passage_frame, rank_passages
 from graphrag_assets.query.retrieval import Question
+from graphrag_assets.store.publication_reader import CurrentPublication
 from tests.cli import run_command
 from tests.query.test_filters import DOCUMENTS, SECRETS, write
+from tests.word_vectors import embedded_question
 
 QUESTION = "What did Hudson and Gooch do with the Niagara and the Agamemnon?"
 VISIBLE = ("voyage", "sale")
+ALIASES = [("voyage", "hudson", "hudson the bribed")]
 CONDITIONS = ("batches", "documents", "entity_types", "relationship_types")
 
 
@@ -66,7 +70,7 @@ class CitesAll(EmbeddedAnswerer):
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("whole"), list(DOCUMENTS), [("voyage", "hudson", "hudson the bribed")])
+    return write(tmp_path_factory.mktemp("whole"), list(DOCUMENTS), ALIASES)
 
 
 @pytest.fixture(scope="module")
@@ -127,10 +131,23 @@ def test_no_context_shows_a_hidden_name(rag: GraphRAG, method: str) -> None:
 
 
 def test_no_passage_and_no_suggestion_shows_a_hidden_name(rag: GraphRAG) -> None:
-    for ranking in ("graph", "text", "words", "vectors"):
-        assert hidden_names(str(rag.retrieve(QUESTION, method=ranking, documents=VISIBLE).to_dicts())) == []
+    for ranking in ("graph", "text", "words"):
+        passages = rag.retrieve(QUESTION, method=ranking, documents=VISIBLE)
+        assert passages.height > 0
+        assert hidden_names(str(passages.to_dicts())) == []
     for before in ((), [QUESTION]):
         assert hidden_names(str(rag.questions(before, 20, documents=VISIBLE))) == []
+
+
+def test_no_passage_of_an_index_with_vectors_shows_a_hidden_name(tmp_path: Path) -> None:
+    reader = CurrentPublication(write(tmp_path, list(DOCUMENTS), ALIASES, vectors=True)).reader()
+    scope = scope_of(reader, Filter(documents=VISIBLE))
+    for ranking in get_args(RankingMethod):
+        everything = rank_passages(reader, embedded_question(QUESTION), 10, method=ranking)
+        assert hidden_names(str(passage_frame(reader, everything).to_dicts())) != []
+        allowed = rank_passages(reader, embedded_question(QUESTION), 10, scope, ranking)
+        assert allowed.numbers != []
+        assert hidden_names(str(passage_frame(reader, allowed).to_dicts())) == []
 
 
 def test_steps_see_the_relationships_of_the_visible_text(rag: GraphRAG) -> None:

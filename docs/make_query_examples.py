@@ -61,7 +61,8 @@ def _example(rag: GraphRAG, method: str, question: str) -> str:
     lines = [line for part in "".join(pieces).split("\n") for line in textwrap.wrap(part, 116)]
     paragraphs = [*lines[:_MAX_LINES], *(["…"] if len(lines) > _MAX_LINES else [])]
     used = answer.total_usage
-    summary = f"({len(pieces)} pieces; passages cited: {len(answer.citations)}; calls to a model: {used.calls})"
+    number = f"{len(pieces)} piece{'' if len(pieces) == 1 else 's'}"
+    summary = f"({number}; passages cited: {len(answer.citations)}; calls to a model: {used.calls})"
     call = f'>>> for piece in rag.{method}.stream("{question}"): print(piece, end="")'
     return "\n".join([call, *paragraphs, summary, ""])
 

@@ -150,7 +150,18 @@ def converted(convert: ConversionProcess, data: bytes, file_format: str) -> Reco
     return item
 
 
+_BEFORE: set[psutil.Process] = set()
+
+
+@pytest.fixture(autouse=True)
+def _others() -> None:
+    """Note the conversion processes that an interrupted test before this one may have left."""
+    _BEFORE.clear()
+    _BEFORE.update(workers())
+
+
 def workers() -> list[psutil.Process]:
     """The conversion processes of this test."""
     children = psutil.Process().children()
-    return [child for child in children if "graphrag_assets.conversion.worker" in child.cmdline()]
+    found = [child for child in children if "graphrag_assets.conversion.worker" in child.cmdline()]
+    return [child for child in found if child not in _BEFORE]

@@ -47,7 +47,9 @@ class Trace:
 
     @asynccontextmanager
     async def request(self, timeout: float) -> AsyncIterator[None]:
-        """Count one request, which is not canceled while this context is active, and limit its time.
+        """Count one request and limit its time. From here on the call is not canceled: its answer is to be stored.
+
+        Unless the request fails; then the call may be canceled while it waits for the next one.
 
         Raises:
             TimeoutError: after `timeout` seconds, and one more for litellm to apply its own timeout first.
@@ -57,8 +59,9 @@ class Trace:
         try:
             async with asyncio.timeout(timeout + 1):
                 yield
-        finally:
+        except BaseException:
             self.sending = False
+            raise
 
 
 @dataclass

@@ -43,7 +43,7 @@ def test_the_core_does_without_the_extras():
 
 
 def test_extras_know_few_others():
-    """A preview of the cost knows the requests of prompt tuning, whose own preview it is; purging makes the explorer anew."""
+    """The cost preview counts the requests of prompt tuning, which shows it; purging writes the explorer's page again."""
     between = {
         (file.split("/")[1], module.split(".")[1])
         for file, module in imports()

@@ -65,7 +65,7 @@ def _reported(index: Index, found: Scan, todo: Sequence[str]) -> Iterator[None]:
 
 def _execute(runner: StageRunner, index: Index, batches: Sequence[str], progress: Progress) -> Iterator[StageRun]:
     """One run per batch, then one for everything global; a failed batch does not stop the others."""
-    published = True
+    to_publish = True
     task, left = progress.add_task("", total=len(batches) + 1), list(batches)
     show = functools.partial(progress.update, task)
     show(description=_named(left))
@@ -74,8 +74,8 @@ def _execute(runner: StageRunner, index: Index, batches: Sequence[str], progress
             yield run
             left.remove(str(run.batch))
             show(description=_named(left), advance=1)
-            published = published and not run.not_published
-    if not published:
+            to_publish = to_publish and not run.not_published
+    if not to_publish:
         return
     progress.update(task, description=REFRESH)
     yield runner.refresh(index)

@@ -262,10 +262,9 @@ def _quoted(asked: Asked, passages: Sequence[Passage], most: int, by_meaning: bo
             before[place] = _BEFORE * np.maximum(own[one.before], before[one.before])
     matches = np.maximum.reduce([own, _HEADING * above, before, _TITLE * titles[of_passage]])
     eligible = np.array([one.is_quotable for one in found]) & (own + above + before).any(axis=1)
-    labels = {label.casefold() for label in _LABEL.findall(asked.text)}  # P-317 is not P-318
-    has_labels = np.array([labels <= set(map(str.casefold, _LABEL.findall(text))) for text in texts[: len(found)]])
-    if labels and (eligible & has_labels).any():
-        eligible &= has_labels
+    if labels := _labels(asked.text):  # P-317 is not P-318
+        has_labels = eligible & np.array([labels <= _labels(one.text) for one in found])
+        eligible = has_labels if has_labels.any() else eligible
     extra = _PASSAGE * (in_passages @ weights)[of_passage]
     defines = _definition(asked.subject) if asked.subject else None
     is_row = np.array([one.kind == "row" for one in found])[:, None]  # its columns are named above the table
@@ -299,6 +298,10 @@ def _quoted(asked: Asked, passages: Sequence[Passage], most: int, by_meaning: bo
         Point(_cited(said, found, rows), max(round(100 * score, 1), MIN_DIRECT) if direct else score)
         for (said, _), score in zip(chosen, scores, strict=True)
     ]
+
+
+def _labels(text: str) -> set[str]:
+    return {label.casefold() for label in _LABEL.findall(text)}
 
 
 def _is_answer(asked: Asked, covered: np.ndarray, weights: np.ndarray, stands: np.ndarray) -> bool:

@@ -83,7 +83,7 @@ def document_aliases(mentions: pl.DataFrame, names: pl.DataFrame, known: pl.Data
 
 @dataclass(slots=True)
 class _Document:
-    """The names of a document, by what they stand for everywhere.
+    """The names in a document, grouped by their key in the whole index.
 
     Attributes:
         keys: as they are mentioned.

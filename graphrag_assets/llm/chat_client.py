@@ -25,7 +25,7 @@ from graphrag_assets.llm.chat_parameters import ChatParameters
 from graphrag_assets.llm.chat_replies import Answer, best_guess, check_ending, flaws, read_answer, unusable
 from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.model_client import ModelClient
-from graphrag_assets.llm.model_errors import GivenUp, RefusedAnswer, RequestRejected, RetriesExhausted
+from graphrag_assets.llm.model_errors import GivenUp, RefusedAnswer, RequestRejected, RetriesExhausted, StoredInParts
 from graphrag_assets.llm.model_options import ChatOptions, ChatRequest, Completion, Message, Structured
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.rate_limits import Limits
@@ -72,6 +72,7 @@ class ChatModel(ModelClient[ChatOptions]):
             InvalidAnswer: not valid in two attempts (`TruncatedAnswer`, `EmptyAnswer`, `RefusedAnswer`), or in those of
                 two runs (`GivenUp`).
             RetriesExhausted, RequestRejected, BudgetExceeded, CircuitOpen, LedgerError: there is no answer.
+            StoredInParts: all parts of the request were answered since the caller looked for them in the ledger.
         """
         key = self.key(request)
         stored = self._answers.valid(request, await self.ledger.get(key))
@@ -88,24 +89,26 @@ class ChatModel(ModelClient[ChatOptions]):
 
     async def _answer(self, key: str, request: ChatRequest, trace: Trace) -> Completion:
         """Request an answer, and a second one if it is not valid, while no other process requests it."""
-        claim = self.ledger.claim(key, self.limits.options.deadline_seconds)
-        async with claim, self._counting_failure(request.task, trace):
-            began, messages = time.monotonic(), list(request.messages)
-            await self.before_paying()
-            prices = await self.prices()
-            send = partial(self._attempt, key, request, prices, trace)
-            try:
-                answer = await self._request(request, messages, trace, send)
-            except RefusedAnswer as refusal:  # by a content filter, before the model
-                raise await self._answers.put_failure(
-                    request, key, refusal, Usage(), trace.seconds_since(began)
-                ) from None
-            if answer.problem:
-                await self._answers.put_invalid(request, answer.completion.usage, trace.seconds_since(began))
-                messages = structured_output.again(messages, answer.completion.text, answer.problem)
-                first, answer = answer, await self._request(request, messages, trace, send)
+        async with self.ledger.claim(key, self.limits.options.deadline_seconds):
+            if request.parts and all([await self.known(part) for part in request.parts]):
+                raise StoredInParts(request.name)
+            async with self._counting_failure(request.task, trace):
+                began, messages = time.monotonic(), list(request.messages)
+                await self.before_paying()
+                prices = await self.prices()
+                send = partial(self._attempt, key, request, prices, trace)
+                try:
+                    answer = await self._request(request, messages, trace, send)
+                except RefusedAnswer as refusal:  # by a content filter, before the model
+                    raise await self._answers.put_failure(
+                        request, key, refusal, Usage(), trace.seconds_since(began)
+                    ) from None
                 if answer.problem:
-                    answer = await self._best_guess(key, request, first, answer, trace.seconds_since(began))
+                    await self._answers.put_invalid(request, answer.completion.usage, trace.seconds_since(began))
+                    messages = structured_output.again(messages, answer.completion.text, answer.problem)
+                    first, answer = answer, await self._request(request, messages, trace, send)
+                    if answer.problem:
+                        answer = await self._best_guess(key, request, first, answer, trace.seconds_since(began))
         if answer.completion.from_ledger:
             self._count_hit(request, answer.completion, trace)
             return answer.completion

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from graphrag_assets.contracts.answering import Usage
+from graphrag_assets.llm.model_errors import StoredInParts
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.tasks.chat_protocol import Chat, Form, usage_of
 
@@ -38,7 +39,10 @@ async def answers_on(
     if len(asked) > 1:
         parts = tuple(alone[place] for place in places)
         whole = replace(whole, parts=parts, split=lambda answer: split(asked, answer))
-    completion = await chat.complete(whole)
+    try:
+        completion = await chat.complete(whole)
+    except StoredInParts:
+        return await answers_on(chat, items, request, form, split)
     for number, answer in split(asked, completion.parsed).items():
         found[places[number]] = form.model_validate_json(answer)
     return found, usage_of(completion)

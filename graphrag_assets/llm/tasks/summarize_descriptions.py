@@ -14,6 +14,7 @@ from typing import ClassVar, NamedTuple
 from pydantic import model_validator
 
 from graphrag_assets.errors import SettingsError
+from graphrag_assets.llm.model_errors import StoredInParts
 from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.prompts import Prompts, prompt_text
 from graphrag_assets.llm.structured_output import Salvaged
@@ -187,7 +188,10 @@ async def ask_together(chat: Chat, keys: Sequence[str], request: ChatRequest) ->
     Raises:
         Exception: what `chat` raises.
     """
-    found = await ask(chat, request, Summaries)
+    try:
+        found = await ask(chat, request, Summaries)
+    except StoredInParts:  # asked alone, each gets its answer from the ledger
+        return {}
     answers = request.split(found) if request.split else {}
     return {keys[place]: Summary.model_validate_json(answer).description for place, answer in answers.items()}
 

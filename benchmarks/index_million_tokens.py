@@ -141,7 +141,7 @@ def measure(tokens: int) -> Table:
 def stages(index: Index, run_id: str) -> Iterator[tuple[str, Callable[[], object]]]:
     """The stages of a first run by name, in order; `index_batch` once per batch."""
     yield "scan_input", partial(scan_input, index)
-    for batch in index.input_folder.batches():
+    for batch in index.input.batches():
         own = index.with_run_options(batch)
         yield "index_batch", partial(index_batch, own, batch, own.models(batch, run_id), run_id)
     own = index.with_run_options(None)

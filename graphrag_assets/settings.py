@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
+from urllib.parse import parse_qs, urlsplit
 from urllib.request import url2pathname
 
 from dotenv import dotenv_values
@@ -157,7 +158,17 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=_PREFIX, env_file=".env", extra="ignore", frozen=True)
 
     data: Path = Field(Path("data"), description="Folder that holds input/ and index/.")
-    input: str = Field("", description="Input folder or URL (s3://…); default: input/ in the data folder.")
+    input: str = Field(
+        "",
+        description="Input folder or URL (s3://…), or a table: duckdb:///file.duckdb?table=raw.tickets, "
+        "postgresql://host/db?table=…; default: input/ in the data folder.",
+    )
+    batch_by: str = Field(
+        "entry",
+        pattern=r"^(entry|(depth|prefix|hash)=[1-9]\d{0,3})$",
+        description="What a batch of the input folder is. entry: an entry directly under it; depth=2: one two levels "
+        "below it; prefix=3: the entries whose names share three characters; hash=64: one of 64 sets of files.",
+    )
 
     file_pattern: str = Field(
         "",
@@ -560,7 +571,10 @@ class Settings(BaseSettings):
         if not self.input:
             return "the default input folder"
         folder = self.input_folder
-        return without_credentials(folder) if "://" in folder else str(Path(folder).resolve())
+        if "://" not in folder:
+            return str(Path(folder).resolve())
+        table = parse_qs(urlsplit(folder).query).get("table", [])
+        return " ".join([without_credentials(folder), *table])
 
     @cached_property
     def entity_type_list(self) -> tuple[str, ...]:

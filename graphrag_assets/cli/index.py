@@ -72,7 +72,7 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
     todo = found.chosen(which, batches)
     if retry and not batches and not everything:
         todo = [*todo, *found.given_up]
-    if not found.digests and not index.input_folder.unusable_names():
+    if not found.digests and not index.input.unusable_names():
         has_index = found.imported or current_number(index.settings.index_folder)
         effect = "The index loses the documents that it had from it." if has_index else "Nothing is published."
         console.say(

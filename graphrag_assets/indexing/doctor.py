@@ -110,7 +110,7 @@ def mean_yield(found: list[UnitYield]) -> UnitYield:
 
 def sample_units(index: Index, n: int) -> list[TextUnit]:
     """`n` text units of the input folder, evenly spaced over as many of its first batches as have them."""
-    folder, units = index.input_folder, list[TextUnit]()
+    folder, units = index.input, list[TextUnit]()
     for batch in folder.batches():
         settings = index.with_run_options(batch).settings
         documents, text_units, _ = read_batch(settings, batch, folder.files(batch))

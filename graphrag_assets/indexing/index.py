@@ -15,7 +15,9 @@ from graphrag_assets.runtime.peak_memory import restart_peak
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import stored_options
 from graphrag_assets.store.connections import Limits
+from graphrag_assets.store.input_files import Input
 from graphrag_assets.store.input_folder import InputFolder
+from graphrag_assets.store.input_table import SCHEMES, InputTable
 from graphrag_assets.store.prompt_profiles import profile_in_force, profile_of
 from graphrag_assets.store.staging import Staging
 from graphrag_assets.store.working import WorkingDatabase
@@ -72,10 +74,15 @@ class Index:
         return WorkingDatabase(self.database, Limits(self.settings.memory_limit, Path(spill) if spill else None))
 
     @property
-    def input_folder(self) -> InputFolder:
+    def input(self) -> Input:
+        """The folder or table of documents."""
         settings = self.settings
         most_bytes = int(settings.max_file_mb * 1_000_000)
-        return InputFolder(settings.input_folder, most_bytes, settings.outside_links, settings.file_pattern)
+        if settings.input.startswith(SCHEMES):
+            return InputTable(settings.input, settings.id_column, most_bytes)
+        return InputFolder(
+            settings.input_folder, most_bytes, settings.outside_links, settings.file_pattern, settings.batch_by
+        )
 
     def on_copy(self, database: Path) -> "Index":
         """The same index with a copy of its working database."""

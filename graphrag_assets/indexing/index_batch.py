@@ -47,7 +47,7 @@ from graphrag_assets.store.batches import (
     write_batch,
 )
 from graphrag_assets.store.digest_cache import NAME, DigestCache
-from graphrag_assets.store.input_folder import SourceFile
+from graphrag_assets.store.input_files import SourceFile
 from graphrag_assets.store.working import Changes
 
 CORPUS_VERSION = 6
@@ -191,7 +191,7 @@ def batch_digest(index: Index, batch: str, files: list[SourceFile]) -> str:
 
     Of files that were read it is the content that was read.
     """
-    folder = index.input_folder
+    folder = index.input
     if not folder.has(batch):
         return stable_id(DELETED)  # has no rows, whatever its options
     return stable_id(folder.digest(batch, files), *deciding_options(index, limited_formats(files)))
@@ -199,11 +199,11 @@ def batch_digest(index: Index, batch: str, files: list[SourceFile]) -> str:
 
 def present_digest(index: Index, batch: str) -> str:
     """`batch_digest` of the files as they are now; those that have not changed since the last scan are not read."""
-    if not index.input_folder.has(batch):
+    if not index.input.has(batch):
         return stable_id(DELETED)
-    files = list(index.input_folder.files(batch))
+    files = list(index.input.files(batch))
     cache = DigestCache.load(index.settings.index_folder / NAME, index.settings.input_as_given)
-    digest = cache.digest(index.input_folder, batch, files)
+    digest = cache.digest(index.input, batch, files)
     return stable_id(digest, *deciding_options(index, limited_formats(files)))
 
 
@@ -247,7 +247,7 @@ def index_batch(
 def commit_extracted(index: Index, batch: str, extracted: ExtractedBatch, run_id: str) -> IndexedBatch:
     """Commit what was extracted with the run options of `index`, which are stored with the batch."""
     frames, errors, digest, seconds, usage = extracted
-    options = index.run_options if index.input_folder.has(batch) else {}  # they go with the batch
+    options = index.run_options if index.input.has(batch) else {}  # they go with the batch
     read = read_with(index)
     with index.working.transaction() as connection:
         changes = write_batch(
@@ -272,7 +272,7 @@ def extract_batch(
     restart_peak()
     started = time.monotonic()
     settings = index.settings
-    files, columns = list(index.input_folder.files(batch)), settings.metadata_column_list
+    files, columns = list(index.input.files(batch)), settings.metadata_column_list
     documents, text_units, errors = read_batch(settings, batch, files, known.corpus)
     admit(text_units.height)
     if settings.text_unit_context == "model":

@@ -10,7 +10,7 @@ import polars as pl
 from upath import UPath
 
 from graphrag_assets.contracts.records import RETRY
-from graphrag_assets.errors import InputError, UnreadableBatchError, full_disk_in
+from graphrag_assets.errors import InputError, full_disk_in
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import deciding_options, limited_formats
@@ -18,6 +18,7 @@ from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import inputs_of, recorded, replace_errors, stored_options
 from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.digest_cache import NAME, DigestCache
+from graphrag_assets.store.input_table import SCHEMES
 
 
 class Which(Enum):
@@ -114,17 +115,15 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
     Raises:
         InputError: the input folder cannot be read. It is never taken for an empty one.
     """
-    folder, settings = index.input_folder, index.settings
+    folder, settings = index.input, index.settings
     _refuse_overlap(settings)
     cache = DigestCache.load(settings.index_folder / NAME, settings.input_as_given)
     known = index.working.read(_STORED_BATCHES, {"given_up": RETRY})
     present = dict(known.select("batch", "digest").iter_rows())
     deciding, digests, settling, unreadable = _deciding_options_by_batch(index), {}, set(), {}
-    for batch in folder.batches():
-        try:
-            files = list(folder.files(batch))
-        except UnreadableBatchError as error:
-            unreadable[batch] = str(error)
+    for batch, files, error in folder.listed():
+        if error:
+            unreadable[batch] = error
             if batch in present:
                 digests[batch] = present[batch]
             continue
@@ -155,6 +154,8 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
 
 def _refuse_overlap(settings: Settings) -> None:
     """An index within its own input folder would index itself, and one that holds its input could delete it."""
+    if settings.input.startswith(SCHEMES):
+        return
     location = UPath(settings.input_folder.rpartition("::")[2])  # the last of chained file systems holds the files
     if location.protocol not in ("", "file", "local"):
         return
@@ -215,7 +216,7 @@ def claim_input_folder(index: Index, replace: bool = False) -> None:
     if index.working.read(_CLAIMED).rows() == [(folder,)]:
         return
     _refuse_overlap(index.settings)  # a folder that is refused must not become the index's
-    index.input_folder.batches()
+    index.input.batches()
     with index.working.transaction() as connection:
         claimed = connection.execute(_CLAIMED).fetchone()
         n_batches = one_value(connection, "SELECT count(*) FROM batch_state WHERE n_documents > 0 AND origin IS NULL")
@@ -235,7 +236,7 @@ _UNREADABLE = "The batch stays as it was indexed until all of its folders can be
 
 def _record_errors(index: Index, unreadable: Mapping[str, str]) -> None:
     """Rows of index_errors for entries of the input folder that cannot be batches, or cannot be listed."""
-    rows = [(name.name, name.error, name.hint) for name in index.input_folder.unusable_names()]
+    rows = [(name.name, name.error, name.hint) for name in index.input.unusable_names()]
     rows += [(batch, error, _UNREADABLE) for batch, error in unreadable.items()]
     n_recorded = index.working.read("SELECT count(*) FROM index_errors WHERE stage = 'scan'").item()
     if not rows and not n_recorded:

@@ -43,7 +43,7 @@ class SourceFile(Protocol):
     @property
     def size(self) -> int: ...
     @property
-    def modified(self) -> datetime: ...
+    def modified(self) -> datetime | None: ...
     @property
     def refused(self) -> RefusedFileError | None: ...
     def read(self) -> bytes: ...
@@ -98,7 +98,8 @@ def load_documents(
     ids: set[str] = set()
     refused: dict[tuple[RefusedKind, str], list[str]] = {}
     for file in files:
-        source, created = clean(file.path), file.modified.astimezone(UTC).isoformat(timespec="seconds")
+        source = clean(file.path)
+        created = file.modified.astimezone(UTC).isoformat(timespec="seconds") if file.modified else None
         for item in _read(file, options, convert):
             if isinstance(item, RefusedKind):
                 refused.setdefault((item, str(PurePosixPath(source).parent)), []).append(source)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from graphrag_assets.store.drafts import draft_folder, move_into_place
-from graphrag_assets.store.input_folder import InputFolder, SourceFile
+from graphrag_assets.store.input_files import Input, SourceFile
 
 NAME = "input_digests.json"
 RACY_SECONDS = 2.0
@@ -48,7 +48,7 @@ class DigestCache:
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls(path, location)
 
-    def digest(self, folder: InputFolder, batch: str, files: list[SourceFile], read: bool = False) -> str:
+    def digest(self, folder: Input, batch: str, files: list[SourceFile], read: bool = False) -> str:
         """The digest of a batch that has these files; with `read` always from their content."""
         signature, now = _signature(files), time.time()
         known = self._known.get(batch)
@@ -56,7 +56,7 @@ class DigestCache:
             known = _Entry(signature, now, None)
         digest = (None if read else known.digest) or folder.digest(batch, files)
         # A time in the future, from a wrong clock, says nothing: what counts is when the files were first seen.
-        settled = (0 < file.modified.timestamp() < now - RACY_SECONDS for file in files)
+        settled = (0 < _modified(file) < now - RACY_SECONDS for file in files)
         cacheable = all(settled) or known.first_seen < now - RACY_SECONDS
         self._used[batch] = known._replace(digest=digest if cacheable else None)
         return digest
@@ -66,7 +66,7 @@ class DigestCache:
 
         `digest` must have been called for the batch.
         """
-        newest = max((file.modified.timestamp() for file in files), default=0.0)
+        newest = max(map(_modified, files), default=0.0)
         return time.time() - min(newest, self._used[batch].first_seen)
 
     def save(self) -> None:
@@ -80,8 +80,12 @@ class DigestCache:
         self._known = dict(self._used)
 
 
+def _modified(file: SourceFile) -> float:
+    return file.modified.timestamp() if file.modified else 0.0
+
+
 def _signature(files: list[SourceFile]) -> str:
     hashed = blake2b(digest_size=16)
     for file in files:
-        hashed.update(f"{file.path}\x1f{file.size}\x1f{file.modified.timestamp():.6f}\x1f{file.version}\x1e".encode())
+        hashed.update(f"{file.path}\x1f{file.size}\x1f{_modified(file):.6f}\x1f{file.version}\x1e".encode())
     return hashed.hexdigest()

@@ -11,22 +11,25 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import blake2b
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from upath import UPath
 
 from graphrag_assets.errors import InputError, RefusedFileError, UnreadableBatchError
+from graphrag_assets.store.input_files import (
+    Input,
+    Listed,
+    SourceFile,
+    hashed_name,
+    printable,
+    usable,
+)
 
 _TEMPORARY_SUFFIXES = (".part", ".tmp", ".swp")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_ESCAPE = re.compile(rf"\\x[0-9a-f]{{2}}|[\udc80-\udcff]|{_CONTROL.pattern}")
-# Characters that Dagster rejects in a partition key.
-_REFUSED = ("...", "\a", "\b", "\f", "\n", "\r", "\t", "\v", "\0")
 
 _DEEPEST = 100
 """Levels of folders within a batch; deeper ones are not read."""
@@ -34,69 +37,17 @@ _EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 _LATEST = datetime(9999, 12, 30, tzinfo=UTC).timestamp()
 
 
-@dataclass(frozen=True)
-class SourceFile:
-    """One file of a batch. `path` is relative to the input folder, in forward slashes; `modified` is UTC.
-
-    `version` differs when the file may have changed although size and time are the same: on a local disk inode and
-    change time, which programs that restore times (rsync -t, cp -p, tar) do not set. `refused`: why the file is not
-    read. `folder`: the input folder, whose rules hold for what is read, too.
-    """
+class _Found(NamedTuple):
+    """An entry below the input folder that is no folder; `refused`: why it is not read."""
 
     path: str
-    size: int
-    modified: datetime
-    location: UPath = field(repr=False)
-    folder: "InputFolder" = field(repr=False)
-    version: str = ""
+    location: UPath
     refused: RefusedFileError | None = None
-    _hashes: list[str] = field(default_factory=list, repr=False, compare=False)
-
-    def read(self) -> bytes:
-        """The file's content. Raises OSError, for a file that is refused RefusedFileError."""
-        content = b"".join(self._chunks(max(self.size + 1, 2**20)))
-        self._hashes[:] = [blake2b(content, digest_size=16).hexdigest()]
-        return content
-
-    def content_hash(self) -> str:
-        """The hash of what `read` returned last, so that no file is read twice; before, of the content.
-
-        Raises OSError.
-        """
-        if self.refused:
-            raise self.refused
-        if not self._hashes:
-            digest = blake2b(digest_size=16)
-            for chunk in self._chunks(2**20):
-                digest.update(chunk)
-            self._hashes[:] = [digest.hexdigest()]
-        return self._hashes[0]
-
-    def _chunks(self, size: int) -> Iterator[bytes]:
-        """The content in chunks of at most `size` bytes, refused once it is too long: the file may have grown."""
-        if self.refused:
-            raise self.refused
-        n_read = 0
-        with self.folder.open(self.location) as stream:
-            while chunk := stream.read(size):
-                n_read += len(chunk)
-                if too_large := self.folder.too_large(n_read):
-                    raise too_large
-                yield chunk
 
 
 @dataclass(frozen=True)
-class UnusableName:
-    """An entry of the input folder whose name cannot be a batch's."""
-
-    name: str
-    error: str
-    hint: str
-
-
-@dataclass(frozen=True)
-class InputFolder:
-    """Every entry directly under `location`, a folder or a file, is a batch; its name is the partition key.
+class InputFolder(Input):
+    """A folder of documents. A batch is an entry directly under it, a folder or a file, unless `batch_by` says else.
 
     Hidden entries (.DS_Store, .git) and temporary ones (~$x, *.part, *.tmp, *.swp) do not count. Every method
     raises InputError when the folder is missing or cannot be listed, and UnreadableBatchError when that is so for a
@@ -107,55 +58,74 @@ class InputFolder:
         max_file_bytes: larger files are refused.
         outside_links: whether links that lead out of the folder are followed.
         pattern: regular expression that a file's path below the folder must contain; other files do not count.
+        batch_by: entry; depth=N: an entry N levels below the folder; prefix=N: the entries whose names share their
+            first N characters; hash=N: one of N sets of files, by their paths.
     """
 
     location: str
     max_file_bytes: int = 1_000_000_000
     outside_links: bool = False
     pattern: str = ""
+    batch_by: str = "entry"
 
-    def batches(self) -> list[str]:
-        """The names of all batches, sorted. Names that cannot be partition keys are in `unusable_names`."""
-        return [entry.name for entry in self._entries() if _name_error(entry.name) is None]
-
-    def unusable_names(self) -> list[UnusableName]:
-        """Entries that are no batch because of their names, for `index_errors`."""
-        hint = "Rename the file or folder."
-        return [
-            UnusableName(_printable(entry.name), error, hint)
-            for entry in self._entries()
-            if (error := _name_error(entry.name))
-        ]
+    def names(self) -> list[str]:
+        """The names of all batches."""
+        if self._batch_of is None:
+            return [entry.name for entry in self._entries()]
+        return sorted({self._batch_of(found.path) for found in self._everything()})
 
     def has(self, batch: str) -> bool:
-        """Whether there is an entry of that name, found without listing the others."""
-        return self._entry(batch) is not None
+        """Whether there is a batch of that name."""
+        return self._entry(batch) is not None if self._batch_of is None else any(self._grouped(batch))
 
     def files(self, batch: str) -> Iterator[SourceFile]:
         """The files of a batch, also in folders within folders, by path; none for a batch that is not there."""
-        entry = self._entry(batch)
-        if entry is None:
-            return iter(())
         with _readable(self.location):
-            above = frozenset({str(UPath(self.location).resolve())})
-            found = (file for file in self._walk(entry, _printable(batch), above) if re.search(self.pattern, file.path))
-            return iter(sorted(found, key=lambda file: file.path))
+            found = self._grouped(batch) if self._batch_of else self._below(batch)
+            return iter([self._source_file(one) for one in sorted(found, key=lambda one: one.path)])
 
-    def digest(self, batch: str, files: Iterable[SourceFile] | None = None) -> str:
-        """A hash of the paths and contents of a batch: another one means that something in it has changed.
+    def listed(self) -> Iterator[Listed]:
+        """Every batch with its files, or why these cannot be listed."""
+        if self._batch_of is None:
+            yield from super().listed()
+            return
+        batches: dict[str, list[_Found]] = {}
+        for one in sorted(self._everything(), key=lambda one: one.path):
+            batches.setdefault(self._batch_of(one.path), []).append(one)
+        for batch in sorted(usable(batches)):
+            yield Listed(batch, [self._source_file(one) for one in batches[batch]])
 
-        `files`: those of the batch, where they are listed already.
-        """
-        digest = blake2b(digest_size=16)
-        for file in self.files(batch) if files is None else files:
-            try:
-                content = file.content_hash()
-            except RefusedFileError as error:  # it is indexed again when it is another file
-                content = f"refused: {error} {file.size} {file.version}"
-            except OSError as error:  # it is indexed again when it can be read
-                content = f"unreadable: {type(error).__name__}"
-            digest.update(f"{file.path}\x1f{content}\x1e".encode())
-        return digest.hexdigest()
+    @property
+    def _batch_of(self) -> Callable[[str], str] | None:
+        """The batch of a file by its path; None where entries are batches."""
+        kind, _, number = self.batch_by.partition("=")
+        n = int(number or 0)
+        by_path: dict[str, Callable[[str], str]] = {
+            "depth": lambda path: "/".join(path.split("/")[:n]),
+            "prefix": lambda path: path.partition("/")[0][:n],
+            "hash": lambda path: hashed_name(path, n),
+        }
+        return by_path.get(kind)
+
+    def _grouped(self, batch: str) -> Iterator[_Found]:
+        batch_of = self._batch_of
+        return (found for found in self._everything() if batch_of and batch_of(found.path) == batch)
+
+    def _everything(self) -> Iterator[_Found]:
+        """What is in the folder, at any depth."""
+        above = frozenset({str(UPath(self.location).resolve())})
+        for entry in self._entries():
+            yield from self._counting(self._walk(entry, printable(entry.name), above))
+
+    def _below(self, batch: str) -> Iterator[_Found]:
+        """What is at or below the entry with the name of a batch."""
+        if (entry := self._entry(batch)) is None:
+            return iter(())
+        above = frozenset({str(UPath(self.location).resolve())})
+        return self._counting(self._walk(entry, printable(batch), above))
+
+    def _counting(self, found: Iterator[_Found]) -> Iterator[_Found]:
+        return (one for one in found if re.search(self.pattern, one.path))
 
     def _root(self) -> UPath:
         try:
@@ -176,7 +146,7 @@ class InputFolder:
 
     def _counts(self, entry: UPath) -> bool:
         """Whether an entry of the folder can hold files of the pattern."""
-        return bool(re.search(self.pattern, _printable(entry.name))) or entry.is_dir()
+        return bool(re.search(self.pattern, printable(entry.name))) or entry.is_dir()
 
     def _entry(self, batch: str) -> UPath | None:
         root = self._root()
@@ -187,21 +157,21 @@ class InputFolder:
             there = not _is_ignored(batch) and "/" not in batch and (entry.exists() or entry.is_symlink())
             return entry if there and self._counts(entry) else None
 
-    def _walk(self, entry: UPath, path: str, above: frozenset[str]) -> Iterator[SourceFile]:
-        """Files at or under `entry`. `above`: the real paths of the folders around it, so that loops end."""
+    def _walk(self, entry: UPath, path: str, above: frozenset[str]) -> Iterator[_Found]:
+        """What is at or under `entry`. `above`: the real paths of the folders around it, so that loops end."""
         if self._leads_out(entry):
-            yield SourceFile(path, 0, datetime.fromtimestamp(0, UTC), entry, self, refused=_outside())
+            yield _Found(path, entry, _outside())
         elif len(above) > _DEEPEST and entry.is_dir():
-            yield SourceFile(path, 0, datetime.fromtimestamp(0, UTC), entry, self, refused=_too_deep())
+            yield _Found(path, entry, _too_deep())
         elif not entry.is_dir():
-            yield self._source_file(entry, path)
+            yield _Found(path, entry)
         elif (real := str(entry.resolve())) not in above:
             try:
                 children = _children(entry)
             except InputError as error:
                 raise UnreadableBatchError(str(error)) from error
             for child in children:
-                yield from self._walk(child, f"{path}/{_printable(child.name)}", above | {real})
+                yield from self._walk(child, f"{path}/{printable(child.name)}", above | {real})
 
     def _leads_out(self, entry: UPath) -> bool:
         if self.outside_links or not entry.is_symlink():
@@ -212,7 +182,7 @@ class InputFolder:
         """Whether a path without links is the input folder or something in it."""
         return Path(target).is_relative_to(Path(self.location).resolve())
 
-    def open(self, location: UPath) -> BinaryIO:
+    def open(self, location: UPath | str) -> BinaryIO:
         """Open a file for reading, by the rules that it was listed by: its name may lead to another file by now.
 
         Raises:
@@ -220,7 +190,7 @@ class InputFolder:
             OSError: it cannot be opened.
         """
         if not isinstance(location, Path):
-            return location.open("rb")
+            return UPath(location).open("rb")
         stream = open(location, "rb", opener=_without_waiting)  # noqa: SIM115  (closed by the caller)
         try:
             status = os.fstat(stream.fileno())
@@ -236,18 +206,14 @@ class InputFolder:
             raise
         return stream
 
-    def too_large(self, n_bytes: int) -> RefusedFileError | None:
-        """Why a file of so many bytes is not read; None if it is."""
-        if n_bytes <= self.max_file_bytes:
-            return None
-        sizes = f"it has {n_bytes / 1e6:,.0f} MB, the limit is {self.max_file_bytes / 1e6:,.0f} MB"
-        return RefusedFileError(sizes, "Split it, or raise GRAPHRAG_MAX_FILE_MB.")
-
-    def _source_file(self, location: UPath, path: str) -> SourceFile:
+    def _source_file(self, found: _Found) -> SourceFile:
+        path, location, refused = found
         try:
-            status = location.stat()
+            status = None if refused else location.stat()
         except OSError:  # the reader of its content will say why
-            return SourceFile(path, 0, datetime.fromtimestamp(0, UTC), location, self)
+            status = None
+        if status is None:
+            return SourceFile(path, 0, datetime.fromtimestamp(0, UTC), location, self, refused=refused)
         version = f"{status.st_ino}:{status.st_ctime_ns}" if isinstance(location, Path) else ""
         is_special = isinstance(location, Path) and not stat.S_ISREG(status.st_mode)
         refused = _not_regular() if is_special else self.too_large(status.st_size)
@@ -308,25 +274,3 @@ def _readable(folder: UPath | str) -> Iterator[None]:
 
 def _is_ignored(name: str) -> bool:
     return not name or name.startswith((".", "~$")) or name.lower().endswith(_TEMPORARY_SUFFIXES)
-
-
-def _name_error(name: str) -> str | None:
-    refused = [part for part in _REFUSED if part in name]
-    if refused:
-        shown = ", ".join(repr(part) for part in refused)
-        return f"the name {name!r} contains {shown}, which a partition key must not"
-    if any("\udc80" <= character <= "\udcff" for character in name):
-        return f"the name {_printable(name)!r} is not valid Unicode"
-    return None
-
-
-def _printable(name: str) -> str:
-    r"""`name` with bytes that are no UTF-8, and control characters, written as \xff.
-
-    The former exist on disk, but in no database; of the latter, different line breaks would become one. Where a name
-    has such characters, or looks as if it had, its backslashes are doubled, so that no two names become one.
-    """
-    if _ESCAPE.search(name):
-        name = name.replace("\\", "\\\\")
-    name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", name)

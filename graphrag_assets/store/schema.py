@@ -108,7 +108,7 @@ DOCUMENTS = table(
     ("row_number", "BIGINT", "1-based row in a structured file; null for a text file."),
     ("title", "VARCHAR", "Title column, first heading, or file name."),
     ("text", "VARCHAR", "The full text; character spans of text units refer to it."),
-    ("creation_date", "VARCHAR", "Time of the file's last change, ISO 8601, UTC."),
+    ("creation_date", "VARCHAR", "Time of the file's last change, ISO 8601, UTC; null for a row of a table."),
     ("document_date", "DATE", "What the document says its date is, or else its file's name; null if neither does."),
     ("raw_data", "JSON", "The other columns of a structured file's row."),
     ("content_hash", "VARCHAR", "Hash of title, text and raw_data; differs after an edit."),

@@ -249,7 +249,7 @@ def test_settings_decide_which_files_are_read(project):
     index = project.index.with_options({"file_pattern": r"\.txt$", "max_file_mb": 0.001})
     for name, size in (("a/small.txt", 10), ("a/large.txt", 2_000), ("a/other.log", 10)):
         project.write(name, "x" * size)
-    files = {file.path: file for file in index.input_folder.files("a")}
+    files = {file.path: file for file in index.input.files("a")}
     assert set(files) == {"a/small.txt", "a/large.txt"}
     assert files["a/small.txt"].read() == b"x" * 10
     with pytest.raises(RefusedFileError, match="the limit is"):

@@ -99,7 +99,7 @@ def test_the_blocking_checks_run_once_in_a_refresh_and_in_a_publication_on_its_o
 
 @pytest.mark.extended
 def test_the_files_of_a_batch_are_read_once(indexed, monkeypatch):
-    from graphrag_assets.store.input_folder import SourceFile
+    from graphrag_assets.store.input_files import SourceFile
 
     read, hashed = [], []
     whole, digest = SourceFile.read, SourceFile.content_hash

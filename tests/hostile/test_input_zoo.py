@@ -98,7 +98,7 @@ def test_links_that_lead_out_are_followed_where_a_setting_says_so(project, monke
     outside = tmp_path_factory.mktemp("outside")
     (outside / "a.txt").write_text(TEXT)
     (project.input / "linked").symlink_to(outside)
-    assert [file.refused is None for file in project.index.input_folder.files("linked")] == [False]
+    assert [file.refused is None for file in project.index.input.files("linked")] == [False]
     monkeypatch.setenv("GRAPHRAG_OUTSIDE_LINKS", "true")
     project.index_all()
     assert project.sql("SELECT source FROM documents") == [("linked/a.txt",)]
@@ -217,9 +217,9 @@ def test_a_time_in_the_future_does_not_delay_a_batch_forever(project, monkeypatc
 def test_a_file_url_is_guarded_as_the_folder_is(project, monkeypatch, make):
     project.write("one/good.txt", TEXT)
     make(project.input / "one")
-    files = [file.path for file in project.index.input_folder.files("one") if file.refused]
+    files = [file.path for file in project.index.input.files("one") if file.refused]
     monkeypatch.setenv("GRAPHRAG_INPUT", project.input.as_uri())
-    assert [file.path for file in project.index.input_folder.files("one") if file.refused] == files
+    assert [file.path for file in project.index.input.files("one") if file.refused] == files
     assert project.index.settings.input_as_given == str(project.input)
 
 

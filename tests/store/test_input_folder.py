@@ -8,7 +8,8 @@ import pytest
 from upath import UPath
 
 from graphrag_assets.errors import InputError, RefusedFileError, UnreadableBatchError
-from graphrag_assets.store.input_folder import InputFolder, SourceFile
+from graphrag_assets.store.input_files import SourceFile, hashed_name
+from graphrag_assets.store.input_folder import InputFolder
 
 
 def write(root: Path, *paths: str) -> InputFolder:
@@ -261,3 +262,34 @@ def test_only_files_of_the_pattern_count(tmp_path: Path) -> None:
     assert not folder.has("a.md")
     assert paths(folder, "a.md") == []
     assert folder.digest("b") != InputFolder(str(tmp_path)).digest("b")
+
+
+@pytest.mark.parametrize(
+    ("batch_by", "batches"),
+    [
+        ("entry", {"2024": ["2024/a/1.md", "2024/a/2.md", "2024/b.md"], "2025.md": ["2025.md"]}),
+        ("depth=1", {"2024": ["2024/a/1.md", "2024/a/2.md", "2024/b.md"], "2025.md": ["2025.md"]}),
+        ("depth=2", {"2024/a": ["2024/a/1.md", "2024/a/2.md"], "2024/b.md": ["2024/b.md"], "2025.md": ["2025.md"]}),
+        ("prefix=3", {"202": ["2024/a/1.md", "2024/a/2.md", "2024/b.md", "2025.md"]}),
+    ],
+)
+def test_a_batch_is_what_the_setting_says(tmp_path: Path, batch_by: str, batches: dict[str, list[str]]) -> None:
+    write(tmp_path, "2024/a/1.md", "2024/a/2.md", "2024/b.md", "2025.md", "2024/.hidden")
+    folder = InputFolder(str(tmp_path), batch_by=batch_by)
+    assert folder.batches() == list(batches)
+    assert {batch: paths(folder, batch) for batch in folder.batches()} == batches
+    assert {one.batch: [file.path for file in one.files] for one in folder.listed()} == batches
+    assert folder.has("202") is ("202" in batches)
+
+
+def test_many_files_are_few_batches_by_a_hash_and_an_edit_concerns_one(tmp_path: Path) -> None:
+    write(tmp_path, *(f"note {number}.md" for number in range(100)))
+    folder = InputFolder(str(tmp_path), batch_by="hash=12")
+    before = {batch: folder.digest(batch) for batch in folder.batches()}
+    assert len(before) == 12
+    assert sorted(path for batch in before for path in paths(folder, batch)) == sorted(
+        file.name for file in tmp_path.iterdir()
+    )
+    write(tmp_path, "another.md")
+    after = {batch: folder.digest(batch) for batch in folder.batches()}
+    assert {batch for batch in after if after[batch] != before[batch]} == {hashed_name("another.md", 12)}

@@ -39,7 +39,7 @@ def check_machine(index: Index) -> Iterator[Finding]:
     """Look at the input folder, the staging area, the other machines' settings and working databases, the ledger, the
     clock, Dagster and its queues.
     """
-    yield _tried("input folder", lambda: f"{len(index.input_folder.batches())} batches", "Set GRAPHRAG_INPUT.")
+    yield _tried("input folder", lambda: f"{len(index.input.batches())} batches", "Set GRAPHRAG_INPUT.")
     if not index.settings.staging:
         yield Finding("staging area", "none", "Set GRAPHRAG_STAGING on all machines, and on none without it.")
     else:

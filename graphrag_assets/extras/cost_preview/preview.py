@@ -91,8 +91,8 @@ def _without_names(index: Index, batches: list[str]) -> list[str]:
     languages: list[str] = []
     for batch in batches:
         own = index.with_run_options(batch)
-        if own.input_folder.has(batch):
-            files = own.input_folder.files(batch)
+        if own.input.has(batch):
+            files = own.input.files(batch)
             with ConversionProcess(conversion_limits(own.settings)) as convert:
                 loaded = load_documents(batch, files, load_options(own.settings), convert)
             languages += loaded.documents["language"].to_list()

@@ -1,0 +1,152 @@
+"""A table as the input: its batches, what changes their versions, and what cannot be read."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+import sqlalchemy as sa
+
+from graphrag_assets.errors import InputError
+from graphrag_assets.store import input_table
+from graphrag_assets.store.input_files import hashed_name
+from graphrag_assets.store.input_table import InputTable
+from tests.postgres import cluster
+
+TICKETS = """
+CREATE SCHEMA raw;
+CREATE TABLE raw.tickets AS
+SELECT i AS id, 'Ticket ' || i AS title, 'The pump ' || i || ' leaks.' AS text, DATE '2026-01-01' + i::INT AS day,
+       CASE WHEN i % 3 = 0 THEN NULL WHEN i % 3 = 1 THEN 'north' ELSE 'south/east' END AS region
+FROM {numbers} AS n(i);
+"""
+NUMBERS = {"duckdb": "range(1, 31)", "postgresql": "generate_series(1, 30)"}
+
+
+class Warehouse:
+    """A database with a table of tickets. `url`: without the query."""
+
+    def __init__(self, url: str, file: Path | None = None) -> None:
+        self.url, self.file = url, file
+        for statement in TICKETS.format(numbers=NUMBERS[url.partition(":")[0].partition("+")[0]]).split(";")[:-1]:
+            self.run(statement)
+
+    def run(self, statement: str) -> None:
+        if self.file:
+            with duckdb.connect(self.file) as connection:
+                connection.execute(statement)
+        else:
+            with sa.create_engine(self.url).begin() as connection:
+                connection.execute(sa.text(statement))
+
+    def table(self, query: str = "", name: str = "raw.tickets") -> InputTable:
+        sign = "&" if "?" in self.url else "?"
+        return InputTable(f"{self.url}{sign}table={name}{query}")
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    file = tmp_path / "ware house.duckdb"
+    return Warehouse(f"duckdb:///{file}", file)
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Warehouse]:
+    with cluster() as home:
+        yield Warehouse(f"postgresql+psycopg://postgres@/postgres?host={home}")
+
+
+def rows(table: InputTable, batch: str) -> list[dict[str, object]]:
+    [file] = table.files(batch)
+    return [json.loads(line) for line in file.read().splitlines()]
+
+
+def versions(table: InputTable) -> dict[str, str]:
+    return {one.batch: one.files[0].version for one in table.listed()}
+
+
+def check_batches(warehouse: Warehouse) -> None:
+    by_region = warehouse.table("&partition_by=region")
+    assert by_region.batches() == ["none", "north", "south/east"]
+    assert [row["id"] for row in rows(by_region, "none")] == [12, 15, 18, 21, 24, 27, 3, 30, 6, 9]
+    assert rows(by_region, "north")[0] == {
+        "id": 1,
+        "title": "Ticket 1",
+        "text": "The pump 1 leaks.",
+        "day": "2026-01-02",
+        "region": "north",
+    }
+    assert (by_region.has("north"), by_region.has("west"), list(by_region.files("west"))) == (True, False, [])
+    by_hash = warehouse.table("&partition_by=12")
+    expected = {batch: {n for n in range(1, 31) if hashed_name(str(n), 12) == batch} for batch in by_hash.batches()}
+    assert {batch: {row["id"] for row in rows(by_hash, batch)} for batch in by_hash.batches()} == expected
+    assert sum(map(len, expected.values())) == 30
+
+
+def check_versions(warehouse: Warehouse) -> None:
+    before = versions(warehouse.table("&partition_by=region"))
+    assert versions(warehouse.table("&partition_by=region")) == before
+    warehouse.run("UPDATE raw.tickets SET text = 'The pump 1 is mended.' WHERE id = 1")
+    warehouse.run("DELETE FROM raw.tickets WHERE region = 'south/east'")
+    after = versions(warehouse.table("&partition_by=region"))
+    assert after.keys() == {"none", "north"}
+    assert {batch for batch in after if after[batch] != before[batch]} == {"north"}
+    table = warehouse.table("&partition_by=region")
+    assert {batch: next(table.files(batch)).version for batch in after} == after
+
+
+def test_rows_are_batches_by_a_column_or_by_a_hash(warehouse: Warehouse) -> None:
+    check_batches(warehouse)
+
+
+def test_an_edit_changes_the_version_of_its_batch_only(warehouse: Warehouse) -> None:
+    check_versions(warehouse)
+
+
+def test_a_table_in_postgresql_is_read_like_one_in_duckdb(postgres: Warehouse) -> None:
+    check_batches(postgres)
+    check_versions(postgres)
+
+
+def test_parquet_files_are_a_table(warehouse: Warehouse, tmp_path: Path) -> None:
+    for part in (0, 1):
+        warehouse.run(f"COPY (FROM raw.tickets WHERE id % 2 = {part}) TO '{tmp_path}/part{part}.parquet'")
+    table = InputTable(f"duckdb:///?table={tmp_path}/part*.parquet&partition_by=region")
+    assert table.batches() == ["none", "north", "south/east"]
+    assert len(rows(table, "north")) == 10
+
+
+@pytest.mark.parametrize(
+    ("query", "name", "message"),
+    [
+        ("", "raw.missing", "missing does not exist"),
+        ("&partition_by=month", "raw.tickets", '"month" not found'),
+        ("", "", "names no table"),
+    ],
+)
+def test_what_cannot_be_read_is_an_error_and_not_an_empty_table(
+    warehouse: Warehouse, query: str, name: str, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        warehouse.table(query, name).batches()
+    with pytest.raises(InputError, match="is missing"):
+        InputTable(f"duckdb:////nowhere/x.duckdb?table={name or 'x'}").batches()
+
+
+def test_a_file_that_is_being_written_is_waited_for(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(warehouse.file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as writer:
+        assert writer.stdout and writer.stdout.readline()  # noqa: PT018
+        monkeypatch.setattr(input_table, "_LOCK_SECONDS", 0.5)
+        began = time.monotonic()
+        with pytest.raises(InputError, match="lock"):
+            warehouse.table().batches()
+        assert time.monotonic() - began > 0.5
+        writer.communicate(timeout=30)
+    assert len(warehouse.table().batches()) > 1

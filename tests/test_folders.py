@@ -22,7 +22,7 @@ LAYERS = {
     "pipeline": {"pipeline", "store", "embedded"},
     "query": {"query", "embedded", "llm", "store"},
     "indexing": {"indexing", "conversion", "embedded", "llm", "pipeline", "store"},
-    "defs": {"defs", "indexing", "pictures", "pipeline", "llm", "store", "embedded"},
+    "defs": {"defs", "indexing", "pictures", "pipeline", "query", "llm", "store", "embedded"},
 }
 ROOTS = {"query/graphrag.py", "defs/index_definitions.py", "cli/main.py", "cli/init.py"}
 """Where the parts are put together: they know the extras."""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlencode
 
 import dagster as dg
 from pydantic import Field
@@ -64,6 +65,47 @@ _FIELDS_OF_SETTINGS = {
 }
 
 
+class Documents(dg.Model, dg.Resolvable):
+    """Documents that an asset makes: rows of a table, or files in a folder."""
+
+    asset: str | list[str] | None = Field(default=None, description="Key of the asset, for its lineage: raw/tickets.")
+    folder: str = Field(default="", description="Folder or URL that the asset writes files to.")
+    database: str = Field(
+        default="", description='DuckDB file, or "{{ env.WAREHOUSE }}" with the URL of PostgreSQL; unset: Parquet.'
+    )
+    table: str = Field(default="", description="Table or view, such as raw.tickets, or Parquet files: out/*.parquet.")
+    columns: Mapping[Literal["id", "text", "title", "date"], str] = Field(
+        default_factory=dict, description="Columns with these meanings; unset: those called so. Others are metadata."
+    )
+    partition_by: str | int = Field(default=16, description="Column whose values are batches, or number of batches.")
+
+    def location(self, root: Path) -> str:
+        """The setting `input`.
+
+        Raises:
+            SettingsError: there is neither a folder nor a table.
+        """
+        if not self.table:
+            if not self.folder:
+                raise SettingsError("input: give the folder or the table with the documents.")
+            return _location(root, self.folder)
+        table = self.table if self.database else str(root / self.table)
+        query = urlencode({"table": table, "partition_by": self.partition_by})
+        database = (
+            self.database if "://" in self.database else f"duckdb:///{root / self.database if self.database else ''}"
+        )
+        return f"{database}{'&' if '?' in database else '?'}{query}"
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The settings that name columns."""
+        return {f"{meaning}_column": column for meaning, column in self.columns.items()}
+
+
+def _location(root: Path, name: str) -> str:
+    return name if not name or "://" in name else str(root / name)
+
+
 class Chunking(dg.Model, dg.Resolvable):
     """How documents are split into text units."""
 
@@ -93,7 +135,10 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
     """
 
     data: str = Field(description="Folder of the index, relative to the project. Each index needs one of its own.")
-    input: str = Field(default="", description="Input folder or URL (s3://…); default: input/ in the data folder.")
+    input: str | Documents = Field(
+        default="",
+        description="Input folder or URL (s3://…); default: input/ in the data folder. Or the documents of an asset.",
+    )
     models: Models = Field(default=Models(), description="Chat and embedding model.")
     chunking: Chunking = Field(default=Chunking(), description="How documents are split.")
     settings: Mapping[str, Any] = Field(
@@ -103,7 +148,9 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
         default=None,
         description="Begins all asset keys, jobs and sensors; default: the name of the component's folder.",
     )
-    group: str | None = Field(default=None, description="Group of all assets; default: one group per stage.")
+    group: str | None = Field(default=None, description="Group of all assets; default: the key prefix.")
+    owners: list[str] = Field(default=[], description="Owners of all assets: e-mail addresses, or team:name.")
+    tags: Mapping[str, str] = Field(default_factory=dict, description="Tags of all assets.")
     automation: bool = Field(
         default=False, description="true: the sensors run from the start; false: once switched on in the UI."
     )
@@ -114,9 +161,17 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
         Raises:
             SettingsError: a value does not fit.
         """
-        names = IndexNames(self._prefix(context.path), self.group)
+        prefix = self._prefix(context.path)
+        names = IndexNames(prefix, self.group or "_".join(prefix))
         keys = Keys(self.models.chat_api_key, self.models.embedding_api_key)
-        return index_definitions(names, IndexSettings(self._overrides(context.project_root), keys))
+        asset = self.input.asset if isinstance(self.input, Documents) else None
+        upstream = dg.AssetKey(asset.split("/") if isinstance(asset, str) else asset) if asset else None
+        definitions = index_definitions(names, IndexSettings(self._overrides(context.project_root), keys), upstream)
+        if not self.owners and not self.tags:
+            return definitions
+        return definitions.map_resolved_asset_specs(
+            func=lambda spec: spec.merge_attributes(owners=self.owners, tags=dict(self.tags))
+        )
 
     def _prefix(self, path: Path) -> tuple[str, ...]:
         if self.key_prefix is None:
@@ -135,10 +190,14 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
                 raise SettingsError(f"settings: unknown setting {name!r}. See docs/settings.md for the names.")
             if name in _FIELDS_OF_SETTINGS:
                 raise SettingsError(f"settings: {name!r} is set by {_FIELDS_OF_SETTINGS[name]} of the component.")
-        models, chunking = self.models, self.chunking
+        models, chunking, documents = self.models, self.chunking, self.input
+        if isinstance(documents, Documents):
+            given = {"input": documents.location(root), **documents.settings}
+        else:
+            given = {"input": _location(root, documents)}
         return {
             "data": root / self.data,
-            "input": self.input if not self.input or "://" in self.input else str(root / self.input),
+            **given,
             **{name: getattr(models, name) for name in _MODELS},
             "chunking": chunking.method,
             "chunk_size": chunking.size,

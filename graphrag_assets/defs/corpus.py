@@ -23,7 +23,7 @@ from graphrag_assets.defs.index_names import (
 )
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import BatchOptions, StagedOptions, cache_not_before
-from graphrag_assets.defs.registration import batch_materializations
+from graphrag_assets.defs.registration import batch_materializations, register_batches, source_versions
 from graphrag_assets.defs.reporting import (
     Metadata,
     asset_spec,
@@ -40,6 +40,7 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing import index_batch as stage
 from graphrag_assets.indexing.batch_pool import BatchPool, batches_at_once, work_on
 from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.scan import scan_input
 from graphrag_assets.indexing.stage import Rerun
 from graphrag_assets.indexing.stage_runner import not_published
 from graphrag_assets.indexing.staged_batches import commit_staged, stage_batch
@@ -55,15 +56,30 @@ _DEPENDENCIES = {
 }
 
 
-def source_files(names: IndexNames) -> dg.AssetSpec:
-    """The input folder as an asset that something else makes."""
-    return dg.AssetSpec(
+def source_files(names: IndexNames, upstream: dg.AssetKey | None = None) -> dg.AssetsDefinition:
+    """The input as an asset that something else makes, `upstream` where that is an asset. *Observe* scans it."""
+    spec = dg.AssetSpec(
         names.key(SOURCE_FILES),
+        deps=[upstream] if upstream else [],
         group_name=names.group_name("corpus"),
-        description="The input folder. Each entry directly under it, a folder or a file, is a batch.",
+        description="The documents as they are now: the batches of the input folder or table.",
         kinds={"file"},
         partitions_def=names.batches,
+        skippable=True,
     )
+
+    @dg.multi_observable_source_asset(name=names.name(SOURCE_FILES), specs=[spec], required_resource_keys=needs(names))
+    @masked
+    def source_files(context: dg.AssetExecutionContext) -> Iterator[dg.ObserveResult]:
+        """Scan the input, register its batches, and report the version, files and bytes of each."""
+        scan = scan_input(begin_step(names, context))
+        register_batches(names, context.instance, scan)
+        for event in source_versions(names, scan, [*scan.digests]):
+            context.log_event(event)
+        context.log.info("%d batches, of which %d are to be indexed", len(scan.digests), len(scan.due))
+        yield from ()  # observations of partitions are events, not results
+
+    return source_files
 
 
 def extract_batch(names: IndexNames) -> dg.AssetsDefinition:

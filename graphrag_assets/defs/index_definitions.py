@@ -24,8 +24,10 @@ from graphrag_assets.extras.cost_preview.job import preview_cost_job
 from graphrag_assets.extras.tuning.job import prompt_profile, tune_prompts_job
 
 
-def index_definitions(names: IndexNames, settings: IndexSettings) -> dg.Definitions:
-    """The assets, checks, jobs, sensors, schedule and resources of one index.
+def index_definitions(
+    names: IndexNames, settings: IndexSettings, upstream: dg.AssetKey | None = None
+) -> dg.Definitions:
+    """The assets, checks, jobs, sensors, schedule and resources of one index. `upstream` makes its documents.
 
     Raises:
         SettingsError: a setting has a bad value.
@@ -34,7 +36,7 @@ def index_definitions(names: IndexNames, settings: IndexSettings) -> dg.Definiti
     automated = now.automation == "on"
     share = sharing_models if now.staging else alone
     assets: list[dg.AssetsDefinition | dg.AssetSpec] = [
-        source_files(names),
+        _linked(source_files(names, upstream), source_files),
         *([_linked(extract_batch(names), extract_batch)] if now.staging else []),
         _linked(index_batch(names, staged=bool(now.staging)), index_batch),
         _linked(batch_state(names), batch_state),

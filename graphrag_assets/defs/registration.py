@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from graphrag_assets.defs.index_names import SOURCE_FILES, IndexNames
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import CODE_VERSION
-from graphrag_assets.indexing.scan import Scan
+from graphrag_assets.indexing.scan import BatchFiles, Scan
 from graphrag_assets.store.content_versions import content_versions
 
 _VERSION = "dagster/data_version"
@@ -37,7 +37,7 @@ def _add_partitions(instance: dg.DagsterInstance, name: str, keys: Sequence[str]
 
 def source_versions(names: IndexNames, scan: Scan, batches: Sequence[str]) -> list[dg.AssetObservation]:
     """Events that tell Dagster the present versions of batches of the input folder."""
-    return [_observation(names, batch, version_of(scan, batch)) for batch in batches]
+    return [_observation(names, batch, version_of(scan, batch), scan.files.get(batch)) for batch in batches]
 
 
 def version_of(scan: Scan, batch: str) -> str:
@@ -85,6 +85,11 @@ def _origin(names: IndexNames, instance: dg.DagsterInstance, index: Index, batch
     }
 
 
-def _observation(names: IndexNames, batch: str, version: str) -> dg.AssetObservation:
+def _observation(names: IndexNames, batch: str, version: str, files: BatchFiles | None = None) -> dg.AssetObservation:
     """An observation: of an asset that something else makes, Dagster compares no materializations."""
-    return dg.AssetObservation(names.key(SOURCE_FILES), partition=batch, tags={_VERSION: version})
+    metadata: dict[str, dg.MetadataValue] = {}
+    if files and files.newest:
+        newest = dg.MetadataValue.timestamp(files.newest)
+        metadata = {"files": dg.IntMetadataValue(files.n_files), "bytes": dg.IntMetadataValue(files.n_bytes)}
+        metadata |= {"newest_change": newest}
+    return dg.AssetObservation(names.key(SOURCE_FILES), partition=batch, tags={_VERSION: version}, metadata=metadata)

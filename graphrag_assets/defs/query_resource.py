@@ -12,7 +12,7 @@ class GraphRagResource(dg.ConfigurableResource):
     >>> @dg.asset(deps=["publication"])
     ... def briefing(graphrag: GraphRagResource) -> dg.MaterializeResult:
     ...     answer = graphrag.rag.global_("What changed this week?")
-    ...     return dg.MaterializeResult(metadata={"briefing": dg.MarkdownMetadataValue(answer.markdown)})
+    ...     return dg.MaterializeResult(metadata={"briefing": dg.MarkdownMetadataValue(answer.answer)})
     """
 
     index: str = Field(

@@ -10,7 +10,7 @@ import io
 import json
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ import sqlalchemy as sa
 from upath import UPath
 
 from graphrag_assets.errors import InputError, RefusedFileError
+from graphrag_assets.ids import stable_id
 from graphrag_assets.runtime.masking import without_credentials
 from graphrag_assets.store.connections import NO_EXTENSIONS
 from graphrag_assets.store.input_files import Input, Listed, SourceFile
@@ -74,6 +75,14 @@ class InputTable(Input):
         """Every batch with its rows as a file."""
         versions = self._versions()
         return (Listed(batch, [self._file(batch, versions[batch])]) for batch in self.batches())
+
+    def digest(self, batch: str, files: Iterable[SourceFile] | None = None) -> str:
+        """A hash of the rows of a batch, which the database has computed, so that none is read for it.
+
+        Another version of the database may hash otherwise: then the rows are read again, and nothing changes.
+        """
+        versions = [file.version for file in (self.files(batch) if files is None else files)]
+        return stable_id("table", self._table, batch, *versions)
 
     def open(self, location: UPath | str) -> BinaryIO:
         """Open the rows of a batch as JSON lines, in the order of their ids."""

@@ -204,7 +204,7 @@ def test_an_edit_that_nothing_but_its_content_shows_is_found_at_night(project):
 
 
 def test_a_time_in_the_future_does_not_delay_a_batch_forever(project, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_SETTLE_SECONDS", "1")
+    monkeypatch.setattr("graphrag_assets.indexing.scan.SETTLE_SECONDS", 1)
     project.write("one/a.txt", TEXT)
     tomorrow = time.time() + 86_400
     os.utime(project.input / "one/a.txt", (tomorrow, tomorrow))

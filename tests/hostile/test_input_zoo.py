@@ -289,11 +289,12 @@ def test_a_batch_with_a_folder_that_cannot_be_listed_stays_and_the_others_go_on(
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("GRAPHRAG_ENCODING", "cl100k_base", "GRAPHRAG_ENCODING is now called GRAPHRAG_TOKENIZER"),
+        ("GRAPHRAG_ENCODING", "cl100k_base", "GRAPHRAG_ENCODING is now GRAPHRAG_TOKENIZER"),
+        ("GRAPHRAG_LOCAL_OPTIONS", "{}", "GRAPHRAG_LOCAL_OPTIONS is now GRAPHRAG_SEARCH_OPTIONS="),
         ("GRAPHRAG_TEXT_ENCODING", "klingon", "GRAPHRAG_TEXT_ENCODING='klingon'.*no text encoding of this name"),
     ],
 )
-def test_settings_of_encodings_that_cannot_be_meant_are_refused(monkeypatch, name, value, message):
+def test_settings_that_cannot_be_meant_are_refused(monkeypatch, name, value, message):
     monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError, match=message):
         Settings.load()

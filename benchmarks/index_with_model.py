@@ -99,7 +99,6 @@ def measure(folder: Path, documents: Path, claims: bool, profile: str | None) ->
         "CLAIMS": "model" if claims else "off",
         "CHUNKING": "tokens",
         "CHUNK_SIZE": "1200",
-        "CHUNK_OVERLAP": "100",
     }
     with server_process() as url:
         index = ModelIndex(folder, url, documents, more)

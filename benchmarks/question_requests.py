@@ -45,7 +45,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, running() as server:
         write_corpus(Path(folder) / "input", options.tokens, max(options.tokens // 3_000, 1), 1)
-        chunks = {"CHUNKING": "tokens", "CHUNK_SIZE": "1200", "CHUNK_OVERLAP": "100"}
+        chunks = {"CHUNKING": "tokens", "CHUNK_SIZE": "1200"}
         index = ModelIndex(Path(folder) / "data", server.url, Path(folder) / "input", chunks)
         index.run()
         os.environ.update(index.environment)

@@ -41,7 +41,7 @@ def main() -> None:
             letter.unlink()
             letter.parent.rmdir()
 
-        with dagster_dev(data, documents, AUTOMATION="on", SETTLE_SECONDS="1") as url:
+        with dagster_dev(data, documents, AUTOMATION="on") as url:
             for what, change, answered in (
                 ("dagster dev started, five documents there", lambda: None, lambda: entities(data, "Cyrus Field")),
                 (

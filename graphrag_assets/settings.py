@@ -6,6 +6,7 @@ reads them from the environment at the moment of a call.
 
 import difflib
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -64,6 +65,10 @@ _CHOICE = "model or embedded; unset: as GRAPHRAG_METHOD says."
 
 Use = Literal["chat", "extraction", "summary", "report", "query"]
 """What a chat model is used for; each but `chat` may have a model and parameters of its own."""
+_USES: tuple[Use, ...] = ("extraction", "summary", "report", "query")
+SEARCHES = ("local", "global", "drift", "basic", "lazy", "planned")
+"""The search methods that have options."""
+PRICES = ("chat_input", "chat_output", "embedding")
 _USE_OF: dict[str, Use] = {
     "extraction": "extraction",
     "summaries": "summary",
@@ -77,8 +82,8 @@ _ELSEWHERE = {
 _SECRET = re.compile(r"(?i)(?:key|token|secret|password|credentials?|headers)$")
 
 
-def _json_object(example: str, allowed: Callable[[str], None] = lambda _: None) -> BeforeValidator:
-    """Gives a setting as JSON with sorted names; `allowed` raises ValueError for a name that it may not have.
+def _json_object(example: str, allowed: Callable[[str, Any], None] = lambda *_: None) -> BeforeValidator:
+    """Gives a setting as JSON with sorted names; `allowed` raises ValueError for a name or value it may not have.
 
     Raises ValueError for what is no JSON object.
     """
@@ -90,14 +95,14 @@ def _json_object(example: str, allowed: Callable[[str], None] = lambda _: None) 
             raise ValueError(f"it must be JSON such as {example}; {error}") from None
         if not isinstance(given, Mapping):
             raise ValueError(f"it must be a JSON object such as {example}")
-        for name in given:
-            allowed(str(name))
+        for name, inner in given.items():
+            allowed(str(name), inner)
         return json.dumps(given, sort_keys=True) if given else ""
 
     return BeforeValidator(checked)
 
 
-def _is_parameter(name: str) -> None:
+def _is_parameter(name: str, _: Any) -> None:
     """Raises ValueError for what cannot be a parameter of a model."""
     if name in _ELSEWHERE:
         raise ValueError(f"{name!r} is not a model parameter here; docs/models.md names the setting for it")
@@ -105,17 +110,58 @@ def _is_parameter(name: str) -> None:
         raise ValueError(f"{name!r} may hold a secret: set the provider's own variable in the environment")
 
 
+def _are_parameters(name: str, value: Any) -> None:
+    """Raises ValueError for what cannot be a parameter of a chat model, or of one use of it."""
+    if name not in _USES:
+        return _is_parameter(name, value)
+    if not isinstance(value, Mapping):
+        raise ValueError(f'the parameters of {name} must be an object such as {{"{name}": {{"temperature": 0}}}}')
+    for inner in value:
+        _is_parameter(str(inner), None)
+    return None
+
+
+def _is_search(name: str, options: Any) -> None:
+    if name not in SEARCHES or not isinstance(options, Mapping):
+        raise ValueError(f"{name!r} must be one of {', '.join(SEARCHES)}, with an object of options")
+
+
+def _is_price(name: str, usd: Any) -> None:
+    if name not in PRICES or not isinstance(usd, int | float) or not 0 <= usd < math.inf:
+        raise ValueError(f"{name!r} must be one of {', '.join(PRICES)}, with a number of at least 0")
+
+
 Parameters = Annotated[str, _json_object('{"temperature": 0}', _is_parameter)]
+ChatParameters = Annotated[str, _json_object('{"temperature": 0, "report": {"temperature": 0.7}}', _are_parameters)]
 # The query module checks the options.
-SearchOptions = Annotated[str, _json_object('{"timeout": 60}')]
+SearchOptions = Annotated[str, _json_object('{"local": {"timeout": 60}}', _is_search)]
 Tags = Annotated[str, _json_object('{"team": "archive"}')]
-PromptFiles = Annotated[str, _json_object('{"local_search": "mine.jinja"}')]
-_RENAMED = {
-    "GRAPHRAG_ENCODING": "GRAPHRAG_ENCODING is now called GRAPHRAG_TOKENIZER. Rename it.",
-    "GRAPHRAG_EXTRACT_CLAIMS": "GRAPHRAG_EXTRACT_CLAIMS is now GRAPHRAG_CLAIMS=off. Remove it, or set GRAPHRAG_CLAIMS.",
+Prices = Annotated[str, _json_object('{"chat_input": 2}', _is_price)]
+_MERGED = {
+    "TOKENIZER": ("ENCODING",),
+    "CLAIMS=off": ("EXTRACT_CLAIMS",),
+    'SEARCH_OPTIONS={"local": {…}}': (*(f"{name.upper()}_OPTIONS" for name in SEARCHES), "LINKING"),
+    'CHAT_PARAMETERS={"report": {…}}': tuple(f"{use.upper()}_PARAMETERS" for use in _USES),
+    "STRICT_TYPES": ("STRICT_ENTITY_TYPES", "STRICT_RELATIONSHIP_TYPES"),
+    'USD_PER_MILLION={"chat_input": …}': tuple(f"{name.upper()}_USD_PER_MILLION" for name in PRICES),
+    "PROMPTS_DIR": ("PROMPT_FILES",),
 }
+_RENAMED = {
+    f"{_PREFIX}{old}": f"{_PREFIX}{old} is now {_PREFIX}{new}. Set that instead, see docs/settings.md."
+    for new, names in _MERGED.items()
+    for old in names
+}
+_CONSTANT = {
+    f"{_PREFIX}{name}"
+    for name in (
+        *("SETTLE_SECONDS", "NIGHTLY_CRON", "MAX_FILE_MB", "CONVERSION_SECONDS", "CONVERSION_MEMORY_MB", "SEED"),
+        *("CHUNK_OVERLAP", "PRUNE_MIN_FREQUENCY", "PRUNE_MIN_DEGREE", "PRUNE_MIN_WEIGHT_PERCENTILE"),
+        *("CLUSTER_RESOLUTION", "STRUCTURED_OUTPUT", "MAX_RETRIES", "BACKOFF_SECONDS", "SHARD_SIZE"),
+        *("SUMMARY_MIN_TOKENS", "SUMMARY_WORDS", "MAX_FAILED_UNITS", "SPILL_FOLDER"),
+    )
+}
+"""Settings of earlier versions whose value nobody could choose well: docs/settings.md has the fixed values."""
 _LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
-_ADDED = "added to GRAPHRAG_CHAT_PARAMETERS; null removes one."
 
 
 def unknown_variables() -> list[str]:
@@ -132,6 +178,8 @@ def unknown_variables() -> list[str]:
 
 
 def _meant(name: str, known: Sequence[str]) -> str:
+    if name in _CONSTANT:
+        return "Its value is fixed now, see docs/settings.md. Remove the variable."
     own = {one.removeprefix(_PREFIX): one for one in known}  # the prefix would make all names similar
     similar = difflib.get_close_matches(name.removeprefix(_PREFIX), own, n=1, cutoff=0.75)
     return f"Did you mean {own[similar[0]]}?" if similar else "docs/settings.md lists the settings."
@@ -188,26 +236,13 @@ class Settings(BaseSettings):
         description="Columns of structured files, separated by commas, that are put before the text of each text unit: "
         "in its context and in what a chat model extracts from. They do not count as its tokens.",
     )
-    settle_seconds: float = Field(
-        5.0, ge=0, description="The sensor waits until the files of a batch are this many seconds old."
-    )
     automation: Literal["off", "on"] = Field(
         "off", description="on: the sensors run from the start; off: they run once switched on in the UI."
     )
-    nightly_cron: str = Field("0 3 * * *", description="When the schedule nightly_refresh runs, once it is on.")
     max_document_mb: float = Field(
         10, gt=0, description="Maximum size of a document. A larger one is skipped and becomes a row of index_errors."
     )
 
-    max_file_mb: float = Field(
-        1000, gt=0, description="Maximum size of a file of the input folder. A larger one is not read."
-    )
-    conversion_seconds: float = Field(
-        300, gt=0, description="Maximum seconds for converting one PDF, Word, PowerPoint, HTML or Parquet file."
-    )
-    conversion_memory_mb: int = Field(
-        1000, ge=50, description="Maximum megabytes of memory for converting one of these files; on Linux only."
-    )
     outside_links: bool = Field(False, description="Whether links that lead out of the input folder are followed.")
 
     text_encoding: str = Field(
@@ -226,7 +261,6 @@ class Settings(BaseSettings):
         description="Maximum tokens per text unit; unset: 1200, or 2600 with chunking=anchored and a chat model, whose "
         "prompt is sent with each text unit. Anchored text units have a third of it in the mean.",
     )
-    chunk_overlap: int = Field(100, ge=0, description="Tokens shared by neighboring text units; chunking=tokens only.")
 
     text_unit_context: Literal["headings", "none", "model"] = Field(
         "headings",
@@ -235,21 +269,9 @@ class Settings(BaseSettings):
         "Unless it is none, extraction by a chat model is shown title › headings and the document's date, too.",
     )
 
-    prune_min_frequency: int = Field(1, ge=1, description="Entities in fewer text units are left out of the graph.")
-    prune_min_degree: int = Field(0, ge=0, description="Entities with fewer relationships are left out of the graph.")
-    prune_min_weight_percentile: float = Field(
-        0.0, ge=0, lt=100, description="Relationships below this percentile of weights are left out of the graph."
-    )
     max_cluster_size: int = Field(
         10, ge=2, description="Communities with more members are split further. A hub with its leaves stays whole."
     )
-    cluster_resolution: float = Field(
-        1.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="Resolution of the clustering; above 1: more, smaller communities. A change clusters from scratch.",
-    )
-    seed: int = Field(0xDEADBEEF, description="Seed of clustering and layout.")
 
     chat_model: str = Field(
         "", description="Chat model as litellm names it (openai/gpt-…, ollama_chat/…); unset: the embedded default."
@@ -286,13 +308,11 @@ class Settings(BaseSettings):
     summary_model: str = Field("", description="Chat model that summarizes descriptions; unset: GRAPHRAG_CHAT_MODEL.")
     report_model: str = Field("", description="Chat model that writes community reports; unset: GRAPHRAG_CHAT_MODEL.")
     query_model: str = Field("", description="Chat model that answers questions; unset: GRAPHRAG_CHAT_MODEL.")
-    chat_parameters: Parameters = Field(
-        "", description='Parameters of all chat models as JSON, by litellm\'s names: {"temperature": 0, "seed": 1}.'
+    chat_parameters: ChatParameters = Field(
+        "",
+        description="Parameters of all chat models as JSON, by litellm's names; under extraction, summary, report or "
+        'query those of one use, where null removes one: {"temperature": 0, "report": {"temperature": 0.7}}.',
     )
-    extraction_parameters: Parameters = Field("", description=f"Parameters of extraction, {_ADDED}")
-    summary_parameters: Parameters = Field("", description=f"Parameters of summaries, {_ADDED}")
-    report_parameters: Parameters = Field("", description=f"Parameters of reports, {_ADDED}")
-    query_parameters: Parameters = Field("", description=f"Parameters of answers to questions, {_ADDED}")
     embedding_max_tokens: int = Field(
         8191,
         ge=32,
@@ -308,15 +328,7 @@ class Settings(BaseSettings):
         "(cohere/…, jina_ai/…, infinity/…, hosted_vllm/…) or a chat model; unset: none.",
     )
     rerank_base_url: str = Field("", description="Server of the reranking model; key: _RERANK_API_KEY.")
-    structured_output: Literal["auto", "json_schema", "json_object", "text"] = Field(
-        "auto", description="How JSON is requested: auto starts with a schema and falls back when it is rejected."
-    )
     prompts_dir: str = Field("", description="Folder of prompt templates that replace the built-in ones.")
-    prompt_files: PromptFiles = Field(
-        "",
-        description="Prompt templates by path, before those of the folder, as JSON by task or stage key: "
-        '{"local_search": "mine.jinja", "index/extract_graph/system": "system.txt"}.',
-    )
     prompt_profile: str = Field(
         "",
         pattern=r"^\d*$",
@@ -326,10 +338,10 @@ class Settings(BaseSettings):
     entity_types: str = Field(
         "organization, person, geo, event", description="Entity types requested from the chat model."
     )
-    strict_entity_types: bool = Field(
-        False,
-        description="Whether the chat model's entities of other types than GRAPHRAG_ENTITY_TYPES are left out, and "
-        "counted in index_errors.",
+    strict_types: Literal["off", "entities", "relationships", "all"] = Field(
+        "off",
+        description="What the chat model extracts with another type than GRAPHRAG_ENTITY_TYPES, or "
+        "GRAPHRAG_RELATIONSHIP_TYPES, is left out, and counted in index_errors: of entities, relationships, or all.",
     )
     drop_ungrounded: bool = Field(
         False,
@@ -338,11 +350,6 @@ class Settings(BaseSettings):
     )
     relationship_types: str = Field(
         "", description="Relationship types that the chat model is to prefer, separated by commas; unset: any."
-    )
-    strict_relationship_types: bool = Field(
-        False,
-        description="Whether the chat model's relationships of other types than GRAPHRAG_RELATIONSHIP_TYPES are left "
-        "out, and counted in index_errors.",
     )
     claim_description: str = Field(
         "",
@@ -354,19 +361,17 @@ class Settings(BaseSettings):
     concurrency: int = Field(25, ge=1, description="Maximum concurrent model calls.")
     requests_per_minute: int | None = Field(None, ge=1, description="Maximum model calls per minute.")
     tokens_per_minute: int | None = Field(None, ge=1, description="Maximum tokens per minute.")
-    max_retries: int = Field(8, ge=0, description="Maximum retries of a call after a transient failure.")
-    backoff_seconds: float = Field(
-        1.0, ge=0, description="Maximum wait before the first retry, in seconds; doubles with each retry."
-    )
     request_timeout: float = Field(
         180.0, gt=0, description="Timeout of a model call in seconds, for chat and embeddings."
     )
     budget_usd: float | None = Field(
         None, ge=0, description="Maximum US dollars that a run, and all runs of a day, may spend on models."
     )
-    chat_input_usd_per_million: float | None = Field(None, ge=0, description="Price; unset: litellm's table.")
-    chat_output_usd_per_million: float | None = Field(None, ge=0, description="Price; unset: litellm's table.")
-    embedding_usd_per_million: float | None = Field(None, ge=0, description="Price; unset: litellm's table.")
+    usd_per_million: Prices = Field(
+        "",
+        description="Prices of a million tokens in US dollars as JSON, where litellm's table lacks them: "
+        '{"chat_input": 2, "chat_output": 8, "embedding": 0.02}.',
+    )
     ledger_url: str = Field("", description="SQLAlchemy URL of the ledger; unset: ledger.sqlite in the index folder.")
 
     staging: str = Field(
@@ -376,53 +381,22 @@ class Settings(BaseSettings):
     )
     extract_tags: Tags = Field(
         "",
-        description='Tags of Dagster runs that extract, as JSON: {"dagster-k8s/config": {…}}. They have '
-        '"dagster-celery/queue": "extract" already.',
-    )
-    shard_size: int = Field(
-        500,
-        ge=0,
-        description="With GRAPHRAG_STAGING: more new reports or vectors than this are made by all machines, in shards "
-        "of about this size. 0: by the committer alone.",
+        description='Tags of Dagster runs that extract, as JSON: {"dagster-celery/queue": "extract"}. They have '
+        '"graphrag/queue": "extract" already, and all others "graphrag/queue": "commit".',
     )
 
-    summary_min_tokens: int = Field(
-        500,
-        ge=0,
-        description="Descriptions of one thing are summarized by the chat model if they have more tokens than this "
-        "together; otherwise they are joined.",
-    )
-    summary_words: int = Field(200, ge=10, description="Maximum words of a summary of descriptions by the chat model.")
     report_input_tokens: int = Field(8000, ge=200, description="Maximum tokens of the context of a community report.")
     report_words: int = Field(1500, ge=50, description="Maximum words of a community report by the chat model.")
-    local_options: SearchOptions = Field(
-        "", description='Defaults for options of local search as JSON: {"top_k_entities": 20, "community_level": 2}.'
-    )
-    global_options: SearchOptions = Field(
-        "", description='Defaults for options of global search as JSON: {"dynamic": {"threshold": 2}}.'
-    )
-    drift_options: SearchOptions = Field(
-        "", description='Defaults for options of DRIFT search as JSON: {"depth": 3, "local": {"top_k_entities": 20}}.'
-    )
-    basic_options: SearchOptions = Field("", description='Defaults for options of basic search as JSON: {"k": 20}.')
-    lazy_options: SearchOptions = Field("", description='Defaults for options of lazy search as JSON: {"budget": 50}.')
-    planned_options: SearchOptions = Field(
-        "", description='Defaults for options of planned search as JSON: {"max_values": 2}.'
-    )
-    linking: Literal["names", "model"] = Field(
-        "names",
-        description="How local, DRIFT, lazy and planned search link a question to the graph. names: by its names and "
-        "words; model: a request to the chat model gives the names it means, and keywords.",
-    )
-    max_failed_units: float = Field(
-        0.05, ge=0, le=1, description="Maximum share of failed text units; above it nothing is published."
+    search_options: SearchOptions = Field(
+        "",
+        description="Defaults for options of searches as JSON, by method: "
+        '{"local": {"top_k_entities": 20}, "drift": {"linking": "model"}}.',
     )
     memory_limit: str = Field(
         "1.2GB",
         pattern=r"^\d+(\.\d+)?\s*(KB|MB|GB|TB|KiB|MiB|GiB|TiB)$",
         description="Memory that one query of DuckDB may use, such as 500MB; what is more goes to the spill folder.",
     )
-    spill_folder: str = Field("", description="Folder for what does not fit into memory; default: beside the index.")
     publish_to: str = Field(
         "",
         description="URL (s3://…, gs://…, abfs://…) that publications are uploaded to, for readers on other machines: "
@@ -474,22 +448,16 @@ class Settings(BaseSettings):
         except ValidationError as error:
             lines = [_problem("_".join(map(str, one["loc"])), one) for one in error.errors()]
             raise SettingsError("Bad setting. " + "; ".join(lines)) from None
-        if settings.chunking == "tokens" and settings.chunk_overlap >= settings.max_unit_tokens:
-            raise SettingsError(
-                f"GRAPHRAG_CHUNK_OVERLAP={settings.chunk_overlap} must be smaller than "
-                f"GRAPHRAG_CHUNK_SIZE={settings.max_unit_tokens}."
-            )
         if settings.text_unit_context == "model" and not settings.chat_model:
             raise SettingsError(
                 "GRAPHRAG_TEXT_UNIT_CONTEXT=model needs a chat model to write contexts: set GRAPHRAG_CHAT_MODEL, or "
                 "GRAPHRAG_TEXT_UNIT_CONTEXT=headings, which needs none."
             )
-        for types in ("entity_types", "relationship_types"):
-            if getattr(settings, f"strict_{types}") and not _listed(getattr(settings, types)):
-                name = types.upper()
+        for kind, types in (("entities", "entity_types"), ("relationships", "relationship_types")):
+            if settings.is_strict(kind) and not _listed(getattr(settings, types)):
                 raise SettingsError(
-                    f"GRAPHRAG_STRICT_{name}=true needs GRAPHRAG_{name}, which names none: set it, or unset "
-                    f"GRAPHRAG_STRICT_{name}."
+                    f"GRAPHRAG_STRICT_TYPES={settings.strict_types} needs GRAPHRAG_{types.upper()}, which names none: "
+                    "set it, or change GRAPHRAG_STRICT_TYPES."
                 )
         settings._check_choices()
         if settings.staging and settings.calls_models and not settings.ledger_url:
@@ -536,9 +504,18 @@ class Settings(BaseSettings):
 
     def parameters_of(self, use: Use) -> dict[str, Any]:
         """The parameters of the chat model for a use, by litellm's names; None: not to be sent."""
-        own = "" if use == "chat" else getattr(self, f"{use}_parameters")
-        together: dict[str, Any] = json.loads(self.chat_parameters or "{}") | json.loads(own or "{}")
-        return together
+        together: dict[str, Any] = json.loads(self.chat_parameters or "{}")
+        by_use = {name: together.pop(name, {}) for name in _USES}
+        return together | by_use.get(use, {})
+
+    def is_strict(self, kind: str) -> bool:
+        """Whether `kind`, entities or relationships, of other types than those set is left out."""
+        return self.strict_types in (kind, "all")
+
+    def price(self, name: str) -> float | None:
+        """The price of a million tokens; None: litellm's."""
+        prices: dict[str, float] = json.loads(self.usd_per_million or "{}")
+        return prices.get(name)
 
     @property
     def embedding_name(self) -> str:
@@ -668,9 +645,7 @@ class Settings(BaseSettings):
 
         What performs a task is given as it is chosen, not as it is set.
         """
-        where = {"data", "input", "ledger_url", "automation", "nightly_cron", "settle_seconds", "memory_limit"}
-        where |= {"spill_folder", "staging", "extract_tags", "shard_size", "publish_to"}
-        where |= {"local_options", "global_options", "drift_options", "basic_options", "lazy_options", "linking"}
-        where |= {"planned_options", "rerank_model", "rerank_base_url"}
+        where = {"data", "input", "ledger_url", "automation", "memory_limit", "staging", "extract_tags", "publish_to"}
+        where |= {"search_options", "rerank_model", "rerank_base_url"}
         settings = self.model_dump(exclude={*where, *Choices._fields}) | {"chunk_size": self.max_unit_tokens}
         return self.choices._asdict() | {name: without_credentials(str(value)) for name, value in settings.items()}

@@ -129,7 +129,7 @@ def clustered_from_scratch(index: Index) -> pl.DataFrame:
     """The top level (entity_id, community) of a fresh clustering of the graph."""
     entities, edges = index.working.read_tables("entities", "relationships")
     settings = index.settings
-    options = ClusterOptions(settings.max_cluster_size, settings.seed, settings.cluster_resolution)
+    options = ClusterOptions(settings.max_cluster_size)
     members = cluster(entities["id"], edges, options)
     return members.filter(pl.col("level") == 0).select("entity_id", community="cluster")
 

@@ -29,7 +29,7 @@ _BOOKKEEPING = {
     schema.LOGGED_COUNTS.name,
 }
 _OF_THE_RUN = {"run_id", "committed_at", "first_seen"}
-_OF_THE_SERVER = ("chat_base_url", "embedding_base_url", "backoff_seconds")
+_OF_THE_SERVER = ("chat_base_url", "embedding_base_url")
 
 Tables = dict[str, list[tuple[Any, ...]]]
 
@@ -54,7 +54,6 @@ class ModelIndex:
             "CHAT_BASE_URL": self.url,
             "EMBEDDING_MODEL": "openai/test-embedding",
             "EMBEDDING_BASE_URL": self.url,
-            "BACKOFF_SECONDS": "0.05",
         }
         return kept | {f"GRAPHRAG_{name}": value for name, value in (settings | self.more).items()}
 

@@ -7,6 +7,7 @@ import pytest
 from graphrag_assets.store.publication_files import current_number
 from graphrag_assets.text.words import encode
 from tests.cli import run_command
+from tests.limits import limit_calls
 from tests.openai_server import running
 
 DOCUMENTS = {
@@ -19,8 +20,7 @@ DOCUMENTS = {
 @pytest.fixture
 def server(project, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "openai/test-embedding")
-    monkeypatch.setenv("GRAPHRAG_BACKOFF_SECONDS", "0.01")
-    monkeypatch.setenv("GRAPHRAG_MAX_RETRIES", "2")
+    limit_calls(monkeypatch, backoff_seconds=0.01, max_retries=2)
     for path, text in DOCUMENTS.items():
         project.write(path, text)
     with running() as server:

@@ -72,10 +72,7 @@ def test_every_variable_of_the_guides_and_of_deploy_is_known():
     text = "\n".join(file.read_text(encoding="utf-8") for file in files if file.is_file())
     named = set(re.findall(r"\bGRAPHRAG_[A-Z_]*[A-Z]\b", text))
     others = {"GRAPHRAG_API_KEY"}  # of Microsoft GraphRAG
-    renamed = {"GRAPHRAG_ENCODING", "GRAPHRAG_EXTRACT_CLAIMS"}
-    assert (
-        named - {f"GRAPHRAG_{name.upper()}" for name in Settings.model_fields} - {*OTHER_VARIABLES} <= others | renamed
-    )
+    assert named - {f"GRAPHRAG_{name.upper()}" for name in Settings.model_fields} - {*OTHER_VARIABLES} <= others
 
 
 @pytest.mark.long

@@ -71,7 +71,8 @@ ELSEWHERE = {
     ),
     (
         "docs/query.md",
-        'GRAPHRAG_LOCAL_OPTIONS={"top_k_entities": 20, "community_level": 2, "use_community_summary": true}',
+        'GRAPHRAG_SEARCH_OPTIONS=\'{"local": {"top_k_entities": 20, "linking": "model"}, '
+        '"drift": {"depth": 3, "local": {"text_unit_prop": 0.9}}}\'',
     ): (
         "its lines are those of a .env",
         "tests/query/test_default_options.py::test_options_of_options_are_given_as_objects",

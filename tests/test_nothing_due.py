@@ -65,8 +65,8 @@ def other_cluster_size(_, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_MAX_CLUSTER_SIZE", "3")
 
 
-def other_length_of_summaries(_, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_SUMMARY_WORDS", "20")
+def other_language_of_summaries(_, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_LANGUAGE", "Welsh")
 
 
 def removed_publication(project, _):
@@ -88,7 +88,7 @@ def stage_run_alone(project, _):
         edit_decision,
         name_that_is_no_batch,
         other_cluster_size,
-        other_length_of_summaries,
+        other_language_of_summaries,
         removed_publication,
         damaged_publication,
         stage_run_alone,

@@ -26,23 +26,21 @@ GROUPS = {
         *("file_pattern", "metadata_columns", "text_column", "title_column", "id_column", "text_encoding"),
         "max_document_mb",
     ),
-    "Text units": ("chunking", "chunk_size", "chunk_overlap", "tokenizer", "text_unit_context"),
+    "Text units": ("chunking", "chunk_size", "tokenizer", "text_unit_context"),
     "Models": (
         *("chat_model", "chat_base_url", "chat_parameters", "method"),
         *("embedding_model", "embedding_base_url", "embedding_parameters"),
-        *("extraction_model", "summary_model", "report_model", "query_model", "structured_output"),
+        *("extraction_model", "summary_model", "report_model", "query_model"),
     ),
     "What models are asked for": (
-        *("entity_types", "strict_entity_types", "relationship_types", "strict_relationship_types", "max_gleanings"),
+        *("entity_types", "relationship_types", "strict_types", "max_gleanings"),
         "drop_ungrounded",
-        *("claims", "claim_description", "language", "summary_words", "report_words"),
+        *("claims", "claim_description", "language", "report_words"),
         *("report_input_tokens", "prompts_dir"),
     ),
-    "Limits": (
-        *("budget_usd", "concurrency", "requests_per_minute", "tokens_per_minute", "max_retries", "request_timeout"),
-    ),
-    "Communities": ("max_cluster_size", "cluster_resolution", "seed"),
-    "Automation and publications": ("automation", "nightly_cron", "keep_publications"),
+    "Limits": ("budget_usd", "concurrency", "requests_per_minute", "tokens_per_minute", "request_timeout"),
+    "Communities": ("max_cluster_size",),
+    "Automation and publications": ("automation", "keep_publications"),
 }
 """The settings that people usually change."""
 

@@ -52,7 +52,7 @@ class _Method(click.Choice[str]):
 @click.option(
     "--linking",
     type=click.Choice(("names", "model")),
-    help="Local, DRIFT, lazy and planned search: how the question is linked to the graph (default: GRAPHRAG_LINKING).",
+    help="Local, DRIFT, lazy and planned search: how the question is linked to the graph (default: names).",
 )
 @click.option("--response-type", help='The form of the answer, such as "a list of 3 to 7 points".')
 @filtered

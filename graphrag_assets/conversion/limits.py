@@ -8,7 +8,10 @@ OUT_OF_MEMORY = 3
 
 @dataclass(frozen=True)
 class ConversionLimits:
-    """Limits of one file: seconds, megabytes of memory, and bytes of its Markdown text."""
+    """Limits of one file: seconds, megabytes of memory (on Linux only), and bytes of its Markdown text.
+
+    They are far above what documents take: a file that needs more is broken, or made to do harm.
+    """
 
     seconds: float = 300.0
     memory_mb: int = 1000

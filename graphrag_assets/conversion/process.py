@@ -88,11 +88,11 @@ class ConversionProcess:
     def _breach(self, exit_code: int, late: bool, file_format: str) -> Problem:
         seconds, megabytes = self._limits.seconds, self._limits.memory_mb
         if late or exit_code == -signal.SIGXCPU:
-            remedy = f"{_DAMAGED} For a very long document, raise GRAPHRAG_CONVERSION_SECONDS."
+            remedy = f"{_DAMAGED} Split a very long document."
             return Problem(f"converting the {file_format} file took more than {seconds:g} s", remedy)
         # Without memory Rust, in which polars and kreuzberg are written, aborts the process.
         if exit_code in (OUT_OF_MEMORY, -signal.SIGABRT):
-            remedy = f"{_DAMAGED} For a very large document, raise GRAPHRAG_CONVERSION_MEMORY_MB."
+            remedy = f"{_DAMAGED} Split a very large document."
             return Problem(f"converting the {file_format} file took more than {megabytes:,} MB of memory", remedy)
         return Problem(f"converting the {file_format} file ended its process (exit code {exit_code})", _DAMAGED)
 

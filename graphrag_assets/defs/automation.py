@@ -182,7 +182,9 @@ def _run_request(names: IndexNames, index: Index, requests: Sequence[Request]) -
 
 def _extract_config(names: IndexNames, index: Index, batch: str) -> dict[str, Any]:
     """The settings given to the batch, which the machine that extracts it cannot look up."""
-    options = StagedOptions.model_validate(stored_options(index.working).get(batch, {}))
+    stored, names_now = stored_options(index.working).get(batch, {}), StagedOptions.model_fields
+    # An earlier version had further options.
+    options = StagedOptions.model_validate({name: stored[name] for name in stored.keys() & names_now})
     return {"ops": {names.name(STAGED_BATCHES): run_config_of(StagedOptions, options)}}
 
 
@@ -263,7 +265,7 @@ def _is_unpaid(events: Sequence[dg.DagsterEvent]) -> bool:
     )
 
 
-def nightly_refresh(names: IndexNames, job: Any, cron: str, automated: bool) -> dg.ScheduleDefinition:
+def nightly_refresh(names: IndexNames, job: Any, automated: bool) -> dg.ScheduleDefinition:
     """The schedule of the job update_index, which then reads every file of the input folder.
 
     An edit that keeps size and time is found on a local disk by inode and change time, which not every file system has.
@@ -271,9 +273,8 @@ def nightly_refresh(names: IndexNames, job: Any, cron: str, automated: bool) -> 
     return dg.ScheduleDefinition(
         name=names.name(NIGHTLY_REFRESH),
         job=job,
-        cron_schedule=cron,
+        cron_schedule="0 3 * * *",  # nightly, when few edit and ask
         run_config={"ops": {names.name(BATCH_STATE): {"config": {"read_every_file": True}}}},
         default_status=dg.DefaultScheduleStatus.RUNNING if automated else dg.DefaultScheduleStatus.STOPPED,
-        description="Reads every file, indexes what changed, retries failed text units, refreshes, publishes. Cron: "
-        "GRAPHRAG_NIGHTLY_CRON.",
+        description="Reads every file, indexes what changed, retries failed text units, refreshes, publishes.",
     )

@@ -17,7 +17,6 @@ from graphrag_assets.errors import SettingsError
 from graphrag_assets.settings import Settings
 
 _BY_METHOD = "unset: by method."
-_ADDED = "Added to chat_parameters; null removes one."
 
 
 class Models(dg.Model, dg.Resolvable):
@@ -40,11 +39,10 @@ class Models(dg.Model, dg.Resolvable):
     summary_model: str = Field(default="", description="Chat model of summaries; unset: chat_model.")
     report_model: str = Field(default="", description="Chat model of reports; unset: chat_model.")
     chat_parameters: Mapping[str, Any] = Field(
-        default_factory=dict, description="Parameters of all chat models, by litellm's names: temperature, seed, …"
+        default_factory=dict,
+        description="Parameters of all chat models, by litellm's names: temperature, seed, …; under extraction, "
+        "summary or report those of one use, where null removes one.",
     )
-    extraction_parameters: Mapping[str, Any] = Field(default_factory=dict, description=_ADDED)
-    summary_parameters: Mapping[str, Any] = Field(default_factory=dict, description=_ADDED)
-    report_parameters: Mapping[str, Any] = Field(default_factory=dict, description=_ADDED)
     embedding_model: str = Field(default="", description="Embedding model; unset: no vectors.")
     embedding_parameters: Mapping[str, Any] = Field(
         default_factory=dict, description="Parameters of the embedding model, by litellm's names: dimensions, …"
@@ -61,7 +59,7 @@ _MODELS = [name for name in Models.model_fields if not name.endswith("_api_key")
 _FIELDS_OF_SETTINGS = {
     **{name: name for name in ("data", "input", "automation")},
     **dict.fromkeys(_MODELS, "models"),
-    **dict.fromkeys(("chunking", "chunk_size", "chunk_overlap", "text_unit_context"), "chunking"),
+    **dict.fromkeys(("chunking", "chunk_size", "text_unit_context"), "chunking"),
 }
 
 
@@ -114,7 +112,6 @@ class Chunking(dg.Model, dg.Resolvable):
         default=None,
         description="Maximum tokens per text unit, from 50; unset: as GRAPHRAG_CHUNK_SIZE in docs/settings.md.",
     )
-    overlap: int = Field(default=100, description="Tokens shared by neighboring text units; method tokens only.")
     context: Literal["headings", "none", "model"] = Field(
         default="headings", description="Context that is searched and shown with a text unit."
     )
@@ -201,7 +198,6 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
             **{name: getattr(models, name) for name in _MODELS},
             "chunking": chunking.method,
             "chunk_size": chunking.size,
-            "chunk_overlap": chunking.overlap,
             "text_unit_context": chunking.context,
             "automation": "on" if self.automation else "off",
             # One for each index: those of the environment would be shared by all components.

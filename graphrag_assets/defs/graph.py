@@ -1,7 +1,6 @@
 """The knowledge graph: mentions of all batches merged into entities and relationships."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import dagster as dg
 
@@ -48,7 +47,6 @@ _DEGREES = "SELECT coalesce(avg(degree), 0) AS mean_degree, coalesce(max(degree)
 def graph_metadata(names: IndexNames, index: Index, updated: StageResult) -> Metadata:
     """Metadata of the graph's tables, with the rows merged in this run; the entities' with the degrees of all."""
     degrees = index.working.read(_DEGREES).row(0, named=True)
-    more: dict[str, dict[str, Any]] = {name: {"pruned": number} for name, number in updated.pruned.items()}
-    more["entities"] |= {**degrees, **usage_metadata(usage_sums(updated.usage))}
+    more = {"entities": {**degrees, **usage_metadata(usage_sums(updated.usage))}}
     previews = updated.frames | {"entities": updated.frames["entities"].sort("degree", descending=True)}
     return tables_metadata(names, updated.changes, updated.seconds, previews, more)

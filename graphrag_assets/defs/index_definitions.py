@@ -52,7 +52,7 @@ def index_definitions(
         assets=assets,
         asset_checks=[batches_check(names), *asset_checks(names)],
         jobs=[*jobs.values(), *(make(names) for make in (preview_cost_job, rollback_job, tune_prompts_job))],
-        schedules=[nightly_refresh(names, jobs[UPDATE_INDEX], now.nightly_cron, automated)],
+        schedules=[nightly_refresh(names, jobs[UPDATE_INDEX], automated)],
         sensors=[
             register_batches_sensor(names),
             document_batches_sensor(names, jobs, automated, [shard_requests]),

@@ -20,7 +20,7 @@ JOBS = (UPDATE_INDEX, INDEX_BATCHES, REFRESH_GRAPH, PREVIEW_COST, ROLLBACK, TUNE
 REGISTER_BATCHES_SENSOR, DOCUMENT_BATCHES_SENSOR = "register_batches_sensor", "document_batches_sensor"
 DEAD_RUNS_SENSOR = "dead_runs_sensor"
 NIGHTLY_REFRESH = "nightly_refresh"
-QUEUE = "dagster-celery/queue"
+QUEUE = "graphrag/queue"
 EXTRACT, COMMIT = {QUEUE: "extract"}, {QUEUE: "commit"}
 """Tags of runs: of those that only extract, which run on any machine; of those that use the working database."""
 BATCH_STATE = "batch_state"

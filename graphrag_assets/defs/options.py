@@ -103,7 +103,6 @@ class ExtractionOptions(RerunOptions):
     max_gleanings: int | None = _of_batches("Rounds in which the chat model is asked for what it missed, from 0.")
     chunking: Chunking | None = _of_batches("ANCHORED, TOKENS or SENTENCES.")
     chunk_size: int | None = _of_batches("Maximum tokens per text unit, from 50.")
-    chunk_overlap: int | None = _of_batches("Tokens shared by neighboring text units, from 0; with TOKENS only.")
     text_unit_context: TextUnitContext | None = _of_batches(
         "HEADINGS, NONE or MODEL: context searched with a text unit. MODEL costs a call each."
     )
@@ -158,9 +157,6 @@ class CommunityOptions(RunOptions):
 
     max_cluster_size: int | None = _of_index(
         "Communities with more members are split, from 2.", "Changed communities get new reports."
-    )
-    cluster_resolution: float | None = _of_index(
-        "Resolution of the clustering; above 1: more, smaller communities.", "A change clusters from scratch."
     )
     from_scratch: bool = Field(
         default=False,

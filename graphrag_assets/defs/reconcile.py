@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from graphrag_assets.indexing.scan import Scan
+from graphrag_assets.indexing.scan import SETTLE_SECONDS, Scan
 from graphrag_assets.runtime.outgoing import listed
 
 MAX_ATTEMPTS = 4
@@ -146,7 +146,7 @@ def decide(observed: Observed) -> Decision:
     differing = _differing(observed)
     waiting = [f"Batch {batch} is being indexed." for batch in differing if batch in observed.indexing]
     waiting += [
-        f"Batch {batch} is still being written: its newest file is younger than GRAPHRAG_SETTLE_SECONDS."
+        f"Batch {batch} is still being written: its newest file is younger than {SETTLE_SECONDS:g} seconds."
         for batch in differing
         if batch in scan.settling - observed.indexing
     ]

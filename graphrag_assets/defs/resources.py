@@ -67,7 +67,6 @@ class ModelCalls(dg.ConfigurableResource):
     concurrency: int | None = _limit("Maximum concurrent model calls, from 1")
     requests_per_minute: int | None = _limit("Maximum model calls per minute, from 1")
     tokens_per_minute: int | None = _limit("Maximum tokens per minute, from 1")
-    max_retries: int | None = _limit("Maximum retries of a call after a transient failure, from 0")
     request_timeout: float | None = _limit("Timeout of a model call in seconds")
     budget_usd: float | None = _limit("Maximum US dollars to spend on models")
 

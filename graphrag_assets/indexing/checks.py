@@ -23,6 +23,8 @@ from graphrag_assets.store.batches import recorded_inputs
 from graphrag_assets.store.change_log import Changed, changes_since_mark, has_mark, remove_mark, remove_marks
 from graphrag_assets.store.invariants import INVARIANTS, Check, find_touched, over_all, over_touched
 
+MAX_FAILED_SHARE = 0.05
+"""Failed text units above this share block publication: a few are bad text, more mean a bad model or connection."""
 VERIFIER = "checks"
 """The reader of the change log that verifies the rows that changes touch; its mark is where all rows were verified."""
 
@@ -111,7 +113,7 @@ def _too_many_failed(index: Index, _: Changed | None) -> pl.DataFrame:
     return index.working.read(
         "SELECT source AS text_unit, error FROM index_errors WHERE stage = 'extract' AND "
         "(SELECT count(*) FROM index_errors WHERE stage = 'extract') > $share * (SELECT count(*) FROM text_units)",
-        {"share": index.settings.max_failed_units},
+        {"share": MAX_FAILED_SHARE},
     )
 
 
@@ -163,7 +165,7 @@ CHECKS = (
         "few_text_units_failed",
         "entities",
         True,
-        "The share of text units whose extraction failed is at most GRAPHRAG_MAX_FAILED_UNITS.",
+        f"The share of text units whose extraction failed is at most {MAX_FAILED_SHARE:.0%}.",
         _too_many_failed,
         "Run `graphrag-assets index`, or materialize the batches: only failed text units are extracted again.",
     ),

@@ -56,20 +56,17 @@ class UpdatedCommunities(NamedTuple):
 def update_communities(index: Index, run_id: str, from_scratch: bool = False) -> UpdatedCommunities:
     """Cluster, starting from the previous communities; match them so that ids stay; lay out.
 
-    It starts from nothing with `from_scratch`, or when the resolution is not that of the previous communities.
-
     Stores the run options of `index`.
     """
     started = time.monotonic()
     settings = index.settings
-    options = ClusterOptions(settings.max_cluster_size, settings.seed, settings.cluster_resolution)
+    options = ClusterOptions(settings.max_cluster_size)
     made_with = stable_id("communities", CODE_VERSION, *astuple(options))
     part = None if from_scratch else _cluster_part(index, options, made_with)
     found = part or _cluster_all(index, options, from_scratch)
     with index.working.transaction() as connection:
         changes = _write(connection, found)
         record_options(connection, None, index.run_options)
-        record_inputs(connection, "resolution", str(options.resolution), run_id)
         if found.placed:
             record_inputs(connection, "layout", str(found.placed.n_placed), run_id)
         record_inputs(connection, _FRESH_RUN, json.dumps(found.clustering.last_fresh), run_id)
@@ -93,9 +90,7 @@ def _cluster_part(index: Index, options: ClusterOptions, made_with: str) -> Clus
 def _cluster_all(index: Index, options: ClusterOptions, from_scratch: bool) -> Clustered:
     with index.working.connect() as connection:
         revision = last_revision(connection)
-        last_fresh, n_placed, resolution = (
-            recorded(connection, stage) for stage in (_FRESH_RUN, "layout", "resolution")
-        )
+        last_fresh, n_placed = (recorded(connection, stage) for stage in (_FRESH_RUN, "layout"))
     entities, relationships, previous, previous_members, clustered_edges, positions, dated_units, imported = (
         index.working.read_all(*_READ)
     )
@@ -106,8 +101,7 @@ def _cluster_all(index: Index, options: ClusterOptions, from_scratch: bool) -> C
         previous_members,
         clustered_edges,
         options,
-        # The communities of an import count as made at the resolution set: they are to be kept.
-        from_scratch or resolution not in (None, str(options.resolution)),
+        from_scratch,
         MODULARITY_LOSS + imported.item(0, "loss"),
         keep_divisions=is_imported,
         # An import brings edges that the record does not count.

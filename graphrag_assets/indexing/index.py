@@ -24,6 +24,8 @@ from graphrag_assets.store.working import WorkingDatabase
 
 P = ParamSpec("P")
 R = TypeVar("R")
+MAX_FILE_BYTES = 1_000_000_000
+"""A larger file of the input folder is a video or a dump, and is not read."""
 STAGED_PROFILE = "prompt_profile.json"
 """The file of the staging area with the prompt profile in force."""
 
@@ -70,18 +72,16 @@ class Index:
 
     @property
     def working(self) -> WorkingDatabase:
-        spill = self.settings.spill_folder
-        return WorkingDatabase(self.database, Limits(self.settings.memory_limit, Path(spill) if spill else None))
+        return WorkingDatabase(self.database, Limits(self.settings.memory_limit))
 
     @property
     def input(self) -> Input:
         """The folder or table of documents."""
         settings = self.settings
-        most_bytes = int(settings.max_file_mb * 1_000_000)
         if settings.input.startswith(SCHEMES):
-            return InputTable(settings.input, settings.id_column, most_bytes)
+            return InputTable(settings.input, settings.id_column, MAX_FILE_BYTES)
         return InputFolder(
-            settings.input_folder, most_bytes, settings.outside_links, settings.file_pattern, settings.batch_by
+            settings.input_folder, MAX_FILE_BYTES, settings.outside_links, settings.file_pattern, settings.batch_by
         )
 
     def on_copy(self, database: Path) -> "Index":

@@ -54,6 +54,8 @@ CORPUS_VERSION = 6
 """Incremented when loading, chunking or contexts change for the same files."""
 CODE_VERSION = f"{CORPUS_VERSION}/{EXTRACTOR}"
 """Differs when the same files give other rows."""
+CHUNK_OVERLAP = 100
+"""Tokens shared by neighboring text units of the method `tokens`: GraphRAG's default, with its boundaries."""
 DELETED = "gone"
 """Stands for the content of a batch that is not in the input folder."""
 
@@ -123,16 +125,14 @@ def load_options(settings: Settings) -> LoadOptions:
 
 
 def conversion_limits(settings: Settings) -> ConversionLimits:
-    return ConversionLimits(
-        settings.conversion_seconds, settings.conversion_memory_mb, load_options(settings).max_document_bytes
-    )
+    return ConversionLimits(max_output_bytes=load_options(settings).max_document_bytes)
 
 
 def chunk_options(settings: Settings) -> ChunkOptions:
     return ChunkOptions(
         method=settings.chunking,
         size=settings.max_unit_tokens,
-        overlap=settings.chunk_overlap,
+        overlap=min(CHUNK_OVERLAP, settings.max_unit_tokens // 2),
         encoding=settings.tokenizer,
         whole=settings.choices.extraction == "model",
     )

@@ -16,7 +16,6 @@ from graphrag_assets.indexing.stage import StageResult, sums_of_changes, usage_s
 from graphrag_assets.pipeline.alias_decisions import decisions, with_decisions
 from graphrag_assets.pipeline.alias_updates import UpdatedAliases, update_aliases
 from graphrag_assets.pipeline.merging import MIN_CONCEPT_MENTIONS, PAIR_SEPARATOR, Graph, merge
-from graphrag_assets.pipeline.pruning import PruningOptions
 from graphrag_assets.pipeline.repeated_lines import SAMPLE, repeated_lines, without_lines
 from graphrag_assets.pipeline.resolution import propose_aliases, resolve_names
 from graphrag_assets.pipeline.touched import (
@@ -121,7 +120,7 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch:
     """Resolve aliases, merge mentions, number new rows, and write what differs.
 
     Only what the changes since the last run touch is merged, unless settings, models or decisions on aliases
-    have changed, entities are pruned by a limit, or with `from_scratch`.
+    have changed, or with `from_scratch`.
 
     The frames of the result hold the rows merged.
     """
@@ -133,9 +132,6 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch:
     earlier = [_write_range(index, models, aliases, inputs.repeated, names) for names in ranges if names]
     merged = _merge(index, models, aliases, inputs, last)
     graph = merged.graph
-    pruned = {"entities": graph.n_pruned_entities, "relationships": graph.n_pruned_relationships}
-    if any(pruned.values()):
-        log.info("%(entities)d entities and %(relationships)d relationships are pruned", pruned)
     used = usage_sums(models.usage)
     with index.working.transaction() as connection:
         _assign_numbers(connection, inputs.changed)
@@ -146,10 +142,10 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch:
         record_inputs(connection, "graph", inputs.batches, run_id)
         record_stage(connection, run_id, "knowledge_graph", None, time.monotonic() - started, changes, "entities", used)
         if not any(sums["failures"] for sums in used.values()):  # a failed summary is tried again
-            made_with = _made_with(index, models, aliases, inputs.repeated)
+            made_with = _made_with(models, aliases, inputs.repeated)
             set_mark(connection, READER, _READ, inputs.revision, made_with)
     by_name = {table.name: frame for table, frame in frames.items()}
-    return StageResult(by_name, changes, models.usage, time.monotonic() - started, pruned)
+    return StageResult(by_name, changes, models.usage, time.monotonic() - started)
 
 
 def _read(index: Index, models: IndexingModels, from_scratch: bool) -> _Inputs:
@@ -157,8 +153,8 @@ def _read(index: Index, models: IndexingModels, from_scratch: bool) -> _Inputs:
         aliases = connection.sql(_ALIASES).pl()
         repeated = _repeated_lines(connection)
         changed = None
-        if not from_scratch and _pruning(index) == PruningOptions():
-            made_with = _made_with(index, models, aliases, repeated)
+        if not from_scratch:
+            made_with = _made_with(models, aliases, repeated)
             changed = changes_since_mark(connection, READER, _READ, made_with)
         mentioned = None if changed is None else changed.of("entity_mentions")["concerns"]
         all_names = mentioned is None or (mentioned.len() > 0 and decisions(aliases).height > 0)
@@ -197,16 +193,11 @@ def _resolved(inputs: _Inputs) -> tuple[pl.DataFrame, pl.DataFrame | None, pl.Se
     return with_decisions(propose_aliases(inputs.own, names), inputs.stored_aliases), names, None
 
 
-def _made_with(index: Index, models: IndexingModels, aliases: pl.DataFrame, repeated: list[str]) -> str:
+def _made_with(models: IndexingModels, aliases: pl.DataFrame, repeated: list[str]) -> str:
     """Hash of what the graph depends on besides mentions. People change decisions on aliases past the change log."""
     decided = decisions(aliases).sort(pl.all()).iter_rows()
-    made_with = CODE_VERSION, MIN_CONCEPT_MENTIONS, _pruning(index), models.summarizer
+    made_with = CODE_VERSION, MIN_CONCEPT_MENTIONS, models.summarizer
     return stable_id("graph", *made_with, *decided, *repeated)
-
-
-def _pruning(index: Index) -> PruningOptions:
-    settings = index.settings
-    return PruningOptions(settings.prune_min_frequency, settings.prune_min_degree, settings.prune_min_weight_percentile)
 
 
 class _Range(NamedTuple):
@@ -219,9 +210,9 @@ class _Range(NamedTuple):
 def _ranges(index: Index, aliases: pl.DataFrame, inputs: _Inputs) -> list[_Range | None]:
     """The ranges of names to merge in turn, so that memory is bounded; None stands for all names at once.
 
-    Only a whole graph of many mentions has several. Pruning compares all relationships, so it takes them all.
+    Only a whole graph of many mentions has several.
     """
-    if inputs.changed is not None or _pruning(index) != PruningOptions():
+    if inputs.changed is not None:
         return [None]
     with index.working.connect() as connection:
         mentions = one_value(connection, "SELECT count(*) FROM entity_mentions")
@@ -256,9 +247,7 @@ def _merge(
         mentions = without_lines(mentions, inputs.repeated, "n_sentences")
         pairs = without_lines(pairs, inputs.repeated, "strength")
         dates = index.working.read(_DATES)
-        return Replacement(
-            merge(mentions, pairs, aliases, MIN_CONCEPT_MENTIONS, models.summarize, _pruning(index), dates=dates)
-        )
+        return Replacement(merge(mentions, pairs, aliases, MIN_CONCEPT_MENTIONS, models.summarize, dates=dates))
     changed = pl.concat([inputs.changed.concerns(table)["key"] for table in _MENTIONS]).drop_nulls().to_list()
     if redated := _redated(inputs.changed):
         changed += index.working.read(_NAMED_IN, {"documents": redated})["key"].to_list()

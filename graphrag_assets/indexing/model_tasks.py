@@ -55,6 +55,10 @@ _SMALL = 2
 """Communities of at most so many members are reported from their own rows, without a call."""
 
 
+SUMMARY_MIN_TOKENS = SummaryOptions().min_tokens
+"""Below it a reader, or a model with a context, takes the descriptions as they are; a summary would cost a call."""
+
+
 def with_tasks(models: IndexingModels, tasks: "IndexingTasks") -> IndexingModels:
     """`models` with those of the tasks that the settings give to a chat model."""
     settings, choices = tasks.settings, tasks.settings.choices
@@ -135,9 +139,9 @@ class IndexingTasks:
         claims = settings.claim_description.strip() or CLAIM_DESCRIPTION
         return ExtractionOptions(
             entity_types=self._types("entity_types", settings.entity_type_list),
-            other_types=not settings.strict_entity_types,
+            other_types=not settings.is_strict("entities"),
             relationship_types=self._types("relationship_types", settings.relationship_type_list),
-            other_relationship_types=not settings.strict_relationship_types,
+            other_relationship_types=not settings.is_strict("relationships"),
             claim_description=claims if settings.choices.claims == "model" else None,
             max_gleanings=settings.max_gleanings,
             language=self._language,
@@ -154,8 +158,7 @@ class IndexingTasks:
         """Options of the summaries of descriptions."""
         settings = self.settings
         return SummaryOptions(
-            settings.summary_min_tokens,
-            max_words=settings.summary_words,
+            SUMMARY_MIN_TOKENS,
             language=self._language,
             encoding=settings.tokenizer,
         )

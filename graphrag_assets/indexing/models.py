@@ -29,7 +29,7 @@ def models_for(
     Raises:
         SettingsError: a file in the folder of prompts is no prompt, also while no model uses it.
     """
-    if settings.prompts_dir or settings.prompt_files or (settings.data / "prompts").exists():
+    if settings.prompts_dir or (settings.data / "prompts").exists():
         from graphrag_assets.llm.prompts import prompts_of  # imports Jinja
 
         prompts_of(settings)

@@ -21,6 +21,9 @@ from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.digest_cache import NAME, DigestCache
 from graphrag_assets.store.input_table import SCHEMES
 
+SETTLE_SECONDS = 5.0
+"""A batch waits until its files are this old: the newest file of a copy in progress is younger."""
+
 
 class Which(Enum):
     """Which batches are indexed."""
@@ -144,7 +147,7 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
         )
         newest = max((file.modified for file in files if file.modified), default=None)
         batch_files[batch] = BatchFiles(len(files), sum(file.size for file in files), newest)
-        if cache.age(batch, files) < settings.settle_seconds:
+        if cache.age(batch, files) < SETTLE_SECONDS:
             settling.add(batch)
     cache.save()
     stored = known.filter(~pl.col("imported"))

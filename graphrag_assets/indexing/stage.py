@@ -20,13 +20,12 @@ class Rerun(Enum):
 
 
 class StageResult(NamedTuple):
-    """Frames and changes by table name, usage of models by task, seconds, and pruned rows by table name."""
+    """Frames and changes by table name, usage of models by task, and seconds."""
 
     frames: dict[str, pl.DataFrame]
     changes: dict[str, Changes]
     usage: "Mapping[str, Usage]"
     seconds: float
-    pruned: Mapping[str, int] = {}
 
 
 def usage_sums(usage: "Mapping[str, Usage]") -> dict[str, dict[str, int | float]]:

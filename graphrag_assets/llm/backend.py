@@ -104,7 +104,6 @@ def chat_model(
         base_url=(settings.chat_base_url or None) if same else None,
         api_key=(keys.chat or _key("GRAPHRAG_CHAT_API_KEY")) if same else None,
         timeout=settings.request_timeout,
-        structured=settings.structured_output,
         prices=chat_prices(settings, use),
         parameters=canonical(settings.parameters_of(use)),
     )
@@ -137,12 +136,12 @@ def chat_prices(settings: Settings, use: Use) -> PriceOptions:
     """The prices in the settings, which are those of the chat model; other models have litellm's."""
     if settings.chat_model and settings.model_of(use) != settings.chat_model:
         return PriceOptions()
-    return PriceOptions(settings.chat_input_usd_per_million, settings.chat_output_usd_per_million)
+    return PriceOptions(settings.price("chat_input"), settings.price("chat_output"))
 
 
 def embedding_prices(settings: Settings) -> PriceOptions:
     """The embedding model's price in the settings; its answers are free."""
-    price = settings.embedding_usd_per_million
+    price = settings.price("embedding")
     return PriceOptions() if price is None else PriceOptions(price, 0.0)
 
 
@@ -157,8 +156,6 @@ def _limits(settings: Settings, model: ModelOptions) -> Limits:
         concurrency=settings.concurrency,
         requests_per_minute=settings.requests_per_minute,
         tokens_per_minute=settings.tokens_per_minute,
-        max_retries=settings.max_retries,
-        backoff_seconds=settings.backoff_seconds,
     )
     return Limits.of(model.model, model.base_url, options)
 

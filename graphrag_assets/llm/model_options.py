@@ -11,7 +11,8 @@ from graphrag_assets.runtime.masking import keep_secret, without_credentials
 
 SAME_ANSWER = frozenset({"service_tier", "user", "metadata", "store", "prompt_cache_key", "safety_identifier"})
 """Parameters that do not change an answer: no part of the ledger's keys and of fingerprints."""
-Structured = Literal["auto", "json_schema", "json_object", "text"]
+Structured = Literal["json_schema", "json_object", "text"]
+"""How JSON is requested: by a schema, in JSON mode, or in words."""
 
 
 class Message(TypedDict):
@@ -62,11 +63,8 @@ class ChatOptions(ModelOptions):
 
     Attributes:
         parameters: JSON object of parameters by litellm's names, which replace those of a request; null: not sent.
-        structured: how JSON is requested; auto: by a schema unless the model is known not to support it, and one
-            step weaker (JSON mode, then plain text) when the server rejects it.
     """
 
-    structured: Structured = "auto"
     parameters: str = "{}"
 
 

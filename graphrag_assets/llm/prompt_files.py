@@ -1,4 +1,4 @@
-"""The user's prompt files: in a folder, or by path. A file that belongs to no prompt is an error.
+"""The user's prompt files, in a folder. A file that belongs to no prompt is an error.
 
 extract_graph.jinja                 the template of a task
 index/extract_graph/system.jinja    one message of it, by its stage key; .txt too, as GraphRAG for .NET names them
@@ -31,28 +31,20 @@ Sources = tuple[dict[str, PromptSource], dict[tuple[str, str], PromptSource]]
 """Templates by task, and blocks that replace those of their templates by task and kind."""
 
 
-def prompt_sources(tasks: Sequence[str], folder: Path | None, files: Mapping[str, Path]) -> Sources:
-    """The user's prompts: those of `files`, by task or stage key, before those of `folder`.
+def prompt_sources(tasks: Sequence[str], folder: Path | None) -> Sources:
+    """The user's prompts in `folder`.
 
     Raises:
         SettingsError: a file cannot be read or belongs to no prompt; the message names the nearest.
     """
     names = {name: place for task in tasks for name, place in _names(task)}
-    templates: dict[str, PromptSource] = {}
-    blocks: dict[tuple[str, str], PromptSource] = {}
-    for level in (_in_folder(folder), [(name, path, "GRAPHRAG_PROMPT_FILES") for name, path in files.items()]):
-        found: dict[tuple[str, str], PromptSource] = {}
-        for place, source in (_source(names, *one) for one in level):
-            if place in found:
-                raise SettingsError(
-                    f"{found[place].origin} and {source.origin} are the same prompt. Remove one of them."
-                )
-            found[place] = source
-        whole = {task: source for (task, kind), source in found.items() if not kind}
-        templates |= whole
-        blocks = {place: block for place, block in blocks.items() if place[0] not in whole}
-        blocks |= {place: source for place, source in found.items() if place[1]}
-    return templates, blocks
+    sources: dict[tuple[str, str], PromptSource] = {}
+    for place, source in (_source(names, *one) for one in _in_folder(folder)):
+        if place in sources:
+            raise SettingsError(f"{sources[place].origin} and {source.origin} are the same prompt. Remove one of them.")
+        sources[place] = source
+    templates = {task: source for (task, kind), source in sources.items() if not kind}
+    return templates, {place: source for place, source in sources.items() if place[1]}
 
 
 def _names(task: str) -> Iterable[tuple[str, tuple[str, str]]]:
@@ -64,8 +56,8 @@ def _names(task: str) -> Iterable[tuple[str, tuple[str, str]]]:
             yield f"{section}/{workflow}/{kind}", (task, kind)
 
 
-def _in_folder(folder: Path | None) -> list[tuple[str, Path, str]]:
-    """The files of the folder: name without ending, path, where it was named."""
+def _in_folder(folder: Path | None) -> list[tuple[str, Path]]:
+    """The files of the folder: name without ending, path."""
     if folder is None:
         return []
     if not folder.is_dir():
@@ -74,31 +66,26 @@ def _in_folder(folder: Path | None) -> list[tuple[str, Path, str]]:
     found = [(path.relative_to(folder), path) for path in paths]
     hidden = (".", "README")
     return [
-        (name.with_suffix("").as_posix(), path, "")
+        (name.with_suffix("").as_posix(), path)
         for name, path in found
         if not any(part.startswith(hidden) for part in name.parts)
     ]
 
 
-def _source(
-    names: Mapping[str, tuple[str, str]], name: str, path: Path, given_by: str
-) -> tuple[tuple[str, str], PromptSource]:
+def _source(names: Mapping[str, tuple[str, str]], name: str, path: Path) -> tuple[tuple[str, str], PromptSource]:
     """What a file is, and its text."""
     if path.suffix == ".txt" and path.stem in FILES and "/" not in name:
-        task = names.get(name, ("", ""))[0]
         translated = translate_prompt(FILES[path.stem], _read(path))
         if isinstance(translated, str):
             raise SettingsError(
                 f"The GraphRAG prompt {path} cannot be used: {translated}. Then move it out of the folder."
             )
-        if given_by and translated[0] != task:
-            raise SettingsError(f"{given_by}: {path} is a prompt for {translated[0]}, not for {name}.")
         return (translated[0], ""), PromptSource(str(path), translated[1])
-    endings = (path.suffix,) if given_by else (SUFFIX, ".txt") if names.get(name, ("", ""))[1] else (SUFFIX,)
+    endings = (SUFFIX, ".txt") if names.get(name, ("", ""))[1] else (SUFFIX,)
     if name not in names or path.suffix not in endings:
         nearest = difflib.get_close_matches(name, names, 1, 0)[0]
         raise SettingsError(
-            f"{f'{given_by}: {name}' if given_by else path} is not a prompt. The nearest is {nearest}{SUFFIX}; "
+            f"{path} is not a prompt. The nearest is {nearest}{SUFFIX}; "
             "prompts/README.md lists all. Rename it, or move it out of the folder."
         )
     return names[name], PromptSource(str(path), _read(path))

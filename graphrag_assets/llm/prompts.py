@@ -149,7 +149,6 @@ class Prompts:
 
     Args:
         folder: GRAPHRAG_PROMPTS_DIR, see `prompt_files`; it may lack some.
-        files: GRAPHRAG_PROMPT_FILES: files by task or stage key; they come before those of the folder.
         profile: is added to the templates of the package, which come last.
 
     Raises:
@@ -157,11 +156,9 @@ class Prompts:
             placeholder, or lacks a required one.
     """
 
-    def __init__(
-        self, folder: Path | None = None, files: Mapping[str, Path] | None = None, profile: PromptProfile | None = None
-    ) -> None:
+    def __init__(self, folder: Path | None = None, profile: PromptProfile | None = None) -> None:
         self.profile = profile
-        self._own, self._parts = prompt_sources(tuple(TASKS), folder, files or {})
+        self._own, self._parts = prompt_sources(tuple(TASKS), folder)
         self._loaded: dict[str, _Template] = {}
         for (task, kind), part in self._parts.items():
             _check(TASKS[task], _block(kind, part.text), part.origin)
@@ -238,9 +235,7 @@ def prompts_of(settings: Settings, profile: PromptProfile | None = None) -> Prom
     unread = settings.data / "prompts"
     if unread.exists():
         raise SettingsError(f"{unread} is not read. Set GRAPHRAG_PROMPTS_DIR={unread}, or remove the folder.")
-    folder = Path(settings.prompts_dir) if settings.prompts_dir else None
-    files = {name: Path(str(path)) for name, path in json.loads(settings.prompt_files or "{}").items()}
-    return Prompts(folder, files, profile)
+    return Prompts(Path(settings.prompts_dir) if settings.prompts_dir else None, profile)
 
 
 def with_rules(messages: Sequence[Message], rules: Sequence[Message]) -> tuple[Message, ...]:

@@ -218,9 +218,7 @@ def provider_of(model: str) -> tuple[str, str]:
 
 
 def structured_mode(options: ChatOptions) -> Structured:
-    """The strongest way of requesting JSON that the model is expected to support; see `ChatOptions.structured`."""
-    if options.structured != "auto":
-        return options.structured
+    """The strongest way of requesting JSON that the model is expected to support."""
     module = litellm()
     if not known(options.model) or module.supports_response_schema(model=options.model):
         return "json_schema"

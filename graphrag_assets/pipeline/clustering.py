@@ -61,6 +61,7 @@ class ClusterOptions(CheckedOptions):
     """How the graph is cut: communities of more than `max_cluster_size` entities are split.
 
     `resolution` is that of modularity (Reichardt and Bornholdt 2006), on all levels: above 1, communities are smaller.
+    Any `seed` is as good; a fixed one makes the same index of the same documents.
     """
 
     max_cluster_size: Annotated[int, Field(ge=2)] = 10

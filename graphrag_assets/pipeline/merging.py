@@ -16,7 +16,6 @@ from graphrag_assets.contracts.records import UNKNOWN
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.embedded import summarize as most_central
 from graphrag_assets.ids import with_id
-from graphrag_assets.pipeline.pruning import PruningOptions, prune
 from graphrag_assets.pipeline.resolution import apply_aliases
 from graphrag_assets.store import schema
 
@@ -34,12 +33,10 @@ Summarize = Callable[[pl.DataFrame], pl.DataFrame]
 
 
 class Graph(NamedTuple):
-    """Merged entities and relationships, without human_readable_ids, and how many were pruned."""
+    """Merged entities and relationships, without human_readable_ids."""
 
     entities: pl.DataFrame
     relationships: pl.DataFrame
-    n_pruned_entities: int = 0
-    n_pruned_relationships: int = 0
 
 
 def merge(
@@ -48,7 +45,6 @@ def merge(
     aliases: pl.DataFrame,
     min_concept_mentions: int = MIN_CONCEPT_MENTIONS,
     summarize: Summarize = most_central,
-    pruning: PruningOptions | None = None,
     known: pl.DataFrame | None = None,
     dates: pl.DataFrame | None = None,
 ) -> Graph:
@@ -60,7 +56,6 @@ def merge(
         min_concept_mentions: a common-noun concept found by the embedded default in fewer text units is left out
             together with its relationships.
         summarize: from descriptions (key, title, description, n, dated) to one description per key (key, description).
-        pruning: what else is left out; it is not summarized.
         known: entities without mentions here, which relationships may have as an end: title_key, title, n_sentences.
         dates: document_id, document_date, of the documents that have a date.
 
@@ -84,10 +79,7 @@ def merge(
     mentions = pl.concat([mentions, _undeclared(mentions, pairs)], how="diagonal")
     undirected = _undirected(pairs)
     merged = _merged_pairs(undirected, mentions)
-    frequencies = mentions.group_by("title_key").agg(frequency=pl.col("text_unit_id").n_unique())
-    kept = prune(frequencies, merged, pruning or PruningOptions())
-    entities = _entities(mentions.join(kept.entities, on="title_key", how="semi"), summarize)
-    undirected, merged = (frame.join(kept.pairs, on=["low", "high"], how="semi") for frame in (undirected, merged))
+    entities = _entities(mentions, summarize)
     relationships = _relationships(undirected, merged, entities, summarize)
     ends = pl.concat([relationships["source_id"], relationships["target_id"]]).rename("id")
     degree = ends.value_counts(name="degree").with_columns(pl.col("degree").cast(pl.Int64))
@@ -98,7 +90,7 @@ def merge(
         .with_columns(pl.col("combined_degree") + pl.col("other_degree"))
         .drop("other_degree")
     )
-    return Graph(entities.sort("id"), relationships.sort("id"), kept.n_pruned_entities, kept.n_pruned_relationships)
+    return Graph(entities.sort("id"), relationships.sort("id"))
 
 
 def _dated(mentions: pl.DataFrame, dates: pl.DataFrame | None) -> pl.DataFrame:

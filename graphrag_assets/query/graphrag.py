@@ -61,7 +61,7 @@ class GraphRAG:
 
     Each takes a question and keyword options, which `help(rag.local)` lists. Those that answer have `.stream`.
 
-    The settings GRAPHRAG_LOCAL_OPTIONS, …_GLOBAL_…, …_DRIFT_…, …_BASIC_…, …_LAZY_… and …_PLANNED_OPTIONS have defaults
+    The setting GRAPHRAG_SEARCH_OPTIONS has defaults
     for options.
 
     Raises:
@@ -201,7 +201,7 @@ def _checked_defaults() -> dict[str, dict[str, Any]]:
         try:
             SEARCH_METHODS[method].options(**options)
         except QueryError as error:
-            raise SettingsError(f"GRAPHRAG_{method.upper()}_OPTIONS: {error}") from None
+            raise SettingsError(f"GRAPHRAG_SEARCH_OPTIONS, {method}: {error}") from None
     return found
 
 

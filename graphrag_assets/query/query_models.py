@@ -14,7 +14,7 @@ from graphrag_assets import embedded
 from graphrag_assets.contracts.answering import Answerer, Usage
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.event_loop import wait_for
-from graphrag_assets.settings import ONNX, Settings
+from graphrag_assets.settings import ONNX, SEARCHES, Settings
 from graphrag_assets.store.prompt_profiles import profile_in_force
 from graphrag_assets.store.publication_reader import Reader
 
@@ -49,15 +49,8 @@ def reranker() -> "ModelReranker | None":
 
 
 def default_options() -> dict[str, dict[str, Any]]:
-    """The options of the settings GRAPHRAG_LOCAL_OPTIONS, … and GRAPHRAG_LINKING, by method."""
-    settings = Settings.load()
-    given = {
-        method: json.loads(getattr(settings, f"{method}_options") or "{}")
-        for method in ("local", "global", "drift", "basic", "lazy", "planned")
-    }
-    return given | {
-        method: {"linking": settings.linking} | given[method] for method in ("local", "drift", "lazy", "planned")
-    }
+    """The options of the setting GRAPHRAG_SEARCH_OPTIONS, by method."""
+    return {method: {} for method in SEARCHES} | json.loads(Settings.load().search_options or "{}")
 
 
 def embedder(index_model: str) -> Callable[[Sequence[str]], np.ndarray]:

@@ -151,7 +151,7 @@ class Input(ABC):
         if n_bytes <= self.max_file_bytes:
             return None
         sizes = f"it has {n_bytes / 1e6:,.0f} MB, the limit is {self.max_file_bytes / 1e6:,.0f} MB"
-        return RefusedFileError(sizes, "Split it, or raise GRAPHRAG_MAX_FILE_MB.")
+        return RefusedFileError(sizes, "Split it.")
 
 
 def usable(names: Iterable[str]) -> list[str]:

@@ -234,7 +234,7 @@ def running(root: Path, settings: dict[str, str]) -> Iterator[Cluster]:
             "GRAPHRAG_STAGING": f"s3://{BUCKET}/index",
             "GRAPHRAG_INPUT": str(root / "input"),
             "GRAPHRAG_AUTOMATION": "on",
-            "GRAPHRAG_SETTLE_SECONDS": "0",
+            "GRAPHRAG_EXTRACT_TAGS": '{"dagster-celery/queue": "extract"}',
             "AWS_ENDPOINT_URL": f"http://{address}:{s3}",
             "AWS_ACCESS_KEY_ID": "test",
             "AWS_SECRET_ACCESS_KEY": "test",

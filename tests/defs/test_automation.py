@@ -23,7 +23,7 @@ DOCUMENTS = {"a/text.txt": TEXT, "b/text.txt": TEXT.replace("Field", "Canning")}
 @pytest.fixture
 def watched(project, monkeypatch):
     """A folder with two batches that no tick has seen yet."""
-    monkeypatch.setenv("GRAPHRAG_SETTLE_SECONDS", "0")
+    monkeypatch.setattr("graphrag_assets.indexing.scan.SETTLE_SECONDS", 0)
     for path, text in DOCUMENTS.items():
         project.write(path, text)
     return project
@@ -32,7 +32,7 @@ def watched(project, monkeypatch):
 @pytest.fixture
 def at_rest(start_with):
     """The same, indexed and published: no tick asks for anything."""
-    project = start_with(DOCUMENTS, settle_seconds="0")
+    project = start_with(DOCUMENTS)
     assert asked(tick(project)) == []
     return project
 
@@ -138,7 +138,7 @@ def test_a_folder_that_cannot_be_read_is_not_an_empty_one(at_rest):
 
 
 def test_files_being_written_are_waited_for(at_rest, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_SETTLE_SECONDS", "3600")
+    monkeypatch.setattr("graphrag_assets.indexing.scan.SETTLE_SECONDS", 3600)
     at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia.")
     assert asked(tick(at_rest)) == []
     an_hour_ago = time.time() - 4000
@@ -330,7 +330,7 @@ def test_requests_are_found_again_by_their_tag(watched):
 def test_a_remote_folder_is_watched_like_a_local_one(project, monkeypatch):
     from upath import UPath
 
-    monkeypatch.setenv("GRAPHRAG_SETTLE_SECONDS", "0")
+    monkeypatch.setattr("graphrag_assets.indexing.scan.SETTLE_SECONDS", 0)
     monkeypatch.setenv("GRAPHRAG_INPUT", "memory://watched")
     folder = UPath("memory://watched")
     (folder / "a").mkdir(parents=True, exist_ok=True)

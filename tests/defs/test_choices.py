@@ -2,14 +2,12 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from graphrag_assets.embedded import EXTRACTOR, REPORTER
 from graphrag_assets.errors import RefusedFileError, SettingsError
 from graphrag_assets.extras.cost_preview.preview import plan_index
 from graphrag_assets.indexing.index_batch import index_batch
-from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.scan import scan_input
 from graphrag_assets.settings import METHODS, Settings
 from tests.cli import run_command
@@ -81,8 +79,13 @@ def test_a_setting_of_one_task_overrides_the_method(project):
         ),
         ({"reports": "off"}, "GRAPHRAG_REPORTS='off'"),
         ({"chat_parameters": "[1]"}, "GRAPHRAG_CHAT_PARAMETERS.*JSON object"),
-        ({"report_parameters": '{"api_key": "planted"}'}, "GRAPHRAG_REPORT_PARAMETERS: 'api_key' may hold a secret"),
-        ({"query_parameters": '{"timeout": 1}'}, "GRAPHRAG_QUERY_PARAMETERS.*'timeout' is not a model parameter"),
+        ({"chat_parameters": '{"api_key": "planted"}'}, "GRAPHRAG_CHAT_PARAMETERS: 'api_key' may hold a secret"),
+        ({"chat_parameters": '{"report": {"api_key": "planted"}}'}, "PARAMETERS: 'api_key' may hold a secret"),
+        ({"chat_parameters": '{"query": {"timeout": 1}}'}, "'timeout' is not a model parameter"),
+        ({"chat_parameters": '{"query": 1}'}, "the parameters of query must be an object"),
+        ({"usd_per_million": '{"chat": 1}'}, "'chat' must be one of chat_input, chat_output, embedding"),
+        ({"usd_per_million": '{"embedding": -1}'}, "a number of at least 0"),
+        ({"search_options": '{"locale": {}}'}, "'locale' must be one of local, global"),
     ],
 )
 def test_a_choice_that_cannot_be_is_one_sentence(project, given, message):
@@ -152,12 +155,10 @@ def test_entities_and_claims_are_chosen_separately(
     [
         ("REPORTS", "embedded", set()),
         ("SUMMARIES", "embedded", {"CommunityReport"}),
-        ("REPORT_PARAMETERS", '{"seed": 7}', {"CommunityReport"}),
+        ("CHAT_PARAMETERS", '{"report": {"seed": 7}}', {"CommunityReport"}),
         ("REPORT_MODEL", "openai/other", {"CommunityReport"}),
         ("QUERY_MODEL", "openai/other", set()),
         ("CLAIM_DESCRIPTION", "prices", {"ExtractGraphWithClaims", "CommunityReport"}),
-        ("PRUNE_MIN_FREQUENCY", "2", {"CommunityReport"}),
-        ("CLUSTER_RESOLUTION", "2.5", {"CommunityReport"}),
         ("CHAT_PARAMETERS", '{"service_tier": "flex"}', set()),
     ],
 )
@@ -186,12 +187,14 @@ def test_each_task_uses_its_own_model_and_parameters(modeled, server, monkeypatc
     monkeypatch.setenv("GRAPHRAG_SUMMARY_MODEL", "openai/middle")
     monkeypatch.setenv("GRAPHRAG_REPORT_MODEL", "openai/large")
     monkeypatch.setenv("GRAPHRAG_QUERY_MODEL", "openai/quick")
-    monkeypatch.setenv("GRAPHRAG_CHAT_PARAMETERS", json.dumps({"temperature": 0.2, "seed": 1, "top_p": 0.9}))
-    monkeypatch.setenv("GRAPHRAG_EXTRACTION_PARAMETERS", json.dumps({"num_ctx": 8192}))
-    monkeypatch.setenv("GRAPHRAG_SUMMARY_PARAMETERS", json.dumps({"max_tokens": 500}))
-    monkeypatch.setenv("GRAPHRAG_REPORT_PARAMETERS", json.dumps({"temperature": 0.7, "seed": None}))
-    monkeypatch.setenv("GRAPHRAG_QUERY_PARAMETERS", json.dumps({"reasoning_effort": "low"}))
-    monkeypatch.setenv("GRAPHRAG_SUMMARY_MIN_TOKENS", "0")
+    by_use = {
+        "extraction": {"num_ctx": 8192},
+        "summary": {"max_tokens": 500},
+        "report": {"temperature": 0.7, "seed": None},
+        "query": {"reasoning_effort": "low"},
+    }
+    monkeypatch.setenv("GRAPHRAG_CHAT_PARAMETERS", json.dumps({"temperature": 0.2, "seed": 1, "top_p": 0.9, **by_use}))
+    monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", 0)
     modeled.index_all()
     from graphrag_assets.query import GraphRAG
 
@@ -214,8 +217,7 @@ def test_each_task_uses_its_own_model_and_parameters(modeled, server, monkeypatc
 
 
 def test_prices_are_those_of_the_model_that_is_used(modeled, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_CHAT_INPUT_USD_PER_MILLION", "1")
-    monkeypatch.setenv("GRAPHRAG_CHAT_OUTPUT_USD_PER_MILLION", "4")
+    monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", '{"chat_input": 1, "chat_output": 4}')
     monkeypatch.setenv("GRAPHRAG_REPORT_MODEL", "openai/gpt-4.1-mini")
     notes = plan_index(modeled.index).notes
     assert "openai/test-chat: $1 in, $4 out per million tokens, by the settings." in notes
@@ -235,18 +237,18 @@ def test_a_model_of_another_provider_has_neither_server_nor_key_of_the_chat_mode
 
 @pytest.mark.extended
 def test_words_of_settings_reach_the_prompts(modeled, server, monkeypatch):
-    settings = {"CLAIM_DESCRIPTION": "prices of anchors", "SUMMARY_WORDS": 77, "SUMMARY_MIN_TOKENS": 0}
-    for name, value in settings.items():
-        monkeypatch.setenv(f"GRAPHRAG_{name}", str(value))
+    monkeypatch.setenv("GRAPHRAG_CLAIM_DESCRIPTION", "prices of anchors")
+    monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", 0)
     modeled.index_all()
     prompts = {task: [str(r.body["messages"]) for r in server.chats if r.task == task] for task in tasks(server)}
     assert all("check: prices of anchors\\n" in prompt for prompt in prompts["ExtractGraphWithClaims"])
     assert prompts["Summaries"]
-    assert all("At most 77 words" in prompt for prompt in prompts["Summaries"])
+    assert all("At most 200 words" in prompt for prompt in prompts["Summaries"])
 
 
-def test_settings_decide_which_files_are_read(project):
-    index = project.index.with_options({"file_pattern": r"\.txt$", "max_file_mb": 0.001})
+def test_pattern_and_size_decide_which_files_are_read(project, monkeypatch):
+    monkeypatch.setattr("graphrag_assets.indexing.index.MAX_FILE_BYTES", 1_000)
+    index = project.index.with_options({"file_pattern": r"\.txt$"})
     for name, size in (("a/small.txt", 10), ("a/large.txt", 2_000), ("a/other.log", 10)):
         project.write(name, "x" * size)
     files = {file.path: file for file in index.input.files("a")}
@@ -274,52 +276,3 @@ def test_settings_of_the_input_decide_what_the_model_reads(project, server, monk
     assert "The document is dated 1866-07-27." in read[0] + read[1]
     assert "Émile Zola sailed to Valentia." in read[0] + read[1]
     assert "Cyrus Field" not in str(read)
-
-
-def test_limits_of_pruning_decide_what_the_graph_has(start_with, monkeypatch):
-    project = start_with(BATCHES)
-
-    def graph() -> tuple[set[tuple], list[tuple]]:
-        merge_graph(project.index, project.index.models(), "r")
-        read = project.index.working.read
-        return (
-            set(read("SELECT title, frequency, degree FROM entities").iter_rows()),
-            read("SELECT weight, source, target FROM relationships ORDER BY ALL").rows(),
-        )
-
-    entities, relationships = graph()
-    for setting, place, limit in (("FREQUENCY", 1, 2), ("DEGREE", 2, 3)):
-        monkeypatch.setenv(f"GRAPHRAG_PRUNE_MIN_{setting}", str(limit))
-        found = {title for title, *_ in graph()[0]}
-        assert found == {row[0] for row in entities if row[place] >= limit}
-        assert 0 < len(found) < len(entities)
-        monkeypatch.delenv(f"GRAPHRAG_PRUNE_MIN_{setting}")
-    monkeypatch.setenv("GRAPHRAG_PRUNE_MIN_WEIGHT_PERCENTILE", "75")
-    limit = np.percentile([row[0] for row in relationships], 75)
-    assert graph()[1] == [row for row in relationships if row[0] >= limit] != relationships
-
-
-@pytest.mark.long
-def test_pruning_holds_after_edits_and_is_undone_with_its_setting(project, monkeypatch):
-    for path, text in BATCHES.items():
-        project.write(path, text)
-    project.index_all()
-    whole = contents(project)
-    monkeypatch.setenv("GRAPHRAG_PRUNE_MIN_DEGREE", "3")
-    project.index_all()
-    pruned = contents(project)
-    assert 0 < len(pruned["entities"]) < len(whole["entities"])
-    assert pruned["entity_mentions"] == whole["entity_mentions"]
-    path, text = next(iter(BATCHES.items()))
-    project.write(path, text + " Ada Lovelace met Charles Babbage in London.")
-    project.index_all()
-    project.write(path, text)
-    project.index_all()
-    assert contents(project)["entities"] == pruned["entities"]
-    monkeypatch.delenv("GRAPHRAG_PRUNE_MIN_DEGREE")
-    project.index_all()
-    assert contents(project)["entities"] == whole["entities"]
-    assert contents(project)["relationships"] == whole["relationships"]
-    monkeypatch.setenv("GRAPHRAG_PRUNE_MIN_WEIGHT_PERCENTILE", "90")
-    project.index_all()
-    assert 0 < len(contents(project)["relationships"]) < len(whole["relationships"])

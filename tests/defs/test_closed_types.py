@@ -12,7 +12,7 @@ LOSSES = "SELECT source, error FROM index_errors WHERE stage = 'unlisted_types' 
 @pytest.mark.extended
 def test_left_out_relationships_are_counted_and_stay_counted_until_their_text_is_gone(modeled, server, monkeypatch):  # noqa: F811
     monkeypatch.setenv("GRAPHRAG_RELATIONSHIP_TYPES", LISTED)
-    monkeypatch.setenv("GRAPHRAG_STRICT_RELATIONSHIP_TYPES", "true")
+    monkeypatch.setenv("GRAPHRAG_STRICT_TYPES", "relationships")
     modeled.index_all()
     assert modeled.sql("SELECT DISTINCT type FROM relationship_mentions") == [(LISTED.upper().replace(" ", "_"),)]
     losses = modeled.sql(LOSSES)

@@ -122,7 +122,7 @@ def test_sensors_that_launch_nothing_run_by_default(hosted):
         ({"settings": {"method": "fast"}}, "settings: 'method' is set by models of the component."),
         ({"models": Models(method="fast")}, "GRAPHRAG_METHOD=fast needs a chat model for reports"),
         ({"chunking": Chunking(size=10)}, "GRAPHRAG_CHUNK_SIZE=10: Input should be greater than or equal to 50"),
-        ({"settings": {"nightly_cron": "0 3 * * *", "report_words": 1}}, "GRAPHRAG_REPORT_WORDS=1: Input should be"),
+        ({"settings": {"language": "Welsh", "report_words": 1}}, "GRAPHRAG_REPORT_WORDS=1: Input should be"),
     ],
 )
 def test_what_does_not_fit_is_refused_when_the_project_loads(project, fields, said):
@@ -134,7 +134,9 @@ def test_what_does_not_fit_is_refused_when_the_project_loads(project, fields, sa
 def test_models_are_the_component_s_and_keys_are_not_shown(project, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/of-the-environment")
     monkeypatch.setenv("GRAPHRAG_METHOD", "embedded")
-    models = Models(chat_model="openai/own", chat_api_key="sk-planted0123", claims="off", report_parameters={"seed": 1})
+    models = Models(
+        chat_model="openai/own", chat_api_key="sk-planted0123", claims="off", chat_parameters={"report": {"seed": 1}}
+    )
     definitions = dg.build_defs_for_component(GraphRagComponent(data=str(project.root), key_prefix="x", models=models))
     settings = definitions.resources["x_settings"].resource_fn(None)
     assert settings.load().chat_model == "openai/own"

@@ -8,6 +8,7 @@ import pytest
 from graphrag_assets.llm.model_errors import ModelError
 from tests.cli import run_command
 from tests.defs.test_language_models import BATCHES, copy_index, use
+from tests.limits import limit_calls
 from tests.openai_content import content_for, task_of
 from tests.openai_server import running
 
@@ -36,7 +37,7 @@ def break_model(fault, server, monkeypatch):
             return r"openai/test-embedding at http://127.0.0.1:1/v1: cannot connect .* Check that the server runs"
         case "embedding server fails":
             server.replace = lambda body: (500, {}, b"{}") if "input" in body else None
-            monkeypatch.setenv("GRAPHRAG_MAX_RETRIES", "2")
+            limit_calls(monkeypatch, backoff_seconds=0.01, max_retries=2)
             return r"openai/test-embedding at .* did not answer in 3 attempts"
         case "wrong key":
             server.api_key = "sk-another"

@@ -3,6 +3,7 @@
 import pytest
 
 from graphrag_assets.store import schema
+from tests.limits import limit_calls
 from tests.openai_server import FaultPlan, OpenAIServer, running
 
 DOCUMENTS = {
@@ -24,7 +25,7 @@ def test_an_index_made_with_faults_equals_the_clean_one(project, monkeypatch, tm
         return {name: project.index.working.read(f"SELECT * FROM {name} ORDER BY ALL").to_dicts() for name in TABLES}
 
     monkeypatch.setenv("GRAPHRAG_INPUT", str(project.input))
-    monkeypatch.setenv("GRAPHRAG_BACKOFF_SECONDS", "0.01")
+    limit_calls(monkeypatch, backoff_seconds=0.01)
     for path, text in DOCUMENTS.items():
         project.write(path, text)
     with running() as server:

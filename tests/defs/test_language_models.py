@@ -16,6 +16,7 @@ from graphrag_assets.query import GraphRAG
 from graphrag_assets.store import schema
 from tests.cli import run_command
 from tests.conftest import Project, build_once, default_settings
+from tests.limits import limit_calls
 from tests.openai_server import FaultPlan, OpenAIServer, running
 
 BATCHES = {
@@ -96,7 +97,7 @@ def use(monkeypatch: pytest.MonkeyPatch, server: OpenAIServer) -> None:
         monkeypatch.setenv(f"GRAPHRAG_{kind}_MODEL", f"openai/test-{kind.lower()}")
         monkeypatch.setenv(f"GRAPHRAG_{kind}_BASE_URL", server.url)
         monkeypatch.setenv(f"GRAPHRAG_{kind}_API_KEY", "sk-planted-secret")
-    monkeypatch.setenv("GRAPHRAG_BACKOFF_SECONDS", "0.01")
+    limit_calls(monkeypatch, backoff_seconds=0.01)
 
 
 def contents(project):
@@ -197,7 +198,7 @@ def test_failed_gleanings_are_recorded_and_the_next_run_pays_for_them_alone(inde
 
 @pytest.mark.long
 def test_a_failed_summary_is_counted_and_asked_for_again_by_the_next_run_alone(indexed, server, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_SUMMARY_MIN_TOKENS", "0")
+    monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", 0)
     regular = server.content
     failures = (
         "SELECT coalesce(sum(used.failures), 0) FROM (SELECT unnest(usage) AS used, run_id FROM index_runs) "
@@ -254,8 +255,7 @@ def test_wrong_key_fails_immediately_with_one_clear_error(modeled, server):
 
 @pytest.mark.long
 def test_budget_stops_the_run_and_a_higher_one_pays_only_for_the_rest(modeled, server, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_CHAT_INPUT_USD_PER_MILLION", "100")
-    monkeypatch.setenv("GRAPHRAG_CHAT_OUTPUT_USD_PER_MILLION", "100")
+    monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", '{"chat_input": 100, "chat_output": 100}')
     monkeypatch.setenv("GRAPHRAG_CONCURRENCY", "1")
     monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "0.3")
     modeled.register()
@@ -340,7 +340,7 @@ def test_tokens_from_the_provider_s_cache_are_recorded_by_task_and_in_the_bill(m
 
 @pytest.mark.long
 def test_the_bill_has_what_each_task_paid_for_and_what_was_in_the_ledger(indexed, server, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_SUMMARY_MIN_TOKENS", "0")
+    monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", 0)
     indexed.index_all()
     server.requests.clear()
     indexed.write("two/c.md", BATCHES["two/c.md"] + " Daniel Gooch sent the first message to the Queen.")
@@ -356,7 +356,7 @@ def test_the_limit_from_which_descriptions_are_summarized_takes_effect_with_the_
     before = contents(indexed)
     for limit in ("0", "500"):
         server.requests.clear()
-        monkeypatch.setenv("GRAPHRAG_SUMMARY_MIN_TOKENS", limit)
+        monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", int(limit))
         run_command("index")
         summaries = [request for request in server.chats if request.task in ("Summaries", "Summary")]
         assert bool(summaries) == (limit == "0")
@@ -367,8 +367,7 @@ def test_the_limit_from_which_descriptions_are_summarized_takes_effect_with_the_
 def test_a_run_that_publishes_nothing_has_a_bill_and_readers_see_its_calls(indexed, monkeypatch):
     rag, spent = GraphRAG(), "SELECT sum(cost_usd) FROM llm_calls"
     assert rag.sql(spent).item() == 0
-    for name in ("INPUT", "OUTPUT"):
-        monkeypatch.setenv(f"GRAPHRAG_CHAT_{name}_USD_PER_MILLION", "1000")
+    monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", '{"chat_input": 1000, "chat_output": 1000}')
     monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "4")
     for path, text in BATCHES.items():
         indexed.write(path, text + " Daniel Gooch sent the first message to the Queen.")
@@ -436,8 +435,7 @@ def test_questions_are_embedded_and_answered_by_the_models_of_the_index(indexed,
 
 @pytest.mark.long
 def test_nothing_is_published_when_the_budget_ends_in_a_batch(modeled, monkeypatch):
-    for name in ("INPUT", "OUTPUT"):
-        monkeypatch.setenv(f"GRAPHRAG_CHAT_{name}_USD_PER_MILLION", "1000")
+    monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", '{"chat_input": 1000, "chat_output": 1000}')
     monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "0.5")
     result = modeled.run("update_index", succeed=False)
     (failure,) = [event.step_failure_data for event in result.all_events if event.is_step_failure]
@@ -462,12 +460,11 @@ def test_nothing_is_published_when_the_budget_ends_in_a_global_stage(
     project = copy_index(modeled, shared_folder, MANY)
     tables = ("documents", "entities", "relationships", "community_reports")
     published = {name: project.sql(f"FROM {name} ORDER BY ALL") for name in tables}
-    monkeypatch.setenv("GRAPHRAG_SUMMARY_MIN_TOKENS", summary_min_tokens)
+    monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", int(summary_min_tokens))
     for path, text in MANY.items():
         project.write(path, text + " Daniel Gooch sent the first message to the Queen.")
     extract_changed(project)  # their calls are free
-    for name in ("INPUT", "OUTPUT"):
-        monkeypatch.setenv(f"GRAPHRAG_CHAT_{name}_USD_PER_MILLION", "1000")
+    monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", '{"chat_input": 1000, "chat_output": 1000}')
     monkeypatch.setenv("GRAPHRAG_BUDGET_USD", budget)
     server.requests.clear()
     printed = " ".join(run_command("index", status=1).split())

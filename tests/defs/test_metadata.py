@@ -147,8 +147,7 @@ def test_private_columns_are_the_texts_of_the_schema():
 
 @pytest.mark.extended
 def test_cost_is_shown_by_task_and_day(project, monkeypatch):
-    for name in ("INPUT", "OUTPUT"):
-        monkeypatch.setenv(f"GRAPHRAG_CHAT_{name}_USD_PER_MILLION", "10")
+    monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", '{"chat_input": 10, "chat_output": 10}')
     project.write("one/a.txt", TEXT)
     with running() as server:
         use(monkeypatch, server)

@@ -99,7 +99,7 @@ def test_failed_text_units_are_retried_alone(cables, monkeypatch):
     def fails(*unit):
         raise RuntimeError("this unit fails")
 
-    monkeypatch.setenv("GRAPHRAG_MAX_FAILED_UNITS", "1")
+    monkeypatch.setattr("graphrag_assets.indexing.checks.MAX_FAILED_SHARE", 1)
     monkeypatch.setattr(extractor, "extract_unit", fails)
     cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
     cables.index_all()

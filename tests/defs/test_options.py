@@ -14,7 +14,6 @@ from graphrag_assets.defs.options import (
     TuningConfig,
     cache_not_before,
 )
-from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.models import ledger_entries
 from graphrag_assets.indexing.scan import scan
 from tests.conftest import repository
@@ -86,36 +85,11 @@ def test_settings_of_communities_and_reports_stay_with_the_index(sample_index, p
     assert kept == {"max_cluster_size": "5", "report_input_tokens": "400"}
 
 
-def test_resolution_clusters_from_scratch_and_leaves_the_graph(sample_index, project, monkeypatch):
-    import shutil
-
-    shutil.copytree(sample_index.root / "index", project.root / "index", symlinks=True)
-
-    def rows(resolution):
-        monkeypatch.setenv("GRAPHRAG_CLUSTER_RESOLUTION", resolution)
-        written = update_communities(project.index, "run")
-        members = project.index.working.read("SELECT level, entity_id, community FROM community_members ORDER BY ALL")
-        return written.clustering, members
-
-    same, before = rows("1.0")
-    assert not same.fresh
-    finer, after = rows("3")
-    assert finer.fresh
-    assert after.filter(level=0)["community"].n_unique() > before.filter(level=0)["community"].n_unique()
-    again, kept = rows("3.0")
-    assert not again.fresh
-    assert again.n_free == 0
-    assert kept.equals(after)
-    back, _ = rows("1")
-    assert back.fresh
-
-
 @pytest.mark.parametrize(
     ("options_of", "config", "said"),
     [
         (BatchOptions, {"chunk_size": 10}, "CHUNK_SIZE=10: Input should be greater than or equal to 50"),
         (BatchOptions, {"max_gleanings": -1}, "MAX_GLEANINGS=-1: Input should be greater than or equal to 0"),
-        (BatchOptions, {"chunking": "TOKENS", "chunk_size": 60}, "GRAPHRAG_CHUNK_OVERLAP=100 must be smaller than"),
         (DueBatches, {"bypass_cache": True}, "bypass_cache: true has no effect with rerun"),
         (BatchOptions, {"entity_types": ""}, "entity_types: '' names no entity type"),
         (DueBatches, {"entity_types": " , "}, "entity_types: ' , ' names no entity type"),

@@ -35,9 +35,8 @@ def server(monkeypatch):
 @pytest.fixture
 def priced(project, server, monkeypatch):
     use(monkeypatch, server)
-    monkeypatch.setenv("GRAPHRAG_CHAT_INPUT_USD_PER_MILLION", "1")
-    monkeypatch.setenv("GRAPHRAG_CHAT_OUTPUT_USD_PER_MILLION", "4")
-    monkeypatch.setenv("GRAPHRAG_EMBEDDING_USD_PER_MILLION", "0.02")
+    prices = '{"chat_input": 1, "chat_output": 4, "embedding": 0.02}'
+    monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", prices)
     return project
 
 
@@ -79,7 +78,7 @@ def test_a_christmas_carol_takes_fewer_calls_than_with_the_settings_of_graphrag(
 def test_preview_of_the_sample_corpus_is_close_to_the_bill(priced, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_INPUT", str(SAMPLE_INPUT))
     monkeypatch.setenv("GRAPHRAG_CHUNK_SIZE", "1200")  # the server finds as much in a text unit, however long it is
-    monkeypatch.setenv("GRAPHRAG_SUMMARY_MIN_TOKENS", "0")  # its descriptions are short
+    monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", 0)  # its descriptions are short
     planned = plan_index(priced.index).by_task
     assert server.requests == []
     priced.index_all()
@@ -146,8 +145,7 @@ def test_preview_explains_the_source_of_its_numbers(small, monkeypatch):
     assert "a rule of thumb" in notes
     assert "$1 in, $4 out per million tokens, by the settings" in notes
     assert "Budget: $7.50" in notes
-    monkeypatch.delenv("GRAPHRAG_CHAT_INPUT_USD_PER_MILLION")
-    monkeypatch.delenv("GRAPHRAG_CHAT_OUTPUT_USD_PER_MILLION")
+    monkeypatch.delenv("GRAPHRAG_USD_PER_MILLION")
     assert "no price is known" in " ".join(plan_index(small.index).notes)
 
 
@@ -221,8 +219,7 @@ def test_job_shows_an_unknown_price_as_unknown(small, monkeypatch):
     total, costs = preview()
     assert 0 < total == pytest.approx(sum(map(float, costs)))
 
-    for name in ("INPUT", "OUTPUT"):
-        monkeypatch.delenv(f"GRAPHRAG_CHAT_{name}_USD_PER_MILLION")
+    monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", '{"embedding": 0.02}')
     total, costs = preview()
     assert total == "unknown"
     assert float(costs.pop()) > 0  # of the vectors, whose price is known

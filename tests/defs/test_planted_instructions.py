@@ -24,7 +24,7 @@ def planted(project, monkeypatch):
     for path, text in DOCUMENTS.items():
         project.write(path, text)
     monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "model")
-    monkeypatch.setenv("GRAPHRAG_SUMMARY_MIN_TOKENS", "0")
+    monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", 0)
     with running() as server:
         for kind in ("CHAT", "EMBEDDING"):
             monkeypatch.setenv(f"GRAPHRAG_{kind}_MODEL", f"openai/test-{kind.lower()}")

@@ -300,7 +300,7 @@ def test_without_a_model_a_profile_is_made_and_published_by_a_run(indexed):
 
 
 def test_a_spent_budget_ends_the_tuning_and_records_nothing(modeled, server: OpenAIServer, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_CHAT_INPUT_USD_PER_MILLION", "1000")
+    monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", '{"chat_input": 1000}')
     monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "1")
     assert "budget" in run_command("tune", status=1)
     assert 0 < len(server.chats) < 30

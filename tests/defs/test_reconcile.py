@@ -148,7 +148,7 @@ def test_every_change_that_is_not_requested_says_why():
     )
     assert decision.waiting == [
         "Batch b is being indexed.",
-        "Batch a is still being written: its newest file is younger than GRAPHRAG_SETTLE_SECONDS.",
+        "Batch a is still being written: its newest file is younger than 5 seconds.",
         "The refresh waits until all requested batches are indexed.",
     ]
     assert decide(see(inputs="later", refreshing=True)).waiting == ["A run of the global assets is in progress."]

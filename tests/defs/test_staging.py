@@ -31,7 +31,7 @@ def staged_repository() -> dg.RepositoryDefinition:
 @pytest.fixture
 def cluster(project, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_STAGING", f"memory://{uuid.uuid4().hex}")
-    monkeypatch.setenv("GRAPHRAG_SETTLE_SECONDS", "0")
+    monkeypatch.setattr("graphrag_assets.indexing.scan.SETTLE_SECONDS", 0)
     project.write("a/text.txt", TEXT)
     project.write("b/text.txt", TEXT.replace("Field", "Canning"))
     return project
@@ -98,7 +98,7 @@ def test_settings_given_to_a_batch_reach_the_machine_that_extracts_it(cluster):
 
 
 def test_shards_of_a_refresh_are_made_by_runs_on_any_machine(cluster, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_SHARD_SIZE", "2")
+    monkeypatch.setattr("graphrag_assets.extras.cluster.shards.SHARD_SIZE", 2)
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")
     models = cluster.index.models()
     texts = ["one", "two", "three", "four", "five"]
@@ -126,9 +126,9 @@ def test_only_tags_say_where_a_run_belongs():
     tags = {job.name: dict(job.tags) for job in repository.get_all_jobs() if not job.name.startswith("__")}
     for job in ("extract_batches", "make_shards"):
         anywhere = tags.pop(job)
-        assert anywhere["dagster-celery/queue"] == "extract"
+        assert anywhere["graphrag/queue"] == "extract"
         assert '"volumes": []' in anywhere["dagster-k8s/config"]
-    assert {one.get("dagster-celery/queue") for one in tags.values()} == {"commit"}
+    assert {one.get("graphrag/queue") for one in tags.values()} == {"commit"}
 
 
 def test_a_machine_that_extracts_cannot_leave_out_what_failed_before():

@@ -13,6 +13,7 @@ from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
 from graphrag_assets.text.words import count_tokens
 from tests.defs.test_language_models import copy_index, use
+from tests.limits import limit_calls
 from tests.openai_server import OpenAIServer, running
 
 LOG = """# The voyage
@@ -260,7 +261,7 @@ def test_edit_requests_contexts_of_its_document_and_extracts_the_edited_unit(mod
 
 @pytest.mark.long
 def test_failed_context_falls_back_to_headings_and_is_retried_by_the_next_run(modeled, server, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_MAX_RETRIES", "0")
+    limit_calls(monkeypatch, max_retries=0)
     answer = server.content
 
     def refuse(body):

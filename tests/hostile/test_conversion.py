@@ -1,6 +1,7 @@
 """Files whose conversion takes too long, too much memory, or crashes: each is a row of index_errors, and no process stays."""
 
 import contextlib
+import functools
 import io
 import os
 import signal
@@ -58,7 +59,7 @@ def long_html() -> bytes:
 
 
 HOSTILE: dict[Callable[[], bytes], tuple[str, str]] = {
-    expanding_docx: ("converting the docx file took more than 200 MB of memory", "GRAPHRAG_CONVERSION_MEMORY_MB"),
+    expanding_docx: ("converting the docx file took more than 200 MB of memory", "Split a very large document"),
     long_html: ("the document has 1.6 MB, the limit is 1.0 MB", "GRAPHRAG_MAX_DOCUMENT_MB"),
 }
 
@@ -77,8 +78,8 @@ def test_a_file_above_a_limit_is_named_and_the_rest_is_converted(make: Callable[
 
 @pytest.mark.extended
 def test_a_file_that_takes_too_long_is_a_row_and_its_batch_is_indexed(project, monkeypatch) -> None:
-    monkeypatch.setenv("GRAPHRAG_CONVERSION_SECONDS", "1")
-    monkeypatch.setenv("GRAPHRAG_CONVERSION_MEMORY_MB", "6000")
+    limits = functools.partial(ConversionLimits, 1, 6000)
+    monkeypatch.setattr("graphrag_assets.indexing.index_batch.ConversionLimits", limits)
     project.write("one/a.docx", docx(paragraph("It broke. ") * 1_000_000))
     project.write("one/b.html", PAGE)
     started = time.monotonic()
@@ -86,7 +87,7 @@ def test_a_file_that_takes_too_long_is_a_row_and_its_batch_is_indexed(project, m
     assert time.monotonic() - started < 20
     ((source, error, hint),) = project.sql("SELECT source, error, hint FROM index_errors")
     assert (source, error) == ("one/a.docx", "converting the docx file took more than 1 s")
-    assert "raise GRAPHRAG_CONVERSION_SECONDS" in hint
+    assert "Split a very long document" in hint
     assert project.sql("SELECT source FROM documents") == [("one/b.html",)]
     assert scan(project.index).due == []
 

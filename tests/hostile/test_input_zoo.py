@@ -204,7 +204,7 @@ def test_an_edit_that_nothing_but_its_content_shows_is_found_at_night(project):
 
 
 def test_a_time_in_the_future_does_not_delay_a_batch_forever(project, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_SETTLE_SECONDS", "1")
+    monkeypatch.setattr("graphrag_assets.indexing.scan.SETTLE_SECONDS", 1)
     project.write("one/a.txt", TEXT)
     tomorrow = time.time() + 86_400
     os.utime(project.input / "one/a.txt", (tomorrow, tomorrow))
@@ -289,11 +289,12 @@ def test_a_batch_with_a_folder_that_cannot_be_listed_stays_and_the_others_go_on(
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("GRAPHRAG_ENCODING", "cl100k_base", "GRAPHRAG_ENCODING is now called GRAPHRAG_TOKENIZER"),
+        ("GRAPHRAG_ENCODING", "cl100k_base", "GRAPHRAG_ENCODING is now GRAPHRAG_TOKENIZER"),
+        ("GRAPHRAG_LOCAL_OPTIONS", "{}", "GRAPHRAG_LOCAL_OPTIONS is now GRAPHRAG_SEARCH_OPTIONS="),
         ("GRAPHRAG_TEXT_ENCODING", "klingon", "GRAPHRAG_TEXT_ENCODING='klingon'.*no text encoding of this name"),
     ],
 )
-def test_settings_of_encodings_that_cannot_be_meant_are_refused(monkeypatch, name, value, message):
+def test_settings_that_cannot_be_meant_are_refused(monkeypatch, name, value, message):
     monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError, match=message):
         Settings.load()

@@ -4,6 +4,7 @@ Parquet files that expand are read in a process with limits.
 """
 
 import csv
+import functools
 import io
 import itertools
 import time
@@ -77,13 +78,15 @@ def test_a_parquet_file_that_expands_is_a_problem_and_the_next_is_read(name: str
         records = convert.parquet(parquet(text=pl.Series(["It held."])), LoadOptions())
     assert isinstance(problem, Problem)
     assert problem.error == "converting the parquet file took more than 200 MB of memory"
-    assert "raise GRAPHRAG_CONVERSION_MEMORY_MB" in problem.hint
+    assert "Split a very large document" in problem.hint
     assert records == [Record("It held.", row_number=1)]
 
 
 @pytest.mark.extended
 def test_a_parquet_file_above_the_limit_is_a_row_and_is_read_again_with_another_limit(project, monkeypatch) -> None:
-    monkeypatch.setenv("GRAPHRAG_CONVERSION_MEMORY_MB", "100")
+    monkeypatch.setattr(
+        "graphrag_assets.indexing.index_batch.ConversionLimits", functools.partial(ConversionLimits, memory_mb=100)
+    )
     project.write("one/a.parquet", parquet(text=repeated("It broke. " * 100, 200_000)))
     project.write("one/b.txt", "It held.")
     project.index_all()
@@ -91,7 +94,9 @@ def test_a_parquet_file_above_the_limit_is_a_row_and_is_read_again_with_another_
     assert (source, error) == ("one/a.parquet", "converting the parquet file took more than 100 MB of memory")
     assert project.sql("SELECT source FROM documents") == [("one/b.txt",)]
     assert scan(project.index).due == []
-    monkeypatch.setenv("GRAPHRAG_CONVERSION_MEMORY_MB", "2000")
+    monkeypatch.setattr(
+        "graphrag_assets.indexing.index_batch.ConversionLimits", functools.partial(ConversionLimits, memory_mb=2000)
+    )
     assert scan(project.index).due == ["one"]
 
 

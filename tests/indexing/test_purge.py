@@ -18,8 +18,9 @@ TEXT = "Cyrus Field met William Thomson in Valentia."
 
 
 @pytest.fixture
-def indexed(start_with):
-    return start_with({"a/one.txt": TEXT}, max_file_mb="0.001")
+def indexed(start_with, monkeypatch):
+    monkeypatch.setattr("graphrag_assets.indexing.index.MAX_FILE_BYTES", 1_000)
+    return start_with({"a/one.txt": TEXT})
 
 
 def test_batch_indexed_during_purge_is_kept(indexed):

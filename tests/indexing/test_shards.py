@@ -31,7 +31,7 @@ def committer(project, monkeypatch) -> Index:
     """An index of eight communities without reports and vectors, and a staging area."""
     write_crews(project.input, 8)
     monkeypatch.setenv("GRAPHRAG_STAGING", f"memory://{uuid.uuid4().hex}")
-    monkeypatch.setenv("GRAPHRAG_SHARD_SIZE", "2")
+    monkeypatch.setattr("graphrag_assets.extras.cluster.shards.SHARD_SIZE", 2)
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")
     index_batch(project.index, "crews", project.index.models("crews"), "run")
     merge_graph(project.index, project.index.models(), "run")
@@ -103,7 +103,7 @@ def test_what_all_machines_make_is_what_one_process_makes(committer, worker, tmp
 
 
 def test_few_items_are_not_shared(committer, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_SHARD_SIZE", "1000")
+    monkeypatch.setattr("graphrag_assets.extras.cluster.shards.SHARD_SIZE", 1000)
     with pytest.raises(KeyboardInterrupt):
         update(committer, REPORTS, ending(committer, after=0))
     assert open_shards(committer) == []

@@ -32,12 +32,10 @@ SAME = {
     "input": "/old/input",
     "chunking": "tokens",
     "chunk_size": "1200",
-    "chunk_overlap": "100",
     "entity_types": "organization, person, geo, event",
     "max_gleanings": "1",
     "claims": "off",
     "claim_description": "Any claims or facts that could be relevant to information discovery.",
-    "summary_words": "500",
     "max_cluster_size": "10",
     "report_words": "2000",
     "report_input_tokens": "8000",
@@ -54,7 +52,6 @@ SAME = {
                 "embedding_model": "openai/text-embedding-3-small",
                 "tokenizer": "cl100k_base",
                 "concurrency": "25",
-                "max_retries": "10",
             },
         ),
         (
@@ -125,12 +122,10 @@ def test_models_limits_and_parameters_of_graphrag_2():
         "concurrency": "5",
         "tokens_per_minute": "90000",
         "request_timeout": "300",
-        "structured_output": "text",
         "chat_model": "azure/prod-${STAGE}",
-        "chat_parameters": '{"temperature": 0.2, "top_p": 1}',
+        "chat_parameters": '{"temperature": 0.2, "top_p": 1, "report": {"temperature": null}}',
         "chat_base_url": "https://here.example",
         "report_model": "anthropic/claude",
-        "report_parameters": '{"temperature": null}',
         "embedding_model": "azure/embed",
         "embedding_base_url": "https://here.example",
         "input": "/old/input",
@@ -138,10 +133,8 @@ def test_models_limits_and_parameters_of_graphrag_2():
         "tokenizer": "cl100k_base",
         "claims": "model",
         "chunk_size": "1200",
-        "chunk_overlap": "100",
         "report_words": "900",
-        "summary_words": "500",
-        "local_options": '{"top_k_entities": 20}',
+        "search_options": '{"local": {"top_k_entities": 20}}',
     }
     assert found.variables == {
         "GRAPHRAG_CHAT_API_KEY": "${KEY}",
@@ -154,6 +147,7 @@ def test_models_limits_and_parameters_of_graphrag_2():
         "models.default_chat_model.auth_type",
         "models.default_chat_model, models.default_embedding_model: concurrency",
         "models.spare",
+        "models.default_chat_model.model_supports_json",
         "models.default_embedding_model.api_version",
         "extract_claims.model_id",
     }
@@ -184,8 +178,6 @@ def test_models_limits_and_storage_of_graphrag_3():
         "method": "fast",
         "claims": "off",
         "concurrency": "7",
-        "max_retries": "3",
-        "backoff_seconds": "2.5",
         "requests_per_minute": "40",
         "chat_model": "ollama/llama3",
         "chat_parameters": '{"num_ctx": 8192, "extra": {"deep": true}}',
@@ -193,26 +185,22 @@ def test_models_limits_and_storage_of_graphrag_3():
         "input": "az://docs/in",
         "chunking": "sentences",
         "chunk_size": "1200",
-        "chunk_overlap": "100",
         "title_column": "name",
         "id_column": "number",
         "text_encoding": "windows-1252",
         "file_pattern": "x$",
         "metadata_columns": "year, ship",
-        "prune_min_frequency": "3",
-        "prune_min_degree": "1",
-        "prune_min_weight_percentile": "20",
-        "seed": "42",
         "report_words": "2000",
-        "summary_words": "500",
     }
     model = "completion_models.default_completion_model"
     assert found.left_out.keys() >= {
         *(f"{model}.call_args.{name}" for name in ("timeout", "api_secret", "top_k")),
-        *(f"{model}.{name}" for name in ("retry.type", "rate_limit.type")),
+        *(f"{model}.{name}" for name in ("retry.type", "retry.max_retries", "rate_limit.type")),
         *(
             "chunking.encoding_model",
             "prune_graph.remove_ego_nodes",
+            "prune_graph.min_node_freq",
+            "cluster_graph.seed",
             "input_storage.type",
             "input_storage.connection_string",
         ),
@@ -270,15 +258,6 @@ def test_parameters_and_dimensions_of_the_embedding_model_are_carried_over():
     assert all("GRAPHRAG_EMBEDDING_PARAMETERS" in reason for reason in reasons)
 
 
-def test_the_graph_of_fast_workflows_is_pruned_by_the_defaults_of_graphrag():
-    found = translated("{models: {}, workflows: [extract_graph_nlp, prune_graph]}")
-    pruned = {name: value for name, value in found.settings.items() if name.startswith("prune_")}
-    assert pruned == {"prune_min_frequency": "2", "prune_min_degree": "1", "prune_min_weight_percentile": "40"}
-    assert not [
-        name for name in translated("{models: {}, workflows: [extract_graph]}").settings if name.startswith("prune_")
-    ]
-
-
 def test_defaults_of_searches_become_options_that_the_methods_take():
     sections = {
         "local_search": {"text_unit_prop": 0.6, "community_prop": 0.1, "top_k_relationships": 5},
@@ -287,17 +266,12 @@ def test_defaults_of_searches_become_options_that_the_methods_take():
         "basic_search": {"k": 20, "max_context_tokens": 8000},
     }
     found = translated(json.dumps({"models": {}, **sections}))
-    options = {
-        method: json.loads(found.settings[f"{method}_options"])
-        for method in METHODS
-        if method not in ("lazy", "planned")
-    }
-    assert options == {
+    assert json.loads(found.settings["search_options"]) == {
         "local": {"text_unit_prop": 0.6, "community_prop": 0.1, "top_k_relationships": 5},
         "global": {"max_reduce_tokens": 9000, "max_map_words": 800},
         "drift": {"depth": 3, "local": {"text_unit_prop": 0.9, "community_prop": 0.1}},
         "basic": {"k": 20, "max_context_tokens": 8000},
     }
     assert "DynamicOptions(threshold=2)" in found.left_out["global_search.dynamic_search_threshold"]
-    for method, given in options.items():
+    for method, given in json.loads(found.settings["search_options"]).items():
         METHODS[method].options(**given)

@@ -312,11 +312,6 @@ def test_concurrently_rejected_formats_are_no_failures(lab: Lab) -> None:
     assert lab.server.counts["task json"] == 30
 
 
-def test_the_way_of_asking_can_be_chosen(lab: Lab) -> None:
-    run(lab.chat(structured="json_object").complete(ask(model=Extraction)))
-    assert lab.server.chats[0].body["response_format"] == {"type": "json_object"}
-
-
 @pytest.mark.extended
 def test_seeded_faults_change_no_answer_and_cost_one_request_each(lab: Lab) -> None:
     requests = [ask(f"Ada wrote letter {n} to Charles. He read it in London.", model=Extraction) for n in range(150)]

@@ -26,8 +26,9 @@ def sent(server: OpenAIServer, folder: Path, monkeypatch: pytest.MonkeyPatch, **
     """The body of the request of each task, after every task was done with these settings."""
     shared = {"CHAT_MODEL": "openai/test-chat", "EMBEDDING_MODEL": "openai/test-embedding", "DATA": str(folder)}
     shared |= {"CHAT_BASE_URL": server.url, "EMBEDDING_BASE_URL": server.url}
-    for name, value in (shared | {"MAX_GLEANINGS": "0", "SUMMARY_MIN_TOKENS": "0"} | settings).items():
+    for name, value in (shared | {"MAX_GLEANINGS": "0"} | settings).items():
         monkeypatch.setenv(f"GRAPHRAG_{name}", value)
+    monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", 0)
     models = models_for(Settings.load())
     list(models.extract([UNIT]))
     models.summarize(DESCRIBED)
@@ -64,10 +65,14 @@ def test_each_task_has_its_own_model_and_parameters(openai_server, tmp_path, mon
         "EXTRACTION_MODEL": "openai/small",
         "SUMMARY_MODEL": "openai/middle",
         "REPORT_MODEL": "openai/large",
-        "CHAT_PARAMETERS": json.dumps({"temperature": 0.2, "seed": 1, "top_p": 0.9}),
-        "EXTRACTION_PARAMETERS": json.dumps({"num_ctx": 8192}),
-        "SUMMARY_PARAMETERS": json.dumps({"max_tokens": 500}),
-        "REPORT_PARAMETERS": json.dumps({"temperature": 0.7, "seed": None, "reasoning_effort": "low"}),
+        "CHAT_PARAMETERS": json.dumps(
+            {
+                **{"temperature": 0.2, "seed": 1, "top_p": 0.9},
+                "extraction": {"num_ctx": 8192},
+                "summary": {"max_tokens": 500},
+                "report": {"temperature": 0.7, "seed": None, "reasoning_effort": "low"},
+            }
+        ),
         "EMBEDDING_PARAMETERS": json.dumps({"dimensions": 8}),
     }
     asked = sent(openai_server, tmp_path, monkeypatch, **given)

@@ -19,6 +19,7 @@ from graphrag_assets.llm.model_errors import CircuitOpen, RequestRejected, Retri
 from graphrag_assets.llm.model_options import EmbeddingOptions
 from graphrag_assets.settings import Settings
 from graphrag_assets.text.words import encode
+from tests.limits import limit_calls
 from tests.llm.conftest import Lab, run
 from tests.openai_content import embedding_of
 
@@ -275,8 +276,9 @@ def test_the_timeout_of_the_settings_holds_for_embeddings(
 ) -> None:
     lab.server.seconds_per_text = 0.6
     given = {"DATA": str(tmp_path), "EMBEDDING_MODEL": "openai/test-embedding", "EMBEDDING_BASE_URL": lab.server.url}
-    for name, value in {**given, "REQUEST_TIMEOUT": "0.2", "MAX_RETRIES": "0"}.items():
+    for name, value in {**given, "REQUEST_TIMEOUT": "0.2"}.items():
         monkeypatch.setenv(f"GRAPHRAG_{name}", value)
+    limit_calls(monkeypatch, max_retries=0)
     with pytest.raises(RetriesExhausted, match="GRAPHRAG_REQUEST_TIMEOUT"):
         run(embedding_model(Settings.load()).embed(["one"]))
     monkeypatch.setenv("GRAPHRAG_REQUEST_TIMEOUT", "20")

@@ -1,6 +1,5 @@
 """Prompts: rendering, where templates are found, errors in templates, and fenced documents."""
 
-import json
 import re
 import subprocess
 import sys
@@ -185,12 +184,11 @@ GRAPH = (
 PROFILE = PromptProfile(domain="Submarine telegraphy.", persona="You are a historian.").identified()
 
 
-def test_a_path_wins_over_the_folder_the_folder_over_the_profile_and_that_over_the_package(tmp_path: Path):
-    path = write(tmp_path / "elsewhere", "mine", GRAPH.replace("__", "path"))
+def test_the_folder_wins_over_the_profile_and_that_over_the_package(tmp_path: Path):
     write(tmp_path / "folder", "extract_graph", GRAPH.replace("__", "folder"))
-    given = {"files": {"extract_graph": path}, "folder": tmp_path / "folder", "profile": PROFILE}
+    given = {"folder": tmp_path / "folder", "profile": PROFILE}
     found = []
-    for _ in range(4):
+    for _ in range(3):
         prompts = Prompts(**given)
         system = prompts.render("extract_graph", **values("extract_graph"))[0]["content"]
         found.append((system.split()[0], "You are a historian." in system))
@@ -202,17 +200,17 @@ def test_a_path_wins_over_the_folder_the_folder_over_the_profile_and_that_over_t
         assert ("about this: Submarine telegraphy." in names) == ("profile" in given)
         assert "You are a historian." not in names
         given.pop(next(iter(given), ""), None)
-    assert found == [("path", False), ("folder", False), ("You", True), ("You", False)]
+    assert found == [("folder", False), ("You", True), ("You", False)]
 
 
 @pytest.mark.parametrize("suffix", [".jinja", ".txt"])
 def test_one_message_is_replaced_by_its_stage_key(tmp_path: Path, suffix: str):
-    """In a folder as GraphRAG for .NET names it, or by path; a path comes first."""
-    folder, path = tmp_path / "folder/index/extract_graph", tmp_path / "elsewhere.txt"
+    """In a folder as GraphRAG for .NET names it."""
+    folder = tmp_path / "folder/index/extract_graph"
     folder.mkdir(parents=True)
     (folder / f"system{suffix}").write_text("Find {{ entity_types }} and {{ claim_description }}, {braces} too.")
-    path.write_text("Read this.\n{{ text }}")
-    prompts = Prompts(folder.parents[1], {"index/extract_graph/user": path})
+    (folder / f"user{suffix}").write_text("Read this.\n{{ text }}")
+    prompts = Prompts(folder.parents[1])
     system, user = prompts.render("extract_graph", **values("extract_graph"))
     assert system["content"] == "Find person, ship and Dated facts., {braces} too."
     assert user["content"] == f"Read this.\n{fence(DATA)}"
@@ -269,14 +267,6 @@ def test_file_that_is_no_prompt_is_an_error_also_without_a_model(tmp_path: Path,
     (place / "notes.txt").touch()
     with pytest.raises(SettingsError, match=r"notes.txt is not a prompt"):
         models_for(Settings.load())
-
-
-def test_prompts_by_path_are_those_of_the_setting(tmp_path: Path):
-    files = {"extract_graph": str(write(tmp_path, "mine", GRAPH.replace("__", "mine")))}
-    prompts = prompts_of(Settings.load(prompt_files=json.dumps(files)))
-    assert prompts.render("extract_graph", **values("extract_graph"))[0]["content"].startswith("mine ")
-    with pytest.raises(SettingsError, match=r"prompt file 5 cannot be read"):
-        models_for(Settings.load(prompt_files='{"local_search": 5}'))
 
 
 def test_a_folder_that_is_not_read_is_named(tmp_path: Path, monkeypatch):

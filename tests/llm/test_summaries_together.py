@@ -66,8 +66,9 @@ def test_thirty_things_share_requests_an_edit_asks_for_one_and_a_rerun_for_none(
     assert asked(lab) == []  # whatever would be packed with what
 
 
-def test_at_most_twenty_things_share_a_request(lab):
-    summarize(lab, described(41, words=5), summary_min_tokens=0)
+def test_at_most_twenty_things_share_a_request(lab, monkeypatch):
+    monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", 0)
+    summarize(lab, described(41, words=5))
     assert sorted(asked(lab)) == ["Summaries", "Summaries", "Summary"]
 
 
@@ -122,14 +123,15 @@ def test_without_a_valid_answer_each_thing_is_asked_for_alone(lab, fault):
     assert [task for task in asked(lab) if task == "Summary"] == ["Summary"] * 3
 
 
-def test_a_model_that_cannot_answer_for_several_things_is_asked_for_each_alone(lab):
+def test_a_model_that_cannot_answer_for_several_things_is_asked_for_each_alone(lab, monkeypatch):
+    monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", 0)
     lab.server.content = lambda body: "1. A ship." if task_of(body) == "Summaries" else content_for(body)
     chat = lab.chat(limits={"circuit_failures": 10})
-    summaries = tasks_with(chat, summary_min_tokens=0).summarize(described(240, words=5))
+    summaries = tasks_with(chat).summarize(described(240, words=5))
     assert asked(lab).count("Summaries") == 2 * 12
     assert summaries["description"].is_in(["1. A ship."]).sum() == 0
     assert lab.ledger.frame().filter(kind="chat").height == 240
-    assert tasks_with(lab.chat(), summary_min_tokens=0).summarize(described(240, words=5)).equals(summaries)
+    assert tasks_with(lab.chat()).summarize(described(240, words=5)).equals(summaries)
     assert asked(lab) == []
 
 
@@ -178,10 +180,11 @@ def test_a_plan_counts_the_requests_that_are_sent_and_a_purge_keeps_their_answer
     assert keys == set(lab.ledger.frame()["key"])
 
 
-def test_short_descriptions_are_joined_without_a_request(lab):
+def test_short_descriptions_are_joined_without_a_request(lab, monkeypatch):
     texts = ["It sank.", "A ship.", "A  ship."]
     frame = pl.DataFrame({"key": ["a"] * 3, "title": ["S"] * 3, "description": texts, "n": [1] * 3})
     assert summarize(lab, frame) == summarize(lab, frame[::-1]) == {"a": "A ship. It sank."}
     assert asked(lab) == []
-    summarize(lab, frame, summary_min_tokens=0)
+    monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", 0)
+    summarize(lab, frame)
     assert asked(lab) == ["Summary"]

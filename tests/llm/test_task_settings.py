@@ -35,7 +35,7 @@ def test_extraction_asks_for_the_claims_described(lab):
 
 
 RELATIONS = {"relationship_types": "PART_OF, laid by"}
-STRICT = {**RELATIONS, "strict_relationship_types": True}
+STRICT = {**RELATIONS, "strict_types": "relationships"}
 
 
 def test_extraction_asks_for_the_relationship_types_wanted(lab):
@@ -52,7 +52,7 @@ def test_extraction_asks_for_the_relationship_types_wanted(lab):
 
 def test_extraction_asks_for_the_entity_types_of_a_closed_list_alone(lab):
     assert "a short general noun" in prompt(lab)
-    words = prompt(lab, strict_entity_types=True)
+    words = prompt(lab, strict_types="entities")
     assert "a short general noun" not in words
     assert words.endswith(
         "The types of entities above are a closed list: leave out every entity that none of them fits."
@@ -71,13 +71,9 @@ def test_a_template_without_a_system_message_gets_one_for_the_types(lab, tmp_pat
     assert system["content"].startswith("The type of a relationship is one of these")
 
 
-@pytest.mark.parametrize(
-    "given", [{"strict_relationship_types": True}, {"strict_entity_types": True, "entity_types": ","}]
-)
+@pytest.mark.parametrize("given", [{"strict_types": "all"}, {"strict_types": "entities", "entity_types": ","}])
 def test_a_closed_list_without_types_is_an_error(given):
-    with pytest.raises(
-        SettingsError, match=r"GRAPHRAG_STRICT_\w+_TYPES=true needs GRAPHRAG_\w+_TYPES, which names none"
-    ):
+    with pytest.raises(SettingsError, match=r"GRAPHRAG_STRICT_TYPES=\w+ needs GRAPHRAG_\w+_TYPES, which names none"):
         Settings.load(**given)
 
 
@@ -85,14 +81,15 @@ def test_claims_that_are_off_are_not_described(lab):
     assert "losses of money" not in prompt(lab, claims="off", claim_description="losses of money")
 
 
-def test_summaries_and_reports_have_at_most_the_words_set(lab):
+def test_summaries_and_reports_have_at_most_the_words_set(lab, monkeypatch):
+    monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", 0)
     texts = [("K", "Great Eastern", text, 1) for text in ("It laid the cable.", "It was a ship.")]
     described = pl.DataFrame(texts, ["key", "title", "description", "n"], orient="row")
-    tasks = tasks_with(lab.chat(), summary_words=70, report_words=900, summary_min_tokens=0)
+    tasks = tasks_with(lab.chat(), report_words=900)
     tasks.summarize(described)
     tasks.write_reports([ReportMaterial(3, 1, ("Great Eastern",), (), "The Great Eastern laid the cable.")])
     summary, report = (request.body["messages"][0]["content"] for request in lab.server.chats)
-    assert "At most 70 words" in summary
+    assert "At most 200 words" in summary
     assert "900 words" in report
 
 
@@ -108,10 +105,10 @@ def test_a_community_of_two_has_a_report_without_a_request(lab):
         ({"claim_description": "losses of money"}, ["extractor"]),
         ({"claim_description": "losses of money", "claims": "off"}, []),
         (RELATIONS, ["extractor"]),
-        ({"strict_entity_types": True}, ["extractor"]),
+        ({"strict_types": "entities"}, ["extractor"]),
         ({"drop_ungrounded": True}, ["extractor"]),
         ({"text_unit_context": "none"}, ["extractor"]),
-        ({"summary_words": 70}, ["summarizer"]),
+        ({"language": "Welsh"}, ["extractor", "summarizer", "reporter"]),
         ({"report_words": 900}, ["reporter"]),
     ],
 )

@@ -71,13 +71,16 @@ def test_dynamic_selection_reaches_the_search(index_file: Path) -> None:
 
 
 def test_options_of_the_command_line_keep_the_other_defaults(index_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GRAPHRAG_DRIFT_OPTIONS", '{"local": {"text_unit_prop": 0.9, "community_prop": 0.05}}')
-    monkeypatch.setenv("GRAPHRAG_GLOBAL_OPTIONS", '{"dynamic": {"threshold": 3}}')
+    options = {
+        "drift": {"local": {"text_unit_prop": 0.9, "community_prop": 0.05}},
+        "global": {"dynamic": {"threshold": 3}},
+    }
+    monkeypatch.setenv("GRAPHRAG_SEARCH_OPTIONS", json.dumps(options))
     assert hops_option("drift", 2) == {"local": {"text_unit_prop": 0.9, "community_prop": 0.05, "hops": 2}}
     assert hops_option("local", 2) == {"hops": 2}
     assert dynamic_option("global", True) == {}
     assert query(index_file, "drift", QUESTION, "--hops", "2").exit_code == 0
-    monkeypatch.delenv("GRAPHRAG_GLOBAL_OPTIONS")
+    monkeypatch.delenv("GRAPHRAG_SEARCH_OPTIONS")
     assert dynamic_option("global", True) == {"dynamic": True}
 
 

@@ -18,9 +18,12 @@ QUESTION = "Who commanded the Niagara, and who the Agamemnon?"
 def test_defaults_hold_for_every_way_to_ask_and_explicit_options_win(
     index_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GRAPHRAG_BASIC_OPTIONS", '{"k": 2, "documents": ["Document 0"]}')
-    monkeypatch.setenv("GRAPHRAG_LOCAL_OPTIONS", '{"top_k_entities": 1, "include_covariates": false}')
-    monkeypatch.setenv("GRAPHRAG_PLANNED_OPTIONS", '{"max_values": 2}')
+    options = {
+        "basic": {"k": 2, "documents": ["Document 0"]},
+        "local": {"top_k_entities": 1, "include_covariates": False},
+        "planned": {"max_values": 2},
+    }
+    monkeypatch.setenv("GRAPHRAG_SEARCH_OPTIONS", json.dumps(options))
     with GraphRAG(index_file) as rag:
         found = [rag.basic(QUESTION), rag.search("basic", QUESTION), rag.ask('Where is "commanded the Niagara"?')]
         for answer in found:
@@ -37,35 +40,47 @@ def test_defaults_hold_for_every_way_to_ask_and_explicit_options_win(
 
 
 def test_options_of_options_are_given_as_objects(index_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GRAPHRAG_DRIFT_OPTIONS", '{"depth": 1, "local": {"top_k_entities": 2}}')
-    monkeypatch.setenv("GRAPHRAG_GLOBAL_OPTIONS", '{"dynamic": {"threshold": 2}}')
+    options = {"drift": {"depth": 1, "local": {"top_k_entities": 2}}, "global": {"dynamic": {"threshold": 2}}}
+    monkeypatch.setenv("GRAPHRAG_SEARCH_OPTIONS", json.dumps(options))
     with GraphRAG(index_file) as rag:
         assert {action.depth for action in rag.drift(QUESTION).actions} == {0, 1}
         assert "rating" in rag.global_("What happened?").usage
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "message"),
+    ("value", "message"),
     [
-        ("local", '{"top_k_entity": 1}', "GRAPHRAG_LOCAL_OPTIONS: Unknown search option top_k_entity: did you mean"),
-        ("planned", '{"max_value": 1}', "GRAPHRAG_PLANNED_OPTIONS: Unknown search option max_value: did you mean"),
-        ("lazy", '{"budgets": 1}', "GRAPHRAG_LAZY_OPTIONS: Unknown search option budgets: did you mean"),
-        ("basic", '{"k": -1}', "GRAPHRAG_BASIC_OPTIONS: The search option k is -1; it must be a whole number"),
-        ("drift", '{"local": {"hop": 1}}', "GRAPHRAG_DRIFT_OPTIONS: Unknown search option hop: did you mean hops"),
-        ("global", "[1]", "GRAPHRAG_GLOBAL_OPTIONS='\\[1\\]': it must be a JSON object such as"),
-        ("global", "{level: 1}", "GRAPHRAG_GLOBAL_OPTIONS=.*: it must be JSON such as"),
+        (
+            '{"local": {"top_k_entity": 1}}',
+            "GRAPHRAG_SEARCH_OPTIONS, local: Unknown search option top_k_entity: did you mean",
+        ),
+        (
+            '{"planned": {"max_value": 1}}',
+            "GRAPHRAG_SEARCH_OPTIONS, planned: Unknown search option max_value: did you mean",
+        ),
+        ('{"lazy": {"budgets": 1}}', "GRAPHRAG_SEARCH_OPTIONS, lazy: Unknown search option budgets: did you mean"),
+        (
+            '{"basic": {"k": -1}}',
+            "GRAPHRAG_SEARCH_OPTIONS, basic: The search option k is -1; it must be a whole number",
+        ),
+        (
+            '{"drift": {"local": {"hop": 1}}}',
+            "GRAPHRAG_SEARCH_OPTIONS, drift: Unknown search option hop: did you mean hops",
+        ),
+        ("[1]", "GRAPHRAG_SEARCH_OPTIONS='\\[1\\]': it must be a JSON object such as"),
+        ("{level: 1}", "GRAPHRAG_SEARCH_OPTIONS=.*: it must be JSON such as"),
     ],
 )
 def test_a_wrong_default_is_an_error_that_names_the_setting(
-    index_file: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, message: str
+    index_file: Path, monkeypatch: pytest.MonkeyPatch, value: str, message: str
 ) -> None:
-    monkeypatch.setenv(f"GRAPHRAG_{name.upper()}_OPTIONS", value)
+    monkeypatch.setenv("GRAPHRAG_SEARCH_OPTIONS", value)
     with pytest.raises(SettingsError, match=message):
         GraphRAG(index_file)
 
 
 def test_the_command_line_uses_the_defaults(index_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GRAPHRAG_GLOBAL_OPTIONS", '{"community_level": 0}')
+    monkeypatch.setenv("GRAPHRAG_SEARCH_OPTIONS", '{"global": {"community_level": 0}}')
 
     def reports(*options: str) -> list[int]:
         arguments = ["query", "global", "What happened?", "--json", "--index", str(index_file), *options]
@@ -76,4 +91,4 @@ def test_the_command_line_uses_the_defaults(index_file: Path, monkeypatch: pytes
 
 
 def test_defaults_of_searches_are_no_settings_of_the_index() -> None:
-    assert "local_options" not in Settings(local_options='{"hops": 2}').as_rows()
+    assert "search_options" not in Settings(search_options='{"local": {"hops": 2}}').as_rows()

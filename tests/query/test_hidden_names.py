@@ -228,7 +228,7 @@ def test_an_empty_date_is_refused(rag: GraphRAG, date: str) -> None:
 
 
 def test_an_empty_list_in_the_settings_allows_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GRAPHRAG_LOCAL_OPTIONS", '{"batches": []}')
+    monkeypatch.setenv("GRAPHRAG_SEARCH_OPTIONS", '{"local": {"batches": []}}')
     with GraphRAG(path) as rag:
         assert rag.local(QUESTION).citations == []
         assert rag.ask("Who was Hudson?").citations == []

@@ -111,8 +111,7 @@ def test_without_a_model_the_question_is_linked_by_names(index_file: Path) -> No
 
 
 def test_the_setting_is_the_default_of_the_option(index_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GRAPHRAG_LINKING", "model")
-    monkeypatch.setenv("GRAPHRAG_LAZY_OPTIONS", '{"linking": "names"}')
+    monkeypatch.setenv("GRAPHRAG_SEARCH_OPTIONS", '{"local": {"linking": "model"}}')
     rag = GraphRAG(index_file)
     defaults = {name: inspect.signature(getattr(rag, name)).parameters["linking"].default for name in ("local", "lazy")}
     assert defaults == {"local": "model", "lazy": "names"}

@@ -25,7 +25,7 @@ def by_command(path: Path, method: str, _: object, arguments: tuple[str, ...], _
 
 
 def by_settings(path: Path, method: str, options: dict[str, Any], _: object, monkeypatch: pytest.MonkeyPatch) -> object:
-    monkeypatch.setenv(f"GRAPHRAG_{method.upper()}_OPTIONS", json.dumps(options))
+    monkeypatch.setenv("GRAPHRAG_SEARCH_OPTIONS", json.dumps({method: options}))
     return GraphRAG(path).search(method, QUESTION)
 
 
@@ -147,8 +147,8 @@ def test_questions_are_answered_by_the_model_and_the_parameters_for_questions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("GRAPHRAG_QUERY_MODEL", "openai/quick")
-    monkeypatch.setenv("GRAPHRAG_CHAT_PARAMETERS", '{"temperature": 0.2, "seed": 1}')
-    monkeypatch.setenv("GRAPHRAG_QUERY_PARAMETERS", '{"seed": null, "reasoning_effort": "low"}')
+    parameters = {"temperature": 0.2, "seed": 1, "query": {"seed": None, "reasoning_effort": "low"}}
+    monkeypatch.setenv("GRAPHRAG_CHAT_PARAMETERS", json.dumps(parameters))
     assert GraphRAG(whole.path).basic(QUESTION).model == "openai/quick"
     (sent,) = (request.body for request in server.chats)
     given = {"temperature", "seed", "reasoning_effort"} & sent.keys()

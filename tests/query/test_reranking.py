@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.query import GraphRAG
+from tests.limits import limit_calls
 from tests.openai_server import OpenAIServer, running
 from tests.query.modeled import says, user_message
 
@@ -28,8 +29,9 @@ def rag(
     monkeypatch: pytest.MonkeyPatch,
 ) -> GraphRAG:
     """Reranks by a reranking model, or by a chat model, which here names one passage twice and two that do not exist."""
+    limit_calls(monkeypatch, max_retries=0)
     settings = {"RERANK_MODEL": request.param, "RERANK_BASE_URL": server.url, "RERANK_API_KEY": "key"}
-    for name, value in (settings | {"DATA": str(tmp_path), "MAX_RETRIES": "0"}).items():
+    for name, value in (settings | {"DATA": str(tmp_path)}).items():
         monkeypatch.setenv(f"GRAPHRAG_{name}", value)
 
     def order(body: dict) -> dict:

@@ -15,6 +15,7 @@ import pytest
 from graphrag_assets.indexing.index import Index
 from tests.comparison import index_at, no_settings
 from tests.hostile.test_lying_server import CHATS, USAGES, VECTORS, chat
+from tests.limits import limit_calls
 from tests.openai_content import content_for
 from tests.openai_server import FAULTS, Body, FaultPlan, OpenAIServer, running
 from tests.soak.histories import use_models
@@ -55,8 +56,9 @@ def tell_lies(summary: Summary, server: OpenAIServer, names: Sequence[str]) -> N
         no_settings(patch)
         index = index_at(Path(root), patch)
         use_models(patch.setenv, server.url)
-        for name, value in {"MAX_RETRIES": "0", "REQUEST_TIMEOUT": "10", "MAX_FAILED_UNITS": "1"}.items():
-            patch.setenv(f"GRAPHRAG_{name}", value)
+        limit_calls(patch, max_retries=0)
+        patch.setenv("GRAPHRAG_REQUEST_TIMEOUT", "10")
+        patch.setattr("graphrag_assets.indexing.checks.MAX_FAILED_SHARE", 1)
         write_documents(Path(root) / "input", len(names))
         server.replace = lambda body: reply(body, names)
         status, _ = run_command(summary, "never", "index")

@@ -160,7 +160,6 @@ def use_models(setenv, url: str) -> None:
         "EMBEDDING_MODEL": "openai/test-embedding",
         "EMBEDDING_BASE_URL": url,
         "EMBEDDING_API_KEY": SECRETS[0],
-        "BACKOFF_SECONDS": "0.05",
         "CONCURRENCY": str(CONCURRENCY),
     }.items():
         setenv(f"GRAPHRAG_{name}", value)

@@ -28,6 +28,8 @@ from graphrag_assets.indexing.stage import usage_sums
 from graphrag_assets.indexing.staged_batches import staging_of
 from graphrag_assets.store.staging import SHARDS, Staging
 
+SHARD_SIZE = 500
+"""Reports or vectors per shard: enough to be worth a run of their own. Fewer are made by the committer alone."""
 REPORTS, EMBEDDINGS = "reports", "embeddings"
 _ITEMS, _MADE = ".items", "made"
 
@@ -70,12 +72,12 @@ class _Sharing:
     usage_elsewhere: UsageMeter
 
     def is_worth_it(self, items: Sequence[Any]) -> bool:
-        return len(items) > self.index.settings.shard_size
+        return len(items) > SHARD_SIZE
 
     def make(self, items: Sequence[Any]) -> list[Any]:
         """What is made of the items, in their order."""
         kind = _KINDS[self.kind]
-        n_shards, shards = -(-len(items) // self.index.settings.shard_size), dict[int, list[int]]()
+        n_shards, shards = -(-len(items) // SHARD_SIZE), dict[int, list[int]]()
         listed = kind.items.dump_python(list(items), mode="json")
         for place, item in enumerate(listed):
             shards.setdefault(int(stable_id(json.dumps(item))[:8], 16) % n_shards, []).append(place)
@@ -115,13 +117,13 @@ class _Sharing:
 def shared(
     index: Index, models: IndexingModels, kind: str, run_id: str, cache_not_before: str | None = None
 ) -> Iterator[IndexingModels]:
-    """`models` that share the work of a kind with other machines, where it is more than `shard_size` items at once.
+    """`models` that share the work of a kind with other machines, where it is more than `SHARD_SIZE` items at once.
 
     When the stage has committed, at the end of this context, the shards are deleted. After an error they stay, and the
     next run uses what is made.
     """
     staging = staging_of(index)
-    if staging is None or not index.settings.shard_size:
+    if staging is None:
         yield models
         return
     elsewhere = UsageMeter()

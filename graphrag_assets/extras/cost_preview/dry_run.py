@@ -265,6 +265,6 @@ def _price_note(settings: Settings, task: str) -> str:
 def price_in_words(prices: Prices) -> str:
     """Dollars per million tokens, and where they come from; or what to set."""
     if prices.source == "unknown":
-        return "no price is known; set GRAPHRAG_CHAT_INPUT_USD_PER_MILLION and the related settings"
+        return "no price is known; set GRAPHRAG_USD_PER_MILLION"
     origin = "litellm's table" if prices.source == "litellm" else "the settings"
     return f"${prices.input_usd * 1e6:g} in, ${prices.output_usd * 1e6:g} out per million tokens, by {origin}"

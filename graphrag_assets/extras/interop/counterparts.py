@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 SETTINGS = {
     "chunks.size": "chunk_size",
-    "chunks.overlap": "chunk_overlap",
     "input.text_column": "text_column",
     "input.title_column": "title_column",
     "input.id_column": "id_column",
@@ -12,22 +11,13 @@ SETTINGS = {
     "input.file_pattern": "file_pattern",
     "extract_graph.max_gleanings": "max_gleanings",
     "cluster_graph.max_cluster_size": "max_cluster_size",
-    "cluster_graph.seed": "seed",
     "community_reports.max_length": "report_words",
     "extract_claims.description": "claim_description",
-    "summarize_descriptions.max_length": "summary_words",
     "community_reports.max_input_length": "report_input_tokens",
     "concurrent_requests": "concurrency",
 }
 """Keys whose values are a setting's. Keys of GraphRAG 3 are renamed to those of GraphRAG 2 first (`RENAMED`)."""
 
-PRUNING = {
-    "min_node_freq": "min_frequency",
-    "min_node_degree": "min_degree",
-    "min_edge_weight_pct": "min_weight_percentile",
-}
-PRUNED_BY_DEFAULT = {"min_node_freq": 2, "min_node_degree": 1, "min_edge_weight_pct": 40}
-"""GraphRAG's defaults for the graphs of its fast workflows."""
 RENAMED = {"chunking": ("chunks",), "input_storage": ("input", "storage"), "output_storage": ("output",)}
 
 _ELSEWHERE = "tables and vectors are in the index folder, index/ in GRAPHRAG_DATA"
@@ -35,7 +25,7 @@ _VECTOR_SIZE = (
     'vectors have the size that the model gives; GRAPHRAG_EMBEDDING_PARAMETERS={"dimensions": N} asks for another'
 )
 _FAST = "GRAPHRAG_METHOD=fast finds names by its own method; docs/models.md"
-_PARAMETER = "set GRAPHRAG_QUERY_PARAMETERS, which holds for all answers to questions"
+_PARAMETER = "set query in GRAPHRAG_CHAT_PARAMETERS, which holds for all answers to questions"
 
 REASONS = {
     "async_mode": "calls are always asynchronous",
@@ -56,12 +46,11 @@ REASONS = {
     "snapshots": "`graphrag-assets export` writes the graph and the vectors",
     "umap": "the map has its own layout",
     "embed_graph": "the graph ranks by personalized PageRank, without vectors of its nodes",
-    "prune_graph.remove_ego_nodes": "the most connected entity stays",
-    "prune_graph.lcc_only": "all components of the graph stay",
-    "prune_graph.max_node_freq_std": "there is no upper limit: frequent entities stay",
-    "prune_graph.max_node_degree_std": "there is no upper limit: entities with many relationships stay",
-    "prune_graph": "GraphRAG prunes graphs of its fast workflows; GRAPHRAG_PRUNE_… are for any graph",
+    "prune_graph": "all entities, relationships and components of the graph stay",
     "extract_graph_nlp": _FAST,
+    "chunks.overlap": "fixed: 100 tokens, as by default in GraphRAG",
+    "cluster_graph.seed": "fixed: the same documents make the same index",
+    "summarize_descriptions.max_length": "fixed: 200 words",
     "cluster_graph.use_lcc": "all components are clustered, not the largest alone",
     "summarize_descriptions.max_input_tokens": "long lists of descriptions are summarized in parts",
     "embed_text.batch_size": "no setting; requests are filled up to a fixed size",
@@ -117,9 +106,11 @@ Options of dynamic selection are none of a search without it: they are left out.
 REASONS_OF_MODELS = {
     "async_mode": "calls are always asynchronous",
     "retry": "retries wait exponentially with jitter, or as long as the server says",
+    "max_retries": "fixed: 8 retries",
     "retry_strategy": "retries wait exponentially with jitter, or as long as the server says",
     "max_retry_wait": "a retry waits at most 60 seconds, or as long as the server says",
     "rate_limit": "limits are GRAPHRAG_REQUESTS_PER_MINUTE and GRAPHRAG_TOKENS_PER_MINUTE",
+    "model_supports_json": "learned from the server's answers",
     "rate_limit_strategy": "limits are GRAPHRAG_REQUESTS_PER_MINUTE and GRAPHRAG_TOKENS_PER_MINUTE",
     "metrics": "calls, tokens, seconds and dollars are rows of llm_calls",
     "encoding_model": "GRAPHRAG_TOKENIZER counts the tokens of all models",

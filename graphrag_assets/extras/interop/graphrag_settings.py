@@ -85,9 +85,8 @@ def translate(config: Mapping[str, Any], folder: Path, target: Path) -> Translat
         result.set("entity_types", ", ".join(map(str, types)) if isinstance(types, list) else types, "entity_types")
     _translate_workflows(result, leaves)
     _translate_options(result, leaves)
-    # GraphRAG's defaults, which are not the ones here.
+    # GraphRAG's default, which is not the one here.
     leaves.setdefault(("community_reports", "max_length"), 2000)
-    leaves.setdefault(("summarize_descriptions", "max_length"), 500)
     for key, name in counterparts.SETTINGS.items():
         value = leaves.pop(tuple(key.split(".")), None)
         if value is not None and (name, str(value).lower()) != ("text_encoding", "utf-8"):
@@ -104,6 +103,7 @@ def translate(config: Mapping[str, Any], folder: Path, target: Path) -> Translat
 
 def _translate_options(result: Translation, leaves: dict[Key, Any]) -> None:
     """Defaults for the options of each search method, as JSON."""
+    by_method: dict[str, dict[str, Any]] = {}
     for section, names in counterparts.OPTIONS.items():
         options: dict[str, Any] = {}
         for key, name in names.items():
@@ -117,7 +117,9 @@ def _translate_options(result: Translation, leaves: dict[Key, Any]) -> None:
             else:
                 (options.setdefault(part, {}) if part else options)[nested] = value
         if options:
-            result.set(f"{section.removesuffix('_search')}_options", json.dumps(options), section)
+            by_method[section.removesuffix("_search")] = options
+    if by_method:
+        result.set("search_options", json.dumps(by_method), ", ".join(by_method))
 
 
 def _leaves(config: object, key: Key = ()) -> Iterator[tuple[Key, Any]]:
@@ -195,8 +197,7 @@ def _model(key: str, values: dict[Key, Any], result: Translation) -> _Model:
         model.name = f"{provider}/{deployment or name}"
     if deployment and name and deployment != name:
         result.left_out[f"{key}.model"] = (
-            "the deployment is named instead; if litellm does not know its prices, set "
-            "GRAPHRAG_CHAT_INPUT_USD_PER_MILLION and _OUTPUT_USD_PER_MILLION"
+            "the deployment is named instead; if litellm does not know its prices, set GRAPHRAG_USD_PER_MILLION"
         )
     model.parameters = _parameters(model, result)
     return model
@@ -282,8 +283,6 @@ def _translate_models(
 
 
 def _translate_chat(result: Translation, chat: _Model, of_use: Mapping[str, _Model]) -> None:
-    if chat.pop("model_supports_json") is False:
-        result.set("structured_output", "text", f"{chat.key}.model_supports_json")
     base, key = _translate_main(result, chat, "chat")
     for use, model in of_use.items():
         if model is chat:
@@ -295,7 +294,8 @@ def _translate_chat(result: Translation, chat: _Model, of_use: Mapping[str, _Mod
             if chat.parameters.get(name) != model.parameters.get(name)
         }
         if differing:
-            result.set(f"{use}_parameters", json.dumps(differing), model.key)
+            together = {**json.loads(result.settings.get("chat_parameters", "{}")), use: differing}
+            result.set("chat_parameters", json.dumps(together), model.key)
         _translate_access(result, model, chat, base, key)
 
 
@@ -308,7 +308,6 @@ def _translate_main(result: Translation, model: _Model, kind: str) -> tuple[Any,
         result.set(f"{kind}_base_url", base, model.key)
     if key := model.pop("api_key"):
         result.variables[f"GRAPHRAG_{kind.upper()}_API_KEY"] = str(key)
-    model.pop("model_supports_json")
     _translate_account(result, model)
     return base, key
 
@@ -316,7 +315,6 @@ def _translate_main(result: Translation, model: _Model, kind: str) -> tuple[Any,
 def _translate_access(result: Translation, model: _Model, chat: _Model, base: object, key: object) -> None:
     """Server and key of a chat model beside the first one."""
     own_base, own_key = model.pop("api_base"), model.pop("api_key")
-    model.pop("model_supports_json")
     if model.provider == chat.provider:
         if (own_base or base) != base or (own_key or key) != key:
             result.left_out[f"{model.key}.api_base, api_key"] = (
@@ -353,8 +351,7 @@ def _translate_limits(result: Translation, models: list[_Model], leaves: dict[Ke
     """Limits are settings that hold for each model: the strictest one is taken."""
     limits: dict[str, Key] = {
         "concurrency": ("concurrent_requests",),
-        **{name: (name,) for name in ("requests_per_minute", "tokens_per_minute", "max_retries", "request_timeout")},
-        "backoff_seconds": ("retry", "base_delay"),
+        **{name: (name,) for name in ("requests_per_minute", "tokens_per_minute", "request_timeout")},
     }
     for model in models:
         period = model.pop("rate_limit", "period_in_seconds") or 60
@@ -364,15 +361,13 @@ def _translate_limits(result: Translation, models: list[_Model], leaves: dict[Ke
                 model.values[(f"{name}_per_minute",)] = max(per_period * 60 // period, 1)
             elif per_period is not None:
                 result.left_out[f"{model.key}.rate_limit.{name}_per_period"] = f"set GRAPHRAG_{name.upper()}_PER_MINUTE"
-        if (retries := model.pop("retry", "max_retries")) is not None:
-            model.values[("max_retries",)] = retries
     for name, theirs in limits.items():
         given = {model.key: value for model in models if (value := model.pop(*theirs)) not in (None, "auto")}
         if not given:
             continue
         numbers = [value for value in given.values() if isinstance(value, int | float)]
         value = next(iter(given.values())) if len(numbers) < len(given) else min(numbers)
-        if name in ("max_retries", "request_timeout") and len(numbers) == len(given):
+        if name == "request_timeout" and len(numbers) == len(given):
             value = max(numbers)
         key = ", ".join(given)
         result.set(name, value, f"{key}: {name}")
@@ -413,7 +408,8 @@ def _translate_chunking(result: Translation, leaves: dict[Key, Any], version: in
     encoding = leaves.pop(("chunks", "encoding_model"), None) or root
     result.set("tokenizer", encoding or ("o200k_base" if version == 3 else "cl100k_base"), "chunking.encoding_model")
     leaves.setdefault(("chunks", "size"), 1200)
-    leaves.setdefault(("chunks", "overlap"), 100)
+    if leaves.get(("chunks", "overlap")) == 100:
+        del leaves["chunks", "overlap"]
     prepend, metadata = (leaves.get(key) for key in (("chunks", "prepend_metadata"), ("input", "metadata")))
     columns = metadata if prepend is True else prepend  # GraphRAG 3 has the columns themselves
     if isinstance(columns, list):
@@ -443,9 +439,5 @@ def _translate_workflows(result: Translation, leaves: dict[Key, Any]) -> None:
         if result.settings.get("claims") == "model":
             result.left_out["extract_claims.enabled"] = "the fast workflows extract no claims; see GRAPHRAG_CLAIMS"
         result.settings["claims"] = "off"
-        for theirs, ours in counterparts.PRUNING.items():
-            value = leaves.pop(("prune_graph", theirs), counterparts.PRUNED_BY_DEFAULT.get(theirs))
-            if value is not None:
-                result.set(f"prune_{ours}", value, f"prune_graph.{theirs}")
     elif workflows:
         result.left_out["workflows"] = "the stages are assets; GRAPHRAG_METHOD says what performs them"

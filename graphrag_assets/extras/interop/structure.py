@@ -133,7 +133,7 @@ def _modularity_loss(
         relationships,
         members.select("level", "entity_id", cluster=name),
         edges,
-        ClusterOptions(settings.max_cluster_size, settings.seed, settings.cluster_resolution),
+        ClusterOptions(settings.max_cluster_size),
         tolerated_loss=math.inf,
         keep_divisions=True,
     )

@@ -15,6 +15,7 @@ from graphrag_assets.store.publications import (
     KeptPublication,
     compare,
     comparison_sql,
+    counts_in_words,
     list_publications,
     resolve,
     roll_back,
@@ -82,7 +83,7 @@ def diff(before: str | None, after: str | None, sql: bool, examples: int) -> Non
     console.say(f"{_name(kept[older])} → {_name(kept[newer])}")
     counts = frames["change_counts"]
     for what, lines in _examples(frames).items():
-        console.print(Text.assemble((f"{what.capitalize()}: ", "bold"), _in_words(counts, what)), soft_wrap=True)
+        console.print(Text.assemble((f"{what.capitalize()}: ", "bold"), counts_in_words(counts, what)), soft_wrap=True)
         for line in lines[:examples]:
             console.say(f"  {line}")
         if len(lines) > examples:
@@ -96,14 +97,6 @@ def diff(before: str | None, after: str | None, sql: bool, examples: int) -> Non
 def _name(publication: KeptPublication) -> str:
     current = ", current" if publication.is_current else ""
     return f"Publication {publication.number} ({publication.published_at:%Y-%m-%d %H:%M} UTC{current})"
-
-
-def _in_words(counts: pl.DataFrame, what: str) -> str:
-    """Such as "2 added, 1 edited, 40 unchanged"."""
-    numbers = dict(counts.filter(what=what).select("change", "n").iter_rows())
-    kept = numbers.pop("kept", 0)
-    unchanged = f"{kept:,} kept" if what == "reports" else f"{kept:,} unchanged"
-    return ", ".join([*(f"{n:,} {change}" for change, n in numbers.items()), *([unchanged] if kept else [])]) or "none"
 
 
 def _examples(frames: dict[str, pl.DataFrame]) -> dict[str, list[str]]:

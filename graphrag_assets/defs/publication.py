@@ -15,9 +15,9 @@ from graphrag_assets.indexing import publish as stage
 from graphrag_assets.indexing.checks import clear_verified
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.pictures.graph_map import graph_map
-from graphrag_assets.store.publication_files import STABLE_NAME
+from graphrag_assets.store.publication_files import STABLE_NAME, kept_publications, publication_file
 from graphrag_assets.store.publication_writer import Publication
-from graphrag_assets.store.publications import state_in_words
+from graphrag_assets.store.publications import compare, counts_in_words, state_in_words
 
 _NIGHTLY = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=50), warn_window=timedelta(hours=26))
 """The schedule publishes every night, if only to find that nothing has changed: two missed nights are a failure."""
@@ -63,16 +63,26 @@ def publication(names: IndexNames, nightly: bool) -> dg.AssetsDefinition:
     return publication
 
 
+_COUNTED = ("documents", "text_units", "entities", "relationships", "covariates", "communities", "community_reports")
+"""Tables whose rows are numbers of the publication."""
+
+
 def _metadata(published: Publication, index: Index, seconds: float) -> dict[str, Any]:
-    """Metadata of the publication: where it is, how large, its map, and what models have cost."""
-    entities, relationships, members, positions, spent = index.working.read_all(
+    """Metadata of the publication: what changed, where it is, how large, its map, and what models have cost."""
+    entities, relationships, members, positions, spent, skipped = index.working.read_all(
         "SELECT id, title, degree FROM entities",
         "SELECT source_id, target_id, weight FROM relationships",
         "FROM community_members WHERE level = 0",
         "FROM entity_positions",
         _SPENT,
+        "SELECT count(*) FROM index_errors",
     )
+    costs: dict[str, Any] = {}
+    if spent.height:
+        costs["cost_usd_of_recorded_runs"] = float(spent["cost_usd"].sum())
+        costs["cost_by_task_and_day"] = dg.MetadataValue.md(markdown_table(spent, spent.height))
     return {
+        "summary": dg.MetadataValue.md(_summary(published, index, int(skipped.item()))),
         "map": picture("The map of the graph", graph_map(entities, relationships, members, positions)),
         "publication": published.number,
         "new": published.is_new,
@@ -80,7 +90,20 @@ def _metadata(published: Publication, index: Index, seconds: float) -> dict[str,
         "explorer": dg.MetadataValue.md("`graphrag-assets explore` writes one page: map, search, texts, reports."),
         "megabytes": round(published.path.stat().st_size / 1e6, 2),
         "seconds": round(seconds, 2),
-        **{f"rows/{name}": count for name, count in published.rows.items()},
-        "cost_usd_of_recorded_runs": float(spent["cost_usd"].sum()),
-        "cost_by_task_and_day": dg.MetadataValue.md(markdown_table(spent, spent.height)),
+        **{f"rows/{name}": published.rows[name] for name in _COUNTED},
+        **costs,
     }
+
+
+def _summary(published: Publication, index: Index, n_skipped: int) -> str:
+    """What differs from the publication before, and what was skipped, in Markdown."""
+    folder = index.settings.index_folder
+    before = [number for number in kept_publications(folder) if number < published.number]
+    lines = [state_in_words(folder, published.number, published.is_new)]
+    if published.is_new and before:
+        counts = compare(publication_file(folder, before[-1]), published.path)["change_counts"]
+        kinds = counts["what"].unique(maintain_order=True)
+        lines += [f"- {kind}: {counts_in_words(counts, kind)}" for kind in kinds]
+    if n_skipped:
+        lines.append(f"- skipped or failed: {n_skipped:,}, see the table `index_errors`.")
+    return "\n".join(lines)

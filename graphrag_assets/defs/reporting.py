@@ -29,7 +29,11 @@ _COSTS = {"graphrag/cost": "model-calls"}
 _MADE_BY_MODELS = {"text_units", "entity_mentions", "relationship_mentions", "covariates", "entities", "relationships"}
 _MADE_BY_MODELS |= {"community_reports", "embeddings", "prompt_profile"}
 _PARTITIONED = {table.name for table in BATCH_TABLES}
-_USAGE = Usage().as_dict()  # 0 without a model, so that the UI's plots have no gaps
+_USAGE = Usage().as_dict()
+_FIRST = ("title", "type", "degree", "frequency", "rank", "size", "level", "source", "target")
+"""Columns that a preview begins with."""
+_HASHES = ("id", "hash", "digest", "key")
+"""Ends of the names of columns that tell nobody anything."""
 Metadata = dict[str, dict[str, Any]]
 """Metadata of materializations, by asset."""
 
@@ -86,8 +90,11 @@ def tables_metadata(
 
 
 def markdown_table(frame: pl.DataFrame, rows: int = PREVIEW_ROWS, width: int = PREVIEW_CHARACTERS) -> str:
-    """The first rows as a Markdown table; values are cut at `width`, columns with document text left out."""
-    shown = frame.head(rows).select(c for c in frame.columns if c not in _PRIVATE)
+    """The first rows as a Markdown table, without hashes, lists and document text; values are cut at `width`."""
+    hidden = {name for name in frame.columns if name in _PRIVATE or name.rpartition("_")[2] in _HASHES}
+    hidden |= {name for name, dtype in frame.schema.items() if dtype.is_nested()}
+    columns = [*(c for c in _FIRST if c in frame.columns), *(c for c in frame.columns if c not in (*_FIRST, *hidden))]
+    shown = frame.head(rows).select(columns)
     cells = [[_cell(value, width) for value in row] for row in shown.iter_rows()]
     lines = [shown.columns, ["---"] * shown.width, *cells]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
@@ -115,10 +122,10 @@ def errors_metadata(names: IndexNames, name: str, errors: pl.DataFrame, batch: s
 
 
 def usage_metadata(by_task: UsageByTask) -> dict[str, Any]:
-    """Sums of model calls as numbers the UI plots, and, if there were any, the same by task as a table."""
-    numbers = {f"llm/{name}": sum((sums[name] for sums in by_task.values()), zero) for name, zero in _USAGE.items()}
+    """Sums of model calls as numbers the UI plots, and by task as a table; nothing if there were none."""
     if not by_task:
-        return numbers
+        return {}
+    numbers = {f"llm/{name}": sum((sums[name] for sums in by_task.values()), zero) for name, zero in _USAGE.items()}
     table = pl.DataFrame([{"task": task, **sums} for task, sums in by_task.items()])
     return {**numbers, "llm/by_task": dg.MetadataValue.md(markdown_table(table, table.height))}
 

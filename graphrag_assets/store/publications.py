@@ -156,6 +156,14 @@ def compare(before: Path, after: Path) -> dict[str, pl.DataFrame]:
             raise StoreError(f"Cannot compare {before} with {after}: {error}") from error
 
 
+def counts_in_words(counts: pl.DataFrame, what: str) -> str:
+    """What changed of `what` by the view change_counts, such as "2 added, 1 edited, 40 unchanged"."""
+    numbers = dict(counts.filter(what=what).select("change", "n").iter_rows())
+    kept = numbers.pop("kept", 0)
+    unchanged = f"{kept:,} kept" if what == "reports" else f"{kept:,} unchanged"
+    return ", ".join([*(f"{n:,} {change}" for change, n in numbers.items()), *([unchanged] if kept else [])]) or "none"
+
+
 def comparison_sql(before: Path, after: Path) -> str:
     """SQL that makes the views of `compare` in any DuckDB shell."""
     attached = (

@@ -71,7 +71,7 @@ def test_every_asset_links_to_its_code(asset):
 
 
 @pytest.mark.long
-def test_numbers_are_the_same_with_a_model_and_without_one_and_when_nothing_changed(project, monkeypatch):
+def test_numbers_are_the_same_when_nothing_changed_and_calls_are_counted_where_a_model_is_asked(project, monkeypatch):
     def numbers() -> dict[str, dict[str, type]]:
         return {
             asset: {
@@ -92,15 +92,39 @@ def test_numbers_are_the_same_with_a_model_and_without_one_and_when_nothing_chan
         "seconds",
         "failed_text_units",
         "unlisted_types",
-        *(f"llm/{name}" for name in _USAGE),
     }
+    assert not [name for asset in first.values() for name in asset if name.startswith("llm/")]
     project.run_all()
     assert numbers() == first
     with running() as server:
         use(monkeypatch, server)
         project.run_all()
-    assert numbers() == first
+    asked = numbers()["entity_mentions"]
+    assert asked.keys() - first["entity_mentions"].keys() == {f"llm/{name}" for name in _USAGE}
     assert metadata_of(project, "entity_mentions")["llm/calls"].value > 0
+
+
+def test_previews_begin_with_titles_and_have_no_hashes(sample_index):
+    preview = metadata_of(sample_index, "entities")["preview"].value
+    assert preview.startswith("| title | type | degree | frequency |")
+    for asset in (*TABLES, "publication"):
+        for name, value in metadata_of(sample_index, asset).items():
+            if isinstance(value, dg.MarkdownMetadataValue) and name != "map":
+                assert not re.search(r"\b[0-9a-f]{32}\b|\[\x27|\{\x27", value.value), (asset, name)
+
+
+def test_a_publication_says_what_changed(project):
+    project.write("one/a.txt", TEXT)
+    project.write("two/b.txt", "Hugo Brand wrote to Pia Lund from Hamburg.")
+    project.run_all()
+    assert metadata_of(project, "publication")["summary"].value.startswith("Published: publication 1, ")
+    project.write("two/b.txt", "Hugo Brand wrote to Nora Quist from Bergen.")
+    project.write("two/broken.docx", b"no document")
+    project.run_all()
+    first, *changes = metadata_of(project, "publication")["summary"].value.splitlines()
+    assert first.startswith("Published: publication 2, ")
+    assert changes[0] == "- documents: 1 edited, 1 unchanged"
+    assert changes[-1] == "- skipped or failed: 1, see the table `index_errors`."
 
 
 @pytest.mark.long

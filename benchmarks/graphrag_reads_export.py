@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 
 from graphrag_assets.extras.interop.exporter import export
 from graphrag_assets.query.query_models import embedder
+from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_reader import CurrentPublication
 
 READER = Path(__file__).with_name("graphrag_reader.py")
@@ -51,7 +52,7 @@ def contexts(python: Path, question: str, index: Path | None = None) -> dict[str
     model, _ = reader.embedding
     with TemporaryDirectory() as folder:
         rows = export("graphrag", Path(folder), index)
-        vector = [float(x) for x in embedder(model)([question])[0]]
+        vector = [float(x) for x in embedder(Settings.load(), model)([question])[0]]
         (Path(folder) / "question.json").write_text(json.dumps({"question": question, "vector": vector}))
         environment = {**os.environ, "TIKTOKEN_CACHE_DIR": _encodings(python), "PYTHONPATH": ""}
         done = subprocess.run(

@@ -6,18 +6,36 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from graphrag_assets.defs.component import GraphRagComponent
     from graphrag_assets.defs.query_resource import GraphRagResource
+    from graphrag_assets.errors import (
+        GraphRAGError,
+        IndexMissing,
+        InvalidOption,
+        ModelUnavailable,
+        QueryError,
+        QueryTimeout,
+        StoreError,
+    )
+    from graphrag_assets.query import GraphRAG
 
-__all__ = ["GraphRagComponent", "GraphRagResource", "__version__"]
+__all__ = [
+    "GraphRAG", "GraphRAGError", "GraphRagComponent", "GraphRagResource", "IndexMissing", "InvalidOption",
+    "ModelUnavailable", "QueryError", "QueryTimeout", "StoreError", "__version__",
+]  # fmt: skip
 __version__ = "0.1.0"
 
 
-_MODULES = {"GraphRagComponent": "component", "GraphRagResource": "query_resource"}
+_MODULES = {
+    "GraphRAG": "query",
+    "GraphRagComponent": "defs.component",
+    "GraphRagResource": "defs.query_resource",
+}
+"""The module of each name; the errors are in `errors`."""
 
 
 def __getattr__(name: str) -> object:
-    """What needs Dagster is imported when it is used: Dagster takes seconds, and queries do without it."""
-    if name in _MODULES:
-        return getattr(import_module(f"graphrag_assets.defs.{_MODULES[name]}"), name)
+    """Everything is imported when it is used: Dagster takes seconds, and queries do without it."""
+    if name in __all__:
+        return getattr(import_module(f"graphrag_assets.{_MODULES.get(name, 'errors')}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -3,7 +3,7 @@
 import contextlib
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from graphrag_assets.runtime.masking import mask
@@ -62,6 +62,26 @@ class CheckError(GraphRAGError):
 
 class QueryError(GraphRAGError):
     """A query cannot be answered: no index, unknown method, or an index made for another model."""
+
+
+class InvalidOption(QueryError, ValueError):  # noqa: N818  (the name states the condition)
+    """A question or an option of a search is not allowed."""
+
+
+class QueryTimeout(QueryError, TimeoutError):  # noqa: N818
+    """A search took longer than its timeout. `completed`: what it had done; `errors`: of calls that had failed."""
+
+    def __init__(self, message: str, completed: Sequence[str] = (), errors: Sequence[str] = ()):
+        super().__init__(message)
+        self.completed, self.errors = tuple(completed), tuple(errors)
+
+
+class ModelUnavailable(GraphRAGError):  # noqa: N818
+    """A model did not answer, or cannot be used for now; the same call may succeed later."""
+
+
+class IndexMissing(StoreError):  # noqa: N818
+    """Nothing is published in the place where an index was looked for."""
 
 
 class AlertError(GraphRAGError):

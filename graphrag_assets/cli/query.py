@@ -11,6 +11,7 @@ from graphrag_assets.cli.shared_options import HISTORY, INDEX, filtered, search_
 from graphrag_assets.cli.terminal import Console, write
 from graphrag_assets.query import METHODS, AnswerStream, GraphRAG, answer_to_json, answer_to_markdown
 from graphrag_assets.query.query_models import default_options
+from graphrag_assets.settings import Settings
 
 _QUESTIONS = "questions"
 _HINT = 'The method comes before the question, and ask chooses it: graphrag-assets query ask "{question}"'
@@ -108,13 +109,13 @@ def hops_option(method: str, hops: int | None) -> dict[str, Any]:
     if hops is None:
         return {}
     if method == "drift":
-        return {"local": {**default_options()["drift"].get("local", {}), "hops": hops}}
+        return {"local": {**default_options(Settings.load())["drift"].get("local", {}), "hops": hops}}
     return {"hops": hops}
 
 
 def dynamic_option(method: str, dynamic: bool) -> dict[str, Any]:
     """Dynamic selection with its defaults, which may be more than that it is on."""
-    return {"dynamic": True} if dynamic and not default_options().get(method, {}).get("dynamic") else {}
+    return {"dynamic": True} if dynamic and not default_options(Settings.load()).get(method, {}).get("dynamic") else {}
 
 
 def _print_stream(stream: AnswerStream[Any], console: Console) -> None:

@@ -1,11 +1,12 @@
 """Types and protocol of answering, which the embedded default and chat models share."""
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Protocol, runtime_checkable
 
 from graphrag_assets.contracts.plans import Plan, StepKind
-from graphrag_assets.text.words import count_tokens
+from graphrag_assets.text.words import count_tokens, sentences
 
 NO_ANSWER = "I am sorry but I am unable to answer this question given the provided data."
 CLOSEST = "The index has no direct answer. The closest passages:"
@@ -263,6 +264,91 @@ class Answerer(Protocol):
 
     async def achoose(self, question: str, kinds: Mapping[str, str], options: AnswerOptions = PLAIN) -> Choice:
         """The kind of the question among `kinds` (name to description); empty if it is unclear."""
+        return Choice("", "")
+
+
+class BaseAnswerer(ABC):
+    """An `Answerer` of one's own: `arespond` is all that it must have.
+
+    By default an answer comes in one piece, a part of the data yields its answer as one point, the answer over several
+    parts is that from their points, every report and passage counts as relevant, and questions stay as they are.
+    """
+
+    model = "custom"
+    min_direct_score: float | None = None
+
+    @abstractmethod
+    async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
+        """An answer from one context."""
+
+    async def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Pieces:
+        """`arespond` in one piece."""
+        reply = await self.arespond(question, evidence, options)
+        yield reply.text
+        yield reply
+
+    async def amap(
+        self,
+        question: str,
+        evidence: Evidence,
+        follow_ups: int = 0,
+        main_question: str | None = None,
+        options: AnswerOptions = PLAIN,
+    ) -> Mapped:
+        """The answer from this part of the data as one point."""
+        reply = await self.arespond(question, evidence, options)
+        points = () if reply.text == NO_ANSWER else (Point(reply.text, 50.0),)
+        return Mapped(points, usage=reply.usage)
+
+    async def areduce(
+        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
+    ) -> Reply:
+        """The answer from the points as evidence."""
+        if not points:
+            return Reply(NO_ANSWER)
+        notes = tuple(Passage("Notes", place, "", point.text) for place, point in enumerate(points, 1))
+        return await self.arespond(question, Evidence("\n\n".join(map(as_note, points)), notes), options)
+
+    async def stream_reduction(
+        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
+    ) -> Pieces:
+        """`areduce` in one piece."""
+        reply = await self.areduce(question, points, options, drift)
+        yield reply.text
+        yield reply
+
+    async def ahypothesis(self, question: str, example: str) -> Reply:
+        """The question, which has the words to search for."""
+        return Reply(question)
+
+    async def arate(self, question: str, reports: Sequence[str], repeat: int = 0) -> tuple[list[float | None], Usage]:
+        """Unknown for each report."""
+        return [None] * len(reports), Usage()
+
+    async def alink(self, question: str, options: AnswerOptions = PLAIN) -> Linked:
+        """Nothing but the question's own names and words."""
+        return Linked()
+
+    async def arewrite(
+        self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN
+    ) -> Rewritten:
+        """The question as it is."""
+        return Rewritten(question)
+
+    async def atest(
+        self, question: str, passages: Sequence[Passage], rarity: Mapping[str, float] | None = None
+    ) -> Relevance:
+        """All sentences of all passages."""
+        return Relevance({one.number: tuple(range(1, len(sentences(one.text)) + 1)) or (1,) for one in passages})
+
+    async def aquestions(
+        self, history: Sequence[str], evidence: Evidence, count: int = 5, options: AnswerOptions = PLAIN
+    ) -> tuple[tuple[str, ...], Usage]:
+        """None."""
+        return (), Usage()
+
+    async def achoose(self, question: str, kinds: Mapping[str, str], options: AnswerOptions = PLAIN) -> Choice:
+        """No kind."""
         return Choice("", "")
 
 

@@ -1,14 +1,14 @@
 # ruff: noqa: N818  (the names state the condition)
 """Errors of model calls. Messages say what happened, where, and the remedy, and never contain a key."""
 
-from graphrag_assets.errors import GraphRAGError
+from graphrag_assets.errors import GraphRAGError, ModelUnavailable
 
 
 class ModelError(GraphRAGError):
     """Base of all errors of model calls."""
 
 
-class RetriesExhausted(ModelError):
+class RetriesExhausted(ModelError, ModelUnavailable):
     """The provider did not answer after all retries; the call may succeed later.
 
     `status`: HTTP status of the last answer, 200 if it was unusable; None without one.
@@ -51,7 +51,7 @@ class BudgetExceeded(ModelError):
     """The next call might cost more than the rest of the budget; nothing was sent."""
 
 
-class CircuitOpen(ModelError):
+class CircuitOpen(ModelError, ModelUnavailable):
     """The circuit breaker has stopped the calls to this model, because all of them would fail."""
 
 

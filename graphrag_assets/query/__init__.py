@@ -6,6 +6,16 @@ rag = GraphRAG()
 print(rag.local("Who commanded the Niagara?"))
 """
 
+from graphrag_assets.contracts.answering import Answerer, BaseAnswerer, Evidence, Passage, Reply
+from graphrag_assets.errors import (
+    GraphRAGError,
+    IndexMissing,
+    InvalidOption,
+    ModelUnavailable,
+    QueryError,
+    QueryTimeout,
+    StoreError,
+)
 from graphrag_assets.query.callbacks import Callbacks
 from graphrag_assets.query.citations import Citation, CitedRow
 from graphrag_assets.query.context import Context, Section
@@ -19,7 +29,9 @@ from graphrag_assets.query.results import Action, Answer, Chosen, Failure, answe
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 
 __all__ = [
-    "METHODS", "Action", "Answer", "AnswerStream", "AsyncAnswerStream", "Callbacks", "Chosen", "Citation", "CitedRow",
-    "Context", "ConversationHistory", "DriftOptions", "DynamicOptions", "Failure", "Filter", "GraphRAG", "LocalOptions",
-    "Section", "Turn", "answer_to_json", "answer_to_markdown",
+    "METHODS", "Action", "Answer", "AnswerStream", "Answerer", "AsyncAnswerStream", "BaseAnswerer", "Callbacks",
+    "Chosen", "Citation", "CitedRow", "Context", "ConversationHistory", "DriftOptions", "DynamicOptions",
+    "Evidence", "Failure", "Filter", "GraphRAG", "GraphRAGError", "IndexMissing", "InvalidOption", "LocalOptions",
+    "ModelUnavailable", "Passage", "QueryError", "QueryTimeout", "Reply", "Section", "StoreError", "Turn",
+    "answer_to_json", "answer_to_markdown",
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from graphrag_assets.errors import QueryError
+from graphrag_assets.errors import InvalidOption
 from graphrag_assets.ids import number_of
 from graphrag_assets.query.executor import submit
 from graphrag_assets.query.fetch import entity_rows
@@ -115,7 +115,7 @@ def entities_for(
     wanted, unwanted = called_entities(reader, include, scope), called_entities(reader, exclude, scope)
     if both := set(wanted) & set(unwanted):
         titles = entity_rows(reader, sorted(both), scope)["title"]
-        raise QueryError(f"Both included and excluded: {', '.join(titles)}. Choose one.")
+        raise InvalidOption(f"Both included and excluded: {', '.join(titles)}. Choose one.")
     candidates = top_k + CANDIDATES + len(unwanted)
     in_passages = submit(lambda: _entities_in(reader, passages or {}, candidates, scope))
     described = search_texts(reader, "entity", question, candidates, scope)
@@ -171,5 +171,5 @@ def called_entities(reader: Reader, names: Sequence[str], scope: Scope) -> list[
     found = _called(reader, list(keys.values()), scope)
     if unknown := [name for name, key in keys.items() if key not in {key for key, _ in found}]:
         where = "The index" if scope.is_everything else "What the filter allows"
-        raise QueryError(f"{where} has no entity {', '.join(map(repr, unknown))}. See: SELECT title FROM entities.")
+        raise InvalidOption(f"{where} has no entity {', '.join(map(repr, unknown))}. See: SELECT title FROM entities.")
     return list(dict.fromkeys(number for name in names for key, number in found if key == keys[name]))

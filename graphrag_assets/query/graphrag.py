@@ -1,16 +1,18 @@
 """`GraphRAG`: answers questions from a publication."""
 
+import asyncio
 import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from graphrag_assets.contracts.answering import Answerer
-from graphrag_assets.errors import QueryError, SettingsError
+from graphrag_assets.errors import InvalidOption, QueryError, SettingsError
 from graphrag_assets.extras.lazy import search as lazy_search
 from graphrag_assets.extras.planned import search as planned_search
+from graphrag_assets.llm.event_loop import submit
 from graphrag_assets.query import ask as ask_search
 from graphrag_assets.query import basic as basic_search
 from graphrag_assets.query import drift as drift_search
@@ -19,13 +21,17 @@ from graphrag_assets.query import local as local_search
 from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.context import Context
 from graphrag_assets.query.history import History
-from graphrag_assets.query.method import AsyncMethod, Method, answering
+from graphrag_assets.query.method import AsyncMethod, Method, answering, options_of
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Answer
-from graphrag_assets.query.search import Search, SearchMethod, Tools
+from graphrag_assets.query.search import Embedder, Search, SearchMethod, Tools
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 from graphrag_assets.query.suggestions import Suggestions, split_history
+from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_reader import CurrentPublication
+
+if TYPE_CHECKING:
+    from graphrag_assets.llm.reranker import ModelReranker
 
 SEARCH_METHODS: Mapping[str, SearchMethod[...]] = {
     kind.METHOD.name: kind.METHOD
@@ -46,6 +52,9 @@ class GraphRAG:
             embedded default, which quotes sentences of the context.
         rating_model: rates reports for dynamic community selection: an answerer, or the name of a model such as
             "openai/gpt-4.1-nano"; default: the answerer.
+        settings: `Settings.load(chat_model=…)`; default: those of the environment.
+        embedder: embeds questions as the texts of the index are embedded; default: the model of the settings.
+        reranker: puts the best passages first; default: the model of the settings, if they name one.
 
     Attributes:
         local: answers about particular things.
@@ -86,18 +95,25 @@ class GraphRAG:
         index: str | Path | None = None,
         answerer: Answerer | None = None,
         rating_model: str | Answerer | None = None,
+        *,
+        settings: Settings | None = None,
+        embedder: Embedder | None = None,
+        reranker: "ModelReranker | None" = None,
     ) -> None:
-        self.index = CurrentPublication(index)
+        settings = settings or Settings.load()
+        self.index = CurrentPublication(index or settings.index_folder)
         reader = self.index.reader()
-        self.answerer: Answerer = answerer or query_models.answerer(reader)
-        rater = query_models.answerer(reader, rating_model) if isinstance(rating_model, str) else rating_model
+        self.answerer: Answerer = answerer or query_models.answerer(settings, reader)
+        rater = query_models.answerer(settings, reader, rating_model) if isinstance(rating_model, str) else rating_model
         self.tools = Tools(
+            settings,
             self.index,
             self.answerer,
             rater or self.answerer,
-            query_models.reranker(),
+            reranker or query_models.reranker(settings),
             SEARCH_METHODS,
-            _checked_defaults(),
+            _checked_defaults(settings),
+            embedder,
         )
 
     def __enter__(self) -> "GraphRAG":
@@ -106,9 +122,28 @@ class GraphRAG:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    async def __aenter__(self) -> "GraphRAG":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
     def close(self) -> None:
-        """Close the index file. No search may be running; the next question opens the file again."""
+        """Cancel the searches in progress, which raise QueryError, and close the index file. Again: no effect.
+
+        Later questions raise QueryError.
+        """
+        submit(self._end_searches()).result()
         self.index.close()
+
+    async def aclose(self) -> None:
+        """`close` for asynchronous callers."""
+        await asyncio.wrap_future(submit(self._end_searches()))
+        await asyncio.to_thread(self.index.close)
+
+    async def _end_searches(self) -> None:
+        for search in [*self.tools.running]:
+            await search.cancel("The GraphRAG was closed before the answer was complete.")
 
     def search(self, method: str, question: str, **options: Any) -> Answer:
         """The answer by the method of that name: local, global, drift, basic, lazy, planned or ask."""
@@ -183,20 +218,26 @@ class GraphRAG:
         _refuse_unknown(name, METHODS)
         method = SEARCH_METHODS[name]
         return Search(
-            self.tools, name, method.context, question, method.options(**{**self.tools.defaults[name], **options})
+            self.tools,
+            name,
+            method.context,
+            question,
+            options_of(method.options, (), {**self.tools.defaults[name], **options}),
         )
 
     def _suggestions(self, history: Any, count: int, options: dict[str, Any]) -> Search[Any]:
         asked, before = split_history(history)
         suggestions = Suggestions(asked, count)
         # The newest question is searched for; the earlier ones are its history.
-        given = local_search.LocalSearchOptions(**{"history": before, **self.tools.defaults["local"], **options})
+        given = options_of(
+            local_search.LocalSearchOptions, (), {"history": before, **self.tools.defaults["local"], **options}
+        )
         return Search(self.tools, "local", suggestions.find, asked[-1] if asked else "?", given)
 
 
-def _checked_defaults() -> dict[str, dict[str, Any]]:
+def _checked_defaults(settings: Settings) -> dict[str, dict[str, Any]]:
     """The options of the settings by method; raises SettingsError for one that is not allowed."""
-    found = query_models.default_options()
+    found = query_models.default_options(settings)
     for method, options in found.items():
         try:
             SEARCH_METHODS[method].options(**options)
@@ -209,4 +250,4 @@ def _refuse_unknown(name: str, methods: Sequence[str]) -> None:
     if name not in methods:
         meant = difflib.get_close_matches(name, methods, 1)
         hint = f" Did you mean {meant[0]!r}?" if meant else ""
-        raise QueryError(f"Unknown search method {name!r}.{hint} The methods are: {', '.join(methods)}.")
+        raise InvalidOption(f"Unknown search method {name!r}.{hint} The methods are: {', '.join(methods)}.")

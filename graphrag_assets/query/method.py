@@ -4,9 +4,10 @@ import copy
 import functools
 import inspect
 import textwrap
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, get_type_hints
 
+from graphrag_assets.errors import InvalidOption, QueryError
 from graphrag_assets.query.results import Answer, Draft
 from graphrag_assets.query.search import Search, Tools
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
@@ -64,7 +65,7 @@ class Method(_Method[Options, Result]):
     """A search for synchronous callers."""
 
     def __call__(self, question: str, *args: Options.args, **options: Options.kwargs) -> Result:
-        search = Search(self._tools, self._name, self._steps, question, self._options(*args, **options))
+        search = Search(self._tools, self._name, self._steps, question, options_of(self._options, args, options))
         return AnswerStream[Result](search).wait()
 
 
@@ -74,7 +75,7 @@ class AsyncMethod(_Method[Options, Result]):
     prefix = "a"
 
     async def __call__(self, question: str, *args: Options.args, **options: Options.kwargs) -> Result:
-        search = Search(self._tools, self._name, self._steps, question, self._options(*args, **options))
+        search = Search(self._tools, self._name, self._steps, question, options_of(self._options, args, options))
         return await AsyncAnswerStream[Result](search).wait()
 
 
@@ -84,7 +85,7 @@ class AnswerMethod(Method[Options, Answer]):
     def stream(self, question: str, *args: Options.args, **options: Options.kwargs) -> AnswerStream[Answer]:
         """The answer in pieces of text; after the last piece, `result` of the stream is the complete answer."""
         return AnswerStream(
-            Search(self._tools, self._name, self._steps, question, self._options(*args, **options), True)
+            Search(self._tools, self._name, self._steps, question, options_of(self._options, args, options), True)
         )
 
 
@@ -93,8 +94,16 @@ class AsyncAnswerMethod(AsyncMethod[Options, Answer]):
 
     def stream(self, question: str, *args: Options.args, **options: Options.kwargs) -> AsyncAnswerStream[Answer]:
         """The answer in pieces of text; after the last piece, `result` of the stream is the complete answer."""
-        search = Search(self._tools, self._name, self._steps, question, self._options(*args, **options), True)
+        search = Search(self._tools, self._name, self._steps, question, options_of(self._options, args, options), True)
         return AsyncAnswerStream(search)
+
+
+def options_of(kind: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """The options. A ValueError that is raised while pydantic validates would become pydantic's own."""
+    try:
+        return kind(*args, **options)
+    except QueryError as error:
+        raise InvalidOption(str(error)) from None
 
 
 def answering(

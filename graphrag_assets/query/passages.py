@@ -16,7 +16,7 @@ import polars as pl
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from graphrag_assets.errors import QueryError
+from graphrag_assets.errors import InvalidOption
 from graphrag_assets.query import retrieval
 from graphrag_assets.query.entities import named_things
 from graphrag_assets.query.executor import submit
@@ -121,9 +121,9 @@ def rank_passages(
             questions are.
     """
     if method not in RANKING_METHODS:
-        raise QueryError(f"There is no ranking {method!r}. Choose one of: {', '.join(RANKING_METHODS)}.")
+        raise InvalidOption(f"There is no ranking {method!r}. Choose one of: {', '.join(RANKING_METHODS)}.")
     if method == "vectors" and reader.embedding is None:
-        raise QueryError(
+        raise InvalidOption(
             "The index has no vectors. Set GRAPHRAG_EMBEDDING_MODEL and index again, or rank by 'words', 'text' or "
             "'graph'."
         )

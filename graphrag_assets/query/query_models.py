@@ -22,12 +22,11 @@ if TYPE_CHECKING:
     from graphrag_assets.llm.reranker import ModelReranker
 
 
-def answerer(reader: Reader, chat_model: str | None = None) -> Answerer:
+def answerer(settings: Settings, reader: Reader, chat_model: str | None = None) -> Answerer:
     """The answerer: the chat model of that name, or of the settings for questions, or the embedded default.
 
     Its prompts are tuned by the prompt profile that was in force at publication, or the one that the settings name.
     """
-    settings = Settings.load()
     if chat_model:
         settings = settings.model_copy(update={"query_model": chat_model})
     if not settings.model_of("query"):
@@ -38,9 +37,8 @@ def answerer(reader: Reader, chat_model: str | None = None) -> Answerer:
     return chat_answerer(settings, profile)
 
 
-def reranker() -> "ModelReranker | None":
+def reranker(settings: Settings) -> "ModelReranker | None":
     """The reranker of the settings, if they name a model."""
-    settings = Settings.load()
     if not settings.rerank_model:
         return None
     from graphrag_assets.llm.reranker import ModelReranker
@@ -48,45 +46,44 @@ def reranker() -> "ModelReranker | None":
     return ModelReranker(settings)
 
 
-def default_options() -> dict[str, dict[str, Any]]:
+def default_options(settings: Settings) -> dict[str, dict[str, Any]]:
     """The options of the setting GRAPHRAG_SEARCH_OPTIONS, by method."""
-    return {method: {} for method in SEARCHES} | json.loads(Settings.load().search_options or "{}")
+    return {method: {} for method in SEARCHES} | json.loads(settings.search_options or "{}")
 
 
-def embedder(index_model: str) -> Callable[[Sequence[str]], np.ndarray]:
+def embedder(settings: Settings, index_model: str) -> Callable[[Sequence[str]], np.ndarray]:
     """A function that embeds questions to an index that was embedded with `index_model`, for synchronous code.
 
     Raises:
         QueryError: the settings name another model; its vectors cannot be compared with the index's.
     """
-    if here := _in_process(index_model):
+    if here := _in_process(settings, index_model):
         return here
-    _check_comparable(index_model)
-    return lambda texts: wait_for(embed(index_model, texts))[0]
+    _check_comparable(settings, index_model)
+    return lambda texts: wait_for(embed(settings, index_model, texts))[0]
 
 
-async def embed(index_model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usage]:
+async def embed(settings: Settings, index_model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usage]:
     """The vectors of questions to an index that was embedded with `index_model`, and their cost. Raises QueryError."""
-    if here := _in_process(index_model):
+    if here := _in_process(settings, index_model):
         return await asyncio.to_thread(here, list(texts)), Usage()
-    _check_comparable(index_model)
+    _check_comparable(settings, index_model)
     from graphrag_assets.llm.backend import embedding_model
 
-    model = embedding_model(Settings.load())
+    model = embedding_model(settings)
     vectors = await model.embed(texts, task="embed_question")
     used = model.usage.total
     return vectors, Usage(used.calls, used.prompt_tokens, used.completion_tokens, used.cost_usd)
 
 
-def _in_process(index_model: str) -> Callable[[Sequence[str]], np.ndarray] | None:
+def _in_process(settings: Settings, index_model: str) -> Callable[[Sequence[str]], np.ndarray] | None:
     """The function that embeds without a provider; None for a provider's model."""
     if not index_model.startswith(ONNX):
         return None
-    return lambda texts: embedded.encoder_of_index(index_model, Settings.load().embedding_model).embed_questions(texts)
+    return lambda texts: embedded.encoder_of_index(index_model, settings.embedding_model).embed_questions(texts)
 
 
-def _check_comparable(index_model: str) -> None:
-    settings = Settings.load()
+def _check_comparable(settings: Settings, index_model: str) -> None:
     if settings.embedding_name != index_model:
         name, other_parameters, _ = index_model.partition("#")
         parameters = " with the same GRAPHRAG_EMBEDDING_PARAMETERS" if other_parameters else ""

@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphrag_assets.errors import QueryError
+from graphrag_assets.errors import InvalidOption, QueryError
 from graphrag_assets.ids import number_of
 from graphrag_assets.query.executor import submit
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.query_models import embedder
 from graphrag_assets.query.question_terms import question_terms
+from graphrag_assets.settings import Settings
 from graphrag_assets.store.binary_quantization import binary_codes
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.languages import STOP_WORDS
@@ -71,18 +72,18 @@ class Question:
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
-            raise QueryError(f"The question is {self.text!r}; it must be a text.")
+            raise InvalidOption(f"The question is {self.text!r}; it must be a text.")
         if not self.text.strip():
-            raise QueryError("The question is empty.")
+            raise InvalidOption("The question is empty.")
         if len(self.text) > MAX_QUESTION_CHARACTERS:
-            raise QueryError(
+            raise InvalidOption(
                 f"The question has {len(self.text):,} characters; at most {MAX_QUESTION_CHARACTERS:,} are searched "
                 "for. Ask about a part of the text, or index it as a document."
             )
         try:
             self.text.encode()
         except UnicodeEncodeError as error:
-            raise QueryError(
+            raise InvalidOption(
                 f"Character {error.start + 1} of the question is half of a character (a lone surrogate). Ask again "
                 "without it; in a shell, check that its text is UTF-8."
             ) from None
@@ -107,9 +108,12 @@ class Question:
         self._vectors[model] = vector
 
     def vector(self, model: str) -> np.ndarray:
-        """The embedding by the model of an index, float32 of shape (dimensions,). Raises QueryError."""
+        """The embedding by the model of an index, float32 of shape (dimensions,). Raises QueryError.
+
+        A search remembers it before; otherwise it is that by the model of the environment's settings.
+        """
         if model not in self._vectors:
-            self._vectors[model] = np.asarray(embedder(model)([self.embedded_text])[0])
+            self._vectors[model] = np.asarray(embedder(Settings.load(), model)([self.embedded_text])[0])
         return self._vectors[model]
 
     @cached_property

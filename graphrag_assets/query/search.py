@@ -11,6 +11,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar
+from weakref import WeakSet
+
+import numpy as np
 
 from graphrag_assets.contracts.answering import (
     Answerer,
@@ -23,7 +26,7 @@ from graphrag_assets.contracts.answering import (
     Usage,
     best_points,
 )
-from graphrag_assets.errors import QueryError
+from graphrag_assets.errors import QueryError, QueryTimeout
 from graphrag_assets.query import query_models
 from graphrag_assets.query.citations import Checked, Given, given_by, references, resolve
 from graphrag_assets.query.context import Context, Section, cited_frames
@@ -34,11 +37,14 @@ from graphrag_assets.query.question_options import CommonOptions, QuestionOption
 from graphrag_assets.query.results import Answer, Draft, Failure
 from graphrag_assets.query.retrieval import MAX_QUESTION_CHARACTERS, Question
 from graphrag_assets.query.support import supported_sentences
+from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 
 if TYPE_CHECKING:
     from graphrag_assets.llm.reranker import ModelReranker
 
+Embedder = Callable[[Sequence[str]], "np.ndarray | Sequence[Sequence[float]]"]
+"""A function that embeds questions as the texts of the index are embedded: one vector of each."""
 Event = tuple[str, Any]
 """Name and value of an event."""
 DONE, FAILED = "done", "failed"
@@ -61,17 +67,29 @@ Made = TypeVar("Made", bound=Used)
 
 @dataclass(frozen=True)
 class Tools:
-    """What the searches of one `GraphRAG` share: publications, models, methods, and the settings' options by method."""
+    """What the searches of one `GraphRAG` share: publications, models, methods, and the settings' options by method.
 
+    `running`: the searches in progress.
+    """
+
+    settings: Settings
     publications: CurrentPublication
     answerer: Answerer
     rater: Answerer
     reranker: "ModelReranker | None"
     methods: Mapping[str, "SearchMethod[...]"]
     defaults: Mapping[str, Mapping[str, Any]]
+    embedder: Embedder | None = None
+    running: "WeakSet[Search[Any]]" = field(default_factory=WeakSet)
+
+    async def embed(self, index_model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usage]:
+        """The vectors of questions, by the embedder that was given or else by the model of the settings."""
+        if self.embedder is None:
+            return await query_models.embed(self.settings, index_model, texts)
+        return np.asarray(await asyncio.to_thread(self.embedder, texts), np.float32), Usage()
 
 
-@dataclass
+@dataclass(eq=False)
 class Search(Generic[OptionsOf]):
     """One question to one publication.
 
@@ -115,6 +133,7 @@ class Search(Generic[OptionsOf]):
     progress_notes: list[str] = field(default_factory=list)
     events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue)
     task: asyncio.Task[None] | None = None
+    end_reason: str = ""
     started: float = 0.0
 
     def __post_init__(self) -> None:
@@ -133,6 +152,7 @@ class Search(Generic[OptionsOf]):
         kind failed.
         """
         self.task, self.started = asyncio.current_task(), time.perf_counter()
+        self.tools.running.add(self)
         limit = asyncio.timeout(self.options.timeout)
         try:
             async with limit:
@@ -141,9 +161,12 @@ class Search(Generic[OptionsOf]):
             self.notify(DONE, result)
         except BaseException as error:  # the caller waits for the last event, whatever the error is
             timed_out = isinstance(error, TimeoutError) and limit.expired()
-            self.notify(FAILED, self._timeout_error() if timed_out else error)
+            ended = QueryError(self.end_reason) if self.end_reason else error
+            self.notify(FAILED, self._timeout_error() if timed_out else ended)
             if isinstance(error, asyncio.CancelledError):
                 raise
+        finally:
+            self.tools.running.discard(self)
 
     def _open(self) -> None:
         """Open the newest publication, and prepare the question for it."""
@@ -161,8 +184,12 @@ class Search(Generic[OptionsOf]):
         """See `Answerer.min_direct_score`, which custom answerers may leave out."""
         return getattr(self.answerer, "min_direct_score", None)
 
-    async def cancel(self) -> None:
-        """Cancel `run`; returns when it has ended. Requests already sent are completed for the ledger."""
+    async def cancel(self, reason: str = "") -> None:
+        """Cancel `run`; returns when it has ended. Requests already sent are completed for the ledger.
+
+        `reason`: what the caller, who waits for the answer, is told.
+        """
+        self.end_reason = reason
         if self.task is not None and not self.task.done():
             self.task.cancel()
             await asyncio.wait([self.task])
@@ -184,12 +211,16 @@ class Search(Generic[OptionsOf]):
         given |= {"history": self.history.text if self.history else "", "by_meaning": self.reader.embedding is not None}
         self.form = AnswerOptions(**given)
 
-    def _timeout_error(self) -> QueryError:
+    def _timeout_error(self) -> QueryTimeout:
         done = "; ".join(self.progress_notes) or "nothing"
         calls = sum(usage.calls for usage in self.usage.values())
-        return QueryError(
+        failed = [error.error for error in self.errors]
+        return QueryTimeout(
             f"The {self.method} search exceeded its timeout of {self.options.timeout:g} seconds. "
             f"Completed: {done}; {calls} model calls. Raise the timeout, or reduce max_context_tokens."
+            + (f" The last call that failed: {failed[-1]}" if failed else ""),
+            self.progress_notes,
+            failed,
         )
 
     def room(self, max_context_tokens: int) -> int:
@@ -238,7 +269,7 @@ class Search(Generic[OptionsOf]):
             return
         questions = (*questions, *(question.of_reports for question in questions if question.of_reports))
         model, _ = self.reader.embedding
-        vectors, usage = await query_models.embed(model, [question.embedded_text for question in questions])
+        vectors, usage = await self.tools.embed(model, [question.embedded_text for question in questions])
         self.add_usage("build_context", usage)
         for question, vector in zip(questions, vectors, strict=True):
             question.remember(model, vector)

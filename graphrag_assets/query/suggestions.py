@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphrag_assets.contracts.answering import Evidence
-from graphrag_assets.errors import QueryError
+from graphrag_assets.errors import InvalidOption
 from graphrag_assets.query import local
 from graphrag_assets.query.context import fill
 from graphrag_assets.query.fetch import level_reports
@@ -21,7 +21,7 @@ class Suggestions:
 
     def __post_init__(self) -> None:
         if not isinstance(self.count, int) or isinstance(self.count, bool) or self.count < 1:
-            raise QueryError(f"The number of questions is {self.count!r}; it must be a whole number from 1.")
+            raise InvalidOption(f"The number of questions is {self.count!r}; it must be a whole number from 1.")
 
     async def find(self, search: Search[local.LocalSearchOptions]) -> list[str]:
         """The questions; from a local search for the newest one, or from the most important reports."""

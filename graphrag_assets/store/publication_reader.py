@@ -14,7 +14,7 @@ import duckdb
 import numpy as np
 import polars as pl
 
-from graphrag_assets.errors import StoreError, refuse_denied
+from graphrag_assets.errors import IndexMissing, QueryError, StoreError, refuse_denied
 from graphrag_assets.store.connections import NO_EXTENSIONS, complete, older_version, one_value
 from graphrag_assets.store.interrupts import interruptible
 from graphrag_assets.store.polars_schema import POLARS_TYPES
@@ -306,14 +306,19 @@ class CurrentPublication:
         self._lock = threading.Lock()
         self._reader: Reader | None = None
         self._identity: tuple[int, int] | None = None
+        self._closed = False
 
     def reader(self) -> Reader:
         """A reader of the current publication. Get one per question, to see the next publication.
 
         Raises:
-            StoreError: nothing is published yet, or the file cannot be opened.
+            IndexMissing: nothing is published yet.
+            StoreError: the file cannot be opened.
+            QueryError: `close` was called.
         """
         with self._lock:
+            if self._closed:
+                raise QueryError("This GraphRAG is closed. Make another one.")
             if self._remote:
                 self._remote.follow()
             current = self._current_file()
@@ -344,8 +349,9 @@ class CurrentPublication:
             raise
 
     def close(self) -> None:
-        """Close the file; `reader` opens it again."""
+        """Close the file for good."""
         with self._lock:
+            self._closed = True
             if self._reader is not None:
                 self._reader.close()
             self._reader = None
@@ -362,10 +368,10 @@ class CurrentPublication:
         if kept := kept_publications(self.path):  # pointer and link are lost
             return publication_file(self.path, kept[-1])
         if self._is_given and not self.path.exists():
-            raise StoreError(
+            raise IndexMissing(
                 f"{self.path} does not exist. Give the data folder of an index, its index folder or a .duckdb file."
             )
-        raise StoreError(
+        raise IndexMissing(
             f"Nothing is published in {self.path} yet. Run `graphrag-assets index`, or materialize "
             "the asset publication; set another location with GRAPHRAG_DATA or GraphRAG(path)."
         )

@@ -14,6 +14,7 @@ from graphrag_assets.contracts.answering import NO_ANSWER, Usage
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.model_errors import RetriesExhausted
 from graphrag_assets.query import DriftOptions, DynamicOptions, GraphRAG
+from graphrag_assets.settings import Settings
 from graphrag_assets.text.words import count_tokens
 from tests.openai_server import OpenAIServer, running
 from tests.query.conftest import write_index
@@ -242,9 +243,9 @@ def test_drift_searches_its_reports_by_the_hypothetical_answer(
     server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", MODEL)
-    monkeypatch.setattr("graphrag_assets.query.retrieval.embedder", lambda model: embed)
+    monkeypatch.setattr("graphrag_assets.query.retrieval.embedder", lambda settings, model: embed)
 
-    async def embedded(_: str, texts: list[str]) -> tuple[np.ndarray, Usage]:
+    async def embedded(settings: Settings, model: str, texts: list[str]) -> tuple[np.ndarray, Usage]:
         return embed(texts), Usage()
 
     monkeypatch.setattr("graphrag_assets.query.query_models.embed", embedded)

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import PlainValidator
 from pydantic.dataclasses import dataclass
 
-from graphrag_assets.errors import QueryError
+from graphrag_assets.errors import InvalidOption, QueryError
 from graphrag_assets.query.filters.scope import EVERYTHING, Scope, size
 from graphrag_assets.query.option_types import FirstDay, LastDay, OptionalTexts, Options
 from graphrag_assets.store.publication_reader import Reader
@@ -177,7 +177,7 @@ def _of_metadata(reader: Reader, key: str, values: Sequence[Value]) -> _Conditio
 
 def _of_dates(reader: Reader, since: date | None, as_of: date | None) -> _Condition:
     if not reader.has_dates:
-        raise QueryError(
+        raise InvalidOption(
             "The filter has a date, but no document of the index has one. Dates are read from front matter, columns, "
             "metadata and names of files; see GRAPHRAG_DATE_COLUMN."
         )
@@ -232,12 +232,12 @@ def _check_types(visible: Scope, kind: str, types: Sequence[str]) -> None:
         raise _no_such(f"{kind} type", unknown, existing)
 
 
-def _no_such(what: str, unknown: Sequence[Any], existing: Sequence[Any]) -> QueryError:
+def _no_such(what: str, unknown: Sequence[Any], existing: Sequence[Any]) -> InvalidOption:
     names = sorted({str(name) for name in existing if name is not None})
     near = [match for name in unknown for match in difflib.get_close_matches(str(name), names, 3)]
     shown = list(dict.fromkeys([*near, *names]))[:10]
     more = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
-    return QueryError(
+    return InvalidOption(
         f"The filter names the {what} {', '.join(map(repr, unknown))}, which the index does not have. "
         f"The index has: {', '.join(shown) or 'none'}{more}."
     )

@@ -1,0 +1,126 @@
+"""A query object from its making to its end: configuration, errors that can be caught, closing beside a search."""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphrag_assets
+from graphrag_assets.query import (
+    METHODS,
+    BaseAnswerer,
+    Evidence,
+    GraphRAG,
+    IndexMissing,
+    InvalidOption,
+    QueryError,
+    QueryTimeout,
+    Reply,
+    StoreError,
+)
+from graphrag_assets.settings import Settings
+from tests.query.conftest import write_index
+from tests.word_vectors import MODEL, embed
+
+QUESTION = "Who commanded the Niagara?"
+
+
+class Echo(BaseAnswerer):
+    """Answers with the first passage."""
+
+    async def arespond(self, question: str, evidence: Evidence, *options: object) -> Reply:
+        first = evidence.passages[0]
+        return Reply(f"{first.text} [Data: {first.table} ({first.number})]")
+
+
+class Stuck(BaseAnswerer):
+    """Never answers."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+
+    async def arespond(self, *evidence: object) -> Reply:
+        self.asked.set()
+        await asyncio.sleep(600)
+        raise AssertionError
+
+
+@pytest.mark.parametrize("method", [*METHODS, "ask"])
+def test_an_answerer_needs_one_method_only(index_file: Path, method: str) -> None:
+    with GraphRAG(index_file, Echo()) as rag:
+        answer = rag.search(method, QUESTION)
+        assert answer.answer
+        pieces = list(rag.stream(method, QUESTION))
+    assert "".join(pieces).startswith(answer.answer[:20])
+
+
+def test_closing_ends_the_searches_in_progress_and_all_later_ones(index_file: Path) -> None:
+    answerer, errors = Stuck(), list[Exception]()
+    rag = GraphRAG(index_file, answerer)
+
+    def ask() -> None:
+        try:
+            rag.local(QUESTION)
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    assert answerer.asked.wait(60)
+    rag.close()
+    rag.close()
+    thread.join(60)
+    assert [(type(error), "closed" in str(error)) for error in errors] == [(QueryError, True)]
+    for use in (rag.local, rag.retrieve, rag.sql):
+        with pytest.raises(QueryError, match="This GraphRAG is closed"):
+            use("SELECT 1")
+
+
+def test_an_asynchronous_block_closes_too(index_file: Path) -> None:
+    async def ask() -> GraphRAG:
+        async with GraphRAG(index_file, Echo()) as rag:
+            assert (await rag.alocal(QUESTION)).answer
+        return rag
+
+    with pytest.raises(QueryError, match="closed"):
+        asyncio.run(ask()).sql("SELECT 1")
+
+
+def test_errors_are_of_the_kinds_that_python_has(index_file: Path, tmp_path: Path) -> None:
+    with GraphRAG(index_file, Stuck()) as rag:
+        with pytest.raises(InvalidOption) as refused:
+            rag.local(QUESTION, max_context_tokens=-1)
+        with pytest.raises(InvalidOption):
+            rag.search("locale", QUESTION)
+        with pytest.raises(QueryTimeout) as late:
+            rag.local(QUESTION, timeout=2)
+    assert isinstance(refused.value, ValueError)
+    assert isinstance(late.value, TimeoutError)
+    assert late.value.completed[0].startswith("a context of ")
+    with pytest.raises(IndexMissing) as missing:
+        GraphRAG(tmp_path / "nowhere")
+    assert isinstance(missing.value, StoreError)
+    assert graphrag_assets.IndexMissing is IndexMissing
+    assert graphrag_assets.GraphRAG is GraphRAG
+
+
+def test_two_objects_of_a_process_have_settings_of_their_own(index_file: Path) -> None:
+    options = '{"local": {"top_k_entities": 3}}'
+    first = GraphRAG(index_file, settings=Settings.load(chat_model="openai/one", search_options=options))
+    second = GraphRAG(index_file, settings=Settings.load(chat_model="openai/two"))
+    assert [rag.answerer.model for rag in (first, second)] == ["openai/one", "openai/two"]
+    assert [rag.tools.defaults["local"] for rag in (first, second)] == [{"top_k_entities": 3}, {}]
+
+
+def test_questions_are_embedded_by_the_function_that_is_given(tmp_path: Path) -> None:
+    asked = list[str]()
+
+    def embedder(texts: list[str]) -> np.ndarray:
+        asked.extend(texts)
+        return embed(texts)
+
+    with GraphRAG(write_index(tmp_path / "graphrag-1.duckdb", MODEL), Echo(), embedder=embedder) as rag:
+        rag.basic(QUESTION)
+    assert asked == [QUESTION]

@@ -82,6 +82,10 @@ def read_office(data: bytes, file_format: str, column: str, options: LoadOptions
         )
         return list(table_records(table, WHOLE_ROW, options))
     text, places = _with_slides(_text(result.content)) if file_format == "pptx" else (_text(result.content), ())
+    if file_format == "msg":
+        from graphrag_assets.conversion.mail import latest_message  # loads trafilatura, which no other format needs
+
+        text = latest_message(text)
     if not text.strip():
         return [_NO_TEXT]
     return [_record(text, result, places)]

@@ -2,6 +2,7 @@
 
 import re
 
+from lxml import etree
 from lxml import html as lxml_html
 from lxml.html import HtmlElement
 from trafilatura import extract, extract_metadata
@@ -17,6 +18,14 @@ _HIDDEN = (
     f" or contains({_STYLE}, 'display:none') or contains({_STYLE}, 'visibility:hidden')]"
 )
 _DATED = "//head | //time | //script[@type='application/ld+json']"
+_QUOTED_MAIL = (
+    "//blockquote[@type='cite' or contains(@class, 'quote')]"
+    " | //*[contains(@class, 'gmail_quote') or contains(@class, 'yahoo_quoted') or contains(@class, 'moz-cite-prefix')]"
+    " | //*[@id='divRplyFwdMsg' or @id='appendonsend'] | //*[@id='divRplyFwdMsg' or @id='appendonsend']/following::*"
+    f" | //div[contains({_STYLE}, 'border-top:solid') and contains(., ':')]"
+    f" | //div[div[contains({_STYLE}, 'border-top:solid') and contains(., ':')]]/following-sibling::*"
+)
+_BLOCKS = frozenset("p div br li tr table ul ol h1 h2 h3 h4 h5 h6 blockquote pre hr".split())
 _FENCE = re.compile(r"(^```.*?^```[ \t]*$)", re.MULTILINE | re.DOTALL)
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*\n]+?)(?<=\S)\1(?![\w*])")
 _PERMALINK = re.compile(r"^(#{1,6} [^\n]*?)\s*[¶#]$", re.MULTILINE)
@@ -28,6 +37,34 @@ def read_page(text: str) -> list[Record | Problem]:
     """Return the one document of a page, or the problem that it has no text."""
     record = page_record(text)
     return [record if record.text else _NO_TEXT]
+
+
+def mail_text(text: str) -> str:
+    """Return the text of a mail in HTML, a line for each of its blocks, without hidden parts and quoted mails."""
+    page = _parsed(text)
+    _drop_hidden(page)
+    whole = _lines(page)
+    for element in page.xpath(_QUOTED_MAIL):
+        if element.getparent() is not None and element.tag not in ("html", "body"):
+            element.drop_tree()
+    return _lines(page) or whole
+
+
+def _lines(page: HtmlElement) -> str:
+    """Return the text of a page, a line for each block."""
+    for element in page.xpath("//script | //style | //noscript | //template | //head"):
+        element.drop_tree()
+    parts: list[str] = []
+    for event, element in etree.iterwalk(page, events=("start", "end")):
+        is_block = element.tag in _BLOCKS
+        if event == "start":
+            parts += ["\n"] * is_block
+            parts.append(re.sub(r"\s+", " ", element.text or "") if isinstance(element.tag, str) else "")
+        else:
+            parts += ["\n"] * is_block
+            parts.append(re.sub(r"\s+", " ", element.tail or ""))
+    lines = (line.strip() for line in "".join(parts).split("\n"))
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
 def page_record(text: str) -> Record:

@@ -339,6 +339,14 @@ def _jsonl(text: str, column: str) -> Table:
     return _objects((number, parse_json(line)) for number, line in lines if line.strip())
 
 
+def json_lines(text: str) -> list[Any]:
+    """Return the values of JSON lines; nothing if one of them is no object."""
+    if text.count("\n") > _MAX_WHOLE_ROWS:
+        return []
+    values = [parse_json(line) for line in text.split("\n") if line.strip()]
+    return values if all(isinstance(value, dict) for value in values) else []
+
+
 def parse_json(text: str) -> Any:
     """Return the JSON value, or the problem of text that is none."""
     if len(text) > _MAX_JSON:

@@ -3,7 +3,8 @@
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from html import unescape
 from typing import Any
 
 import webvtt
@@ -28,6 +29,12 @@ _DATA_URI = re.compile(
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _CODE = re.compile(r"(^(?P<fence>```+|~~~+).*?^(?P=fence)[ \t]*$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 _MAX_LINKS = 100
+_SRT_TIME = re.compile(r"(\d\d:\d\d:\d\d),(\d{3})")
+_VTT_TITLE = re.compile(r"WEBVTT[ \t]+(?:-[ \t]*)?(?!FILE\b)(\S[^\n]*)")
+_VTT_LANGUAGE = re.compile(r"^Language:[ \t]*([a-z]{2})\b", re.MULTILINE)
+_VOICE = re.compile(r"<v(?:\.[^\s>]*)?[ \t]+([^>]+)>")
+_CAPTION_MARK = re.compile(r"</?[a-z0-9][^>]*>|\{\\[^}]*\}|</?\d[^>]*>", re.IGNORECASE)
+_SPEAKER = re.compile(r"[-\N{EN DASH}\N{EM DASH}] ?\S|>> ?\S|\w[\w .,'-]{0,40}: \S")
 
 
 def text_record(text: str, file_format: str, options: LoadOptions) -> Record | Problem:
@@ -154,25 +161,46 @@ def _without_data(text: str) -> str:
     return _DATA_URI.sub(lambda uri: f"[{uri[1] or 'data'}, {max(1, len(uri[2]) * 3 // 4000):,} kB]", text)
 
 
-def subtitle_record(text: str, file_format: str) -> Record | Problem:
-    """Return the spoken text of WebVTT or SubRip subtitles, with the speaker at each line and its time as a place."""
+def subtitle_record(text: str, file_format: str) -> Iterator[Record | Problem]:
+    """Yield the spoken text of WebVTT or SubRip subtitles, with its times as places, and what of it cannot be read.
+
+    A line begins where a speaker does. Captions that scroll repeat their last line, which is left out.
+    """
+    vtt = text if file_format == "vtt" else "WEBVTT\n\n" + _SRT_TIME.sub(r"\1.\2", text)
     try:
-        captions = webvtt.from_string(text) if file_format == "vtt" else webvtt.from_string(_srt_as_vtt(text))
+        captions = webvtt.from_string(vtt).captions
     except webvtt.errors.MalformedFileError as error:
-        return Problem(f"not readable as {file_format}: {error}", "Check the file, or save its text as .txt.")
-    spoken, places = "", []
-    for caption in captions.captions:
-        words = " ".join(caption.text.split())
-        if not words:
-            continue
-        if spoken:
-            spoken += "\n" if caption.voice else " "
-        places.append(Place(len(spoken), "time", caption.start.split(".")[0]))
-        spoken += f"{caption.voice}: {words}" if caption.voice else words
+        yield Problem(f"not readable as {file_format}: {error}", "Check the file, or save its text as .txt.")
+        return
+    spoken, places, before = "", [], list[str]()
+    for caption in captions:
+        lines = _caption_lines(caption.raw_text)
+        new = [line for line in lines if line not in before]
+        before = lines or before
+        for line in new:
+            if spoken:
+                spoken += "\n" if _SPEAKER.match(line) else " "
+            if line is new[0]:
+                places.append(Place(len(spoken), "time", caption.start.split(".")[0]))
+            spoken += line
     if not spoken:
-        return Problem("the file has no captions", "Delete it, or add captions to it.")
-    return Record(spoken, places=tuple(places))
+        yield Problem("the file has no captions", "Delete it, or add captions to it.")
+        return
+    if (n_lost := text.count("-->") - len(captions)) > 0:
+        yield Problem(f"{n_lost} captions without a readable time or text are left out", "Check the file.")
+    title = _VTT_TITLE.match(text)
+    stated = _VTT_LANGUAGE.search(text.split("\n\n", 1)[0])
+    yield Record(spoken, title and title[1], language=stated and stated[1], places=tuple(places))
 
 
-def _srt_as_vtt(text: str) -> str:
-    return "WEBVTT\n\n" + re.sub(r"(\d\d:\d\d:\d\d),(\d{3})", r"\1.\2", text)
+def _caption_lines(raw: str) -> list[str]:
+    """Return the lines of a caption, each with its speaker where the caption names one, without marks."""
+    text = _VOICE.sub(lambda voice: f"\n{voice[1].strip()}: ", raw)
+    lines = (" ".join(unescape(_CAPTION_MARK.sub("", line)).split()) for line in text.split("\n"))
+    joined: list[str] = []
+    for line in filter(None, lines):
+        if joined and joined[-1].endswith(":"):
+            joined[-1] += f" {line}"
+        else:
+            joined.append(line)
+    return joined

@@ -30,6 +30,12 @@ _RUNNING_EDGE = 2  # lines at the top and bottom of a page that may repeat
 _RUNNING_SHARE = 0.5  # of the pages; at least 3
 _COLUMN_WORDS = 4  # mean words of a line on either side of a gutter; cells of tables have fewer
 _COLUMN_LINES = 5
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_LEFT_TO_RIGHT = re.compile(
+    r"[^\W\u0590-\u08ff\ufb1d-\ufefc](?:[^\n\u0590-\u08ff\ufb1d-\ufefc]*[^\W\u0590-\u08ff\ufb1d-\ufefc])?"
+)
+_SPACE = 0.15  # of the height of a line
+_MIRRORED = str.maketrans("()[]{}<>«»", ")(][}{><»«")
 _HEADING_WORDS = 14
 _HEADING_LINES = 3
 _TITLE_WITHIN = 300  # characters of the first page
@@ -58,15 +64,14 @@ def read_pdf(data: bytes) -> list[Record | Problem]:
         raise
     with document:
         pages = _without_running_lines([_page_text(page) for page in document])
+        pictures = [number for number, page in enumerate(document, 1) if not pages[number - 1].strip() and _shows(page)]
         information = document.get_metadata_dict()
-    text, places, pictures = "", [], []
+    text, places = "", []
     for number, page in enumerate(pages, start=1):
         if page.strip():
             text += "\n\n" if text else ""
             places.append(Place(len(text), "page", str(number)))
             text += page.strip()
-        else:
-            pictures.append(number)
     if not text:
         return [_SCAN]
     title = information.get("Title", "").strip()
@@ -77,13 +82,27 @@ def read_pdf(data: bytes) -> list[Record | Problem]:
         raw_data=metadata_json({name.lower(): _stated(information.get(name)) for name in _INFORMATION}),
         places=tuple(places),
     )
-    return [record]
+    return [record, _picture_pages(pictures)] if pictures else [record]
+
+
+def _shows(page: PdfPage) -> bool:
+    """Whether a page has a picture."""
+    return next(page.get_objects([raw.FPDF_PAGEOBJ_IMAGE], max_depth=2), None) is not None
+
+
+def _picture_pages(numbers: list[int]) -> Problem:
+    listed = ", ".join(map(str, numbers[:20])) + (", …" if len(numbers) > 20 else "")
+    which = f"page {listed} is a picture" if len(numbers) == 1 else f"pages {listed} are pictures"
+    return Problem(f"{which} without text; the other pages are indexed", _SCAN.hint)
 
 
 def _page_text(page: PdfPage) -> str:
     text_page = page.get_textpage()
     text = text_page.get_text_range()
     lines = _columns(text_page) or text.split("\r\n")
+    if _RIGHT_TO_LEFT.search(text):
+        text = "\r\n".join(_lines_by_position(text_page))
+        lines = text.split("\r\n")
     return _HYPHEN.sub(_joined, _marked(lines, _headings(text_page, text)))
 
 
@@ -153,6 +172,39 @@ def _rows(pieces: list[_Line]) -> Iterator[list[_Line]]:
         row.append(piece)
     if row:
         yield row
+
+
+# --- lines from right to left ---------------------------------------------------------------------------
+
+
+def _lines_by_position(text_page: PdfTextPage) -> list[str]:
+    """Return the lines of a page with Arabic or Hebrew in reading order, by where their characters stand.
+
+    Programs write them in the order of reading or of the page, some in both within one line.
+    """
+    lines: list[list[_Line]] = [[]]
+    for number in range(text_page.count_chars()):
+        character = chr(raw.FPDFText_GetUnicode(text_page, number))
+        if character == "\n":
+            lines.append([])
+        elif character != "\r":
+            lines[-1].append(_Line(*text_page.get_charbox(number, loose=True), character))
+    return [_in_reading_order(line) for line in lines]
+
+
+def _in_reading_order(line: list[_Line]) -> str:
+    """Return the text of a line of characters. Gaps between them are its spaces, where the file has a space, too."""
+    written = "".join(character.text for character in line)
+    if not _RIGHT_TO_LEFT.search(written):
+        return written
+    words = [list(word) for is_word, word in groupby(line, lambda character: bool(character.text.strip())) if is_word]
+    at_edge = {character for word in words for character in (word[0], word[-1])} if len(words) > 1 else set(line)
+    drawn = sorted((character for word in words for character in word), key=lambda character: -character.right)
+    visual = drawn[0].text
+    for before, after in pairwise(drawn):
+        is_gap = before.left - after.right > _SPACE * (after.top - after.bottom)
+        visual += " " * (is_gap and not at_edge.isdisjoint((before, after))) + after.text
+    return _LEFT_TO_RIGHT.sub(lambda run: run[0][::-1].translate(_MIRRORED), visual.translate(_MIRRORED))
 
 
 # --- headings and running lines -------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import pypdfium2
 import pypdfium2.raw as raw
 from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
 
+from graphrag_assets.conversion.properties import stated
 from graphrag_assets.pipeline.headings import headings
 from graphrag_assets.pipeline.source_records import Place, Problem, Record, metadata_json
 
@@ -21,9 +22,6 @@ _SCAN = Problem(
     "the PDF has no text: its pages are pictures", "Recognize its text (OCR) first, for example with ocrmypdf."
 )
 _HYPHEN = re.compile(r"(?<=\w)(?:[\x02\ufffe\u00ad]\s*|-[ \t]*\n(?=[a-zß-öø-ÿ]))(\w)")
-_GENERATED = re.compile(
-    r"\W*(?:untitled|unknown|anonymous|unspecified|.*\.\w{2,5}|microsoft \w+ - .*)?\W*", re.IGNORECASE
-)
 _PDF_DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
 _INFORMATION = ("Author", "Subject", "Keywords")
 _RUNNING_EDGE = 2  # lines at the top and bottom of a page that may repeat
@@ -77,9 +75,9 @@ def read_pdf(data: bytes) -> list[Record | Problem]:
     title = information.get("Title", "").strip()
     record = Record(
         text,
-        _stated(title) or _heading_at_start(text),
+        stated(title) or _heading_at_start(text),
         date=_stated_date(information.get("CreationDate", "")),
-        raw_data=metadata_json({name.lower(): _stated(information.get(name)) for name in _INFORMATION}),
+        raw_data=metadata_json({name.lower(): stated(information.get(name)) for name in _INFORMATION}),
         places=tuple(places),
     )
     return [record, _picture_pages(pictures)] if pictures else [record]
@@ -280,11 +278,6 @@ def _heading_at_start(text: str) -> str | None:
     """Return the heading that the first page begins with, unless it is that of a numbered section."""
     heading = next(iter(headings(text[:_TITLE_WITHIN])), None)
     return heading.title if heading and not heading.title[0].isdigit() else None
-
-
-def _stated(value: str | None) -> str | None:
-    """Return a property of the document unless a program has filled it in."""
-    return value.strip() if value and not _GENERATED.fullmatch(value.strip()) else None
 
 
 def _stated_date(created: str) -> str | None:

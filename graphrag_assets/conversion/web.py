@@ -31,7 +31,32 @@ _SIGNS = (
     " | //sup[contains(@class, 'reference')]"
 )
 """Links to headings, notes and editors, which stand within the words of a page."""
-_BLOCKS = frozenset(["p", "div", "br", "li", "tr", "table", "ul", "ol", "dl", "dt", "dd", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "hr", "section", "summary"])
+_BLOCKS = frozenset(
+    [
+        "p",
+        "div",
+        "br",
+        "li",
+        "tr",
+        "table",
+        "ul",
+        "ol",
+        "dl",
+        "dt",
+        "dd",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "blockquote",
+        "pre",
+        "hr",
+        "section",
+        "summary",
+    ]
+)
 _FENCE = re.compile(r"(^```.*?^```[ \t]*$)", re.MULTILINE | re.DOTALL)
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*\n]+?)(?<=\S)\1(?![\w*])")
 _RAISED = re.compile(r"</?su[bp]>")

@@ -43,7 +43,18 @@ _TAG = re.compile(r"<[^>\n]+>")
 SLACK_USERS = "users.json"
 SLACK_LISTS = frozenset(
     f"{name}.json"
-    for name in ["users", "channels", "groups", "dms", "mpims", "integration_logs", "canvases", "lists", "org_users", "file_conversations"]
+    for name in [
+        "users",
+        "channels",
+        "groups",
+        "dms",
+        "mpims",
+        "integration_logs",
+        "canvases",
+        "lists",
+        "org_users",
+        "file_conversations",
+    ]
 )
 """Files of an export of Slack that hold no messages, in the folder of its channels."""
 

@@ -21,7 +21,7 @@ _PANDOC = re.compile(r"\A%[ \t]*([^\n]+)\n(?:%[ \t]*([^\n]*)\n)?(?:%[ \t]*([^\n]
 _HTML_HEADING = re.compile(r"<h([1-6])(?:\s[^>]*)?>(.*?)</h\1>", re.IGNORECASE | re.DOTALL)
 _HTML_TAG = re.compile(
     r"</?(?:a|b|br|center|code|details|div|em|font|hr|i|img|kbd|p|picture|s|small|source|span|strong|sub|summary|sup|u)"
-    r"(?:\s[^<>]*)?/?>",
+    r"(?:\s(?![^<>]*data:)[^<>]*)?/?>",
     re.IGNORECASE,
 )
 _REFERENCE = re.compile(r"^ {0,3}\[([^\]\n]+)\]:[ \t]+<?(\S+?)>?(?:[ \t]+[\"'(][^\n]*)?$", re.MULTILINE)

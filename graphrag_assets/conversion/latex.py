@@ -20,7 +20,9 @@ _MAX_ROUNDS = 3
 
 def prepared(text: str) -> str:
     """Return LaTeX with its macros without arguments expanded, and as a document if it is a part of one."""
-    text = _COMMENT.sub("\n", text)
+    text = _COMMENT.sub(
+        lambda comment: "\n" if text[comment.end() : comment.end() + 1] in ("\\", "\n", "") else " ", text
+    )
     macros = {name: words for name, words in _MACRO.findall(text) if "#" not in words}
     text = _ASIDE.sub("", _MACRO.sub("", text))
     for _ in range(_MAX_ROUNDS if macros else 0):  # macros may name others

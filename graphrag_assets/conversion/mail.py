@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from email import message_from_bytes, policy
 from email.header import decode_header, make_header
-from email.message import EmailMessage
+from email.message import EmailMessage, MIMEPart
 from email.utils import parsedate_to_datetime
 
 from mailparser_reply import EmailMessage as Correspondence
@@ -78,7 +78,7 @@ def _body(message: EmailMessage) -> str:
     return mail_text(content) if part.get_content_subtype() == "html" and content.strip() else content
 
 
-def _content(part: EmailMessage) -> str:
+def _content(part: MIMEPart) -> str:
     """Return the text of a part; in the encoding that its bytes suggest where it names none, or a wrong one."""
     payload = part.get_payload(decode=True)
     if not isinstance(payload, bytes):

@@ -186,7 +186,7 @@ def _lines_by_position(text_page: PdfTextPage) -> list[str]:
         if character == "\n":
             lines.append([])
         elif character != "\r":
-            lines[-1].append(_Line(*text_page.get_charbox(number, loose=True), character))
+            lines[-1].append(_Line._make((*text_page.get_charbox(number, loose=True), character)))
     return [_in_reading_order(line) for line in lines]
 
 

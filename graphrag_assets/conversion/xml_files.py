@@ -49,7 +49,7 @@ def _blocks(element: etree._Element, level: int) -> Iterator[str]:
             words = ", ".join(f"{etree.QName(key).localname}: {value}" for key, value in element.attrib.items())
         if words and name in _TITLES:
             yield f"\n\n{'#' * min(6, max(1, level))} {words}\n\n"
-        elif words and (name in _PROSE or mixed and children or words.count(" ") > 8):
+        elif words and (name in _PROSE or (mixed and children) or words.count(" ") > 8):
             yield f"\n\n{words}\n\n"
         elif words:
             yield f"\n{name}: {words}"

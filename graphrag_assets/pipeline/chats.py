@@ -119,7 +119,7 @@ def slack_names(value: Any) -> dict[str, str] | None:
 
 
 def _profile_name(user: Mapping[str, Any]) -> str:
-    profile = user.get("profile") if isinstance(user.get("profile"), Mapping) else {}
+    profile = user["profile"] if isinstance(user.get("profile"), Mapping) else {}
     names = (profile.get("real_name"), user.get("real_name"), profile.get("display_name"), user.get("name"))
     return next((name for name in names if isinstance(name, str) and name), "")
 

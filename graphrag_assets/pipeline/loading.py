@@ -155,7 +155,7 @@ def load_documents(
 def _slack_exports(files: Iterable[SourceFile]) -> dict[str, dict[str, str]]:
     """Return the folders that hold an export of Slack, and the names of its users by their ids."""
     paths = {file.path for file in files}
-    exports = {}
+    exports: dict[str, dict[str, str]] = {}
     for file in files:
         path = PurePosixPath(file.path)
         if path.name == SLACK_USERS and str(path.with_name("channels.json")) in paths and not file.refused:

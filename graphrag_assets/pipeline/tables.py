@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 from typing import Any
 
 import polars as pl
@@ -132,7 +131,9 @@ def _sheet(cells: list[list[str]]) -> tuple[Table, str]:
     caption = " ".join(cell for row in filled[:header] for cell in row if cell)
     titles = filled[header] if filled else []
     if len(filled) > header + 1 and _is_second_header(titles, filled[header + 1]):
-        above = list(accumulate(titles, lambda before, title: title or before))
+        above: list[str] = []
+        for title in titles:  # a title that spans columns stands in the first of them
+            above.append(title or (above[-1] if above else ""))
         titles = [f"{title} {below}".strip() for title, below in zip(above, filled[header + 1], strict=False)]
         header += 1
     if len(filled) == header + 1:
@@ -267,7 +268,7 @@ def _csv(text: str, column: str) -> Table:
 
 
 def _preamble(text: str, column: str) -> int:
-    """Return the number of lines before the header: those without a delimiter, where the next ones have several fields."""
+    """Return the number of lines before the header: those without a delimiter, where others have several fields."""
     lines = [line for line in text[:_SAMPLE].split("\n")[:_SAMPLE_LINES] if line.strip()]
     if len(lines) < _MIN_LINES:
         return 0

@@ -97,8 +97,8 @@ def _read_again(batches: Mapping[str, tuple[str, ...]]) -> list[str]:
     named = "; ".join(f"{batch} ({', '.join(formats)})" for batch, formats in list(batches.items())[:_NAMED_BATCHES])
     more = f"; and {len(batches) - _NAMED_BATCHES:,} more" if len(batches) > _NAMED_BATCHES else ""
     return [
-        f"Read again, because this version reads these formats otherwise: {named}{more}. Text units whose text stays are "
-        "not paid for again."
+        f"Read again, because this version reads these formats otherwise: {named}{more}. Text units whose text "
+        "stays are not paid for again."
     ]
 
 

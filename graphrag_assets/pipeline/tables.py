@@ -114,7 +114,9 @@ def sheet_records(
     for sheet, (name, cells) in enumerate(sheets, start=1):
         table, caption = _sheet(cells)
         if not table.rows and (words := " ".join([caption, *(name for name in table.columns if name)]).strip()):
-            yield Record(words, row_number=1, key=f"{name}:{sheet}:words", places=(Place(0, "sheet", name),) if name else ())
+            yield Record(
+                words, row_number=1, key=f"{name}:{sheet}:words", places=(Place(0, "sheet", name),) if name else ()
+            )
         for item in table_records(table, column, options) if table.rows else ():
             if isinstance(item, Problem):
                 yield replace(item, error=f"sheet {name}: {item.error}") if name else item

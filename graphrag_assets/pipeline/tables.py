@@ -81,11 +81,7 @@ def table_records(table: Table, column: str, options: LoadOptions) -> Iterator[R
     """
     rows = [row for row in table.rows if not isinstance(row, Problem)]
     column = column if column == WHOLE_ROW else _column_like(column, table.columns)
-    options = replace(
-        options,
-        title_column=_column_like(options.title_column, table.columns),
-        id_column=_column_like(options.id_column, table.columns),
-    )
+    options = replace(options, title_column=_column_like(options.title_column, table.columns))
     whole = column == WHOLE_ROW or column not in table.columns
     if not table.rows:
         yield Problem("the file has no rows", "Delete it, or add documents to it.")

@@ -1,6 +1,7 @@
 """Office documents, books and markup with kreuzberg: Markdown text, title, date, slides, and the rows of sheets."""
 
 import io
+import json
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -10,6 +11,10 @@ import kreuzberg
 from kreuzberg import ExtractionConfig, ExtractionResult, PageConfig
 from lxml import etree
 
+from graphrag_assets.conversion import latex
+from graphrag_assets.conversion.properties import stated
+from graphrag_assets.conversion.xml_files import read_xml
+from graphrag_assets.pipeline.decoding import decode
 from graphrag_assets.pipeline.source_records import WHOLE_ROW, LoadOptions, Place, Problem, Record, metadata_json
 from graphrag_assets.pipeline.tables import Table, sheet_records, table_records
 
@@ -45,12 +50,15 @@ _CONFIG = ExtractionConfig(
 )
 _PICTURE = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)")
 _LINK = re.compile(r"(?<!!)\[([^\]\n]+)\]\((?:[^()\n]|\([^()\n]*\))*\)")
-_ESCAPE = re.compile(r"\\([!\"#$%&'()*+,\-./:;<=>?@\[\]^_`{|}~\\])")
+_ESCAPE = re.compile(r"\\([!\"#$%&'()*+,\-./:;<=>?@\[\]^_`{}~\\])")  # a bar in a cell stays
 _FENCE = re.compile(r"(^```.*?^```[ \t]*$)", re.MULTILINE | re.DOTALL)
+_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*\n]+?)(?<=\S)\1(?![\w*])")
+_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _FIELD = re.compile(r"\*\*[^*\n]{1,30}\*\*: [^\n]*")
 _PASSWORD = Problem("the file is protected by a password", "Save a copy without the password, and index that.")
 _NO_TEXT = Problem("no text was found in the file", "If it holds pictures of text, recognize their text (OCR) first.")
 _PARAGRAPHS = ("p", "h")
+_PAGE = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}page"
 _TEXT_NODES = ("t", "span", "a")
 
 
@@ -62,6 +70,12 @@ def read_office(data: bytes, file_format: str, column: str, options: LoadOptions
     Raises:
         kreuzberg.KreuzbergError: the file is damaged.
     """
+    if file_format == "xml":
+        return read_xml(data)
+    if file_format == "tex":
+        data = latex.prepared(decode(data).text).encode()
+    if file_format == "ipynb":
+        data = _notebook(data)
     try:
         result = kreuzberg.extract_bytes_sync(data, _TYPES[file_format], _CONFIG)
     except kreuzberg.KreuzbergError as error:
@@ -82,18 +96,41 @@ def read_office(data: bytes, file_format: str, column: str, options: LoadOptions
         )
         return list(table_records(table, WHOLE_ROW, options))
     text, places = _with_slides(_text(result.content)) if file_format == "pptx" else (_text(result.content), ())
+    if file_format == "odp":
+        text, places = _with_slides("\n\n".join(_paragraphs(data)))
+    if file_format == "msg":
+        from graphrag_assets.conversion.mail import latest_message  # loads trafilatura, which no other format needs
+
+        text = latest_message(text)
     if not text.strip():
         return [_NO_TEXT]
     return [_record(text, result, places)]
 
 
+def _notebook(data: bytes) -> bytes:
+    """Return a notebook of nbformat 3, which has sheets of cells, as one of nbformat 4."""
+    notebook = json.loads(data)
+    if "worksheets" not in notebook:
+        return data
+    cells = [cell for sheet in notebook.pop("worksheets") for cell in sheet.get("cells", ())]
+    for cell in cells:
+        if cell.get("cell_type") == "heading":
+            cell |= {"cell_type": "markdown", "source": f"{'#' * cell.get('level', 1)} {''.join(cell['source'])}"}
+        elif cell.get("cell_type") == "code":
+            outputs = [{"output_type": "stream", "text": one.get("text", "")} for one in cell.get("outputs", ())]
+            cell |= {"source": cell.get("input", ""), "outputs": outputs}
+    return json.dumps({**notebook, "nbformat": 4, "nbformat_minor": 0, "cells": cells}).encode()
+
+
 def _record(text: str, result: ExtractionResult, places: tuple[Place, ...]) -> Record:
     about: Mapping[str, Any] = result.metadata
     authors = about.get("authors") or about.get("created_by")
+    date = str(about.get("created_at") or about.get("date") or "")
+    iso = _ISO_DATE.search(date)
     return Record(
         text,
-        about.get("title") or about.get("subject") if about.get("format_type") == "email" else about.get("title"),
-        date=about.get("created_at") or about.get("date"),
+        stated(about.get("title") or (about.get("subject") if about.get("format_type") == "email" else None)),
+        date=iso[0] if iso else date or None,
         language=about.get("language"),
         raw_data=metadata_json(
             {
@@ -114,7 +151,7 @@ def _text(markdown: str) -> str:
     """Return the Markdown without pictures, targets of links, escapes, and the fields that are metadata."""
     parts = _FENCE.split(_SLIDE.sub(r"\n\n⟪slide \1⟫\n\n", _without_fields(markdown)))
     for number in range(0, len(parts), 2):  # between blocks of code
-        parts[number] = _ESCAPE.sub(r"\1", _LINK.sub(r"\1", _PICTURE.sub("", parts[number])))
+        parts[number] = _ESCAPE.sub(r"\1", _EMPHASIS.sub(r"\2", _LINK.sub(r"\1", _PICTURE.sub("", parts[number]))))
     return re.sub(r"\n{3,}", "\n\n", "".join(parts)).strip()
 
 
@@ -155,8 +192,12 @@ def _paragraphs(data: bytes) -> Iterator[str]:
             parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
             if slide := _SLIDE_PART.fullmatch(name):
                 yield f"⟪slide {slide[1]}⟫"
+            n_slides = 0
             root = etree.fromstring(package.read(name), parser)
             for node in root.iter() if root is not None else ():
+                if node.tag == _PAGE:
+                    n_slides += 1
+                    yield f"⟪slide {n_slides}⟫"
                 if isinstance(node.tag, str) and etree.QName(node).localname in _PARAGRAPHS:
                     text = " ".join("".join(_runs(node)).split())
                     if text:

@@ -13,6 +13,7 @@ import pypdfium2
 import pypdfium2.raw as raw
 from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
 
+from graphrag_assets.conversion.properties import stated
 from graphrag_assets.pipeline.headings import headings
 from graphrag_assets.pipeline.source_records import Place, Problem, Record, metadata_json
 
@@ -21,15 +22,18 @@ _SCAN = Problem(
     "the PDF has no text: its pages are pictures", "Recognize its text (OCR) first, for example with ocrmypdf."
 )
 _HYPHEN = re.compile(r"(?<=\w)(?:[\x02\ufffe\u00ad]\s*|-[ \t]*\n(?=[a-zß-öø-ÿ]))(\w)")
-_GENERATED = re.compile(
-    r"\W*(?:untitled|unknown|anonymous|unspecified|.*\.\w{2,5}|microsoft \w+ - .*)?\W*", re.IGNORECASE
-)
 _PDF_DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
 _INFORMATION = ("Author", "Subject", "Keywords")
 _RUNNING_EDGE = 2  # lines at the top and bottom of a page that may repeat
 _RUNNING_SHARE = 0.5  # of the pages; at least 3
 _COLUMN_WORDS = 4  # mean words of a line on either side of a gutter; cells of tables have fewer
 _COLUMN_LINES = 5
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_LEFT_TO_RIGHT = re.compile(
+    r"[^\W\u0590-\u08ff\ufb1d-\ufefc](?:[^\n\u0590-\u08ff\ufb1d-\ufefc]*[^\W\u0590-\u08ff\ufb1d-\ufefc])?"
+)
+_SPACE = 0.15  # of the height of a line
+_MIRRORED = str.maketrans("()[]{}<>«»", ")(][}{><»«")
 _HEADING_WORDS = 14
 _HEADING_LINES = 3
 _TITLE_WITHIN = 300  # characters of the first page
@@ -58,32 +62,45 @@ def read_pdf(data: bytes) -> list[Record | Problem]:
         raise
     with document:
         pages = _without_running_lines([_page_text(page) for page in document])
+        pictures = [number for number, page in enumerate(document, 1) if not pages[number - 1].strip() and _shows(page)]
         information = document.get_metadata_dict()
-    text, places, pictures = "", [], []
+    text, places = "", []
     for number, page in enumerate(pages, start=1):
         if page.strip():
             text += "\n\n" if text else ""
             places.append(Place(len(text), "page", str(number)))
             text += page.strip()
-        else:
-            pictures.append(number)
     if not text:
         return [_SCAN]
     title = information.get("Title", "").strip()
     record = Record(
         text,
-        _stated(title) or _heading_at_start(text),
+        stated(title) or _heading_at_start(text),
         date=_stated_date(information.get("CreationDate", "")),
-        raw_data=metadata_json({name.lower(): _stated(information.get(name)) for name in _INFORMATION}),
+        raw_data=metadata_json({name.lower(): stated(information.get(name)) for name in _INFORMATION}),
         places=tuple(places),
     )
-    return [record]
+    return [record, _picture_pages(pictures)] if pictures else [record]
+
+
+def _shows(page: PdfPage) -> bool:
+    """Whether a page has a picture."""
+    return next(page.get_objects([raw.FPDF_PAGEOBJ_IMAGE], max_depth=2), None) is not None
+
+
+def _picture_pages(numbers: list[int]) -> Problem:
+    listed = ", ".join(map(str, numbers[:20])) + (", …" if len(numbers) > 20 else "")
+    which = f"page {listed} is a picture" if len(numbers) == 1 else f"pages {listed} are pictures"
+    return Problem(f"{which} without text; the other pages are indexed", _SCAN.hint)
 
 
 def _page_text(page: PdfPage) -> str:
     text_page = page.get_textpage()
     text = text_page.get_text_range()
     lines = _columns(text_page) or text.split("\r\n")
+    if _RIGHT_TO_LEFT.search(text):
+        text = "\r\n".join(_lines_by_position(text_page))
+        lines = text.split("\r\n")
     return _HYPHEN.sub(_joined, _marked(lines, _headings(text_page, text)))
 
 
@@ -153,6 +170,39 @@ def _rows(pieces: list[_Line]) -> Iterator[list[_Line]]:
         row.append(piece)
     if row:
         yield row
+
+
+# --- lines from right to left ---------------------------------------------------------------------------
+
+
+def _lines_by_position(text_page: PdfTextPage) -> list[str]:
+    """Return the lines of a page with Arabic or Hebrew in reading order, by where their characters stand.
+
+    Programs write them in the order of reading or of the page, some in both within one line.
+    """
+    lines: list[list[_Line]] = [[]]
+    for number in range(text_page.count_chars()):
+        character = chr(raw.FPDFText_GetUnicode(text_page, number))
+        if character == "\n":
+            lines.append([])
+        elif character != "\r":
+            lines[-1].append(_Line._make((*text_page.get_charbox(number, loose=True), character)))
+    return [_in_reading_order(line) for line in lines]
+
+
+def _in_reading_order(line: list[_Line]) -> str:
+    """Return the text of a line of characters. Gaps between them are its spaces, where the file has a space, too."""
+    written = "".join(character.text for character in line)
+    if not _RIGHT_TO_LEFT.search(written):
+        return written
+    words = [list(word) for is_word, word in groupby(line, lambda character: bool(character.text.strip())) if is_word]
+    at_edge = {character for word in words for character in (word[0], word[-1])} if len(words) > 1 else set(line)
+    drawn = sorted((character for word in words for character in word), key=lambda character: -character.right)
+    visual = drawn[0].text
+    for before, after in pairwise(drawn):
+        is_gap = before.left - after.right > _SPACE * (after.top - after.bottom)
+        visual += " " * (is_gap and not at_edge.isdisjoint((before, after))) + after.text
+    return _LEFT_TO_RIGHT.sub(lambda run: run[0][::-1].translate(_MIRRORED), visual.translate(_MIRRORED))
 
 
 # --- headings and running lines -------------------------------------------------------------------------
@@ -228,11 +278,6 @@ def _heading_at_start(text: str) -> str | None:
     """Return the heading that the first page begins with, unless it is that of a numbered section."""
     heading = next(iter(headings(text[:_TITLE_WITHIN])), None)
     return heading.title if heading and not heading.title[0].isdigit() else None
-
-
-def _stated(value: str | None) -> str | None:
-    """Return a property of the document unless a program has filled it in."""
-    return value.strip() if value and not _GENERATED.fullmatch(value.strip()) else None
 
 
 def _stated_date(created: str) -> str | None:

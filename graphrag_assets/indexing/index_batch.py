@@ -51,7 +51,12 @@ from graphrag_assets.store.input_files import SourceFile
 from graphrag_assets.store.working import Changes
 
 CORPUS_VERSION = 6
-"""Incremented when loading, chunking or contexts change for the same files."""
+"""Incremented when chunking or contexts change for the same files, or loading does for all formats."""
+_REVISED_READERS = (
+    "adoc csv docx eml epub html ipynb json jsonl mbox md msg odp odt pdf pptx srt tex tsv vtt xls xlsx xml"
+)
+READER_VERSIONS = dict.fromkeys(_REVISED_READERS.split(), 1)
+"""By format; incremented when its reader gives another text for the same file. Other batches are not read again."""
 CODE_VERSION = f"{CORPUS_VERSION}/{EXTRACTOR}"
 """Differs when the same files give other rows."""
 CHUNK_OVERLAP = 100
@@ -60,7 +65,7 @@ DELETED = "gone"
 """Stands for the content of a batch that is not in the input folder."""
 
 
-_ALL_FORMATS = LIMITED
+_ALL_FORMATS = LIMITED | READER_VERSIONS.keys()
 
 
 class ExtractedBatch(NamedTuple):
@@ -138,29 +143,35 @@ def chunk_options(settings: Settings) -> ChunkOptions:
     )
 
 
-def limited_formats(files: Iterable[SourceFile]) -> frozenset[str]:
-    """The formats of a batch that are read in the conversion process."""
-    return frozenset(name for file in files if (name := format_of(file.path)) in LIMITED)
+def formats_of(files: Iterable[SourceFile]) -> frozenset[str]:
+    """The formats of a batch's files by their endings; those without one are none of `READER_VERSIONS`."""
+    return frozenset(name for file in files if (name := format_of(file.path)))
 
 
-def deciding_options(index: Index, limited: frozenset[str]) -> tuple[Any, ...]:
-    """Everything but the files that determines the rows of a batch; `limited`: `limited_formats` of its files.
+def deciding_options(index: Index, formats: frozenset[str], age: int = 0) -> tuple[Any, ...]:
+    """Everything but the files that determines the rows of a batch; `formats`: `formats_of` its files.
 
-    Other limits for the conversion process concern batches with such files only.
+    Other limits for the conversion process, and other versions of readers, concern batches with such files only. `age`:
+    with the readers as they were that many versions ago.
     """
     settings, models = index.settings, index.models()
     by_model = settings.text_unit_context == "model"
     columns = settings.metadata_column_list
     contexts = (settings.text_unit_context, models.context_writer if by_model else "", *columns)
-    limits = (conversion_limits(settings),) if limited else ()
+    limits = (conversion_limits(settings),) if formats & LIMITED else ()
+    readers = tuple(sorted((name, version - age) for name, version in _versions(formats).items() if version > age))
     return (
         load_options(settings),
         chunk_options(settings),
         models.extractor,
         contexts,
         limits,
-        CORPUS_VERSION,
+        (CORPUS_VERSION, readers) if readers else CORPUS_VERSION,
     )
+
+
+def _versions(formats: frozenset[str]) -> dict[str, int]:
+    return {name: READER_VERSIONS[name] for name in formats & READER_VERSIONS.keys()}
 
 
 def read_with(index: Index) -> str:
@@ -194,7 +205,7 @@ def batch_digest(index: Index, batch: str, files: list[SourceFile]) -> str:
     folder = index.input
     if not folder.has(batch):
         return stable_id(DELETED)  # has no rows, whatever its options
-    return stable_id(folder.digest(batch, files), *deciding_options(index, limited_formats(files)))
+    return stable_id(folder.digest(batch, files), *deciding_options(index, formats_of(files)))
 
 
 def present_digest(index: Index, batch: str) -> str:
@@ -204,7 +215,7 @@ def present_digest(index: Index, batch: str) -> str:
     files = list(index.input.files(batch))
     cache = DigestCache.load(index.settings.index_folder / NAME, index.settings.input_as_given)
     digest = cache.digest(index.input, batch, files)
-    return stable_id(digest, *deciding_options(index, limited_formats(files)))
+    return stable_id(digest, *deciding_options(index, formats_of(files)))
 
 
 def refuse_imported(index: Index, batch: str) -> None:

@@ -2,10 +2,14 @@
 
 import codecs
 import contextlib
+import functools
+import re
 import unicodedata
 from typing import NamedTuple
 
 from charset_normalizer import from_bytes
+
+from graphrag_assets.text.languages import language_of
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -46,6 +50,15 @@ _ESCAPED = ((b"\x1b$B", "iso2022_jp"), (b"\x1b$@", "iso2022_jp"), (b"\x1b$)C", "
 """Encodings of seven bits, and how they switch to their characters."""
 _BESIDE_WORDS = frozenset("°®™©§€£¥…•·¿¡ºª´、。！？，")
 _QUOTES_AND_DASHES = ("Pi", "Pf", "Ps", "Pe", "Pd")
+_LETTERS = {
+    "ca": "àçèéíïòóúü·", "cs": "áčďéěíňóřšťúůýž", "da": "æøåéü", "de": "äöüßé", "en": "àâæçèéêëïñôöœü",
+    "es": "áéíñóúü", "et": "äõöüšž", "fi": "äöåé", "fr": "àâæçéèêëîïôœùûüÿ", "ga": "áéíóú", "hu": "áéíóöőúüű",
+    "it": "àèéìòùî", "lt": "ąčęėįšųūž", "nl": "éëïóöüè", "no": "æøåéò", "pl": "ąćęłńóśźż", "pt": "áâãàçéêíóôõúü",
+    "ro": "ăâîșțşţ", "sk": "áäčďéíĺľňóôŕšťúýž", "sv": "åäöéü", "tr": "çğıöşüâîû",
+    "vi": "àáâãèéêìíòóôõùúýăđĩũơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ",
+}  # fmt: skip
+"""Letters beyond ASCII of languages in Latin letters."""
+_MIN_LETTERS = 5
 _SOUND_PER_BAD = 3
 """Valid characters of several bytes for each byte that is not UTF-8, in a text that is UTF-8 but for errors."""
 
@@ -139,9 +152,12 @@ def _detected(data: bytes) -> Decoded:
             "Give it the extension of its actual format, save it as UTF-8, or set GRAPHRAG_TEXT_ENCODING.",
         )
 
+    sample = {name: text[:_SAMPLE_BYTES] for name, text in texts.items()}
+
+    @functools.cache
     def rank(name: str) -> tuple[float, ...]:
         likeliest = min((match.chaos, -match.coherence) for match in matches if name in match.could_be_from_charset)
-        return (_symbols_in_words(texts[name]), *likeliest)
+        return (_symbols_in_words(texts[name]), _foreign_letters(sample[name]), *likeliest)
 
     best, *others = sorted(texts, key=lambda name: (rank(name), _DETECTED.index(name)))
     rivals = [name for name in others if name not in _RARE and rank(name) == rank(best) and texts[name] != texts[best]]
@@ -150,6 +166,19 @@ def _detected(data: bytes) -> Decoded:
         error = f"its encoding is not certain: read as {best}, which {rivals[0]} fits as well"
         doubt = (error, "Check the text in the index; if it is wrong, save the file as UTF-8.")
     return Decoded(texts[best], best, doubt)
+
+
+def _foreign_letters(text: str) -> float:
+    """Return the share of the letters beyond ASCII that the language of the text does not have.
+
+    Half of them where the language is not known; none where most letters are beyond ASCII, or few are.
+    """
+    words = re.findall(r"[^\W\d_]+", "\n".join(line for line in text.split("\n") if not line.isascii()))
+    letters = [letter for letter in "".join(words).lower() if letter > "\x7f"]
+    if len(letters) < _MIN_LETTERS or 2 * len(letters) > len("".join(words)):
+        return 0
+    alphabet = _LETTERS.get(language_of(" ".join(words)))
+    return 0.5 if alphabet is None else sum(letter not in alphabet for letter in letters) / len(letters)
 
 
 def _symbols_in_words(text: str) -> int:

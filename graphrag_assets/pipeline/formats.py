@@ -4,15 +4,15 @@ Nothing here raises for bad input: a problem has its remedy, and the rest of the
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Protocol
 
-from graphrag_assets.pipeline.chats import json_chat, whatsapp_record
+from graphrag_assets.pipeline.chats import json_chats, numbered, whatsapp_record
 from graphrag_assets.pipeline.decoding import Decoded, UnreadableError, decode
 from graphrag_assets.pipeline.source_records import LoadOptions, Problem, Record, clean
-from graphrag_assets.pipeline.tables import json_table, parse_json, table_records, text_table
+from graphrag_assets.pipeline.tables import json_lines, json_table, parse_json, table_records, text_table
 from graphrag_assets.pipeline.text_files import first_heading, subtitle_record, text_record
 
 _ENDINGS = {
@@ -137,8 +137,13 @@ def is_plain_text(file_format: str) -> bool:
     return file_format in _TEXT
 
 
-def read_records(path: str, data: bytes, options: LoadOptions, convert: Converter) -> Iterator[Record | Problem]:
-    """Yield the documents of a file in its order, and what is wrong with the others."""
+def read_records(
+    path: str, data: bytes, options: LoadOptions, convert: Converter, slack: Mapping[str, str] | None = None
+) -> Iterator[Record | Problem]:
+    """Yield the documents of a file in its order, and what is wrong with the others.
+
+    `slack`: names of the users of the export of Slack that the file is of, by their ids.
+    """
     file_format = format_of(path, data) or "txt"
     column = options.text_column_of(path)
     try:
@@ -152,7 +157,14 @@ def read_records(path: str, data: bytes, options: LoadOptions, convert: Converte
         return
     if decoded.doubt:
         yield Problem(*decoded.doubt, stage="encoding")
-    yield from _decoded(decoded, path, file_format, column, options, convert)
+    for item in _decoded(decoded, path, file_format, column, options, convert, slack):
+        yield _named_channel(item, path) if slack is not None and isinstance(item, Record) else item
+
+
+def _named_channel(record: Record, path: str) -> Record:
+    """Return a day of a channel of Slack with the channel's name, which is its folder's, in the title."""
+    file = PurePosixPath(path)
+    return replace(record, title=record.title or f"{file.parent.name} {file.stem}")
 
 
 def _is_unknown(path: str) -> bool:
@@ -160,11 +172,17 @@ def _is_unknown(path: str) -> bool:
 
 
 def _decoded(
-    decoded: Decoded, path: str, file_format: str, column: str, options: LoadOptions, convert: Converter
+    decoded: Decoded,
+    path: str,
+    file_format: str,
+    column: str,
+    options: LoadOptions,
+    convert: Converter,
+    slack: Mapping[str, str] | None,
 ) -> Iterator[Record | Problem]:
     text = clean(decoded.text)
     try:
-        for item in _from_text(text, file_format, column, options, convert):
+        for item in _from_text(text, file_format, column, options, convert, slack):
             if isinstance(item, Record):
                 item = replace(item, encoding=decoded.encoding, format=file_format)
             yield item
@@ -179,12 +197,17 @@ def _titled(record: Record) -> Record:
 
 
 def _from_text(
-    text: str, file_format: str, column: str, options: LoadOptions, convert: Converter
+    text: str,
+    file_format: str,
+    column: str,
+    options: LoadOptions,
+    convert: Converter,
+    slack: Mapping[str, str] | None,
 ) -> Iterator[Record | Problem]:
     if not text.strip():
         yield Problem("the file contains only white space", "Delete it, or add text to it.")
     elif file_format in ("vtt", "srt"):
-        yield subtitle_record(text, file_format)
+        yield from subtitle_record(text, file_format)
     elif file_format == "txt":
         yield whatsapp_record(text) or text_record(text, file_format, options)
     elif file_format in _TEXT:
@@ -194,11 +217,15 @@ def _from_text(
             yield _titled(item) if isinstance(item, Record) else item
     elif file_format == "json":
         value = parse_json(text)
+        if isinstance(value, Problem) and (lines := json_lines(text)):
+            value = lines
         if isinstance(value, Problem):
             yield value
-        elif chat := json_chat(value):
-            yield chat
+        elif chats := json_chats(value, slack):
+            yield from numbered(chats)
         else:
             yield from table_records(json_table(value, column), column, options)
+    elif file_format == "jsonl" and (chats := json_chats(json_lines(text))):
+        yield from numbered(chats)
     else:
         yield from table_records(text_table(text, file_format, column), column, options)

@@ -1,6 +1,7 @@
 """Files of a batch to the rows of `documents`, and of `index_errors` for what could not become a document."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
@@ -10,6 +11,8 @@ import polars as pl
 
 from graphrag_assets.errors import RefusedFileError
 from graphrag_assets.ids import stable_id
+from graphrag_assets.pipeline.chats import SLACK_LISTS, SLACK_USERS, slack_names
+from graphrag_assets.pipeline.decoding import UnreadableError, decode
 from graphrag_assets.pipeline.document_dates import date_of, in_name
 from graphrag_assets.pipeline.formats import (
     Converter,
@@ -20,6 +23,7 @@ from graphrag_assets.pipeline.formats import (
     refused_kind,
 )
 from graphrag_assets.pipeline.source_records import LoadOptions, Problem, Record, clean, too_long
+from graphrag_assets.pipeline.tables import parse_json
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
 from graphrag_assets.text.languages import NAMES, language_of, opening
@@ -97,10 +101,15 @@ def load_documents(
     errors: list[tuple[object, ...]] = []
     ids: set[str] = set()
     refused: dict[tuple[RefusedKind, str], list[str]] = {}
+    files = list(files)
+    slack = _slack_exports(files)
     for file in files:
+        folder = PurePosixPath(file.path).parent
+        if str(folder) in slack and PurePosixPath(file.path).name in SLACK_LISTS:
+            continue
         source = clean(file.path)
         created = file.modified.astimezone(UTC).isoformat(timespec="seconds") if file.modified else None
-        for item in _read(file, options, convert):
+        for item in _read(file, options, convert, slack.get(str(folder.parent))):
             if isinstance(item, RefusedKind):
                 refused.setdefault((item, str(PurePosixPath(source).parent)), []).append(source)
                 continue
@@ -143,7 +152,22 @@ def load_documents(
     )
 
 
-def _read(file: SourceFile, options: LoadOptions, convert: Converter) -> Iterator[Record | Problem]:
+def _slack_exports(files: Iterable[SourceFile]) -> dict[str, dict[str, str]]:
+    """Return the folders that hold an export of Slack, and the names of its users by their ids."""
+    paths = {file.path for file in files}
+    exports: dict[str, dict[str, str]] = {}
+    for file in files:
+        path = PurePosixPath(file.path)
+        if path.name == SLACK_USERS and str(path.with_name("channels.json")) in paths and not file.refused:
+            with suppress(OSError, UnreadableError):
+                names = slack_names(parse_json(decode(file.read()).text))
+                exports |= {str(path.parent): names} if names is not None else {}
+    return exports
+
+
+def _read(
+    file: SourceFile, options: LoadOptions, convert: Converter, slack: Mapping[str, str] | None
+) -> Iterator[Record | Problem]:
     if file.refused:
         yield _unread(file.refused)
         return
@@ -162,7 +186,7 @@ def _read(file: SourceFile, options: LoadOptions, convert: Converter) -> Iterato
     if not data:
         yield Problem("the file is empty", "Delete it, or add text to it.")
         return
-    for item in read_records(file.path, data, options, convert):
+    for item in read_records(file.path, data, options, convert, slack):
         if isinstance(item, Record) and (size := len(item.text.encode())) > options.max_document_bytes:
             yield too_long(size, options.max_document_bytes, item.row_number)
         else:

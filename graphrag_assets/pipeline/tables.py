@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -45,6 +46,9 @@ _NAME_WORDS = (
     "nome",
 )
 _DISTINCT_SHARE = 0.9
+_DELIMITERS = ",;\t|"
+_SEPARATOR_LINE = re.compile(r"\"?sep=([,;\t|])\"?[ \t]*\n", re.IGNORECASE)
+_SAMPLE, _SAMPLE_LINES, _MIN_LINES = 20_000, 50, 3
 _JSON_TYPES = {str: "a string", list: "a list", bool: "a boolean", int: "a number", float: "a number"}
 
 
@@ -76,6 +80,8 @@ def table_records(table: Table, column: str, options: LoadOptions) -> Iterator[R
     column that is most like a name.
     """
     rows = [row for row in table.rows if not isinstance(row, Problem)]
+    column = column if column == WHOLE_ROW else _column_like(column, table.columns)
+    options = replace(options, title_column=_column_like(options.title_column, table.columns))
     whole = column == WHOLE_ROW or column not in table.columns
     if not table.rows:
         yield Problem("the file has no rows", "Delete it, or add documents to it.")
@@ -101,8 +107,12 @@ def sheet_records(
 
     The header is the first row that fills more than half of the columns in use. Rows above it are a caption.
     """
-    for name, cells in sheets:
+    for sheet, (name, cells) in enumerate(sheets, start=1):
         table, caption = _sheet(cells)
+        if not table.rows and (words := " ".join([caption, *(name for name in table.columns if name)]).strip()):
+            yield Record(
+                words, row_number=1, key=f"{name}:{sheet}:words", places=(Place(0, "sheet", name),) if name else ()
+            )
         for item in table_records(table, column, options) if table.rows else ():
             if isinstance(item, Problem):
                 yield replace(item, error=f"sheet {name}: {item.error}") if name else item
@@ -113,16 +123,37 @@ def sheet_records(
 
 
 def _sheet(cells: list[list[str]]) -> tuple[Table, str]:
-    filled = [[clean(str(cell)).strip() for cell in row] for row in cells]
+    filled = [[clean(str(cell)).strip().removesuffix(" 00:00:00") for cell in row] for row in cells]
     width = max((sum(map(bool, row)) for row in filled), default=0)
     header = next((number for number, row in enumerate(filled) if 2 * sum(map(bool, row)) > width), 0)
     caption = " ".join(cell for row in filled[:header] for cell in row if cell)
-    names = _distinct([name or f"column {n}" for n, name in enumerate(filled[header], start=1)]) if filled else []
+    titles = filled[header] if filled else []
+    if len(filled) > header + 1 and _is_second_header(titles, filled[header + 1]):
+        above: list[str] = []
+        for title in titles:  # a title that spans columns stands in the first of them
+            above.append(title or (above[-1] if above else ""))
+        titles = [f"{title} {below}".strip() for title, below in zip(above, filled[header + 1], strict=False)]
+        header += 1
+    if len(filled) == header + 1:
+        return Table([title for title in titles if title]), caption
+    names = _distinct([name or f"column {n}" for n, name in enumerate(titles, start=1)])
     table = Table(names)
     for number, row in enumerate(filled[header + 1 :], start=header + 2):
         if any(row):
             table.add((number, dict(zip(names, row, strict=False))))
     return table, caption
+
+
+def _is_second_header(titles: list[str], below: list[str]) -> bool:
+    """Whether a row parts the titles above it that span several columns."""
+    gaps = [text for title, text in zip(titles[1:], below[1:], strict=False) if not title]
+    alone = any(title and not text for title, text in zip(titles, below, strict=False))
+    return bool(gaps) and all(gaps) and alone and not any(map(str.isdigit, "".join(below)))
+
+
+def _column_like(name: str, columns: list[str]) -> str:
+    """Return the column of this name, else the one that differs in case only, else the name."""
+    return name if name in columns else next((one for one in columns if one.casefold() == name.casefold()), name)
 
 
 def _too_many_whole_rows(columns: list[str], column: str, n_rows: int) -> Problem:
@@ -227,7 +258,25 @@ def _short(text: str) -> str:
 
 
 def _csv(text: str, column: str) -> Table:
-    return _delimited(text, _delimiter(text.split("\n", 1)[0], column))
+    if hint := _SEPARATOR_LINE.match(text):  # as Excel writes it
+        return _delimited(text[hint.end() :], hint[1], 1)
+    n_preamble = _preamble(text, column)
+    lines = text.split("\n", n_preamble)
+    return _delimited(lines[-1], _delimiter(lines[-1].split("\n", 1)[0], column), n_preamble)
+
+
+def _preamble(text: str, column: str) -> int:
+    """Return the number of lines before the header: those without a delimiter, where others have several fields."""
+    lines = [line for line in text[:_SAMPLE].split("\n")[:_SAMPLE_LINES] if line.strip()]
+    if len(lines) < _MIN_LINES:
+        return 0
+    delimiter = _delimiter(max(lines[1:], key=lambda line: max(map(line.count, _DELIMITERS))), column)
+    widths = [line.count(delimiter) for line in lines]
+    usual = Counter(widths[1:]).most_common(1)[0][0]
+    if not usual or widths[0] or text.count('"') % 2:
+        return 0
+    header = next((number for number, width in enumerate(widths) if width == usual), 0)
+    return text.split("\n").index(lines[header]) if header else 0
 
 
 def _tsv(text: str, column: str) -> Table:
@@ -236,11 +285,12 @@ def _tsv(text: str, column: str) -> Table:
 
 def _delimiter(header: str, column: str) -> str:
     """Return the delimiter that makes the text column, else the one that makes the most columns."""
-    names = {delimiter: [name.strip(' "') for name in header.split(delimiter)] for delimiter in ",;\t|"}
+    names = {delimiter: [name.strip(' "') for name in header.split(delimiter)] for delimiter in _DELIMITERS}
     return max(names, key=lambda delimiter: (column in names[delimiter], len(names[delimiter])))
 
 
-def _delimited(text: str, delimiter: str) -> Table:
+def _delimited(text: str, delimiter: str, n_before: int = 0) -> Table:
+    """Return the rows of a table that stands after `n_before` lines of its file."""
     records = csv_records(text, delimiter)
     header = next(records, None)
     if header is None:
@@ -252,13 +302,15 @@ def _delimited(text: str, delimiter: str) -> Table:
     for number, record in enumerate(records, start=1):
         if isinstance(record, Problem):
             table.add(Problem(record.error, record.hint, number))
-        elif len(record[1]) != len(columns):
+        elif len(record[1]) != len(columns) and any(record[1][len(columns) :] or [""]) | (
+            len(record[1]) < len(columns)
+        ):
             fields = "1 field" if len(record[1]) == 1 else f"{len(record[1])} fields"
-            error = f"line {record[0]} has {fields}, the header has {len(columns)}"
+            error = f"line {record[0] + n_before} has {fields}, the header has {len(columns)}"
             hint = f"Put fields that hold a {delimiter!r} or a line break in double quotes."
             table.add(Problem(error, hint, number))
         else:
-            table.add((number, dict(zip(columns, record[1], strict=True))))
+            table.add((number, dict(zip(columns, record[1], strict=False))))
     return table
 
 
@@ -337,6 +389,14 @@ def json_table(value: Any, column: str) -> Table:
 def _jsonl(text: str, column: str) -> Table:
     lines = enumerate(text.split("\n"), start=1)
     return _objects((number, parse_json(line)) for number, line in lines if line.strip())
+
+
+def json_lines(text: str) -> list[Any]:
+    """Return the values of JSON lines; nothing if one of them is no object."""
+    if text.count("\n") > _MAX_WHOLE_ROWS:
+        return []
+    values = [parse_json(line) for line in text.split("\n") if line.strip()]
+    return values if all(isinstance(value, dict) for value in values) else []
 
 
 def parse_json(text: str) -> Any:

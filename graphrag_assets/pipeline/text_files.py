@@ -3,7 +3,8 @@
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from html import unescape
 from typing import Any
 
 import webvtt
@@ -13,11 +14,26 @@ from graphrag_assets.pipeline.document_dates import in_fields
 from graphrag_assets.pipeline.headings import headings
 from graphrag_assets.pipeline.source_records import LoadOptions, Place, Problem, Record, metadata_json
 
-_YAML = re.compile(r"\A---[ \t]*\n(.{0,20000}?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_YAML = re.compile(r"\A---[ \t]*\n(?!\s*\n)(.{0,20000}?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_FIELD = re.compile(r"^([A-Za-z][\w-]*):[ \t]+(.+?)[ \t]*$", re.MULTILINE)
+_FIELDS = re.compile(r"(?:(?:[A-Za-z][\w-]*:|#|- |[ \t])[^\n]*\n|\n)+")
+_PANDOC = re.compile(r"\A%[ \t]*([^\n]+)\n(?:%[ \t]*([^\n]*)\n)?(?:%[ \t]*([^\n]*)\n)?(?=\n|\Z)")
+_HTML_HEADING = re.compile(r"<h([1-6])(?:\s[^>]*)?>(.*?)</h\1>", re.IGNORECASE | re.DOTALL)
+_HTML_TAG = re.compile(
+    r"</?(?:a|b|br|center|code|details|div|em|font|hr|i|img|kbd|p|picture|s|small|source|span|strong|sub|summary|sup|u)"
+    r"(?:\s(?![^<>]*data:)[^<>]*)?/?>",
+    re.IGNORECASE,
+)
+_REFERENCE = re.compile(r"^ {0,3}\[([^\]\n]+)\]:[ \t]+<?(\S+?)>?(?:[ \t]+[\"'(][^\n]*)?$", re.MULTILINE)
+_REFERRING = re.compile(r"(?<!\!)\[([^\[\]\n]+)\]\[[^\[\]\n]*\]")
+_WIKI_LINK = re.compile(r"!?\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
 _TOML = re.compile(r"\A\+\+\+[ \t]*\n(.{0,20000}?\n)?\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL)
 _ADOC_HEADING = re.compile(r"^(={1,6})(?=[ \t]+\S)", re.MULTILINE)
 _ADOC_ATTRIBUTE = re.compile(r"^:([\w-]+):[ \t]*(.*)$")
 _ADOC_REVISION = re.compile(r"(?:v[\w.]+,? *)?(\d{4}-\d\d-\d\d)")
+_ADOC_ATTRIBUTES = re.compile(r"^\[[\w#.,%*=\" -]*\][ \t]*\n", re.MULTILINE)
+_ADOC_LINK = re.compile(r"(?:(?:link|image|xref|mailto|video)::?[^\s\[]+|https?://[^\s\[\]]+)\[([^\]\n]*)\]")
+_ADOC_CROSS = re.compile(r"<<#?([^<>,\n]+)(?:,[ \t]*([^<>\n]+))?>>")
 _ADOC_FENCE = re.compile(r"^(----+|\.\.\.\.+)[ \t]*$.*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(
     r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(\s*<?((?:[^()\s<>]|\([^()\s]*\))+)>?(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
@@ -28,6 +44,12 @@ _DATA_URI = re.compile(
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _CODE = re.compile(r"(^(?P<fence>```+|~~~+).*?^(?P=fence)[ \t]*$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 _MAX_LINKS = 100
+_SRT_TIME = re.compile(r"(\d\d:\d\d:\d\d),(\d{3})")
+_VTT_TITLE = re.compile(r"WEBVTT[ \t]+(?:-[ \t]*)?(?!FILE\b)(\S[^\n]*)")
+_VTT_LANGUAGE = re.compile(r"^Language:[ \t]*([a-z]{2})\b", re.MULTILINE)
+_VOICE = re.compile(r"<v(?:\.[^\s>]*)?[ \t]+([^>]+)>")
+_CAPTION_MARK = re.compile(r"</?[a-z0-9][^>]*>|\{\\[^}]*\}|</?\d[^>]*>", re.IGNORECASE)
+_SPEAKER = re.compile(r"[-\N{EN DASH}\N{EM DASH}] ?\S|>> ?\S|\w[\w .,'-]{0,40}: \S")
 
 
 def text_record(text: str, file_format: str, options: LoadOptions) -> Record | Problem:
@@ -64,6 +86,9 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
         if block := pattern.match(text):
             fields = parse(block[1] or "")
             return (fields, text[block.end() :].lstrip("\n")) if fields is not None else ({}, text)
+    if block := _PANDOC.match(text):
+        fields = {"title": block[1], "author": block[2], "date": block[3]}
+        return {name: value.strip() for name, value in fields.items() if value}, text[block.end() :].lstrip("\n")
     if text.startswith("{\n"):
         try:
             fields, end = json.JSONDecoder().raw_decode(text)
@@ -78,7 +103,7 @@ def _yaml(block: str) -> dict[str, Any] | None:
     try:
         fields = yaml.load(block, Loader=yaml.BaseLoader)  # values stay texts: 2021-02-30 would be an error
     except (yaml.YAMLError, RecursionError):
-        return None
+        fields = dict(_FIELD.findall(block)) if _FIELDS.fullmatch(block) else None  # title: Law: on water
     return fields if isinstance(fields, dict) else None
 
 
@@ -119,9 +144,15 @@ def _asciidoc(text: str) -> tuple[dict[str, Any], str]:
         fields.setdefault("date", fields.get("revdate", ""))
     marked, position = "", 0
     for block in _ADOC_FENCE.finditer(text):
-        marked += _ADOC_HEADING.sub(_marks, text[position : block.start()]) + block[0]
+        marked += _asciidoc_prose(text[position : block.start()]) + block[0]
         position = block.end()
-    return {name: value for name, value in fields.items() if value}, marked + _ADOC_HEADING.sub(_marks, text[position:])
+    return {name: value for name, value in fields.items() if value}, marked + _asciidoc_prose(text[position:])
+
+
+def _asciidoc_prose(text: str) -> str:
+    """Return AsciiDoc with headings as in Markdown, links and pictures as their words, without lines of attributes."""
+    text = _ADOC_ATTRIBUTES.sub("", _ADOC_HEADING.sub(_marks, text))
+    return _ADOC_CROSS.sub(lambda link: link[2] or link[1], _ADOC_LINK.sub(lambda link: link[1].split(",")[0], text))
 
 
 def _marks(heading: re.Match[str]) -> str:
@@ -140,13 +171,22 @@ def _without_targets(text: str) -> tuple[str, list[str]]:
     parts, position = [], 0
     for code in [*_CODE.finditer(text), None]:
         prose = text[position : code.start() if code else len(text)]
-        parts.append(
-            _LINK.sub(words, _LINK.sub(words, _COMMENT.sub("", prose)))
-        )  # a picture may be the words of a link
+        prose = _HTML_HEADING.sub(_marked_heading, _COMMENT.sub("", prose))
+        prose = _LINK.sub(words, _LINK.sub(words, prose))  # a picture may be the words of a link
+        for reference in _REFERENCE.finditer(prose):
+            if "://" in reference[2] and len(links) < _MAX_LINKS:
+                links[reference[2]] = None
+        prose = _REFERRING.sub(r"\1", _REFERENCE.sub("", prose))
+        parts.append(_HTML_TAG.sub("", _WIKI_LINK.sub(r"\1", prose)))
         if code:
             parts.append(code[0])
             position = code.end()
     return "".join(parts), list(links)
+
+
+def _marked_heading(heading: re.Match[str]) -> str:
+    words = " ".join(_HTML_TAG.sub(" ", heading[2]).split())
+    return f"\n{'#' * int(heading[1])} {words}\n" if words else ""
 
 
 def _without_data(text: str) -> str:
@@ -154,25 +194,46 @@ def _without_data(text: str) -> str:
     return _DATA_URI.sub(lambda uri: f"[{uri[1] or 'data'}, {max(1, len(uri[2]) * 3 // 4000):,} kB]", text)
 
 
-def subtitle_record(text: str, file_format: str) -> Record | Problem:
-    """Return the spoken text of WebVTT or SubRip subtitles, with the speaker at each line and its time as a place."""
+def subtitle_record(text: str, file_format: str) -> Iterator[Record | Problem]:
+    """Yield the spoken text of WebVTT or SubRip subtitles, with its times as places, and what of it cannot be read.
+
+    A line begins where a speaker does. Captions that scroll repeat their last line, which is left out.
+    """
+    vtt = text if file_format == "vtt" else "WEBVTT\n\n" + _SRT_TIME.sub(r"\1.\2", text)
     try:
-        captions = webvtt.from_string(text) if file_format == "vtt" else webvtt.from_string(_srt_as_vtt(text))
+        captions = webvtt.from_string(vtt).captions
     except webvtt.errors.MalformedFileError as error:
-        return Problem(f"not readable as {file_format}: {error}", "Check the file, or save its text as .txt.")
-    spoken, places = "", []
-    for caption in captions.captions:
-        words = " ".join(caption.text.split())
-        if not words:
-            continue
-        if spoken:
-            spoken += "\n" if caption.voice else " "
-        places.append(Place(len(spoken), "time", caption.start.split(".")[0]))
-        spoken += f"{caption.voice}: {words}" if caption.voice else words
+        yield Problem(f"not readable as {file_format}: {error}", "Check the file, or save its text as .txt.")
+        return
+    spoken, places, before = "", [], list[str]()
+    for caption in captions:
+        lines = _caption_lines(caption.raw_text)
+        new = [line for line in lines if line not in before]
+        before = lines or before
+        for line in new:
+            if spoken:
+                spoken += "\n" if _SPEAKER.match(line) else " "
+            if line is new[0]:
+                places.append(Place(len(spoken), "time", caption.start.split(".")[0]))
+            spoken += line
     if not spoken:
-        return Problem("the file has no captions", "Delete it, or add captions to it.")
-    return Record(spoken, places=tuple(places))
+        yield Problem("the file has no captions", "Delete it, or add captions to it.")
+        return
+    if (n_lost := text.count("-->") - len(captions)) > 0:
+        yield Problem(f"{n_lost} captions without a readable time or text are left out", "Check the file.")
+    title = _VTT_TITLE.match(text)
+    stated = _VTT_LANGUAGE.search(text.split("\n\n", 1)[0])
+    yield Record(spoken, title and title[1], language=stated and stated[1], places=tuple(places))
 
 
-def _srt_as_vtt(text: str) -> str:
-    return "WEBVTT\n\n" + re.sub(r"(\d\d:\d\d:\d\d),(\d{3})", r"\1.\2", text)
+def _caption_lines(raw: str) -> list[str]:
+    """Return the lines of a caption, each with its speaker where the caption names one, without marks."""
+    text = _VOICE.sub(lambda voice: f"\n{voice[1].strip()}: ", raw)
+    lines = (" ".join(unescape(_CAPTION_MARK.sub("", line)).split()) for line in text.split("\n"))
+    joined: list[str] = []
+    for line in filter(None, lines):
+        if joined and joined[-1].endswith(":"):
+            joined[-1] += f" {line}"
+        else:
+            joined.append(line)
+    return joined

@@ -166,3 +166,15 @@ def workers() -> list[psutil.Process]:
     children = psutil.Process().children()
     found = [child for child in children if "graphrag_assets.conversion.worker" in child.cmdline()]
     return [child for child in found if child not in _BEFORE]
+
+
+def test_no_file_stays_in_the_home_and_temporary_folders(tmp_path, monkeypatch) -> None:
+    for name in ("home", "temporary"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    with ConversionProcess(ConversionLimits()) as convert:
+        for data, file_format in ((docx(paragraph("It broke.")), "docx"), (PAGE, "html"), (b"%PDF-1.4\n", "pdf")):
+            converted(convert, data, file_format)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["home", "temporary"]

@@ -1,11 +1,13 @@
-"""An index is tied to one input folder."""
+"""An index is tied to one input folder, and reads again what this version reads otherwise."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 from graphrag_assets.errors import InputError
+from graphrag_assets.extras.cost_preview.preview import plan_index
+from graphrag_assets.indexing import index_batch as stage
 from graphrag_assets.indexing.index_batch import index_batch
-from graphrag_assets.indexing.scan import claim_input_folder
+from graphrag_assets.indexing.scan import claim_input_folder, scan
 
 
 def test_only_one_of_two_folders_claimed_at_once_is_accepted(project):
@@ -31,3 +33,18 @@ def test_only_one_of_two_folders_claimed_at_once_is_accepted(project):
         (accepted,) = {"input", "other"}.intersection(claims)
         claimed = project.index.working.read("SELECT value FROM index_settings").item()
         assert claimed == str(project.root / accepted)
+
+
+def test_only_batches_with_files_of_a_revised_reader_are_read_again_and_the_plan_says_why(project, monkeypatch):
+    project.write("text/one.txt", "Cyrus Field met William Thomson in Valentia.")
+    project.write("marked/two.md", "Cyrus Field met William Thomson in Valentia.")
+    for batch in ("text", "marked"):
+        index_batch(project.index, batch, project.index.models(batch), "run")
+    assert scan(project.index).due == []
+    monkeypatch.setitem(stage.READER_VERSIONS, "md", stage.READER_VERSIONS["md"] + 1)
+    changes = scan(project.index)
+    assert changes.due == ["marked"]
+    assert changes.read_again == {"marked": ("md",)}
+    assert any("Read again" in note and "marked (md)" in note for note in plan_index(project.index).notes)
+    project.write("marked/two.md", "Cyrus Field met Robert Halpin in Valentia.")
+    assert scan(project.index).read_again == {}

@@ -1,5 +1,6 @@
 """The cost preview: runs all stages on a copy of the database, with models that only count."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -17,6 +18,7 @@ from graphrag_assets.store.drafts import draft_folder
 from graphrag_assets.text.languages import without_names
 
 _RUN = "preview"
+_NAMED_BATCHES = 20
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,13 @@ def plan_index(index: Index) -> CostPlan:
     """
     from graphrag_assets.extras.cost_preview import dry_run  # imports litellm
 
-    todo = scan(index).due
+    changes = scan(index)
+    todo, read_again = changes.due, _read_again(changes.read_again)
     settings, tally = index.settings, dry_run.tally_of(index.settings)
     if not settings.calls_models:
         costs = dry_run.cost_frame(settings, tally)
         why = f"{settings.embedding_model} runs on this machine" if settings.embeds_locally else "No model is set"
-        return CostPlan(todo, costs, (f"{why}, so nothing is paid for.", *_without_names(index, todo)))
+        return CostPlan(todo, costs, (f"{why}, so nothing is paid for.", *read_again, *_without_names(index, todo)))
     with draft_folder(settings.index_folder) as drafts:
         copy = index.on_copy(drafts / "working.duckdb")
         index.working.copy_to(copy.working.path)
@@ -80,10 +83,23 @@ def plan_index(index: Index) -> CostPlan:
         update_reports(own, models, _RUN)
         update_embeddings(own, models, _RUN)
     notes = [
+        *read_again,
         *dry_run.notes(settings, tally),
         *(_without_names(index, todo) if settings.choices.extraction == "embedded" else ()),
     ]
     return CostPlan(todo, dry_run.cost_frame(settings, tally), tuple(notes))
+
+
+def _read_again(batches: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """A note on batches whose files have not changed; nothing if there are none."""
+    if not batches:
+        return []
+    named = "; ".join(f"{batch} ({', '.join(formats)})" for batch, formats in list(batches.items())[:_NAMED_BATCHES])
+    more = f"; and {len(batches) - _NAMED_BATCHES:,} more" if len(batches) > _NAMED_BATCHES else ""
+    return [
+        f"Read again, because this version reads these formats otherwise: {named}{more}. Text units whose text "
+        "stays are not paid for again."
+    ]
 
 
 def _without_names(index: Index, batches: list[str]) -> list[str]:

@@ -11,6 +11,8 @@ WITH places AS (
     FROM text_units LEFT JOIN best ON text_unit = human_readable_id
 )
 SELECT t.human_readable_id AS number, d.human_readable_id AS document, t.start_char AS start, t.end_char AS end,
+       nullif(concat_ws(', ', if(d.format IN ('pptx', 'odp'), 'slide ', 'page ') || t.page, 'sheet ' || t.sheet, t.time,
+              'row ' || d.row_number, array_to_string(t.headings, ' › ')), '') AS place,
        CASE WHEN s.characters <= $characters THEN t.text END AS text
 FROM text_units t
 JOIN summed s ON s.number = t.human_readable_id

@@ -103,7 +103,7 @@ function passage(model, number, names, purpose) {
   );
 }
 
-const place = (unit) => (unit.start === null ? "" : `, characters ${count(unit.start)}–${count(unit.end)}`);
+const place = (unit) => `${unit.place ? `, ${unit.place}` : ""}${unit.start === null ? "" : `, characters ${count(unit.start)}–${count(unit.end)}`}`;
 
 const missing = () => h("p", { class: "nothing" }, "This text is not on the page; it is in graphrag.duckdb, table text_units.");
 

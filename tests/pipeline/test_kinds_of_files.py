@@ -1,0 +1,205 @@
+"""Files as the programs of people write them, one kind each: what a reader finds in them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.pipeline.test_loading import load, texts
+
+HEAD = "From: Ada <ada@example.org>\nTo: Ben <ben@example.org>\nSubject: Pump\nDate: Tue, 5 Mar 2024 09:12:00 +0100\n"
+PLAIN = f"{HEAD}Content-Type: text/plain; charset=utf-8\n\n"
+HTML = f"{HEAD}MIME-Version: 1.0\nContent-Type: text/html; charset=utf-8\n\n"
+MAILS = {
+    "Gmail": f"{HTML}<div>The pump runs.<br></div><div class='gmail_quote'>On Monday Ben &lt;<a href='m'>b@x.org</a>&gt; wrote:"
+    "<blockquote class='gmail_quote'>Does it run?</blockquote></div>",
+    "Outlook": f"{HTML}<div><p>The pump runs.</p><div><div style='border:none;border-top:solid #E1E1E1 1.0pt'><p><b>From:</b> "
+    "Ben<br><b>Sent:</b> Monday<br></p></div></div><p>Does it run?</p></div>",
+    "answers between quotes": f"{PLAIN}Ben wrote:\n> Does it\n> run?\n\nThe pump runs.\n\n____________________\ndev list\n",
+    "forwarded": f"{PLAIN}The pump runs.\n\n---------- Forwarded message ---------\nFrom: Eve\n\nAn offer.\n",
+    "a phrase of farewell": f"{PLAIN}The pump runs.\n\nKind regards,\n\nAda Example\nHead of pumps\n",
+    "a text that is only attached": f"{HEAD}MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=z\n\n--z\n"
+    "Content-Type: text/plain\nContent-Disposition: attachment; filename=a.txt\n\nThe pump runs.\n--z--\n",
+}
+
+
+@pytest.mark.parametrize("client", MAILS)
+def test_a_mail_of_any_client_is_what_its_sender_wrote(tmp_path: Path, client: str) -> None:
+    assert texts(load(tmp_path, {"a.eml": MAILS[client]})) == ["The pump runs."]
+
+
+def test_lists_in_a_mail_are_no_signature(tmp_path: Path) -> None:
+    assert texts(load(tmp_path, {"a.eml": f"{PLAIN}It has:\n\n- a seal\n- a valve\n"})) == [
+        "It has:\n\n- a seal\n- a valve"
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+def test_a_mail_that_names_no_encoding_is_read_in_the_likeliest(tmp_path: Path, encoding: str) -> None:
+    mail = "From: Ören <o@example.org>\nSubject: Grüße\nMIME-Version: 1.0\n\nDie Straße in Köln ist gesperrt.\n"
+    loaded = load(tmp_path, {"a.eml": mail.encode(encoding)})
+    assert texts(loaded) == ["Die Straße in Köln ist gesperrt."]
+    assert loaded.documents["title"].to_list() == ["Grüße"]
+
+
+def test_a_line_that_begins_with_from_parts_no_mailbox(tmp_path: Path) -> None:
+    mailbox = f"From ada@example.org Tue Mar  5 09:12:00 2024\n{PLAIN}It said:\n\n>From here on.\n\nFrom the start.\n"
+    assert texts(load(tmp_path, {"a.mbox": mailbox})) == ["It said:\n\nFrom here on.\n\nFrom the start."]
+
+
+SUBTITLES = {
+    "names.vtt": "WEBVTT\n\n00:01.000 --> 00:02.000\nAda: Good day.\n\n00:03.000 --> 00:04.000\nBen: Good day.\n",
+    "voices.vtt": "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ada>Good <i>day</i>.</v>\n<v.loud Ben>Good day.</v>\n",
+    "scrolling.vtt": "WEBVTT\n\n00:01.000 --> 00:02.000\nAda: Good day.\n\n00:02.000 --> 00:03.000\nAda: Good day.\nBen: Good day.\n",
+    "marks.srt": "\ufeff1\r\n00:00:01,000 --> 00:00:02,000\r\n{\\an8}Ada: Good\r\n<i>day</i>.\r\n\r\n2\r\n00:00:03,000 --> 00:00:04,000\r\nBen: Good day.\r\n",
+}
+
+
+@pytest.mark.parametrize("name", SUBTITLES)
+def test_each_speaker_of_subtitles_has_a_line(tmp_path: Path, name: str) -> None:
+    assert texts(load(tmp_path, {name: SUBTITLES[name]})) == ["Ada: Good day.\nBen: Good day."]
+
+
+def test_captions_without_a_readable_time_are_said(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {"a.vtt": "WEBVTT\n\n00:01.000 --> 00:02.000\nOne.\n\n00:03 --> 00:04.\nTwo.\n"})
+    assert texts(loaded) == ["One."]
+    assert loaded.errors["error"].to_list() == ["1 captions without a readable time or text are left out"]
+
+
+def test_an_export_of_slack_has_the_names_of_its_users(tmp_path: Path) -> None:
+    users = [{"id": "U1", "name": "ada", "profile": {"real_name": "Ada Lovelace"}}, {"id": "U2", "name": "ben"}]
+    day = [
+        {"type": "message", "subtype": "channel_join", "user": "U2", "ts": "1709626320.1", "text": "<@U2> has joined"},
+        {"type": "message", "user": "U1", "ts": "1709626380.1", "text": "Hello <@U2> &amp; all"},
+    ]
+    files = {"users.json": users, "channels.json": [{"id": "C1", "name": "general"}], "general/2024-03-05.json": day}
+    loaded = load(tmp_path, {f"slack/{name}": json.dumps(value) for name, value in files.items()})
+    assert loaded.documents.select("title", "text").rows() == [("general 2024-03-05", "Ada Lovelace: Hello @ben & all")]
+    assert loaded.errors.height == 0
+
+
+TALK = {"date": "2024-03-05T09:12:00", "from": "Ada", "text": ["Good ", {"type": "bold", "text": "day."}]}
+ANSWER = {"date": "2024-03-05T09:13:00", "from": "Ben", "text": "Good day."}
+NODE = {"author": {"role": "Ada"}, "content": {"content_type": "text", "parts": ["Good day."]}, "create_time": 1.7e9}
+CHATS = {
+    "telegram.json": {"chats": {"list": [{"name": "Pumps", "messages": [TALK, ANSWER]}]}},
+    "discord.json": {
+        "channel": {"name": "Pumps"},
+        "messages": [
+            {
+                "timestamp": "2024-03-05T09:12:00+00:00",
+                "content": "Good day.",
+                "author": {"name": "a", "nickname": "Ada"},
+            },
+            {"timestamp": "2024-03-05T09:13:00+00:00", "content": "Good day.", "author": {"name": "Ben"}},
+        ],
+    },
+    "messenger.json": {
+        "title": "Pumps",
+        "messages": [
+            {"sender_name": "Ben", "timestamp_ms": 1709630000000, "content": "Good day."},
+            {"sender_name": "Ada", "timestamp_ms": 1709620000000, "content": "Good day."},
+        ],
+    },
+    "chatgpt.json": [
+        {
+            "title": "Pumps",
+            "mapping": {
+                "b": {"message": {**NODE, "author": {"role": "Ben"}, "create_time": 1.7e9 + 1}},
+                "a": {"message": NODE},
+            },
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("name", CHATS)
+def test_chats_of_messengers_and_assistants_are_lines_in_the_order_of_time(tmp_path: Path, name: str) -> None:
+    loaded = load(tmp_path, {name: json.dumps(CHATS[name])})
+    assert loaded.documents.select("title", "text").rows() == [("Pumps", "Ada: Good day.\nBen: Good day.")]
+
+
+@pytest.mark.parametrize("stamps", [("3/5/24, 9:12 PM", "3/15/24, 9:13 PM"), ("05.03.24, 21:12", "15.03.24, 21:13")])
+def test_times_of_whatsapp_are_dates_where_the_order_of_day_and_month_is_certain(
+    tmp_path: Path, stamps: tuple[str, str]
+) -> None:
+    (row,) = load(tmp_path, {"a.txt": "".join(f"{at} - Ada: Yes.\n" for at in stamps)}).documents.iter_rows(named=True)
+    assert [place["value"] for place in row["places"]] == ["2024-03-05 21:12:00", "2024-03-15 21:13:00"]
+    assert str(row["document_date"]) == "2024-03-05"
+
+
+TABLES = {
+    "sep.csv": "sep=;\nName;City\nAda;Ulm\n",
+    "preamble.csv": "Guests of 2024\n\nName,City\nAda,Ulm\nBen,Bonn\n",
+    "trailing.csv": "Name,City\nAda,Ulm,\n",
+    "lines.json": '{"Name": "Ada", "City": "Ulm"}\n{"Name": "Ben", "City": "Bonn"}\n',
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_as_programs_export_them(tmp_path: Path, name: str) -> None:
+    loaded = load(tmp_path, {name: TABLES[name]})
+    assert texts(loaded)[0] == "Name: Ada. City: Ulm."
+    assert loaded.errors.height == 0
+
+
+def test_names_of_columns_may_differ_in_case(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {"a.csv": "Title,Text\nThe pump,It runs.\n"})
+    assert loaded.documents.select("title", "text").rows() == [("The pump", "It runs.")]
+
+
+MARKUP = {
+    "a.tex": '\\newcommand{\\pump}{pump}\n\\title{The \\pump{} of M\\"uller}\n\\begin{document}\nIt % not\nruns.\n\\end{document}',
+    "part.tex": "\\chapter{The pump of Müller}\nIt runs.\n",
+    "a.xml": "<book><title>The pump of Müller</title><chapter><p>It <b>runs</b>.</p></chapter></book>",
+    "jats.nxml": "<article><front><article-title>The pump of Müller</article-title></front><body><p>It runs.</p></body></article>",
+    "html.md": "<h1 align='center'>The pump of Müller</h1>\n<img src='a.png'>\n\nIt [runs][1].\n\n[1]: https://example.org\n",
+    "pandoc.md": "% The pump of Müller\n% Ada\n\nIt runs.\n",
+    "colon.md": "---\ntitle: The pump of Müller\nnote: a: b: c\n tags\n---\nIt runs.\n",
+    "a.adoc": "= The pump of Müller\n\nIt https://example.org[runs].\n",
+}
+
+
+@pytest.mark.parametrize("name", MARKUP)
+def test_markup_of_many_programs_has_its_title_and_no_markup_in_its_text(tmp_path: Path, name: str) -> None:
+    (row,) = load(tmp_path, {name: MARKUP[name]}).documents.iter_rows(named=True)
+    assert row["title"] == "The pump of Müller"
+    assert row["text"].replace("\n", " ").endswith("It runs.") or row["text"].strip().endswith("It runs.")
+
+
+def test_xml_of_records_is_names_and_values_in_its_own_encoding(tmp_path: Path) -> None:
+    data = "<?xml version='1.0' encoding='ISO-8859-1'?><list><city><name>Köln</name><n>3</n></city></list>"
+    assert texts(load(tmp_path, {"a.xml": data.encode("latin-1")})) == ["name: Köln\nn: 3"]
+
+
+def test_a_rule_at_the_start_of_a_text_is_no_front_matter(tmp_path: Path) -> None:
+    assert texts(load(tmp_path, {"a.md": "---\n\nNote: a rule.\n\n---\n\nText.\n"})) == [
+        "---\n\nNote: a rule.\n\n---\n\nText.\n"
+    ]
+
+
+PAGES = {
+    "details": "<p>Questions.</p><details><summary>Does it run?</summary><p>It does, since Monday at noon.</p></details>",
+    "links to headings": "<main><h1>Pump<a class='headerlink' href='#'>¶</a></h1><p>Does it <code>run</code>? It does.</p></main>",
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_short_pages_are_whole_and_without_navigation(tmp_path: Path, name: str) -> None:
+    page = f"<html><head><title>Pump</title></head><body><nav><a>Home</a></nav>{PAGES[name]}</body></html>"
+    (row,) = load(tmp_path, {"a.html": page}).documents.iter_rows(named=True)
+    assert row["title"] == "Pump"
+    assert "Does it run?" in row["text"]
+    assert not any(word in row["text"] for word in ("Home", "¶"))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1252", "Il fut un câble où le maître régnait. Où est l'élève? Il était à l'hôtel près du château."),
+        ("iso8859_2", "Příliš žluťoučký kůň úpěl ďábelské ódy. Město leží na řece a má starý hrad z roku 1300."),
+        ("cp1257", "Žąsys šąla pūgoje, o ąžuolas čia auga jau šimtą metų. Upė yra plati ir graži."),
+    ],
+)
+def test_the_letters_of_a_language_decide_its_encoding(tmp_path: Path, encoding: str, text: str) -> None:
+    assert texts(load(tmp_path, {"a.txt": text.encode(encoding)})) == [text]

@@ -351,17 +351,16 @@ def smaller_parts(labels: Ints, parts: Ints) -> NDArray[np.bool_]:
     return is_smaller
 
 
-def join_lone_nodes(labels: Ints, edges: Ints, weights: Floats, n_large: int = 0) -> Ints:
+def join_lone_nodes(labels: Ints, edges: Ints, weights: Floats) -> Ints:
     """`labels` with each part of one node joined to the part of its strongest neighbor in a larger part.
 
-    The last `n_large` nodes stand for several. Parts are numbered from 0 by smallest node.
+    Parts are numbered from 0 by smallest node.
     """
     near, far = np.r_[edges[:, 0], edges[:, 1]], np.r_[edges[:, 1], edges[:, 0]]
     both = np.r_[weights, weights]
     labels = labels.copy()
     while True:
         lone = np.bincount(labels)[labels] == 1
-        lone[len(labels) - n_large :] = False
         ties = np.flatnonzero(lone[near] & ~lone[far])
         if not len(ties):
             break

@@ -23,13 +23,10 @@ class Matched(NamedTuple):
     history: pl.DataFrame
 
 
-def match_communities(
-    previous: pl.DataFrame, current: pl.DataFrame, threshold: float = 0.5, used: pl.Series | None = None
-) -> Matched:
+def match_communities(previous: pl.DataFrame, current: pl.DataFrame, threshold: float = 0.5) -> Matched:
     """The ids of the current communities, inherited from the previous ones where they match.
 
-    `previous` has `id, level, entity_ids`; `current` has `key, level, entity_ids`. If they are those of a part of the
-    graph, `used` are all ids in use.
+    `previous` has `id, level, entity_ids`; `current` has `key, level, entity_ids`.
 
     A pair can match when its Jaccard index (shared entities / entities of either) is at least `threshold`.
     Pairs are taken best first: by Jaccard, then same level before another, then more shared entities, then id
@@ -52,7 +49,7 @@ def match_communities(
     """
     overlaps = _overlaps(previous, current)
     kept = _best_pairs(overlaps.filter(pl.col("jaccard") >= threshold))
-    ids = _name(previous["id"] if used is None else used, current["key"], kept)
+    ids = _name(previous["id"], current["key"], kept)
     return Matched(ids, _history(previous, current.join(ids, on="key"), overlaps))
 
 

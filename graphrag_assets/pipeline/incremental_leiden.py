@@ -30,7 +30,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.pipeline.clustering import (
     MEMBERS_SCHEMA,
     N_ITERATIONS,
@@ -70,15 +69,6 @@ _ROUNDS = 20
 """Maximum rounds of moving nodes and adding neighbors to the frontier. Graphs of 100,000 nodes need three or four."""
 
 EDGES_SCHEMA = polars_schema(schema.CLUSTERED_EDGES)
-NOTHING: Floats = np.zeros(0)
-
-
-class BeyondPartError(GraphRAGError):
-    """A change reaches communities outside of the part of the graph that was read: `places` in the list of these."""
-
-    def __init__(self, places: list[int]) -> None:
-        super().__init__("the change reaches communities that were not read")
-        self.places = places
 
 
 class FreshRun(NamedTuple):
@@ -162,75 +152,6 @@ def recluster(
     members = divided(ids, fresh_labels, edges, weights, options)
     seen = _edge_frame(ids, edges, weights)
     return Reclustered(members, seen, len(ids), compared.modularity, compared, True)
-
-
-class Outside(NamedTuple):
-    """What a part of the graph is connected to, by the weights of the last clustering.
-
-    edges: entity_id, community, weight, summed by entity of the part and community of level 0 outside of it.
-    communities: community, degree, inside of all communities of level 0: the weight of their relationships, counted at
-    each end, and of those inside. own: the communities of the part.
-    """
-
-    edges: pl.DataFrame
-    communities: pl.DataFrame
-    own: list[int]
-
-
-class ReclusteredPart(NamedTuple):
-    """`members`, `edges` (both of the part alone), `n_free` and `modularity` (of the whole) as of `Reclustered`;
-    `n_changed`: edges that have changed."""
-
-    members: pl.DataFrame
-    edges: pl.DataFrame
-    n_free: int
-    modularity: float
-    n_changed: int
-
-
-def recluster_part(
-    entity_ids: pl.Series,
-    relationships: pl.DataFrame,
-    previous_members: pl.DataFrame,
-    previous_edges: pl.DataFrame,
-    outside: Outside,
-    options: ClusterOptions,
-) -> ReclusteredPart | list[int]:
-    """Update the communities of a part of the graph that has whole communities of level 0, and all changes.
-
-    Arguments as for `recluster`, of the part. Returns the communities that are to be read as well if a change reaches
-    communities outside.
-    """
-    ids = entity_ids.unique().sort().rename("entity_id")
-    edges, weights = edge_arrays(ids, relationships)
-    change, before, free = _since_last(ids, edges, weights, previous_members, previous_edges)
-    size, near = len(ids), outside.edges["community"].unique().sort()
-    places = pl.DataFrame({"entity_id": ids, "a": np.arange(size)})
-    places_of_near = pl.DataFrame({"community": near, "b": size + np.arange(len(near))})
-    across = outside.edges.join(places, on="entity_id", maintain_order="left")
-    across = across.join(places_of_near, on="community", maintain_order="left")
-    all_edges = np.concatenate([edges, across.select("a", "b").to_numpy().reshape(-1, 2).astype(np.int64)])
-    all_weights = np.append(change.settled, across["weight"])
-    degree = np.bincount(all_edges.ravel(), weights=np.repeat(all_weights, 2), minlength=size + len(near))
-    others = outside.communities.filter(~pl.col("community").is_in(outside.own))
-    of_near = near.to_frame().join(others, on="community", maintain_order="left")["degree"].to_numpy()
-    elsewhere = np.append(of_near - degree[size:], others["degree"].sum() - of_near.sum())
-    labels, n_free, members = np.zeros(0, np.int64), 0, pl.DataFrame(schema=MEMBERS_SCHEMA)
-    if size:
-        start = before[0][:size]
-        start = np.append(start, start.max() + 1 + np.arange(len(elsewhere)))
-        free = np.append(free, np.zeros(len(elsewhere), np.bool_))
-        try:
-            labels, n_free = _settle(start, free, all_edges, all_weights, options, elsewhere)
-        except BeyondPartError as beyond:
-            return near.gather(beyond.places).to_list()
-        members = members_frame(ids, *_divided(ids, labels, before, edges, change, options, keep_divisions=False))
-    by_community = np.bincount(labels, weights=degree[:size])
-    inside = change.settled[labels[edges[:, 0]] == labels[edges[:, 1]]].sum() + others["inside"].sum()
-    total = (by_community.sum() + others["degree"].sum()) / 2
-    squares = (by_community**2).sum() + (others["degree"] ** 2).sum()
-    modularity = float(inside / total - options.resolution * squares / (2 * total) ** 2) if total else 0.0
-    return ReclusteredPart(members, _edge_frame(ids, edges, change.settled), n_free, modularity, change.n_changed)
 
 
 class _Change(NamedTuple):
@@ -338,40 +259,23 @@ def _frontier(labels: Ints, then: Ints, edges: Ints, change: _Change) -> Flags:
     return found
 
 
-def _settle(
-    start: Ints, free: Flags, edges: Ints, weights: Floats, options: ClusterOptions, elsewhere: Floats = NOTHING
-) -> tuple[Ints, int]:
+def _settle(start: Ints, free: Flags, edges: Ints, weights: Floats, options: ClusterOptions) -> tuple[Ints, int]:
     """Communities from `start` by moving the `free` nodes and those that this affects; how many were free.
 
     -1 in `start` is a node of its own. Communities are connected, and numbered by smallest node.
-
-    The last nodes stand for communities that are not read: `elsewhere` has the weight of the relationships of each that
-    are not in `edges`, counted at this end.
-
-    Raises:
-        BeyondPartError: the frontier reaches these.
     """
-    size = len(start) - len(elsewhere)
     labels = np.where(start < 0, start.max() + 1 + np.arange(len(start)), start)
     labels, torn = _pieces(labels, edges)
     free = ever = free | torn
     for _ in range(_ROUNDS):
-        after, torn = _pieces(_move(labels, free, edges, weights, options, elsewhere), edges)
+        after, torn = _pieces(_move(labels, free, edges, weights, options), edges)
         moved, labels = after != labels, after
         free = torn
         free[edges[moved[edges].any(axis=1)]] = True
-        _stay_inside(free, size)
         if not free.any():
             break
         ever = ever | free
-    labels = join_lone_nodes(labels, edges, weights, len(elsewhere))
-    _stay_inside(np.isin(labels, labels[:size]), size)
-    return labels[:size], int(ever.sum())
-
-
-def _stay_inside(reached: Flags, size: int) -> None:
-    if beyond := np.flatnonzero(reached[size:]).tolist():
-        raise BeyondPartError(beyond)
+    return join_lone_nodes(labels, edges, weights), int(ever.sum())
 
 
 def _pieces(labels: Ints, edges: Ints) -> tuple[Ints, Flags]:
@@ -381,12 +285,12 @@ def _pieces(labels: Ints, edges: Ints) -> tuple[Ints, Flags]:
     return np.where(torn, labels.max() + 1 + parts, labels), torn
 
 
-def _move(labels: Ints, free: Flags, edges: Ints, weights: Floats, options: ClusterOptions, elsewhere: Floats) -> Ints:
+def _move(labels: Ints, free: Flags, edges: Ints, weights: Floats, options: ClusterOptions) -> Ints:
     """`labels` after Leiden has moved the free nodes to where modularity is higher."""
     nodes = np.flatnonzero(free)
     if not len(nodes):
         return labels
-    graph, graph_weights, touched, start = _contracted(labels, free, edges, weights, elsewhere)
+    graph, graph_weights, touched, start = _contracted(labels, free, edges, weights)
     n_fixed = len(touched) + 1
     partition = leidenalg.RBConfigurationVertexPartition(
         graph, start.tolist(), weights=graph_weights, resolution_parameter=options.resolution
@@ -411,7 +315,7 @@ def _move(labels: Ints, free: Flags, edges: Ints, weights: Floats, options: Clus
 
 
 def _contracted(
-    labels: Ints, free: Flags, edges: Ints, weights: Floats, elsewhere: Floats
+    labels: Ints, free: Flags, edges: Ints, weights: Floats
 ) -> tuple[igraph.Graph, list[float], Ints, Ints]:
     """The graph with all fixed nodes contracted, on which Leiden moves the free nodes in the same way.
 
@@ -432,7 +336,6 @@ def _contracted(
     unit[nodes] = rest + 1 + np.arange(len(nodes))
     fixed_ends = unit[edges[~near]].ravel()
     loops = np.bincount(fixed_ends, weights=np.repeat(weights[~near], 2), minlength=rest + 1) / 2
-    loops += np.bincount(unit[len(labels) - len(elsewhere) :], weights=elsewhere, minlength=rest + 1) / 2
     fixed = np.arange(rest + 1)
     graph = igraph.Graph(n=len(start), edges=np.concatenate([unit[edges[near]], np.column_stack([fixed, fixed])]))
     return graph, np.concatenate([weights[near], loops]).tolist(), touched, start

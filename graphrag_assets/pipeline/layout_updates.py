@@ -46,18 +46,18 @@ def update_layout(
         previous: id, x, y.
         n_placed_before: `n_placed` of the previous map.
     """
-    placed = place_new(entities, members, relationships, previous, n_placed_before)
+    placed = _place_new(entities, members, relationships, previous, n_placed_before)
     return placed or Positions(layout(entities, members, relationships, seed), 0)
 
 
-def place_new(
+def _place_new(
     entities: pl.DataFrame,
     members: pl.DataFrame,
     relationships: pl.DataFrame,
     previous: pl.DataFrame,
     n_placed_before: int,
 ) -> Positions | None:
-    """As `update_layout`; None if a layout from scratch is due. It needs the relationships of what it places alone."""
+    """As `update_layout`; None if a layout from scratch is due."""
     nodes = entities.select("id", "degree").unique("id").sort("id")
     points = nodes.join(previous, on="id", how="left", maintain_order="left").select("x", "y").to_numpy().copy()
     if not np.isfinite(points[:, 0]).any():

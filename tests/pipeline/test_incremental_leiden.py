@@ -6,7 +6,6 @@ from itertools import chain, combinations, pairwise
 from typing import NamedTuple
 
 import igraph
-import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -19,7 +18,6 @@ from graphrag_assets.pipeline.clustering import (
     cluster,
     disconnected_communities,
     edge_arrays,
-    modularity,
     seeded,
     split_from_scratch,
 )
@@ -28,11 +26,8 @@ from graphrag_assets.pipeline.incremental_leiden import (
     MODULARITY_LOSS,
     WEIGHT_TOLERANCE,
     FreshRun,
-    Outside,
     Reclustered,
-    ReclusteredPart,
     recluster,
-    recluster_part,
 )
 
 Pair = tuple[int, int]
@@ -295,69 +290,6 @@ def test_a_community_with_the_same_inside_keeps_its_division(history: list[Graph
             if not any(names.issuperset(pair) for pair in differing):
                 inside_before = {place for place in was if place[1] < names and place[0] > level}
                 assert inside_before == {place for place in is_ if place[1] < names and place[0] > level}
-
-
-def part_then(before: Reclustered, graph: Graph) -> tuple[pl.DataFrame, pl.DataFrame, float]:
-    """Members, edges and modularity of the whole after a change, of which only the part that it reaches is read."""
-    top = before.members.filter(level=0)
-    keys = sorted(top["cluster"].unique())
-    number = {entity: keys.index(key) for entity, key in top.select("entity_id", "cluster").iter_rows()}
-    then_edges, now_edges = set(before.edges.iter_rows()), set(graph.relationships.iter_rows())
-    ends = {end for edge in then_edges ^ now_edges for end in edge[:2]}
-    concerned = ends | (number.keys() ^ set(graph.ids))
-    own = sorted({number[entity] for entity in concerned & number.keys()})
-    sums = {key: [0.0, 0.0] for key in range(len(keys))}
-    for source, target, weight in then_edges:
-        sums[number[source]][0] += weight
-        sums[number[target]][0] += weight
-        sums[number[source]][1] += weight * (number[source] == number[target])
-    weights = pl.DataFrame(
-        [(key, *both) for key, both in sums.items()], ["community", "degree", "inside"], orient="row"
-    )
-    while True:
-        nodes = concerned | {entity for entity, community in number.items() if community in own}
-        both = pl.all_horizontal(pl.col("source_id", "target_id").is_in(list(nodes)))
-        links = [(a, b, w) for s, t, w in then_edges for a, b in ((s, t), (t, s)) if a in nodes and b not in nodes]
-        across = pl.DataFrame(
-            [(entity, number[other], weight) for entity, other, weight in links],
-            {"entity_id": pl.String, "community": pl.Int64, "weight": pl.Float64},
-            orient="row",
-        )
-        found = recluster_part(
-            graph.ids.filter(graph.ids.is_in(list(nodes))),
-            graph.relationships.filter(both),
-            before.members.filter(pl.col("entity_id").is_in(list(nodes))),
-            before.edges.filter(both),
-            Outside(across.group_by("entity_id", "community").agg(pl.col("weight").sum()).sort(pl.all()), weights, own),
-            SMALL,
-        )
-        if isinstance(found, ReclusteredPart):
-            break
-        assert not set(found) & set(own)
-        own += found
-    others = before.members.filter(~pl.col("entity_id").is_in(list(nodes)))
-    depth = max([*found.members["level"], *others["born_level"]])
-    members = pl.concat(
-        frame.filter(pl.col("level") == min(level, max(frame["level"]))).with_columns(level=pl.lit(level, pl.Int64))
-        for frame in (found.members, others)
-        if frame.height
-        for level in range(depth + 1)
-    )
-    return members, pl.concat([before.edges.filter(~both), found.edges]), found.modularity
-
-
-@pytest.mark.extended
-@given(histories())
-def test_a_part_is_clustered_as_part_of_the_whole(history: list[Graph]) -> None:
-    before = first(history[0], SMALL)
-    for graph in history[1:]:
-        members, edges, reached = part_then(before, graph)
-        check_partition(members, graph, SMALL.max_cluster_size)
-        labels = dict(members.filter(level=0).select("entity_id", "cluster").iter_rows())
-        names = sorted(set(labels.values()))
-        of_ids = np.array([names.index(labels[entity]) for entity in graph.ids])
-        assert reached == pytest.approx(modularity(of_ids, *edge_arrays(graph.ids, edges)))
-        before = before._replace(members=members, edges=edges)
 
 
 def test_a_first_run_and_a_forced_one_are_fresh() -> None:

@@ -129,8 +129,8 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch:
     aliases, names, families = _resolved(inputs)
     inputs = inputs._replace(own=None)  # as many rows as the corpus has
     *ranges, last = _ranges(index, aliases, inputs)
-    earlier = [_write_range(index, models, aliases, inputs.repeated, names) for names in ranges if names]
-    merged = _merge(index, models, aliases, inputs, last)
+    earlier = [_write_range(index, models, aliases, inputs.repeated, one) for one in ranges]
+    merged = _merge(index, models, aliases, inputs.repeated, last)
     graph = merged.graph
     used = usage_sums(models.usage)
     with index.working.transaction() as connection:
@@ -201,58 +201,39 @@ def _made_with(models: IndexingModels, aliases: pl.DataFrame, repeated: list[str
 
 
 class _Range(NamedTuple):
-    """The keys of one range of names, and where the next begins (None: it is the last)."""
+    """Names to merge: those that changes touch, or, `of_all`, a range of all names up to the next (None: the last)."""
 
     keys: set[str]
-    end: str | None
+    of_all: bool = False
+    end: str | None = None
 
 
-def _ranges(index: Index, aliases: pl.DataFrame, inputs: _Inputs) -> list[_Range | None]:
-    """The ranges of names to merge in turn, so that memory is bounded; None stands for all names at once.
-
-    Only a whole graph of many mentions has several.
-    """
+def _ranges(index: Index, aliases: pl.DataFrame, inputs: _Inputs) -> list[_Range]:
+    """The names to merge: the touched ones, or all, in ranges where these are many, so that memory is bounded."""
     if inputs.changed is not None:
-        return [None]
+        changed = pl.concat([inputs.changed.concerns(table)["key"] for table in _MENTIONS]).drop_nulls().to_list()
+        if redated := _redated(inputs.changed):
+            changed += index.working.read(_NAMED_IN, {"documents": redated})["key"].to_list()
+        return [_Range(touched_keys(changed, inputs.stored_aliases, aliases))]
     with index.working.connect() as connection:
         mentions = one_value(connection, "SELECT count(*) FROM entity_mentions")
-        if mentions <= MENTIONS_PER_PART:
-            return [None]
         connection.register("new_aliases", aliases)
         named = connection.sql(_NAMES, params={"per_part": max(MENTIONS_PER_PART, mentions // MAX_RANGES)}).pl()
         connection.unregister("new_aliases")
-    parts = [part["key"].to_list() for part in named.partition_by("place", maintain_order=True)]
+    parts = [part["key"].to_list() for part in named.partition_by("place", maintain_order=True)] or [[]]
     ends = [keys[0] for keys in parts[1:]]
-    return [_Range(set(keys) - {""}, end) for keys, end in zip(parts, [*ends, None], strict=True)]
+    return [_Range(set(keys) - {""}, True, end) for keys, end in zip(parts, [*ends, None], strict=True)]
 
 
 def _write_range(
     index: Index, models: IndexingModels, aliases: pl.DataFrame, repeated: list[str], names: _Range
 ) -> dict[str, Changes]:
     """Write the part of the graph in a range. The mark goes, so that after a crash the next run begins again."""
-    merged = _merge_keys(index, models, aliases, repeated, names.keys, names)
+    merged = _merge(index, models, aliases, repeated, names)
     log.info("%d entities merged", merged.graph.entities.height)
     with index.working.transaction() as connection:
         remove_mark(connection, READER)
         return _write(connection, _numbered(connection, merged.graph), merged)
-
-
-def _merge(
-    index: Index, models: IndexingModels, aliases: pl.DataFrame, inputs: _Inputs, names: _Range | None
-) -> Replacement:
-    if names is not None:
-        return _merge_keys(index, models, aliases, inputs.repeated, names.keys, names)
-    if inputs.changed is None:
-        mentions, pairs = index.working.read_tables(*_MENTIONS)
-        mentions = without_lines(mentions, inputs.repeated, "n_sentences")
-        pairs = without_lines(pairs, inputs.repeated, "strength")
-        dates = index.working.read(_DATES)
-        return Replacement(merge(mentions, pairs, aliases, MIN_CONCEPT_MENTIONS, models.summarize, dates=dates))
-    changed = pl.concat([inputs.changed.concerns(table)["key"] for table in _MENTIONS]).drop_nulls().to_list()
-    if redated := _redated(inputs.changed):
-        changed += index.working.read(_NAMED_IN, {"documents": redated})["key"].to_list()
-    keys = touched_keys(changed, inputs.stored_aliases, aliases)
-    return _merge_keys(index, models, aliases, inputs.repeated, keys)
 
 
 def _redated(changed: Changed) -> list[str]:
@@ -261,15 +242,10 @@ def _redated(changed: Changed) -> list[str]:
     return dates.group_by("id").agg(pl.col("date").n_unique()).filter(pl.col("date") > 1)["id"].to_list()
 
 
-def _merge_keys(
-    index: Index,
-    models: IndexingModels,
-    aliases: pl.DataFrame,
-    repeated: list[str],
-    keys: set[str],
-    within: _Range | None = None,
+def _merge(
+    index: Index, models: IndexingModels, aliases: pl.DataFrame, repeated: list[str], names: _Range
 ) -> Replacement:
-    """The rows of the names `keys`; in a range, without relationships to names of later ranges."""
+    """The rows of the names; in a range of all, without relationships to names of later ranges."""
     with index.working.connect() as connection:
 
         def read_mentions(given: pl.Series) -> pl.DataFrame:
@@ -285,13 +261,13 @@ def _merge_keys(
             return without_lines(pairs, repeated, "strength")
 
         part = part_of(
-            keys,
+            names.keys,
             aliases,
             read_mentions,
             read_undescribed,
             read_pairs,
             # While a whole graph is merged range by range, what is stored is of another graph.
-            lambda given: _rows(connection, "entities", given if within is None else (), "id", shown=_KNOWN),
+            lambda given: _rows(connection, "entities", () if names.of_all else given, "id", shown=_KNOWN),
         )
 
     def summarize(descriptions: pl.DataFrame) -> pl.DataFrame:
@@ -309,9 +285,9 @@ def _merge_keys(
             lambda given: _rows(connection, "entities", given, "id", shown="id, degree"),
             lambda given: _rows(connection, "relationships", given, *_ENDS, shown="id, source_id, target_id"),
         )
-        if within is None:
-            return replacement(part, graph, stored)
-        return replacement_in_range(part, graph, within.end, stored)
+        if names.of_all:
+            return replacement_in_range(part, graph, names.end, stored)
+        return replacement(part, graph, stored)
 
 
 def _rows(

@@ -121,14 +121,14 @@ def _names(rows: pl.DataFrame, aliases: pl.DataFrame, columns: list[str]) -> set
 
 
 class Replacement(NamedTuple):
-    """The graph, or the part of it that replaces the rows of some ids (None: all rows).
+    """A part of the graph that replaces the rows of some ids.
 
     moved: entities that stay and whose degree differs, so that the combined degree of any of their relationships may.
     """
 
     graph: Graph
-    entity_ids: pl.Series | None = None
-    relationship_ids: pl.Series | None = None
+    entity_ids: pl.Series
+    relationship_ids: pl.Series
     moved: pl.Series | None = None
 
 

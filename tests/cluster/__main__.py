@@ -62,12 +62,11 @@ def queued(root: Path, batches: int) -> None:
 
 def shared(root: Path, crews: int) -> None:
     """Reports of one refresh, made by all machines, of which one is killed meanwhile."""
-    settings = {"GRAPHRAG_SHARD_SIZE": "2"}
-    with running(root / "cluster", settings) as cluster, openai_server.running(host=cluster.address) as server:
+    with running(root / "cluster", {}) as cluster, openai_server.running(host=cluster.address) as server:
         write_crews(cluster.input, crews)
         models = faults.model_settings(server) | {"GRAPHRAG_METHOD": "fast"}
         cluster.environment |= models
-        server.latency = 12.0  # the sensor looks for shards every 15 s
+        server.latency = 3.0  # so that a shard takes longer than the 15 s between two looks of the sensor
         cluster.start(workers=2)
         faults.kill_a_worker_while_it_makes_a_shard(cluster)
         seconds = published(cluster, 1)
@@ -103,7 +102,7 @@ def main() -> int:
     parser.add_argument("--queued", type=int, default=50)
     parser.add_argument("--part", dest="parts", action="append", choices=PARTS, help="Default: all.")
     given = parser.parse_args()
-    sizes = {without_faults: given.batches, with_faults: given.batches, shared: 16, queued: given.queued}
+    sizes = {without_faults: given.batches, with_faults: given.batches, shared: 600, queued: given.queued}
     status = 0
     for name in given.parts or PARTS:
         with tempfile.TemporaryDirectory(prefix="cluster-") as folder:

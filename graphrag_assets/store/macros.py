@@ -13,7 +13,7 @@ from graphrag_assets.store.publication_schema import CHARACTER_FORMS, MAIN
 from graphrag_assets.store.schema import literal
 from graphrag_assets.text import words as text
 
-_FILES = ("text", "search", "graph", "evidence", "lineage", "context", "contradictions", "spend")
+_FILES = ("text", "search", "graph", "evidence", "lineage", "context", "facts", "contradictions", "spend")
 
 # Where compatibility forms and letters whose case folding is not their lower case are: not among the ideographs and
 # Hangul syllables that fill most of the planes.

@@ -39,6 +39,7 @@ from graphrag_assets.store.search_tables import (
     write_search_tables,
 )
 from graphrag_assets.store.working import WorkingDatabase, is_small, suits_one_thread
+from graphrag_assets.store.supersession import PREDICATES, SUPERSESSION
 from graphrag_assets.text import words as text
 
 READER = "publication"
@@ -57,6 +58,9 @@ _WEIGHED = ("documents", "text_units", "entities", "relationships", "covariates"
 _COPIED_WHOLE = ("entity_aliases", "index_errors", *(table.name for table in OPERATIONS))
 _SQL = files("graphrag_assets.store").joinpath("sql")
 _PUBLISH, _PUBLISH_MENTIONS = (_SQL.joinpath(name).read_text() for name in ("publish.sql", "publish_mentions.sql"))
+_PUBLISH_FACTS = (
+    _SQL.joinpath("publish_facts.sql").read_text().replace("{supersession}", SUPERSESSION).replace("{predicates}", PREDICATES)
+)
 _NUMBER_VECTORS = """
 CREATE TEMP TABLE numbered_vectors AS
 WITH numbers AS (
@@ -175,6 +179,7 @@ def fill(source: Source, draft: Path, made: Made, llm_calls: pl.DataFrame | None
         if not small:
             connection.execute("CHECKPOINT")  # rows stay in memory until a checkpoint writes them
         connection.execute(_PUBLISH_MENTIONS)
+        connection.execute(_PUBLISH_FACTS)
         _copy_whole(connection)
         _write_calls(connection, llm_calls)
         write_search_tables(connection)
@@ -256,6 +261,7 @@ def _replace_touched(connection: duckdb.DuckDBPyConnection, changed: Changed, sm
     _write_vectors(connection, small)
     connection.execute(_PUBLISH)
     connection.execute(_PUBLISH_MENTIONS)
+    connection.execute(_PUBLISH_FACTS)
     _copy_whole(connection)
     return before
 
@@ -430,5 +436,5 @@ def vector_dimensions(connection: duckdb.DuckDBPyConnection) -> int:
 @functools.cache
 def publication_shape() -> str:
     """Hash of tables, macros and the SQL that fills them: a changed macro makes a new publication."""
-    shape = [*(table.ddl() for table in PUBLISHED), _PUBLISH, _PUBLISH_MENTIONS, macros_sql()]
+    shape = [*(table.ddl() for table in PUBLISHED), _PUBLISH, _PUBLISH_MENTIONS, _PUBLISH_FACTS, macros_sql()]
     return hashlib.md5("".join(shape).encode()).hexdigest()

@@ -25,6 +25,12 @@ _LINE_TOKENS = (
     "INTEGER",
     "Tokens (o200k_base) of the row as a context shows it, counted for searches.",
 )
+_TIMES = (
+    ("stated_on", "DATE", "The date of the newest document that states it, else the date in the text."),
+    ("valid_from", "DATE", "Since when it holds: the date in the text, else of the first document that states it."),
+    ("valid_until", "DATE", "The first day on which it no longer holds, by the text or a later statement."),
+    ("superseded_by", "VARCHAR", "Id of the row that holds from then on; see search.facts."),
+)
 _PERIOD_DATE = ("period_date", "DATE", "period as a date; null when it is none.")
 
 DOCUMENTS = _extended(
@@ -52,6 +58,7 @@ RELATIONSHIPS = _extended(
     s.RELATIONSHIPS,
     ("source_number", "INTEGER", "human_readable_id of the source entity."),
     ("target_number", "INTEGER", "human_readable_id of the target entity."),
+    *_TIMES,
     _LINE_TOKENS,
     after="target_id",
 )
@@ -63,6 +70,7 @@ COVARIATES = _extended(
     _LINE_TOKENS,
     ("starts_on", "DATE", "The first day of start_date; null when it is no date."),
     ("ends_on", "DATE", "The last day of end_date; null when it is no date."),
+    *_TIMES,
     after="object_key",
 )
 ENTITY_MENTIONS = _extended(
@@ -267,6 +275,27 @@ CHARACTER_FORMS = table(
     ("character", "VARCHAR", "The character."),
     ("replacement", "VARCHAR", "What stands for it; may be several characters."),
 )
+FACTS = table(
+    "search.facts",
+    "The dated statements of which one supersedes another: claims, and mentions of relationships.",
+    "id",
+    ("id", "VARCHAR", "Id of the claim, or of the row of relationship_mentions."),
+    ("kind", "VARCHAR", "claim or relationship."),
+    ("number", "INTEGER", "human_readable_id of the claim or relationship."),
+    ("text_unit", "INTEGER", "human_readable_id of the text unit."),
+    ("slot", "UBIGINT", "Hash of what has one value at a time: subject, family of predicates, object slot."),
+    ("value", "UBIGINT", "Hash of the value that it states."),
+    *_TIMES,
+)
+CONTRADICTING_CLAIMS = table(
+    "search.contradicting_claims",
+    "The pairs of claims that the macro contradictions shows.",
+    "a b",
+    ("a", "INTEGER", "human_readable_id of a claim."),
+    ("b", "INTEGER", "human_readable_id of the other one, the greater number."),
+    ("differs", "VARCHAR", "status, number, date or object."),
+    ("text_units", "VARCHAR[]", "Ids of their two text units."),
+)
 LLM_CALLS = table(
     "llm_calls",
     "The ledger's entries: every model call that was paid for. A row of embeddings is one text.",
@@ -345,4 +374,6 @@ SEARCH = (
     WORD_ENDINGS,
     CHARACTER_FORMS,
 )
-PUBLISHED = (*MAIN, *OPERATIONS, *SEARCH)
+STATEMENTS = (FACTS, CONTRADICTING_CLAIMS)
+"""In the schema `search`; a publication of an older version can be read without them."""
+PUBLISHED = (*MAIN, *OPERATIONS, *SEARCH, *STATEMENTS)

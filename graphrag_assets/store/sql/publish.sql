@@ -38,10 +38,18 @@ UPDATE search.edges SET combined_degree = c.sum FROM combined_degrees c WHERE ed
 
 DELETE FROM relationships WHERE id IN (FROM touched_relationships);
 INSERT INTO relationships BY NAME
-SELECT r.*, s.human_readable_id AS source_number, t.human_readable_id AS target_number
+WITH stated AS (
+    SELECT r.id, min(d.document_date) AS valid_from, max(d.document_date) AS stated_on
+    FROM (SELECT id, unnest(text_unit_ids) AS unit FROM working.relationships SEMI JOIN touched_relationships USING (id)) r
+    JOIN working.text_units u ON u.id = r.unit
+    JOIN (SELECT id, document_date FROM working.documents WHERE document_date IS NOT NULL) d ON d.id = u.document_id
+    GROUP BY r.id
+)
+SELECT r.*, s.human_readable_id AS source_number, t.human_readable_id AS target_number, d.stated_on, d.valid_from
 FROM working.relationships r
 JOIN working.entities s ON s.id = r.source_id
 JOIN working.entities t ON t.id = r.target_id
+LEFT JOIN stated d ON d.id = r.id
 WHERE r.rowid IN (SELECT rowid FROM working.relationships WHERE id IN (FROM touched_relationships))
 ORDER BY r.human_readable_id;
 
@@ -100,7 +108,8 @@ JOIN entities e ON e.title_key = coalesce(here.title_key, everywhere.title_key, 
 
 DELETE FROM covariates WHERE id IN (FROM touched_covariates);
 INSERT INTO covariates BY NAME
-SELECT c.*, n.human_readable_id, u.number AS text_unit_number,
+WITH numbered AS (
+SELECT c.*, n.human_readable_id, u.number AS text_unit_number, d.document_date,
        -- Dates are as precise as known: 1866, 1866-07 or 1866-07-27.
        try_cast(CASE length(start_date) WHEN 4 THEN start_date || '-01-01' WHEN 7 THEN start_date || '-01'
                 ELSE start_date END AS DATE) AS starts_on,
@@ -112,7 +121,11 @@ JOIN working.numbers n ON n.table_name = 'covariates' AND n.id = c.id
 JOIN unit_numbers u ON u.id = c.text_unit_id
 LEFT JOIN entity_of_name s ON s.document_id = c.document_id AND s.key = c.subject_key
 LEFT JOIN entity_of_name o ON o.document_id = c.document_id AND o.key = c.object_key
-ORDER BY subject_number, n.human_readable_id;
+LEFT JOIN working.documents d ON d.id = c.document_id
+)
+SELECT * EXCLUDE (document_date), coalesce(document_date, starts_on) AS stated_on,
+       coalesce(starts_on, document_date) AS valid_from, search.stated_end(start_date, end_date, ends_on) AS valid_until
+FROM numbered ORDER BY subject_number, human_readable_id;
 
 CREATE TEMP TABLE units AS
 SELECT id, number AS text_unit FROM unit_numbers SEMI JOIN touched_text_units USING (id);

@@ -83,6 +83,16 @@ SELECT new.id FROM working.documents new JOIN documents old USING (id)
 WHERE new.id IN (FROM touched_documents)
   AND (new.title, new.document_date, new.language) IS DISTINCT FROM (old.title, old.document_date, old.language);
 
+-- Statements have the date of their document.
+CREATE TEMP TABLE dated_anew AS
+SELECT new.id FROM working.documents new JOIN documents old USING (id)
+WHERE new.id IN (FROM touched_documents) AND new.document_date IS DISTINCT FROM old.document_date;
+INSERT INTO touched_covariates
+SELECT id FROM working.covariates WHERE document_id IN (FROM dated_anew) EXCEPT FROM touched_covariates;
+INSERT INTO touched_relationships
+SELECT r.id FROM relationships r JOIN relationship_mentions m ON m.relationship_number = r.human_readable_id
+WHERE m.document_id IN (FROM dated_anew) EXCEPT FROM touched_relationships;
+
 -- Text units list what is named and stated in them.
 INSERT INTO touched_text_units
 WITH named AS (

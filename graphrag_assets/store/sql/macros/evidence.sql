@@ -32,6 +32,10 @@ WHERE c.human_readable_id IN (SELECT unnest(claims));
 COMMENT ON MACRO TABLE search.quoted_claims IS
     'Helper of entity_timeline and claims_between: the claims of these numbers with the characters of their passages.';
 
+CREATE OR REPLACE MACRO search.stated_end(start_date, end_date, ends_on) AS
+    CASE WHEN end_date <> start_date THEN ends_on + 1 END;
+COMMENT ON MACRO search.stated_end IS 'Helper: the day after a period that a text states; a day, month or year is no period.';
+
 CREATE OR REPLACE MACRO entity_timeline(title) AS TABLE
 WITH called AS MATERIALIZED (FROM entities_called(title)),
 numbers AS MATERIALIZED (  -- one scan of numbers for either end; a condition with OR would read all claims

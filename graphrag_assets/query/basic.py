@@ -66,7 +66,7 @@ def basic_context(
     """
     if units is None:
         units = search_texts(reader, "text_unit", question, options.k, scope)
-    claims = [(CLAIMS.with_dates(reader), claims_in(reader, units), 1.0)] if options.claims_prop else []
+    claims = [(CLAIMS.with_dates(reader), claims_in(reader, units, scope), 1.0)] if options.claims_prop else []
     groups = [
         (options.claims_prop, claims),
         (1 - options.claims_prop, [(SOURCES.with_dates(reader), sources(reader, units, scope), 1.0)]),

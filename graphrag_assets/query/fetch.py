@@ -12,6 +12,7 @@ from graphrag_assets.contracts.answering import Passage
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.filters.redaction import redact_entities, redact_relationships
 from graphrag_assets.query.filters.scope import size
+from graphrag_assets.query.filters.times import with_times
 from graphrag_assets.query.retrieval import Question, fuse, search_texts
 from graphrag_assets.store.publication_reader import Reader
 
@@ -90,11 +91,11 @@ def relationships_around(
     """Relationships inside the selection, best first, then at most `limit_outside` that lead out of it.
 
     The latter are sorted by the number of selected entities that their other end is linked with (`links`). `ranking`
-    is by weight, or by rank: the sum of both ends' degrees.
+    is by weight, or by rank: the sum of both ends' degrees. Of both, those that are over come last.
 
     Returns:
-        human_readable_id, id, source, target, type, description, weight, predicates, title, in_network, links,
-        combined_degree.
+        human_readable_id, id, source, target, type, description, weight, predicates, over, title, in_network,
+        links, combined_degree.
     """
     edges, inside = edges_of(reader, entities, scope), pl.col("neighbor").is_in(entities)
     links = pl.when(inside).then(0).otherwise(pl.len().over("neighbor").cast(pl.Int64))
@@ -102,21 +103,24 @@ def relationships_around(
     touching = edges.with_columns(in_network=inside, links=links).sort(order, descending=[True] * 4 + [False])
     within = touching.filter("in_network").unique("human_readable_id", keep="first", maintain_order=True)
     chosen = pl.concat([within, touching.filter(~pl.col("in_network")).head(limit_outside)])
-    return relationship_rows(
+    rows = relationship_rows(
         reader, chosen.select("human_readable_id", "in_network", "links", "combined_degree"), scope
     )
+    return rows.sort(~pl.col("in_network"), "over", maintain_order=True)
 
 
 def relationship_rows(reader: Reader, chosen: pl.DataFrame, scope: Scope = EVERYTHING) -> pl.DataFrame:
     """The rows of the relationships of `chosen` (human_readable_id and other columns), in its order.
 
-    `predicates`: all types of a pair, with direction and date, where there are several; else the type.
+    `predicates`: all types of a pair, with direction and date, where there are several or one is superseded; else the
+    type. `over`: whether all are superseded.
     """
     predicates = "coalesce(nullif(relations, ''), type)" if reader.has_relations else "type"
+    over = "valid_until IS NOT NULL" if reader.has_times else "false"
     details = reader.rows(
         f"""
         SELECT human_readable_id, id, source, target, source_number, target_number, type, description,
-               round(weight, 2) AS weight, line_tokens, {predicates} AS predicates
+               round(weight, 2) AS weight, line_tokens, {predicates} AS predicates, {over} AS over
         FROM relationships WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))
         """,
         {"numbers": chosen["human_readable_id"].to_list()},
@@ -157,7 +161,8 @@ def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> 
 def claims_about(reader: Reader, entities: list[int], units: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
     """Claims on the entities, and the claims of the text units whose subject is no entity.
 
-    First those made in the best text units, then by the entities' order. With the dates of their documents.
+    First those made in the best text units, then by the entities' order; superseded ones last. With the dates of their
+    documents.
     """
     in_scope = scope.allows("text_unit", "text_unit_number")
     touching = """
@@ -178,11 +183,11 @@ def claims_about(reader: Reader, entities: list[int], units: list[int], scope: S
         """,
         {"entities": entities, "units": units, "limit": MAX_CLAIMS, **scope.parameters("text_unit")},
     )
-    return claim_rows(reader, chosen)
+    return _current_first(claim_rows(reader, chosen, scope))
 
 
-def claims_in(reader: Reader, units: list[int]) -> pl.DataFrame:
-    """The claims made in the text units, in the order of these. With the dates of their documents."""
+def claims_in(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
+    """The claims made in the text units, in the order of these, superseded ones last. With their documents' dates."""
     chosen = reader.numbers(
         """
         SELECT human_readable_id FROM covariates WHERE text_unit_number IN (SELECT unnest($units::INT[]))
@@ -190,21 +195,30 @@ def claims_in(reader: Reader, units: list[int]) -> pl.DataFrame:
         """,
         {"units": units, "limit": MAX_CLAIMS},
     )
-    return claim_rows(reader, chosen)
+    return _current_first(claim_rows(reader, chosen, scope))
 
 
-def claim_rows(reader: Reader, numbers: list[int]) -> pl.DataFrame:
-    """The claims in the order given, with the dates of their documents."""
+def _current_first(claims: pl.DataFrame) -> pl.DataFrame:
+    return claims.sort(pl.col("until").is_not_null(), maintain_order=True)
+
+
+def claim_rows(reader: Reader, numbers: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
+    """The claims in the order given, with the dates of their documents.
+
+    `until`: the day from which another statement of the scope holds; `state`: the status with this day.
+    """
+    until = "CASE WHEN superseded_by IS NOT NULL THEN valid_until END" if reader.has_times else "NULL::DATE"
     details = reader.rows(  # a query of its own, which reads only the texts of these claims
         f"""
         SELECT c.human_readable_id, c.id, c.subject_id, c.object_id, c.type, c.status, c.start_date, c.end_date,
-               c.description, c.text_unit_number, c.line_tokens, {_document_date(reader)}
+               c.description, c.text_unit_number, c.line_tokens, {until} AS until, {_document_date(reader)}
         FROM covariates c LEFT JOIN documents d ON d.id = c.document_id
         WHERE c.human_readable_id IN (SELECT unnest($numbers::INT[]))
         """,
         {"numbers": numbers},
     )
-    return in_order(details, numbers)
+    timed = with_times(scope, reader, in_order(details, numbers))
+    return timed.with_columns(state=pl.concat_str("status", pl.format(" until {}", "until"), ignore_nulls=True))
 
 
 _REPORT = """

@@ -140,7 +140,7 @@ RELATIONSHIPS = Layout(
 )
 CLAIMS = Layout(
     "Claims",
-    columns("id=human_readable_id entity=subject_id object_id type status start_date end_date description"),
+    columns("id=human_readable_id entity=subject_id object_id type status=state start_date end_date description"),
     title="subject_id",
     text="description",
     counted="line_tokens",

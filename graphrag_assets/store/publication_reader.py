@@ -201,6 +201,11 @@ class Reader:
         """Whether relationships have all their predicates; older versions published one."""
         return self._has_column("relationships", "relations")
 
+    @cached_property
+    def has_times(self) -> bool:
+        """Whether claims and relationships have the time in which they hold; in older versions they had none."""
+        return self._has_column("covariates", "superseded_by")
+
     def _has_column(self, table: str, column: str) -> bool:
         known = "SELECT 1 FROM duckdb_columns() WHERE database_name = 'published' AND table_name = $table"
         found = self.rows(f"{known} AND column_name = $column", {"table": table, "column": column})

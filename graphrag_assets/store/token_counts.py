@@ -30,7 +30,9 @@ _COUNTED = (
     (
         "covariates",
         "line_tokens",
-        "human_readable_id, {date}subject_id, object_id, type, status, start_date, end_date, description",
+        "human_readable_id, {date}subject_id, object_id, type, "
+        "status || CASE WHEN superseded_by IS NULL THEN '' ELSE ' until ' || valid_until END, "
+        "start_date, end_date, description",
     ),
     ("text_units", "line_tokens", "human_readable_id, {date}context, text"),
     ("community_reports", "line_tokens", "human_readable_id, title, full_content"),

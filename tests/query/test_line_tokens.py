@@ -15,7 +15,8 @@ TABLES = {
     "Relationships": ("(SELECT * REPLACE (round(weight, 2) AS weight), 1 + number % 999 AS links, "
                       "coalesce(nullif(relations, ''), type) AS predicates FROM "
                       "(SELECT *, human_readable_id AS number FROM relationships))", RELATIONSHIPS),
-    "Claims": ("(SELECT c.*, document_date FROM covariates c JOIN documents d ON d.id = c.document_id)", CLAIMS),
+    "Claims": ("(SELECT c.*, status || coalesce(' until ' || if(superseded_by IS NULL, NULL, valid_until), '') AS state, "
+               "document_date FROM covariates c JOIN documents d ON d.id = c.document_id)", CLAIMS),
     "Sources": ("(SELECT t.*, document_date FROM text_units t JOIN documents d ON d.id = t.document_id)", SOURCES),
 }  # fmt: skip
 

@@ -40,7 +40,7 @@ def claims_between(reader: Reader, question: Question, scope: Scope = EVERYTHING
             **scope.parameters("text_unit"),
         },
     )
-    return claim_rows(reader, numbers)
+    return claim_rows(reader, numbers, scope)
 
 
 def stated_relationships(reader: Reader, question: Question, scope: Scope = EVERYTHING) -> pl.DataFrame:

@@ -10,6 +10,7 @@ import polars as pl
 
 from graphrag_assets.embedded import summarize
 from graphrag_assets.query.filters.scope import Scope
+from graphrag_assets.query.filters.times import predicates_of
 from graphrag_assets.store.publication_reader import Reader
 
 _MENTIONS_OF_ENTITIES = """
@@ -63,7 +64,9 @@ def redact_relationships(scope: Scope, reader: Reader, frame: pl.DataFrame) -> p
         }
         frame = frame.with_columns(**{end: pl.coalesce(title, end) for end, title in named.items()})
     partly = [number for number in numbers if not scope.is_whole("relationship", number)]
-    return _replaced(frame, _rebuilt_relationships(scope, reader, partly), partly) if partly else frame
+    frame = _replaced(frame, _rebuilt_relationships(scope, reader, partly), partly) if partly else frame
+    predicates = predicates_of(scope, reader, frame)
+    return _replaced(frame, predicates, predicates["human_readable_id"])
 
 
 def _rebuilt_entities(scope: Scope, reader: Reader, numbers: list[int]) -> pl.DataFrame:
@@ -112,7 +115,7 @@ def _rebuilt_relationships(scope: Scope, reader: Reader, numbers: list[int]) -> 
         {"numbers": numbers, **scope.parameters("text_unit")},
     )
     described = mentions.select(pl.col("description").fill_null(""), "title", "n", key="number")
-    types = _main_types(mentions).with_columns(predicates="type")
+    types = _main_types(mentions).with_columns(predicates="type", over=pl.lit(False))
     return types.join(summarize(described), left_on="number", right_on="key").rename({"number": "human_readable_id"})
 
 

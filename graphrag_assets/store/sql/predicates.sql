@@ -11,8 +11,8 @@ WITH stated AS (
     WHERE m.relationship_number IN (SELECT number FROM chosen) AND m.id IN (SELECT id FROM said) AND m.type <> ''
     GROUP BY ALL
 )
-SELECT number, string_agg(
+SELECT number, count(*) = count(until) AS over, CASE WHEN count(*) = 1 AND count(until) = 0 THEN any_value(type) ELSE string_agg(
     CASE WHEN along THEN '' ELSE '← ' END || type
     || coalesce(' (' || nullif(concat_ws(', ', newest, 'until ' || until), '') || ')', ''),
-    '; ' ORDER BY until IS NOT NULL, newest DESC NULLS LAST, type, along DESC) AS predicates
+    '; ' ORDER BY until IS NOT NULL, newest DESC NULLS LAST, type, along DESC) END AS predicates
 FROM stated GROUP BY number

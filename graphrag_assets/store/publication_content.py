@@ -59,7 +59,10 @@ _COPIED_WHOLE = ("entity_aliases", "index_errors", *(table.name for table in OPE
 _SQL = files("graphrag_assets.store").joinpath("sql")
 _PUBLISH, _PUBLISH_MENTIONS = (_SQL.joinpath(name).read_text() for name in ("publish.sql", "publish_mentions.sql"))
 _PUBLISH_FACTS = (
-    _SQL.joinpath("publish_facts.sql").read_text().replace("{supersession}", SUPERSESSION).replace("{predicates}", PREDICATES)
+    _SQL.joinpath("publish_facts.sql")
+    .read_text()
+    .replace("{supersession}", SUPERSESSION)
+    .replace("{predicates}", PREDICATES)
 )
 _NUMBER_VECTORS = """
 CREATE TEMP TABLE numbered_vectors AS

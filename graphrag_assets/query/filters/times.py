@@ -21,7 +21,9 @@ def with_times(scope: Scope, reader: Reader, claims: pl.DataFrame) -> pl.DataFra
     """`claims` (human_readable_id, until, line_tokens) with the day until which each holds according to the scope."""
     if not scope.limits_text or not reader.has_times or claims.is_empty():
         return claims
-    times = _query(scope, reader, "claim", claims, "SELECT f.number, t.valid_until FROM facts f JOIN times t USING (id)")
+    times = _query(
+        scope, reader, "claim", claims, "SELECT f.number, t.valid_until FROM facts f JOIN times t USING (id)"
+    )
     until = pl.col("human_readable_id").replace_strict(
         times["number"], times["valid_until"], default=None, return_dtype=pl.Date
     )

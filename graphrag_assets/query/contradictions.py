@@ -1,19 +1,12 @@
 """Contradicting claims of what an answer was written from; the rule is that of the macro `contradictions`."""
 
-import functools
-import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
-
-log = logging.getLogger(__name__)
-
-_MACROS = {"contradictions", "contradicting_pairs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +67,21 @@ def contradictions_of(
         read: the numbers of the rows in the context by table. A claim is read with its text unit, too.
         scope: claims of text units outside it are left out.
 
-    Empty, with a warning, for a publication of an older version that lacks the macros.
+    Empty for a publication of an older version, which has no pairs.
     """
-    if not reader.macros.issuperset(_MACROS):
-        _warn_once(reader.path)
+    if not reader.has_contradictions:
         return []
-    claims = reader.numbers(
+    numbers = reader.numbers(
         """
-        SELECT human_readable_id FROM covariates
-        WHERE text_unit_number IN (
-            SELECT unnest($units::INT[])
+        WITH units AS (
+            SELECT unnest($units::INT[]) AS number
             UNION SELECT human_readable_id FROM text_units WHERE id IN (SELECT unnest($cited::VARCHAR[]))
-        ) OR human_readable_id IN (SELECT unnest($claims::INT[]))
+        ), compared AS (
+            SELECT human_readable_id AS claim, text_unit_number FROM covariates WHERE human_readable_id IN (
+                SELECT unnest([a, b]) FROM search.contradicting_claims
+            )
+        )
+        SELECT claim FROM compared WHERE claim IN (SELECT unnest($claims::INT[])) OR text_unit_number IN (FROM units)
         """,
         {
             "units": sorted(read.get("Sources", ())),
@@ -93,11 +89,9 @@ def contradictions_of(
             "cited": [citation.text_unit_id for citation in citations if citation.text_unit_id],
         },
     )
-    # Most answers have no such pair, and DuckDB takes twice as long to plan the query for pairs with their passages.
-    pairs = "SELECT 1 FROM search.contradicting_pairs($claims::INT[]) LIMIT 1"
-    if not claims or not reader.numbers(pairs, {"claims": claims}):
+    if not numbers:
         return []
-    rows = reader.rows("FROM contradictions(claims := $claims::INT[])", {"claims": claims}).to_dicts()
+    rows = reader.rows("FROM contradictions(claims := $claims::INT[])", {"claims": numbers}).to_dicts()
     allowed = scope.allowed_text_units(row[side]["text_unit"] for row in rows for side in ("one", "other"))
     return [
         Contradiction(
@@ -109,14 +103,6 @@ def contradictions_of(
         for row in rows
         if {row["one"]["text_unit"], row["other"]["text_unit"]} <= allowed
     ]
-
-
-@functools.cache
-def _warn_once(publication: Path) -> None:
-    log.warning(
-        "%s was published by an older version: answers name no contradictions. Run `graphrag-assets index`.",
-        publication,
-    )
 
 
 def _claim(row: Mapping[str, Any], later: bool, citations: Sequence[Citation]) -> ContradictingClaim:

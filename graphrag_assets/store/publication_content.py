@@ -33,6 +33,7 @@ from graphrag_assets.store.publication_schema import LLM_CALLS, MAIN, OPERATIONS
 from graphrag_assets.store.records_file import CALLS_AS_PUBLISHED
 from graphrag_assets.store.schema import Table, identifier, literal
 from graphrag_assets.store.search_tables import (
+    CONTRADICTIONS,
     SearchedBefore,
     searched_before,
     update_search_tables,
@@ -439,5 +440,5 @@ def vector_dimensions(connection: duckdb.DuckDBPyConnection) -> int:
 @functools.cache
 def publication_shape() -> str:
     """Hash of tables, macros and the SQL that fills them: a changed macro makes a new publication."""
-    shape = [*(table.ddl() for table in PUBLISHED), _PUBLISH, _PUBLISH_MENTIONS, _PUBLISH_FACTS, macros_sql()]
+    shape = [*(table.ddl() for table in PUBLISHED), _PUBLISH, _PUBLISH_MENTIONS, _PUBLISH_FACTS, CONTRADICTIONS, macros_sql()]
     return hashlib.md5("".join(shape).encode()).hexdigest()

@@ -294,7 +294,6 @@ CONTRADICTING_CLAIMS = table(
     ("a", "INTEGER", "human_readable_id of a claim."),
     ("b", "INTEGER", "human_readable_id of the other one, the greater number."),
     ("differs", "VARCHAR", "status, number, date or object."),
-    ("text_units", "VARCHAR[]", "Ids of their two text units."),
 )
 LLM_CALLS = table(
     "llm_calls",

@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 from graphrag_assets.query import GraphRAG, answer_to_json, answer_to_markdown
+from graphrag_assets.store import search_tables
 from tests.conftest import index_once
 
 DOCUMENTS = {
@@ -107,23 +108,40 @@ def insert_claims(connection: duckdb.DuckDBPyConnection, seed: int) -> None:
         )
 
 
+PAIRS = "SELECT a, b, differs FROM search.contradicting_claims ORDER BY ALL"
+ALL_PAIRS = search_tables.CONTRADICTIONS.replace("    FROM rarest x JOIN rarest y", "    FROM content_words x JOIN content_words y")
+
+
+def compared(connection: duckdb.DuckDBPyConnection, touched: str, sql: str = search_tables.CONTRADICTIONS) -> list[tuple]:
+    """The pairs after the claims of the condition `touched` have been compared with all."""
+    connection.execute(f"CREATE TEMP TABLE touched_covariates AS SELECT id FROM covariates WHERE {touched}")
+    connection.execute(sql)
+    connection.execute("DROP TABLE touched_covariates; DROP TABLE chosen_claims")
+    return connection.execute(PAIRS).fetchall()
+
+
 @pytest.mark.extended
-def test_chosen_claims_have_the_contradictions_that_they_have_among_all(planted, tmp_path):
+def test_pairs_are_those_of_all_claims_in_whatever_parts_they_are_compared(planted, tmp_path):
     shutil.copy(planted / "graphrag.duckdb", tmp_path / "copy.duckdb")
+    every_pair = ALL_PAIRS.replace("AND x.uses <= 200", "")
+    assert every_pair.count("content_words x") == 1
+    assert "x.uses" not in every_pair
     kinds = set()
     for seed in range(5):
         with duckdb.connect(str(tmp_path / "copy.duckdb")) as connection:
             connection.execute("BEGIN")
             insert_claims(connection, seed)
-            pairs = connection.execute("SELECT a, b, differs FROM search.contradicting_pairs() ORDER BY ALL").fetchall()
-            chosen = random.Random(seed).sample(range(10_000, 10_000 + CLAIMS), 30)
-            found = connection.execute(
-                "SELECT a, b, differs FROM search.contradicting_pairs($chosen::INT[]) ORDER BY ALL", {"chosen": chosen}
-            ).fetchall()
+            pairs = compared(connection, "true", every_pair)
+            assert compared(connection, "true") == pairs
+            chosen = "human_readable_id % 7 = 3"
+            connection.execute(f"CREATE TEMP TABLE kept AS FROM covariates WHERE {chosen}")
+            connection.execute(f"DELETE FROM covariates WHERE {chosen}")
+            left = compared(connection, "false")
+            assert left == [pair for pair in pairs if 3 not in (pair[0] % 7, pair[1] % 7)]
+            connection.execute("INSERT INTO covariates FROM kept; DROP TABLE kept")
+            assert compared(connection, chosen) == pairs
             connection.execute("ROLLBACK")
-        assert found
-        assert found == [pair for pair in pairs if {*pair[:2]} & {*chosen}]
-        kinds |= {differs for _, _, differs in found}
+        kinds |= {differs for _, _, differs in pairs}
     assert kinds == {"number", "date", "status", "object"}
 
 

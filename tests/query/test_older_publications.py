@@ -24,10 +24,12 @@ def older(file: Path, folder: Path, *statements: str) -> Path:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_question_is_answered_without_the_macros_of_contradictions(
+def test_a_question_is_answered_without_contradictions_and_times(
     index_file: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, method: str
 ) -> None:
-    dropped = ("DROP MACRO TABLE contradictions", "DROP MACRO TABLE search.contradicting_pairs")
+    columns = ("stated_on", "valid_from", "valid_until", "superseded_by")
+    dropped = ["DROP TABLE search.contradicting_claims", "DROP TABLE search.facts"]
+    dropped += [f"ALTER TABLE {table} DROP COLUMN {c}" for table in ("covariates", "relationships") for c in columns]
     with GraphRAG(older(index_file, tmp_path, *dropped)) as rag, GraphRAG(index_file) as present:
         answer = rag.search(method, QUESTION)
         assert answer.answer == present.search(method, QUESTION).answer

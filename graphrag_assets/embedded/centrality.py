@@ -64,7 +64,8 @@ def summarize(descriptions: pl.DataFrame, max_sentences: int = 3, max_characters
 
     Args:
         descriptions: columns key, title, description, n (how often it was given), and perhaps dated. Descriptions
-            whose subject the title is are preferred. After the first, they come by date, the newest last.
+            whose subject the title is are preferred. After one that says what it is, they come by date, the newest
+            first.
 
     Returns:
         columns key, description; one row per key, sorted by key.
@@ -91,7 +92,8 @@ def summarize(descriptions: pl.DataFrame, max_sentences: int = 3, max_characters
     place = pl.int_range(pl.len()).over("key")
     chosen = ranked.filter((place == 0) | ((place < max_sentences) & (length <= max_characters)))
     if dated:
-        chosen = chosen.sort("key", place > 0, "dated", nulls_last=False, maintain_order=True)
+        newest = -pl.col("dated").cast(pl.Int32)
+        chosen = chosen.sort("key", (place > 0) | ~pl.col("defines"), newest, nulls_last=True, maintain_order=True)
     joined = chosen.group_by("key", maintain_order=True).agg(pl.col("description").str.join(" "))
     single = distinct.join(joined, on="key", how="anti").select("key", "description")
     return pl.concat([single, joined]).sort("key")

@@ -225,7 +225,7 @@ def _relationships(
 
 
 def _with_relations(pairs: pl.DataFrame, undirected: pl.DataFrame) -> pl.DataFrame:
-    """`pairs` in the direction of their type, with all predicates where there are several, the newest last."""
+    """`pairs` in the direction of their type, with all predicates where there are several, the newest first."""
     stated = undirected.filter(pl.col("type") != "").join(pairs.select("pair", shown="type"), on="pair")
     direction = stated.filter(pl.col("type") == pl.col("shown")).group_by("pair").agg(typed=pl.col("forward").mean())
     pairs = pairs.join(direction, on="pair", how="left").with_columns(
@@ -237,7 +237,7 @@ def _with_relations(pairs: pl.DataFrame, undirected: pl.DataFrame) -> pl.DataFra
     back = pl.when(pl.col("forward") == pl.col("along")).then(pl.lit("")).otherwise(pl.lit("← "))
     relations = (
         several.with_columns(text=back + pl.col("type") + date)
-        .sort("pair", pl.col("newest").cast(pl.Int32).fill_null(_OLDEST), "type", "text")
+        .sort("pair", -pl.col("newest").cast(pl.Int32).fill_null(_OLDEST), "type", "text")
         .group_by("pair", maintain_order=True)
         .agg(relations=pl.col("text").str.join("; "))
     )

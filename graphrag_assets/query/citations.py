@@ -25,6 +25,9 @@ REMARK = re.compile(r"(?:(?<!\s)\s+)?\[(?:unresolved|LLM):[^\]]*\]")
 _GAP = " … "
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _MIN_WORDS = 4
+_FINDING = re.compile(r"\n(?=#+ )")
+_MAX_DEPTH = 3
+"""Of reports that cite reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,16 +148,61 @@ def resolve(reader: Reader, answer: str, given: Given, scope: Scope = EVERYTHING
     """
     unique = list(dict.fromkeys(references(answer)))
     known = [r for r in unique if r.is_in(given)]
-    rows = _passages(reader, known, scope)
+    stated = _rows_of_findings(reader, known)
+    rows = _passages(reader, [*known, *(row for rows in stated.values() for row in rows)], scope)
     citations: list[Citation] = []
     unresolved = [str(r) for r in unique if r not in known]
     for reference in known:
-        found = [_citation(reference, row) for row in rows.get((reference.table, reference.number), [])]
+        of_row = rows.get((reference.table, reference.number), [])
+        if of_row and reference in stated:
+            cited = {"id": of_row[0]["id"], "title": of_row[0]["title"]}
+            of_finding = [row | cited for one in stated[reference] for row in rows.get((one.table, one.number), [])]
+            of_row = (
+                list({row["text_unit"]: row for row in of_finding if row["text_unit"] is not None}.values()) or of_row
+            )
+        found = [_citation(reference, row) for row in of_row]
         literal = [citation for citation, exact in found if exact]
         citations += (literal or [citation for citation, _ in found])[:PASSAGES_PER_REFERENCE]
         if not found:
             unresolved.append(str(reference))
     return _each_passage_once(citations), list(dict.fromkeys(unresolved))
+
+
+def _rows_of_findings(reader: Reader, cited: Sequence[Reference]) -> dict[Reference, list[Reference]]:
+    """For each cited report, the rows that it cites for the finding that the statement stands in.
+
+    That is the finding with most words of the statement; the rows of the sentence with most of them come first. A
+    report of sub-communities stands for the rows of its own finding. A report that cites nothing there has no entry.
+    """
+    wanted, contents = {r: [r] for r in cited if r.table == "Reports"}, dict[int, str]()
+    for _ in range(_MAX_DEPTH):
+        numbers = {row.number for rows in wanted.values() for row in rows if row.table == "Reports"} - set(contents)
+        if not numbers:
+            break
+        query = "SELECT human_readable_id, full_content FROM community_reports WHERE human_readable_id IN "
+        contents |= dict(
+            reader.rows(f"{query}(SELECT unnest($numbers::INT[]))", {"numbers": sorted(numbers)}).iter_rows()
+        )
+        for reference, rows in wanted.items():
+            found = [(row, _cited_for(reference.statement, contents.get(row.number))) for row in rows]
+            wanted[reference] = list(dict.fromkeys(one for row, cited in found for one in (cited or [row])))
+    return {reference: rows for reference, rows in wanted.items() if rows != [reference]}
+
+
+def _cited_for(statement: str, report: str | None) -> list[Reference]:
+    words = _words(statement)
+
+    def shared(text: str) -> int:
+        return len(words & _words(text))
+
+    findings = [found for part in _FINDING.split(report or "") if (found := references(part))]
+    stated = [(shared(" ".join(row.statement for row in found)), found) for found in findings]
+    most, finding = max(stated, key=lambda found: found[0], default=(0, []))
+    return sorted(finding, key=lambda row: -shared(row.statement)) if most else []
+
+
+def _words(text: str) -> set[str]:
+    return {word for word in re.findall(r"\w+", text.casefold()) if len(word) > 3 or word.isdigit()}
 
 
 def _each_passage_once(citations: list[Citation]) -> list[Citation]:

@@ -223,7 +223,7 @@ def claim_rows(reader: Reader, numbers: list[int], scope: Scope = EVERYTHING) ->
 
 _REPORT = """
 r.human_readable_id, r.id, r.title, r.summary, r.full_content, r.findings, r.rank, r.level, r.community,
-r.content_tokens, r.summary_tokens, r.line_tokens, r.short_line_tokens
+r.content_tokens, r.summary_tokens, r.line_tokens, r.short_line_tokens, r.parent, r.size
 """
 
 
@@ -270,6 +270,7 @@ def reports_about(
             **scope.parameters("community_report"),
         },
     )
+    found = found.with_columns(pl.col("parent", "size").fill_null(-1))
     by_entities = found.filter(pl.col("matches") > 0)["human_readable_id"].to_list()
     by_similarity = found.drop_nulls("place").sort("place")["human_readable_id"].to_list()
     return in_order(found.drop("place"), fuse(by_entities, by_similarity) if by_similarity else by_entities)

@@ -1,5 +1,6 @@
 """Local search: the entities of a question, their neighborhood in the graph, and the text that names them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Literal, Self
 
@@ -266,9 +267,30 @@ def _similar_reports(reader: Reader, question: Question, options: LocalOptions, 
 def _important(reports: pl.DataFrame, options: LocalOptions) -> pl.DataFrame:
     if options.community_level is not None:
         reports = reports.filter(pl.col("level") <= options.community_level)
-    if options.min_community_rank <= 0:
-        return reports
-    return reports.filter(pl.col("rank").fill_null(0) >= options.min_community_rank)
+    if options.min_community_rank > 0:
+        reports = reports.filter(pl.col("rank").fill_null(0) >= options.min_community_rank)
+    return _without_repetition(reports)
+
+
+def _without_repetition(reports: pl.DataFrame) -> pl.DataFrame:
+    """Leave out a report that repeats a better one: of a community and one with most of its members, above it."""
+    parents = dict(reports.select("community", "parent").iter_rows())
+    sizes = dict(reports.select("community", "size").iter_rows())
+    kept = set[int]()
+    left_out = set[int]()
+    for community in sizes:
+        related = [c for c in _ancestors(community, parents) if 2 * sizes[community] > sizes[c]]
+        related += [c for c in kept if community in _ancestors(c, parents) and 2 * sizes[c] > sizes[community]]
+        (left_out if kept.intersection(related) else kept).add(community)
+    return reports.filter(~pl.col("community").is_in(list(left_out))) if left_out else reports
+
+
+def _ancestors(community: int, parents: Mapping[int, int]) -> list[int]:
+    """The communities above one, as far as they have a report among these."""
+    found = list[int]()
+    while (community := parents.get(community, -1)) in parents:
+        found.append(community)
+    return found
 
 
 def reports_layout(options: LocalOptions) -> Layout:

@@ -89,7 +89,7 @@ class Answer:
     Attributes:
         answer: the text. An invalid reference is marked in it: `[unresolved: Entities (77)]`.
         citations: the passages that it cites, in their documents.
-        supported: how many of its sentences have their names, numbers and dates literally in what they cite.
+        supported: how many of its sentences are supported by what they cite.
         contradictions: contradicting claims, at least one of each pair from what the answerer has read.
         unresolved: invalid references, including those in the notes that the answer was written from.
         context: a frame per section (reports, entities, relationships, claims, sources) with the flags

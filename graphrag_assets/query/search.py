@@ -424,14 +424,16 @@ class Search(Generic[OptionsOf]):
     def _answer(self, draft: Draft) -> Answer:
         citations, lost = resolve(self.reader, draft.text, draft.given, self.scope)
         read = given_by(passage for section in draft.sections for passage in section.passages)
+        contradictions = contradictions_of(self.reader, read, citations, self.scope)
+        texts = (passage.text for section in draft.sections for passage in section.passages)
         return Answer(
             method=self.method,
             question=self.text,
             answer=f"{draft.text}\n\n{draft.note}" if draft.note else draft.text,
             citations=citations,
             unresolved=list(self.unresolved | dict.fromkeys(lost)),
-            supported=supported_sentences(draft.text, citations),
-            contradictions=contradictions_of(self.reader, read, citations, self.scope),
+            supported=supported_sentences(draft.text, citations, contradictions, texts, self.reader),
+            contradictions=contradictions,
             context=cited_frames(draft.sections, self.history, given_by(references(draft.text))),
             usage=self.usage,
             seconds=self.seconds,

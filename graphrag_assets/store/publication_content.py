@@ -39,8 +39,8 @@ from graphrag_assets.store.search_tables import (
     update_search_tables,
     write_search_tables,
 )
-from graphrag_assets.store.working import WorkingDatabase, is_small, suits_one_thread
 from graphrag_assets.store.supersession import PREDICATES, SUPERSESSION
+from graphrag_assets.store.working import WorkingDatabase, is_small, suits_one_thread
 from graphrag_assets.text import words as text
 
 READER = "publication"
@@ -440,5 +440,12 @@ def vector_dimensions(connection: duckdb.DuckDBPyConnection) -> int:
 @functools.cache
 def publication_shape() -> str:
     """Hash of tables, macros and the SQL that fills them: a changed macro makes a new publication."""
-    shape = [*(table.ddl() for table in PUBLISHED), _PUBLISH, _PUBLISH_MENTIONS, _PUBLISH_FACTS, CONTRADICTIONS, macros_sql()]
+    shape = [
+        *(table.ddl() for table in PUBLISHED),
+        _PUBLISH,
+        _PUBLISH_MENTIONS,
+        _PUBLISH_FACTS,
+        CONTRADICTIONS,
+        macros_sql(),
+    ]
     return hashlib.md5("".join(shape).encode()).hexdigest()

@@ -84,8 +84,8 @@ def test_another_date_of_a_document_merges_what_it_names_again(index: Index, tmp
         (folder / f"{name}.md").write_text(f"---\ndate: {day}\n---\n\nCyrus Stone {verb} Harbour Bank.")
     merge_due(index)
     query = "SELECT type, relations FROM relationships WHERE source = 'Cyrus Stone' AND target = 'Harbour Bank'"
-    assert index.working.read(query).row(0) == ("COMMANDED", "FOUNDED (2025-07-15); COMMANDED (2025-07-28)")
+    assert index.working.read(query).row(0) == ("COMMANDED", "COMMANDED (2025-07-28); FOUNDED (2025-07-15)")
     (folder / "a.md").write_text("---\ndate: 2025-08-01\n---\n\nCyrus Stone founded Harbour Bank.")
     merge_due(index)
-    assert index.working.read(query).row(0) == ("FOUNDED", "COMMANDED (2025-07-28); FOUNDED (2025-08-01)")
+    assert index.working.read(query).row(0) == ("FOUNDED", "FOUNDED (2025-08-01); COMMANDED (2025-07-28)")
     assert rows_written_from_scratch(index) == 0

@@ -13,12 +13,30 @@ from graphrag_assets.store import publication_content
 from tests.comparison import assert_published, index_all, index_at, no_settings
 from tests.conftest import Project
 
-COMPANIES = "Harbour Silver Northern Amber Granite Meadow Copper Willow Falcon Juniper".split()
-PEOPLE = (
-    "Anna Berg, Bert Olsen, Clara Lund, David Holm, Edith Krog, Frank Moe, Greta Dahl, Hugo Vik, Ida Foss, Jonas Lie, "
-    "Karen Rud, Lars Hauge, Maria Solberg, Niels Borg, Olga Strand, Peter Aas, Ruth Haugen, Simon Lie, Tora Myhre, Viktor Ness"
-).split(", ")
-TOWNS = "Bergen Oslo Kiel Cork Malta Lisbon Bremen Leith Dover Cadiz".split()
+COMPANIES = ["Harbour", "Silver", "Northern", "Amber", "Granite", "Meadow", "Copper", "Willow", "Falcon", "Juniper"]
+PEOPLE = [
+    "Anna Berg",
+    "Bert Olsen",
+    "Clara Lund",
+    "David Holm",
+    "Edith Krog",
+    "Frank Moe",
+    "Greta Dahl",
+    "Hugo Vik",
+    "Ida Foss",
+    "Jonas Lie",
+    "Karen Rud",
+    "Lars Hauge",
+    "Maria Solberg",
+    "Niels Borg",
+    "Olga Strand",
+    "Peter Aas",
+    "Ruth Haugen",
+    "Simon Lie",
+    "Tora Myhre",
+    "Viktor Ness",
+]
+TOWNS = ["Bergen", "Oslo", "Kiel", "Cork", "Malta", "Lisbon", "Bremen", "Leith", "Dover", "Cadiz"]
 FIRST_DAY = date(2020, 1, 1)
 
 

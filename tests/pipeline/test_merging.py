@@ -179,10 +179,10 @@ def test_a_pair_shows_all_its_predicates_with_direction_and_date_and_the_newest_
     dates = pl.DataFrame(days, schema=["document_id", "document_date"], orient="row")
     row = merge(mentions, pairs[:2], NO_ALIASES, dates=dates).relationships.row(0, named=True)
     assert (row["source"], row["type"], row["target"]) == ("PyPI", "RE_ENABLED", "inbox.ru")
-    assert row["relations"] == "PROHIBITED (2025-07-15); RE_ENABLED (2025-07-28)"
+    assert row["relations"] == "RE_ENABLED (2025-07-28); PROHIBITED (2025-07-15)"
     row = merge(mentions, pairs, NO_ALIASES, dates=dates).relationships.row(0, named=True)
     assert (row["source"], row["type"]) == ("inbox.ru", "CONTACTED")
-    assert row["relations"] == "← PROHIBITED (2025-07-15); CONTACTED (2025-07-28); ← RE_ENABLED (2025-07-28)"
+    assert row["relations"] == "CONTACTED (2025-07-28); ← RE_ENABLED (2025-07-28); ← PROHIBITED (2025-07-15)"
     (undated,) = merge(mentions, pairs[:1], NO_ALIASES).relationships["relations"]
     assert undated == ""
 

@@ -87,6 +87,12 @@ def test_graph_rows_lead_on_to_text_units(reader: Reader, reference: str, title:
     assert [citation.text_unit_id for citation in citations] == text_units
 
 
+def test_a_report_leads_to_the_rows_of_the_finding_that_the_statement_stands_in(reader: Reader) -> None:
+    citations, _ = resolve(reader, "It was Daniel Gooch who headed them. [Data: Reports (4)]", EVERYTHING)
+    assert [citation.text_unit_id for citation in citations] == ["t2"]
+    assert {citation.title for citation in citations} == {"Valentia, Great Eastern, Daniel Gooch"}
+
+
 def test_text_unit_with_the_statement_is_cited_among_several(reader: Reader) -> None:
     statement = "The Great Eastern left Valentia with the new cable in July 1866."
     (citation,), _ = resolve(reader, f"{statement} [Data: Entities (3)]", EVERYTHING)

@@ -109,10 +109,14 @@ def insert_claims(connection: duckdb.DuckDBPyConnection, seed: int) -> None:
 
 
 PAIRS = "SELECT a, b, differs FROM search.contradicting_claims ORDER BY ALL"
-ALL_PAIRS = search_tables.CONTRADICTIONS.replace("    FROM rarest x JOIN rarest y", "    FROM content_words x JOIN content_words y")
+ALL_PAIRS = search_tables.CONTRADICTIONS.replace(
+    "    FROM rarest x JOIN rarest y", "    FROM content_words x JOIN content_words y"
+)
 
 
-def compared(connection: duckdb.DuckDBPyConnection, touched: str, sql: str = search_tables.CONTRADICTIONS) -> list[tuple]:
+def compared(
+    connection: duckdb.DuckDBPyConnection, touched: str, sql: str = search_tables.CONTRADICTIONS
+) -> list[tuple]:
     """The pairs after the claims of the condition `touched` have been compared with all."""
     connection.execute(f"CREATE TEMP TABLE touched_covariates AS SELECT id FROM covariates WHERE {touched}")
     connection.execute(sql)

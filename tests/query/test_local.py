@@ -15,7 +15,7 @@ from graphrag_assets.query.drift import DriftOptions, primer_context
 from graphrag_assets.query.fetch import claims_about, relationships_around, reports_about, text_units_of
 from graphrag_assets.query.filters import EVERYTHING
 from graphrag_assets.query.global_search import GlobalOptions
-from graphrag_assets.query.local import LocalOptions, local_context
+from graphrag_assets.query.local import LocalOptions, _without_repetition, local_context
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.words import tokenizer
@@ -350,3 +350,18 @@ def test_basic_search_reads_the_claims_of_its_passages_within_their_share(reader
         assert "The Great Eastern was sold for £25,000 to new owners." in found["Claims"].text
     without = basic_context(reader, Question("What was sold for £25,000?"), BasicOptions(k=4))
     assert [section.name for section in without.sections] == ["Sources"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "kept"),
+    [
+        ([(1, -1, 10), (2, 1, 9), (3, 2, 8)], [1]),  # parent, child and grandchild
+        ([(3, 2, 8), (2, 1, 9), (1, -1, 10)], [3]),
+        ([(1, -1, 10), (2, 1, 5), (3, 1, 5)], [1, 2, 3]),  # half of its members each
+        ([(2, 1, 9), (4, -1, 3), (1, -1, 10)], [2, 4]),
+        ([(3, 2, 8), (1, -1, 10)], [3, 1]),  # nothing is known of 2, which has no report here
+    ],
+)
+def test_a_report_is_left_out_where_one_of_nearly_the_same_community_is(rows: list[tuple], kept: list[int]) -> None:
+    reports = pl.DataFrame(rows, schema=["community", "parent", "size"], orient="row")
+    assert _without_repetition(reports)["community"].to_list() == kept

@@ -23,6 +23,7 @@ from graphrag_assets.query.executor import submit
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.option_types import PositiveCount
 from graphrag_assets.query.pagerank import personalized_pagerank
+from graphrag_assets.query.preferences import with_preference
 from graphrag_assets.query.question_options import QuestionOptions
 from graphrag_assets.query.reranking import RERANKED, reranked
 from graphrag_assets.query.retrieval import Question, Scores
@@ -138,7 +139,7 @@ def rank_passages(
     found = submit(lambda: retrieval.vector_scores(reader, "text_unit", question, candidates, scope))
     words = retrieval.word_scores(reader, "text_unit", question, candidates, scope)
     vectors = found.result()
-    text = retrieval.text_scores(words, vectors)
+    text = with_preference(reader, question.text, retrieval.text_scores(words, vectors), scope, candidates)
     if method == "text":
         return RankedPassages(_first(text, limit), words, vectors, text)
     graph, about = _walk(reader, question, text, scope)

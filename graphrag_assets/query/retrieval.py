@@ -14,6 +14,7 @@ from graphrag_assets.errors import InvalidOption, QueryError
 from graphrag_assets.ids import number_of
 from graphrag_assets.query.executor import submit
 from graphrag_assets.query.filters import EVERYTHING, Scope
+from graphrag_assets.query.preferences import with_preference
 from graphrag_assets.query.query_models import embedder
 from graphrag_assets.query.question_terms import question_terms
 from graphrag_assets.settings import Settings
@@ -158,7 +159,10 @@ def search_texts(reader: Reader, kind: str, question: Question, limit: int, scop
     prepare(reader, question)
     vectors = submit(lambda: vector_scores(reader, kind, question, candidates, scope))
     words = word_scores(reader, kind, question, candidates, scope)
-    return list(text_scores(words, vectors.result()))[:limit]
+    scores = text_scores(words, vectors.result())
+    if kind == "text_unit":
+        scores = with_preference(reader, question.text, scores, scope, limit)
+    return list(scores)[:limit]
 
 
 def search_in_thread(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:

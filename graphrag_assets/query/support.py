@@ -100,7 +100,7 @@ class _Stated(NamedTuple):
         missing = {word for word in self.words if not _share({word}, quotes)}
         present = len(self.words) - len(missing)
         if len(missing) > max(present, 1):
-            missing = counted(missing)
+            missing = set(counted(missing))
         return len(missing) <= max(present, 1)
 
 

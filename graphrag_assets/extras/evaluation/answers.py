@@ -1,6 +1,6 @@
 """Scores of answers: citations, names, numbers and dates, refusals."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 from graphrag_assets.extras.evaluation.evaluators.citations import citation_precision, citation_recall
 from graphrag_assets.extras.evaluation.evaluators.facts import supported_facts
@@ -11,28 +11,18 @@ from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.results import Answer
 from graphrag_assets.query.support import cited_statements
 
-Ask = Callable[[str, str], Answer]
-"""The answer of a method to a question, such as `GraphRAG.search`."""
 
-
-def answer_scores(ask: Ask, questions: Iterable[Question], methods: Sequence[str]) -> list[Score]:
-    """Ask the questions, and score the answers. Shares are 0 to 1; what an answer has none of has no score."""
-    scores: list[Score] = []
-    for question in questions:
-        for method in methods:
-            answer = ask(method, question.text)
-            refused = is_refusal(answer.answer)
-            if not question.is_answerable:
-                scores.append(Score(question.id, method, "refused", float(refused)))
-                continue
-            scores.append(Score(question.id, method, "answered", float(not refused)))
-            if question.answer:
-                right = _plain(question.answer) in _plain(answer.answer)
-                scores.append(Score(question.id, method, "has the answer", float(right)))
-            if not refused:
-                found = score_answer(answer.answer, answer.citations)
-                scores += [Score(question.id, method, metric, value) for metric, value in found.items()]
-    return scores
+def answer_scores(question: Question, method: str, answer: Answer) -> list[Score]:
+    """The scores of an answer. Shares are 0 to 1; what an answer has none of has no score."""
+    refused = is_refusal(answer.answer)
+    if not question.is_answerable:
+        return [Score(question.id, method, "refused", float(refused))]
+    found = {"answered": float(not refused)}
+    if question.answer:
+        found["has the answer"] = float(_plain(question.answer) in _plain(answer.answer))
+    if not refused:
+        found |= score_answer(answer.answer, answer.citations)
+    return [Score(question.id, method, metric, value) for metric, value in found.items()]
 
 
 def score_answer(text: str, citations: Sequence[Citation]) -> dict[str, float]:

@@ -23,6 +23,8 @@ from graphrag_assets.extras.evaluation.evaluate import (
 from graphrag_assets.extras.evaluation.evaluate import (
     evaluate as evaluate_publication,
 )
+from graphrag_assets.extras.evaluation.export import export_answers
+from graphrag_assets.extras.evaluation.judge import judge as judge_answers
 from graphrag_assets.extras.evaluation.retrieval import METHODS
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.graphrag import METHODS as SEARCH_METHODS
@@ -38,7 +40,7 @@ _SHOWN = 5  # questions lost, for each metric
 @click.option("--generated", default=200, show_default=True, help="Generate questions until there are this many.")
 @click.option("--answers", default=0, show_default=True, help="Answer this many questions, and score the answers.")
 @click.option("--export", "folder", type=click.Path(path_type=Path), help="Write BenchmarkQED's files to this folder.")
-@click.option("--judge", type=click.Choice(SEARCH_METHODS), help="Have the chat model judge --answers beside a method.")
+@click.option("--judge", is_flag=True, help="Have the chat model judge the answers of two methods, in both orders.")
 @click.option("--json", "as_json", is_flag=True, help="Print all scores as JSON.")
 @INDEX
 def evaluate(
@@ -48,7 +50,7 @@ def evaluate(
     generated: int,
     answers: int,
     folder: Path | None,
-    judge: str | None,
+    judge: bool,
     as_json: bool,
     path: Path | None,
 ) -> None:
@@ -57,6 +59,10 @@ def evaluate(
     Default: questions.jsonl in the data folder where it is, filled up with questions made from the index.
     """
     console, settings = Console(), Settings.load()
+    if (folder or judge) and not answers:
+        raise click.UsageError("--export and --judge are about answers: say how many with --answers.")
+    if judge and len(methods or METHODS) != 2:
+        raise click.UsageError("--judge compares two methods: give --method twice.")
     options = Options(methods or METHODS, generated, answers)
     with GraphRAG(path) as rag:
         asked = questions_of(settings, questions, rag, options)
@@ -73,6 +79,11 @@ def evaluate(
             write(json.dumps({"publication": measured.publication, "scores": rows}, ensure_ascii=False) + "\n")
             return
         print_evaluation(console, measured, asked.lines)
+    if judge:
+        _print_judged(console, settings, measured)
+    if folder:
+        written = export_answers(folder, measured.answered, measured.answers)
+        console.say(f"Written: {', '.join(map(str, written))}")
 
 
 def print_evaluation(console: Console, measured: Evaluation, lines: dict[str, int]) -> None:
@@ -109,6 +120,16 @@ def _print_answers(console: Console, measured: Evaluation) -> None:
                 shares = (_percent(measured.mean(method, metric)) for method in answered)
                 table.add_row(metric, *shares, str(max(map(len, found))))
         print_table(console, table)
+
+
+def _print_judged(console: Console, settings: Settings, measured: Evaluation) -> None:
+    (first, given), (second, others) = measured.answers.items()
+    texts = [one.text for one in measured.answered]
+    judged = judge_answers(settings, texts, [one.answer for one in given], [one.answer for one in others])
+    console.say(
+        f"Judged by {settings.model_of('query')}: {first} better {judged.first} times, {second} {judged.second} times, "
+        f"{judged.ties} ties; difference in points {judged.difference}."
+    )
 
 
 def print_changes(console: Console, names: tuple[str, str], found: list[Change]) -> None:

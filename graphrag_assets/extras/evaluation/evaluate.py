@@ -1,7 +1,7 @@
 """Evaluates a publication: retrieval by each method beside its baselines, answers, and the health of the index."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +25,7 @@ from graphrag_assets.extras.evaluation.questions import (
 from graphrag_assets.extras.evaluation.results import record_scores, results
 from graphrag_assets.extras.evaluation.retrieval import BASELINES, METHODS, RERANKED, Score, measure
 from graphrag_assets.query import GraphRAG
+from graphrag_assets.query.results import Answer
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_files import publication_file
 from graphrag_assets.store.publications import resolve
@@ -59,6 +60,8 @@ class Evaluation:
         unplaced: the others, with the reasons.
         problems: lines of the file that are not used.
         scores: one per question, method and metric; of the index itself the question is empty.
+        answered: the questions that were answered.
+        answers: by method, in their order.
     """
 
     publication: int
@@ -66,6 +69,8 @@ class Evaluation:
     unplaced: list[Unplaced]
     problems: list[Problem]
     scores: list[Score]
+    answered: list[Question] = field(default_factory=list)
+    answers: dict[str, list[Answer]] = field(default_factory=dict)
 
     @cached_property
     def by_metric(self) -> dict[tuple[str, str], dict[str, float]]:
@@ -118,10 +123,14 @@ def evaluate(rag: GraphRAG, asked: Questions, options: Options) -> Evaluation:
     placed, unplaced = place(reader, asked.questions)
     methods = [*options.methods, *([f"local{RERANKED}"] if rag.tools.reranker and "local" in options.methods else [])]
     scores = measure(reader, placed, methods, lambda method, text: rag.context(method, text), BASELINES)
-    scores += answer_scores(rag.search, _to_answer(placed, options.answers), options.methods)
+    answered = _to_answer(placed, options.answers)
+    answers = {method: [rag.search(method, one.text) for one in answered] for method in options.methods}
+    for method, given in answers.items():
+        for question, answer in zip(answered, given, strict=True):
+            scores += answer_scores(question, method, answer)
     scores += [Score("", HEALTH, metric, value) for metric, value in health(reader).items()]
     kept = {each.question.id: each.question for each in placed}
-    return Evaluation(reader.publication, kept, unplaced, asked.problems, scores)
+    return Evaluation(reader.publication, kept, unplaced, asked.problems, scores, answered, answers)
 
 
 def _to_answer(placed: Sequence[Placed], count: int) -> list[Question]:

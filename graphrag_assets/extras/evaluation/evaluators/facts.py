@@ -12,7 +12,7 @@ _MONTHS = {
     "december",
 }
 """May is left out: it begins sentences as a verb."""
-_YEAR = re.compile(r"[12]\d{3}$")
+_YEAR = re.compile(r"(?:1\d|20)\d\d(?:[’']s)?$")
 
 
 def facts_in(text: str) -> dict[str, set[str]]:
@@ -28,7 +28,7 @@ def facts_in(text: str) -> dict[str, set[str]]:
             for place, word in enumerate(_WORD.findall(line[span.start : span.end])):
                 plain = _plain(word)
                 if any(character.isdigit() for character in word):
-                    found["dates" if _YEAR.match(plain) else "numbers"].add(plain)
+                    found["dates" if _YEAR.match(word) else "numbers"].add(plain)
                 elif word[0].isupper() and place:
                     found["dates" if plain in _MONTHS else "names"].add(plain)
     return found

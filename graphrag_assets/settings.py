@@ -278,7 +278,7 @@ class Settings(BaseSettings):
     )
     embedding_model: str = Field(
         "",
-        description="Embedding model: onnx:minilm (packaged, runs on this machine), onnx:/path of a "
+        description="Embedding model: onnx:bge-small or onnx:minilm (packaged, run on this machine), onnx:/path of a "
         "sentence-transformers ONNX export, or a provider's as litellm names it; unset: no vectors, and searches rank "
         "by BM25 and the graph.",
     )

@@ -288,7 +288,7 @@ def test_packaged_weights_are_checked_and_their_package_is_not_imported(weights)
     ):
         encoder_of("onnx:minilm")
     cut(weights, 1_000_000)
-    with pytest.raises(SettingsError, match="sha256 .* instead of 8199be6f"):
+    with pytest.raises(SettingsError, match=r"sha256 .* instead of 8199be6f"):
         encoder_of("onnx:minilm")
     weights.unlink()
     with pytest.raises(SettingsError, match=r"model\.onnx does not exist"):

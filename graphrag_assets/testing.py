@@ -39,7 +39,7 @@ def assert_recall(
     asked = [question for question in loaded.questions if question.gold]
     placed, unplaced = place(rag.index.reader(), asked)
     wanted = {f"recall@{k}": share for k, share in ((2, at_2), (5, at_5), (10, at_10)) if share is not None}
-    scores = measure(rag.index.reader(), placed, [method], rag.context, baselines=())
+    scores = measure(rag.index.reader(), placed, rag.tools.settings, [method], rag.context, (), rag.tools.embedder)
     problems = [str(problem) for problem in loaded.problems]
     for metric, share in wanted.items():
         values = {score.question: score.value for score in scores if score.metric == metric}

@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from graphrag_assets.query import retrieval
+from graphrag_assets.query import query_models
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from tests.word_vectors import DIMENSIONS, MODEL, embed
 
@@ -36,7 +36,7 @@ def sample_file(sample_index, tmp_path_factory) -> Path:
 @pytest.fixture
 def word_vectors(monkeypatch):
     """Questions are embedded as the text units are."""
-    monkeypatch.setattr(retrieval, "embedder", lambda _: embed)
+    monkeypatch.setattr(query_models, "embedder", lambda settings, model: embed)
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ DAMAGES = {
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_damage_is_caught_with_the_metric_and_the_questions(sample, changed, damage):
     questions = generated_questions(sample, MAX_QUESTIONS)
-    comparison, _ = compare(sample, changed(damage), questions)
+    comparison, _ = compare(sample, changed(damage), questions, Settings())
     worse = {verdict.method: verdict for verdict in comparison.verdicts if verdict.is_worse}
     assert DAMAGES[damage] in worse
     said = in_words(list(worse.values()), comparison.questions, 1)
@@ -68,7 +68,7 @@ def test_damage_is_caught_with_the_metric_and_the_questions(sample, changed, dam
 
 def test_no_change_gives_the_same_numbers_to_the_last_digit(sample, changed):
     questions = generated_questions(sample, MAX_QUESTIONS)
-    comparison, (before, after) = compare(sample, changed(lambda _: None), questions)
+    comparison, (before, after) = compare(sample, changed(lambda _: None), questions, Settings())
     assert before == after
     assert len(comparison.questions) == MAX_QUESTIONS
     assert [verdict for verdict in comparison.verdicts if verdict.before != verdict.after or verdict.lost] == []
@@ -79,9 +79,9 @@ def test_no_change_gives_the_same_numbers_to_the_last_digit(sample, changed):
 
 def test_only_missing_scores_of_the_accepted_publication_are_measured(sample, changed):
     questions = generated_questions(sample, 10)
-    _, (before, _) = compare(sample, sample, questions)
+    _, (before, _) = compare(sample, sample, questions, Settings())
     altered = [score._replace(value=0.0) for score in before if score.question == questions[0].id]
-    _comparison, (again, _) = compare(sample, sample, questions, altered)
+    _comparison, (again, _) = compare(sample, sample, questions, Settings(), altered)
     assert sorted(again) == sorted([*altered, *(score for score in before if score.question != questions[0].id)])
 
 

@@ -122,7 +122,7 @@ def evaluate(rag: GraphRAG, asked: Questions, options: Options) -> Evaluation:
     reader = rag.index.reader()
     placed, unplaced = place(reader, asked.questions)
     methods = [*options.methods, *([f"local{RERANKED}"] if rag.tools.reranker and "local" in options.methods else [])]
-    scores = measure(reader, placed, methods, lambda method, text: rag.context(method, text), BASELINES)
+    scores = measure(reader, placed, rag.tools.settings, methods, rag.context, BASELINES, rag.tools.embedder)
     answered = _to_answer(placed, options.answers)
     answers = {method: [rag.search(method, one.text) for one in answered] for method in options.methods}
     for method, given in answers.items():

@@ -104,7 +104,7 @@ def _judge(settings: Settings, candidate: Path, number: int, accepted: int) -> C
     try:
         with results(folder) as connection:
             recorded = recorded_scores(connection, accepted, "gate", _made_with(old))
-        comparison, scores = compare(old, new, gate_questions(settings, old), recorded)
+        comparison, scores = compare(old, new, gate_questions(settings, old), settings, recorded)
         with results(folder) as connection:
             record_scores(connection, accepted, "gate", _made_with(old), scores[0])
             record_scores(connection, number, "gate", _made_with(new), scores[1])
@@ -136,11 +136,12 @@ def gate_questions(settings: Settings, accepted: Reader) -> list[Question]:
 
 
 def compare(
-    old: Reader, new: Reader, questions: Iterable[Question], recorded: Iterable[Score] = ()
+    old: Reader, new: Reader, questions: Iterable[Question], settings: Settings, recorded: Iterable[Score] = ()
 ) -> tuple[Comparison, tuple[list[Score], list[Score]]]:
     """Compare two publications on the questions whose gold passages are in both.
 
     Args:
+        settings: the model that embeds questions.
         recorded: scores of the old one; only what is missing is measured.
 
     Returns:
@@ -152,15 +153,15 @@ def compare(
     before = {name: before[name] for name in after}
     known = [score for score in recorded if score.question in before]
     missing = [each for name, each in before.items() if name not in {score.question for score in known}]
-    old_scores = [*known, *_recalls(old, missing)]
-    new_scores = _recalls(new, list(after.values()))
+    old_scores = [*known, *_recalls(old, missing, settings)]
+    new_scores = _recalls(new, list(after.values()), settings)
     pairs = _paired(old_scores, new_scores) | _index_pairs(old, new, before, after)
     verdicts = [_verdict(*name, pair) for name, pair in pairs.items()]
     return Comparison(verdicts, {name: each.question for name, each in after.items()}), (old_scores, new_scores)
 
 
-def _recalls(reader: Reader, placed: Sequence[Placed]) -> list[Score]:
-    return [score for score in measure(reader, placed, (), baselines=RANKINGS) if score.metric == "recall@5"]
+def _recalls(reader: Reader, placed: Sequence[Placed], settings: Settings) -> list[Score]:
+    return [score for score in measure(reader, placed, settings, (), baselines=RANKINGS) if score.metric == "recall@5"]
 
 
 Pairs = dict[str, tuple[float, float]]

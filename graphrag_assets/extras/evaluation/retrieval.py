@@ -3,15 +3,19 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from graphrag_assets.errors import QueryError
 from graphrag_assets.extras.evaluation.evaluators.recall import ranks, recall
 from graphrag_assets.extras.evaluation.questions import Placed
+from graphrag_assets.query import query_models
 from graphrag_assets.query.basic import BasicOptions, basic_context
 from graphrag_assets.query.context import Context
 from graphrag_assets.query.local import LocalSearchOptions, local_context
 from graphrag_assets.query.passages import RankedPassages, rank_passages
 from graphrag_assets.query.query_models import default_options
 from graphrag_assets.query.retrieval import Question
+from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_reader import Reader
 
 BASELINES = ("BM25", "vectors", "fusion")
@@ -23,6 +27,8 @@ _READ = 10  # passages of a ranking that count as its context
 
 FindContext = Callable[[str, str], Context]
 """The context of a method for a question, such as `GraphRAG.context`."""
+Embed = Callable[[Sequence[str]], Any]
+"""A function that embeds questions as the index was embedded."""
 
 
 class Score(NamedTuple):
@@ -44,25 +50,41 @@ class Found(NamedTuple):
 def measure(
     reader: Reader,
     placed: Sequence[Placed],
+    settings: Settings,
     methods: Sequence[str] = METHODS,
     find: FindContext | None = None,
     baselines: Sequence[str] = BASELINES,
+    embed: Embed | None = None,
 ) -> list[Score]:
     """The scores of answerable questions by each method and baseline.
 
     Args:
+        settings: the options of searches, and the model of questions.
         methods: local and basic need no model but that of the index's vectors; others are found by `find`.
+        embed: embeds questions in place of the model of the settings.
 
     Raises:
         QueryError: questions cannot be embedded as the index was.
     """
     lengths = dict(reader.frame("SELECT human_readable_id, line_tokens FROM text_units").iter_rows())
     scores: list[Score] = []
-    for each in placed:
-        if each.units:
-            for method, found in _found(reader, each.question.text, methods, baselines, find):
-                scores += _scores(each, method, found, lengths)
+    answerable = [each for each in placed if each.units]
+    questions = _embedded(reader, [each.question.text for each in answerable], settings, embed)
+    for each, question in zip(answerable, questions, strict=True):
+        for method, found in _found(reader, question, default_options(settings), methods, baselines, find):
+            scores += _scores(each, method, found, lengths)
     return scores
+
+
+def _embedded(reader: Reader, texts: Sequence[str], settings: Settings, embed: Embed | None) -> list[Question]:
+    """The questions with their vectors, by one request where a provider makes them."""
+    questions = [Question(text) for text in texts]
+    if reader.embedding and questions:
+        model, _ = reader.embedding
+        vectors = (embed or query_models.embedder(settings, model))(texts)
+        for question, vector in zip(questions, vectors, strict=True):
+            question.remember(model, np.asarray(vector, np.float32))
+    return questions
 
 
 def _scores(each: Placed, method: str, found: Found, lengths: Mapping[int, int]) -> Iterator[Score]:
@@ -75,10 +97,14 @@ def _scores(each: Placed, method: str, found: Found, lengths: Mapping[int, int])
 
 
 def _found(
-    reader: Reader, text: str, methods: Sequence[str], baselines: Sequence[str], find: FindContext | None
+    reader: Reader,
+    question: Question,
+    options: Mapping[str, Mapping[str, Any]],
+    methods: Sequence[str],
+    baselines: Sequence[str],
+    find: FindContext | None,
 ) -> Iterator[tuple[str, Found]]:
-    """What each method and baseline finds. They share one ranking, so that the question is embedded once."""
-    question, options = Question(text), default_options()
+    """What each method and baseline finds. They share one ranking."""
     ranked = rank_passages(reader, question, _CANDIDATES)
     for name in baselines:
         if name in ("BM25", "graph") or reader.embedding:
@@ -92,7 +118,7 @@ def _found(
         elif find is None:
             raise QueryError(f"{method} search is evaluated by `graphrag-assets evaluate --method {method}` alone.")
         else:
-            context = find(method.removesuffix(RERANKED), text)
+            context = find(method.removesuffix(RERANKED), question.text)
         yield method, Found(_sources(context), context.tokens)
 
 

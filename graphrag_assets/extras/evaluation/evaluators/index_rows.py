@@ -1,4 +1,4 @@
-"""What an index keeps for gold passages, counted per question: links to the graph, terms to search by, vectors.
+"""What an index keeps for gold passages: links to the graph and terms to search by.
 
 The counts of two publications are compared for text units that both have: there each should be the same.
 """
@@ -9,15 +9,14 @@ from typing import NamedTuple
 from graphrag_assets.extras.evaluation.questions import Placed
 from graphrag_assets.store.publication_reader import Reader
 
-_LINKS = """
-SELECT text_unit AS number, count(*) AS n FROM (
-    SELECT text_unit FROM search.entity_text_units UNION ALL SELECT text_unit FROM search.relationship_text_units
-) WHERE text_unit IN (SELECT unnest($units::INT[])) GROUP BY ALL
-"""
-_TERMS = """
-SELECT number, count(*) AS n FROM search.postings
-WHERE kind = 'text_unit' AND number IN (SELECT unnest($units::INT[])) GROUP BY ALL
-"""
+_ROWS = {
+    "links": "SELECT text_unit AS number FROM search.entity_text_units",
+    "relationships": "SELECT text_unit AS number FROM search.relationship_text_units",
+    "mentions": "SELECT text_unit_number AS number FROM entity_mentions WHERE entity_number IS NOT NULL",
+    "terms": "SELECT number FROM search.postings WHERE kind = 'text_unit'",
+}
+"""By metric the query for its rows."""
+_COUNTED = "SELECT number, count(*) FROM ({rows}) WHERE number IN (SELECT unnest($units::INT[])) GROUP BY ALL"
 _IDS = "SELECT human_readable_id, id FROM text_units WHERE human_readable_id IN (SELECT unnest($units::INT[]))"
 
 
@@ -29,12 +28,12 @@ class RowCounts(NamedTuple):
 
 
 def row_counts(reader: Reader, placed: Sequence[Placed]) -> RowCounts:
-    """The links and terms of the text units of gold passages."""
+    """The rows of the text units of gold passages."""
     units = sorted(frozenset().union(*(each.all_units for each in placed)))
     ids = dict(reader.frame(_IDS, {"units": units}).iter_rows())
     found: dict[str, dict[str, int]] = {}
-    for metric, query in (("links", _LINKS), ("terms", _TERMS)):
-        rows = dict(reader.frame(query, {"units": units}).iter_rows())
+    for metric, query in _ROWS.items():
+        rows = dict(reader.frame(_COUNTED.format(rows=query), {"units": units}).iter_rows())
         found[metric] = {unit_id: rows.get(number, 0) for number, unit_id in ids.items()}
     return RowCounts(found, ids)
 

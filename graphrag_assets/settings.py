@@ -278,7 +278,7 @@ class Settings(BaseSettings):
     )
     embedding_model: str = Field(
         "",
-        description="Embedding model: onnx:minilm (packaged, runs on this machine), onnx:/path of a "
+        description="Embedding model: onnx:bge-small or onnx:minilm (packaged, run on this machine), onnx:/path of a "
         "sentence-transformers ONNX export, or a provider's as litellm names it; unset: no vectors, and searches rank "
         "by BM25 and the graph.",
     )
@@ -401,6 +401,11 @@ class Settings(BaseSettings):
         "",
         description="URL (s3://…, gs://…, abfs://…) that publications are uploaded to, for readers on other machines: "
         'GraphRAG("s3://…").',
+    )
+    gate: Literal["warn", "block", "off"] = Field(
+        "warn",
+        description="What follows if a new publication is measured to be worse than the last one. warn: a warning, and "
+        "it is published; block: readers keep the last one; off: it is not measured.",
     )
     keep_publications: int = Field(3, ge=1, description="Publications kept for comparison and rollback.")
 
@@ -646,6 +651,6 @@ class Settings(BaseSettings):
         What performs a task is given as it is chosen, not as it is set.
         """
         where = {"data", "input", "ledger_url", "automation", "memory_limit", "staging", "extract_tags", "publish_to"}
-        where |= {"search_options", "rerank_model", "rerank_base_url"}
+        where |= {"search_options", "rerank_model", "rerank_base_url", "gate"}
         settings = self.model_dump(exclude={*where, *Choices._fields}) | {"chunk_size": self.max_unit_tokens}
         return self.choices._asdict() | {name: without_credentials(str(value)) for name, value in settings.items()}

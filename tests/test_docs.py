@@ -51,12 +51,12 @@ def test_cost_preview_prints_the_output_in_its_guide(tmp_path, monkeypatch):
     environment = {f"GRAPHRAG_{kind}_MODEL": model for kind, model in models.items()}
     environment |= {"GRAPHRAG_DATA": str(tmp_path), "GRAPHRAG_INPUT": str(ROOT / "data/input"), "COLUMNS": "100"}
     monkeypatch.chdir(tmp_path)
-    printed = run_command("plan", **environment)
+    printed = run_command("index", "plan", **environment)
     shown = blocks("docs/models.md", "")[2]
     rows = [line.rpartition("│")[0].rpartition("│")[0] for line in shown.splitlines() if line.startswith("│")]
     assert len(rows) == 5
     assert [row for row in rows if row not in printed] == []  # all but the prices, which are litellm's
-    narrow = run_command("plan", **(environment | {"COLUMNS": "60"}))
+    narrow = run_command("index", "plan", **(environment | {"COLUMNS": "60"}))
     in_all = next(line for line in narrow.splitlines() if line.strip().startswith("in all"))
     assert re.search(r" 88 .* 201,202 .* 62,630 +\d\.\d{4}", in_all)
 

@@ -241,7 +241,7 @@ def _report(folder: Path, source: Source | None, input_folder: str) -> None:
     if not (source and "input" in source.translation.settings):
         console.say(f"  put documents in {input_folder}/")
     console.say("  graphrag-assets doctor     # whether the models answer")
-    console.say("  graphrag-assets plan       # what the index will cost")
+    console.say("  graphrag-assets index plan # what the index will cost")
     console.say("  graphrag-assets index")
     console.say('  graphrag-assets query ask "…"')
     if source and (output := source.path.parent / "output").is_dir():

@@ -9,19 +9,22 @@ from rich.text import Text
 
 from graphrag_assets import __version__
 from graphrag_assets.cli.terminal import Console, warnings_shown
+from graphrag_assets.contracts.candidates import register_candidate_check
 from graphrag_assets.errors import GraphRAGError, masked_errors
 from graphrag_assets.runtime.received_signals import signals_noted
 from graphrag_assets.settings import unknown_variables
 
+register_candidate_check("graphrag_assets.extras.evaluation.gate.check_candidate")
+
 _PLACES: dict[str, str | dict[str, str]] = {
     "dev": "cli.dev.dev",
     "doctor": {"models": "cli.doctor.models", "cluster": "extras.cluster.command.cluster"},
+    "evaluate": "extras.evaluation.command.evaluate",
     "explore": "extras.explorer.command.explore",
     "export": "extras.interop.command.export",
     "import": "extras.interop.command.import_",
-    "index": "cli.index.index",
+    "index": {"run": "cli.index.index", "plan": "extras.cost_preview.command.plan"},
     "init": "cli.init.init",
-    "plan": "extras.cost_preview.command.plan",
     "publications": {
         "list": "cli.publications.list_",
         "diff": "cli.publications.diff",
@@ -36,6 +39,7 @@ _PLACES: dict[str, str | dict[str, str]] = {
 }
 """Module and function of each command, or those of its subcommands, of which the first is the default."""
 _GROUPS = {
+    "index": "Index the changed batches of the input folder, refresh the graph and publish; or plan what that costs.",
     "doctor": "Try the models that are set, or this machine as one of a cluster.",
     "publications": "List, compare and switch publications, or purge deleted documents from them.",
 }
@@ -53,11 +57,17 @@ class _Subcommands(click.Group):
     def __init__(self, name: str, places: dict[str, str]) -> None:
         super().__init__(name, help=f"{_GROUPS[name]} Default: {next(iter(places))}.")
         self._places = places
+        self._default = next(iter(places))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or args[0] not in (*self._places, *ctx.help_option_names):
-            args = [next(iter(self._places)), *args]
+            args = [self._default, *args]
         return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options of the default subcommand, too, which need not be named."""
+        _command(self._places[self._default]).format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._places)

@@ -1,6 +1,6 @@
 """The asset jobs: each materializes assets of one index and runs their checks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dagster as dg
@@ -21,10 +21,13 @@ from graphrag_assets.defs.index_names import (
 )
 
 
-def asset_jobs(names: IndexNames, extract_tags: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def asset_jobs(
+    names: IndexNames, extract_tags: Mapping[str, Any] | None = None, more_checks: Sequence[dg.AssetCheckKey] = ()
+) -> dict[str, Any]:
     """The jobs by name, as `dg.Definitions` resolves them.
 
-    With `extract_tags` there is one that only extracts; its runs have these tags, too.
+    With `extract_tags` there is one that only extracts; its runs have these tags, too. `more_checks`: checks of extras,
+    which run with the others.
     """
 
     def job(name: str, selection: dg.AssetSelection, description: str, tags: Mapping[str, Any] = COMMIT) -> Any:
@@ -36,7 +39,7 @@ def asset_jobs(names: IndexNames, extract_tags: Mapping[str, Any] | None = None)
 
     batch_assets = dg.AssetSelection.assets(*names.keys(BATCH_ASSETS)).without_checks()
     global_assets = dg.AssetSelection.assets(*names.keys(GLOBAL_ASSETS)).without_checks()
-    refresh = global_assets | dg.AssetSelection.checks(*check_keys(names), batches_check_key(names))
+    refresh = global_assets | dg.AssetSelection.checks(*check_keys(names), batches_check_key(names), *more_checks)
     jobs = {
         UPDATE_INDEX: job(
             UPDATE_INDEX,

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import dagster as dg
 
+from graphrag_assets.contracts.candidates import register_candidate_check
 from graphrag_assets.defs.asset_jobs import asset_jobs
 from graphrag_assets.defs.automation import document_batches_sensor, nightly_refresh, register_batches_sensor
 from graphrag_assets.defs.batch_state import batch_state, batches_check
@@ -21,7 +22,10 @@ from graphrag_assets.defs.resources import IndexSettings, index_resources
 from graphrag_assets.defs.sharing import alone
 from graphrag_assets.extras.cluster.jobs import make_shards_job, shard_requests, sharing_models
 from graphrag_assets.extras.cost_preview.job import preview_cost_job
+from graphrag_assets.extras.evaluation.job import evaluate_job, quality_check, quality_check_key
 from graphrag_assets.extras.tuning.job import prompt_profile, tune_prompts_job
+
+register_candidate_check("graphrag_assets.extras.evaluation.gate.check_candidate")
 
 
 def index_definitions(
@@ -45,13 +49,16 @@ def index_definitions(
         prompt_profile(names),
         _linked(publication(names, automated), publication),
     ]
-    jobs = asset_jobs(names, now.extract_tag_values if now.staging else None)
+    jobs = asset_jobs(names, now.extract_tag_values if now.staging else None, [quality_check_key(names)])
     if now.staging:
         jobs[MAKE_SHARDS] = make_shards_job(names, now.extract_tag_values)
     return dg.Definitions(
         assets=assets,
-        asset_checks=[batches_check(names), *asset_checks(names)],
-        jobs=[*jobs.values(), *(make(names) for make in (preview_cost_job, rollback_job, tune_prompts_job))],
+        asset_checks=[batches_check(names), *asset_checks(names), quality_check(names)],
+        jobs=[
+            *jobs.values(),
+            *(make(names) for make in (preview_cost_job, evaluate_job, rollback_job, tune_prompts_job)),
+        ],
         schedules=[nightly_refresh(names, jobs[UPDATE_INDEX], automated)],
         sensors=[
             register_batches_sensor(names),

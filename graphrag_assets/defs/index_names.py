@@ -14,9 +14,12 @@ SOURCE_FILES = "source_files"
 STAGED_BATCHES = "staged_batches"
 BATCH_ASSETS = tuple(table.name for table in schema.BATCH_TABLES)
 UPDATE_INDEX, INDEX_BATCHES, REFRESH_GRAPH = "update_index", "index_batches", "refresh_graph"
-PREVIEW_COST, ROLLBACK, TUNE_PROMPTS = "preview_cost", "rollback", "tune_prompts"
+PREVIEW_COST, ROLLBACK, TUNE_PROMPTS, EVALUATE = "preview_cost", "rollback", "tune_prompts", "evaluate"
 EXTRACT_BATCHES, MAKE_SHARDS = "extract_batches", "make_shards"
-JOBS = (UPDATE_INDEX, INDEX_BATCHES, REFRESH_GRAPH, PREVIEW_COST, ROLLBACK, TUNE_PROMPTS, EXTRACT_BATCHES, MAKE_SHARDS)
+JOBS = (
+    *(UPDATE_INDEX, INDEX_BATCHES, REFRESH_GRAPH, PREVIEW_COST, ROLLBACK, TUNE_PROMPTS, EVALUATE),
+    *(EXTRACT_BATCHES, MAKE_SHARDS),
+)
 REGISTER_BATCHES_SENSOR, DOCUMENT_BATCHES_SENSOR = "register_batches_sensor", "document_batches_sensor"
 DEAD_RUNS_SENSOR = "dead_runs_sensor"
 NIGHTLY_REFRESH = "nightly_refresh"

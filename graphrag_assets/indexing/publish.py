@@ -3,9 +3,11 @@
 import contextlib
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import polars as pl
 
+from graphrag_assets.contracts.candidates import candidate_checks
 from graphrag_assets.errors import CheckError
 from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.index import Index, exclusive
@@ -36,7 +38,7 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
     The blocking checks run first, unless `checked` says that they have just passed and no batch was committed since.
 
     Raises:
-        CheckError: a blocking check failed.
+        CheckError: a blocking check failed, or a registered check of candidates refused the new file.
     """
     if (not checked or overtaken(index)) and (failed := failed_blocking_checks(index)):
         reasons = " ".join(f"{check.statement} {check.remedy}" for check in failed)
@@ -49,7 +51,12 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
         replace_table(connection, schema.INDEX_SETTINGS, rows)
         trim_records(connection)
     calls = ledger_entries(settings)
-    publication = publish(index.working, settings.index_folder, settings.keep_publications, calls)
+
+    def judge(candidate: Path, number: int) -> None:
+        for check in candidate_checks():
+            check(settings, candidate, number)
+
+    publication = publish(index.working, settings.index_folder, settings.keep_publications, calls, judge=judge)
     share_publications(settings)
     if inputs:
         with index.working.transaction() as connection:

@@ -63,7 +63,7 @@ async def retrieve(search: Search[RetrieveOptions]) -> pl.DataFrame:
     """The passages (text units) that match the question best, without an answer.
 
     Returns:
-        rank, score (graph: PageRank; text: BM25 and cosine as shares of their maximum; words: BM25; vectors:
+        rank, score (graph: PageRank; text: BM25 and cosine, each spread from 0 to 1; words: BM25; vectors:
         cosine), document, source, start_char, end_char, rank_by_words, rank_by_vectors, rank_by_graph, about (the
         things through which the walk reached the passage), context, text, human_readable_id, id; best first.
 

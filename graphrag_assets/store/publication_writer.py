@@ -9,7 +9,7 @@ replaced rows have made the file half as large again as it began.
 """
 
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +52,9 @@ MAX_GROWTH = 1.5
 """Replaced rows stay in the file; one that has grown by more is made from nothing."""
 
 
+Judge = Callable[[Path, int], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Publication:
     """A published file: its number, its path, whether this call made it, and the rows of each table."""
@@ -69,19 +72,26 @@ def publish(
     keep: int = 3,
     llm_calls: pl.DataFrame | None = None,
     always: bool = False,
+    judge: Judge | None = None,
 ) -> Publication:
     """Publish the working database into `index_folder`; keep the last `keep` publications.
 
     `llm_calls`: the ledger's entries, as `Ledger.frame` returns them; they become the table llm_calls.
     `always`: write a new file even if its content is that of the newest publication.
+    `judge`: called with the new file and its number before readers see it; if it raises, nothing is published.
     """
     make_folder(index_folder / FOLDER)
     with FileLock(lock_file(index_folder, "publishing")):  # two at the same time would give two files one number
-        return _publish(working, index_folder, keep, llm_calls, always)
+        return _publish(working, index_folder, keep, llm_calls, always, judge)
 
 
 def _publish(
-    working: WorkingDatabase, index_folder: Path, keep: int, llm_calls: pl.DataFrame | None, always: bool
+    working: WorkingDatabase,
+    index_folder: Path,
+    keep: int,
+    llm_calls: pl.DataFrame | None,
+    always: bool,
+    judge: Judge | None,
 ) -> Publication:
     kept = kept_publications(index_folder)
     newest = kept[-1] if kept else 0
@@ -109,6 +119,8 @@ def _publish(
             start_empty(index_folder, copy, dimensions, draft)
             rows = fill(copy, draft, made, llm_calls)
             updated = Update(made._replace(base_bytes=draft.stat().st_size), rows, revision)
+        if judge:
+            judge(draft, number)
         with draft.open("rb") as written:
             os.fsync(written.fileno())
         move_into_place(draft, path)

@@ -239,7 +239,7 @@ def test_plan_names_a_missing_key_and_an_unknown_price(project, monkeypatch):
     for name in ("OPENAI_API_KEY", "GRAPHRAG_CHAT_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     missing = "openai/gpt-4.1-mini has no API key: set OPENAI_API_KEY, otherwise its requests fail."
-    printed = run_command("plan")
+    printed = run_command("index", "plan")
     assert missing in printed.splitlines()
     cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in printed.splitlines()]
     costs = {row[0]: row[-1] for row in cells if row}
@@ -248,10 +248,10 @@ def test_plan_names_a_missing_key_and_an_unknown_price(project, monkeypatch):
     assert costs["in all"].startswith("≥ 0.00")
     for name in ("OPENAI_API_KEY", "GRAPHRAG_CHAT_API_KEY"):
         monkeypatch.setenv(name, "sk-planted-secret")
-        assert "has no API key" not in run_command("plan")
+        assert "has no API key" not in run_command("index", "plan")
         monkeypatch.delenv(name)
     monkeypatch.setenv("GRAPHRAG_CHAT_BASE_URL", "http://localhost:1")  # a self-hosted server may need no key
-    assert "has no API key" not in run_command("plan")
+    assert "has no API key" not in run_command("index", "plan")
 
 
 @pytest.mark.parametrize(

@@ -225,7 +225,7 @@ def test_summaries_reports_and_questions_change_only_where_the_profile_tells_the
     monkeypatch.setenv("GRAPHRAG_PROMPT_PROFILE", "0")
     assert modeled.index.models().extractor == before.extractor
     monkeypatch.setenv("GRAPHRAG_PROMPT_PROFILE", "7")
-    assert "There is no prompt profile 7" in run_command("plan", status=1)
+    assert "There is no prompt profile 7" in run_command("index", "plan", status=1)
 
 
 def test_machines_without_the_working_database_extract_with_the_adopted_profile(indexed, tmp_path, monkeypatch):

@@ -152,11 +152,23 @@ def test_more_passages_never_change_the_order_of_the_first(rag):
         assert rag.retrieve(QUESTION, k)["id"].to_list() == whole[:k]
 
 
-def test_words_and_vectors_add_up_as_shares_of_the_best():
+def test_words_and_vectors_add_up_each_spread_over_its_best_rows():
     words, vectors = {7: 3.0, 2: 1.5}, {2: 0.9, 5: 0.8, 1: 0.3}
-    assert text_scores(words, vectors) == {2: 1.5, 7: 1.0, 5: 0.8 / 0.9, 1: 0.3 / 0.9}
+    assert text_scores(words, vectors) == pytest.approx({2: 0.5 + 0.7, 7: 1.0, 5: 0.7 * 5 / 6, 1: 0.0})
+    assert list(text_scores(words, vectors)) == [2, 7, 5, 1]
     assert list(text_scores(words, {})) == [7, 2]
     assert list(text_scores({}, vectors)) == [2, 5, 1]
+    assert text_scores({}, {3: 0.5, 4: 0.5}) == {3: 0.7, 4: 0.7}
+
+
+def test_rows_beyond_the_hundredth_keep_their_order_and_change_none_before_them():
+    words = {number: 300.0 - number for number in range(150)}
+    vectors = {number: 0.9 - number / 1000 for number in range(149, -1, -1)}
+    whole = text_scores(words, vectors)
+    first = text_scores({n: words[n] for n in range(100)}, dict(list(vectors.items())[-100:]))
+    assert list(whole)[:100] == list(first) == list(range(100))
+    assert {n: whole[n] for n in first} == first
+    assert list(whole)[100:] == list(range(100, 150))
 
 
 def test_an_empty_ranking_is_an_empty_frame(rag):

@@ -28,7 +28,7 @@ _BACK_TO_WORD = 16  # a window ends at most so many tokens early, so that it doe
 
 
 def encoder_of(model: str) -> "Encoder":
-    """The encoder of a model by its setting (`onnx:minilm`, `onnx:/path`), loaded once per process.
+    """The encoder of a model by its setting (`onnx:minilm`, `onnx:bge-small`, `onnx:/path`), loaded once per process.
 
     Raises:
         SettingsError: the model cannot be used; the message names the file and the remedy.
@@ -46,8 +46,8 @@ def encoder_of_index(index_model: str, setting: str) -> "Encoder":
     Raises:
         QueryError: neither is the index's model, or it cannot be used.
     """
-    is_packaged = index_model.startswith(f"{PACKAGED}#")
-    models = [PACKAGED] * is_packaged + [setting] * setting.startswith(ONNX)
+    named = index_model.rpartition("#")[0]
+    models = [named] * (named in PACKAGED) + [setting] * setting.startswith(ONNX)
     found = f"GRAPHRAG_EMBEDDING_MODEL is {setting or 'not set'}"
     problem = ""
     for model in dict.fromkeys(models):

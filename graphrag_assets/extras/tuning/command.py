@@ -16,7 +16,7 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.llm.prompts import PROFILED, prompts_of
 from graphrag_assets.store.prompt_profiles import profile_in_force
 
-_NEXT = "`graphrag-assets plan` prices what the next `graphrag-assets index` extracts again."
+_NEXT = "`graphrag-assets index plan` prices what the next `graphrag-assets index` extracts again."
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 

@@ -1,0 +1,1 @@
+"""Evaluation: a number for every publication, and a gate before it (docs/evaluation.md)."""

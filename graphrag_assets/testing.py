@@ -1,21 +1,84 @@
-"""For tests of your own: assert that an index finds the passages that answer your questions.
+"""For tests of your own: indexes of a few texts, an answerer that replies as told, and recall that must be reached.
 
-from graphrag_assets.query import GraphRAG
-from graphrag_assets.testing import assert_recall
+from graphrag_assets.testing import FakeAnswerer, assert_recall, index_of
+
+def test_the_answer_is_shown():
+    with index_of({"note": "Ada Lovelace met Charles Babbage."}, FakeAnswerer("She met Babbage.")) as rag:
+        assert "Babbage" in my_application(rag, "Whom did Ada Lovelace meet?")
 
 def test_the_index_answers_our_questions():
     with GraphRAG("data") as rag:
         assert_recall(rag, "questions.jsonl", at_5=0.8)
 """
 
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from graphrag_assets.contracts.answering import NO_ANSWER, PLAIN, Answerer, AnswerOptions, BaseAnswerer, Evidence, Reply
+from graphrag_assets.errors import InputError
 from graphrag_assets.extras.evaluation.bootstrap import mean
 from graphrag_assets.extras.evaluation.questions import load_questions, place
 from graphrag_assets.extras.evaluation.retrieval import measure
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.scan import scan_input
+from graphrag_assets.indexing.stage_runner import StageRunner
 from graphrag_assets.query import GraphRAG
+from graphrag_assets.settings import Settings
 
-__all__ = ["assert_recall"]
+__all__ = ["FakeAnswerer", "assert_recall", "index_of"]
+
+
+class FakeAnswerer(BaseAnswerer):
+    """Replies without a model, and records what it was asked.
+
+    Args:
+        replies: the reply to every question; or by a text that the question contains, and then `NO_ANSWER` to others.
+
+    Attributes:
+        asked: each question with its evidence, in order.
+    """
+
+    model = "fake"
+
+    def __init__(self, replies: str | Mapping[str, str]) -> None:
+        self.replies = {"": replies} if isinstance(replies, str) else dict(replies)
+        self.asked: list[tuple[str, Evidence]] = []
+
+    async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
+        """The reply to the question."""
+        self.asked.append((question, evidence))
+        return Reply(next((reply for text, reply in self.replies.items() if text in question), NO_ANSWER))
+
+
+@contextmanager
+def index_of(documents: Mapping[str, str], answerer: Answerer | None = None) -> Iterator[GraphRAG]:
+    """An index of a few texts by their names, made by the embedded default in a temporary folder; a second or two.
+
+    The settings of the environment do not count.
+
+    Raises:
+        InputError: nothing could be indexed; the message has the reason.
+    """
+    with TemporaryDirectory(prefix="graphrag-") as folder:
+        root = Path(folder)
+        for name, text in documents.items():
+            file = root / "input" / (name if Path(name).suffix else f"{name}.txt")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        overrides = {
+            name: field.get_default() for name, field in Settings.model_fields.items() if not field.is_required()
+        }
+        overrides |= {"data": str(root)}
+        index = Index(root / "index" / "working.duckdb", overrides)
+        runner = StageRunner(index)
+        runs = [*runner.index(scan_input(index).due)]
+        runs.append(runner.refresh(index))
+        if failed := [run.reason for run in runs if run.reason]:
+            raise InputError(f"The texts cannot be indexed: {failed[0]}")
+        with closing(GraphRAG(root / "index", answerer, settings=index.settings)) as rag:
+            yield rag
 
 
 def assert_recall(

@@ -158,7 +158,9 @@ def _entities(mentions: pl.DataFrame, summarize: Summarize) -> pl.DataFrame:
         .agg(pl.col("n_sentences").sum(), canonical=(pl.col("own_key") == pl.col("title_key")).any())
         .sort("title_key", ~pl.col("canonical"), pl.col("n_sentences").neg(), "title")
         .group_by("title_key", maintain_order=True)
-        .agg(pl.col("title").first())
+        .agg(pl.col("title", "canonical").first())
+        .with_columns(_qualified_title())
+        .drop("canonical")
     )
     units = mentions.group_by("title_key").agg(text_unit_ids=pl.col("text_unit_id").unique().sort())
     described = mentions.select("title_key", "description", "dated", n=pl.lit(1, pl.Int64)).join(titles, on="title_key")
@@ -174,6 +176,13 @@ def _entities(mentions: pl.DataFrame, summarize: Summarize) -> pl.DataFrame:
         )
     )
     return with_id(entities, "kind", "title_key").drop("kind")
+
+
+def _qualified_title() -> pl.Expr:
+    """The title with the qualifier of a key that no mention has: of one of the things of a split name."""
+    qualifier = pl.col("title_key").str.extract(r"( \([^()]+\))$")
+    lacks = ~pl.col("canonical") & qualifier.is_not_null() & ~pl.col("title").str.ends_with(")")
+    return pl.when(lacks).then(pl.col("title") + qualifier).otherwise("title").alias("title")
 
 
 def _undirected(pairs: pl.DataFrame) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from graphrag_assets import __version__
 from graphrag_assets.ids import stable_id
-from graphrag_assets.indexing import communities, embeddings, merge_graph, publish, report_inputs
+from graphrag_assets.indexing import candidates, communities, embeddings, merge_graph, publish, report_inputs
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import Scan, present_inputs
 from graphrag_assets.store.batches import REFRESHED, inputs_of, record_inputs, recorded_inputs
@@ -23,6 +23,7 @@ _CODE = (
     communities.CODE_VERSION,
     report_inputs.CODE_VERSION,
     embeddings.CODE_VERSION,
+    candidates.CODE_VERSION,
     publish.CODE_VERSION,
 )
 # As `report_inputs.DECISIONS`, no stage writes these: people adopt prompt profiles, a scan records names of no batches.

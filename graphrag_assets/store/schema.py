@@ -232,6 +232,24 @@ RESOLVED_NAMES = table(
     ("type", "VARCHAR", "The most frequent type of the name it stands for."),
 )
 
+ENTITY_CANDIDATES = table(
+    "entity_candidates",
+    "One row per pair of names that may be one thing, or on which somebody has decided.",
+    "name_key other_key",
+    ("name_key", "VARCHAR", "The normalized name that would stand for the other: the less frequent one."),
+    ("other_key", "VARCHAR", "The other normalized name."),
+    ("score", "DOUBLE", "0 to 1, the more evidence the higher; null: there is none, but a decision."),
+    (
+        "evidence",
+        "VARCHAR",
+        "spelling, letters (one differs), word (one differs), abbreviation, short form, vectors, neighbors.",
+    ),
+    ("documents", "BIGINT", "Number of documents that name both."),
+    ("neighbors", "BIGINT", "Number of entities that both are related to."),
+    ("decision", "VARCHAR", "accept: one thing; reject: two things; unsure; empty: nobody has decided."),
+    ("decided_by", "VARCHAR", "person, or the model that decided; empty: nobody."),
+)
+
 ENTITIES = table(
     "entities",
     "One row per thing named in the corpus, merged over all mentions.",
@@ -554,6 +572,7 @@ GLOBAL_TABLES = (
     COMMUNITY_REPORTS,
     CITATIONS,
     EMBEDDINGS,
+    ENTITY_CANDIDATES,
 )
 REFRESH_STATE = table(
     "refresh_state",

@@ -2,8 +2,8 @@
 
     python -m benchmarks.entity_candidates --names 1000000 --vectors 384
 
-Names have one to four words of a vocabulary whose frequencies follow Zipf's law. One in fifty has a misspelled twin, one
-in a hundred an abbreviation. Each has six neighbors. `--vectors` gives each a vector of so many numbers.
+Names have one to four words of a vocabulary whose frequencies follow Zipf's law. One in fifty has a misspelled twin,
+one in a hundred an abbreviation. Each has six neighbors. `--vectors` gives each a vector of so many numbers.
 """
 
 import random

@@ -55,9 +55,13 @@ _MENTIONS = ("entity_mentions", "relationship_mentions")
 _READ = (*NUMBERED, *_MENTIONS)
 # An imported index has resolved its names: rules made for our own extraction would undo its communities.
 _NAMED = "document_id, title, title_key, type"
-_IS_OWN = f"extractor <> '{schema.IMPORTED}'"
+_IS_OWN = f"extractor NOT IN ('{schema.IMPORTED}', '{schema.DENIED}')"
 _OWN = f"SELECT {_NAMED} FROM entity_mentions WHERE {_IS_OWN}"
 _ALIASES = "FROM entity_aliases ORDER BY ALL"
+_STATED_ALIASES = f"""
+SELECT DISTINCT source_key, target_key, extractor = '{schema.DENIED}' AS is_denied FROM relationship_mentions
+WHERE type = '{schema.SAME_AS}' AND extractor IN ('{schema.STATED}', '{schema.DENIED}') ORDER BY ALL
+"""
 _SAMPLE = "SELECT id FROM documents ORDER BY id LIMIT $limit"
 _DESCRIBED = """
 SELECT DISTINCT document_id, description FROM (
@@ -161,10 +165,10 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch:
 
 
 def _read(index: Index, models: IndexingModels, from_scratch: bool) -> _Inputs:
-    decided = read_decisions(index.settings.index_folder)
     with index.working.connect() as connection:
         aliases = connection.sql(_ALIASES).pl()
         repeated = _repeated_lines(connection)
+        decided = _decided(index, connection)
         changed = None
         if not from_scratch:
             made_with = _made_with(models, aliases, repeated, decided)
@@ -178,6 +182,15 @@ def _read(index: Index, models: IndexingModels, from_scratch: bool) -> _Inputs:
             updated = _update_aliases(connection, aliases, *(set(mentioned.list.get(place)) for place in (0, 1)))
         revision = changed.revision if changed else last_revision(connection)
         return _Inputs(own, updated, aliases, inputs_of(connection), changed, revision, repeated, decided)
+
+
+def _decided(index: Index, connection: duckdb.DuckDBPyConnection) -> list[Decision]:
+    """The decisions on names: those of the file, and of pairs that it lacks those that files of facts state."""
+    decided = {one.key: one for one in read_decisions(index.settings.index_folder)}
+    for name, other, is_denied in connection.execute(_STATED_ALIASES).fetchall():
+        one = Decision("reject" if is_denied else "accept", name, other)
+        decided.setdefault(one.key, one)
+    return [decided[key] for key in sorted(decided)]
 
 
 def _repeated_lines(connection: duckdb.DuckDBPyConnection) -> list[str]:

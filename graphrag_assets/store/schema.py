@@ -95,6 +95,10 @@ EXTRACTOR = (
     "What extracted it: method or model, prompt and options. Null: not done yet.",
 )
 
+STATED, DENIED = "facts", "facts:not"
+"""What extracted a mention that a person states in a file of facts, or takes back there."""
+SAME_AS = "SAME_AS"
+"""The type of the relationship mention by which a person states that a name stands for another."""
 IMPORTED = "imported"
 """What extracted a mention or wrote a report that came with an imported index: whatever made that index."""
 

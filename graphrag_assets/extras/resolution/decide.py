@@ -22,17 +22,20 @@ def accept(index: Index, name: str, other: str) -> Decision:
     Raises:
         InputError: a name is mentioned nowhere, or another decision contradicts.
     """
-    return _decide(index, Decision("accept", *_keys(index, name, other)))
+    key, other_key = _keys(index, name, other)
+    return _decide(index, Decision("accept", key, other_key))
 
 
 def reject(index: Index, name: str, other: str) -> Decision:
     """Decide that two names are two things. Raises as `accept`."""
-    return _decide(index, Decision("reject", *_keys(index, name, other)))
+    key, other_key = _keys(index, name, other)
+    return _decide(index, Decision("reject", key, other_key))
 
 
 def split_by_type(index: Index, name: str) -> Decision:
     """Decide that `name` stands for a thing per type. Raises as `accept`."""
-    return _decide(index, Decision("split", *_keys(index, name), split_by="type"))
+    (key,) = _keys(index, name)
+    return _decide(index, Decision("split", key, split_by="type"))
 
 
 def split_by_documents(index: Index, name: str, patterns: Sequence[str] = (), other: str = "") -> Decision:
@@ -44,9 +47,7 @@ def split_by_documents(index: Index, name: str, patterns: Sequence[str] = (), ot
     if bool(patterns) != bool(other):
         raise InputError("--documents and --as go together: in which documents the name is another thing, and which.")
     if other and title_key(other) == key:
-        raise InputError(
-            f"{other!r} is the name itself. Say what it is in these documents: '{name} (planet)'."
-        )
+        raise InputError(f"{other!r} is the name itself. Say what it is in these documents: '{name} (planet)'.")
     return _decide(index, Decision("split", key, title_key(other), "documents", tuple(patterns)))
 
 

@@ -60,5 +60,10 @@ def test_decisions_from_the_command_line(project):
     assert "No chat model is set to judge" in run_command("resolve", "judge", status=1)
 
 
+@pytest.mark.parametrize("command", ["list", "judge"])
+def test_without_an_index_there_is_nothing_to_decide(project, command):
+    assert "Run `graphrag-assets index`" in run_command("resolve", command, status=1)
+
+
 def test_there_are_at_most_14_commands():
     assert len(main.list_commands(None)) <= 14

@@ -6,6 +6,7 @@ import click
 
 from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
+from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.resolution import decide
 from graphrag_assets.extras.resolution.judge import judge as judge_candidates
 from graphrag_assets.indexing.index import Index
@@ -28,7 +29,7 @@ _IN_WORDS = {"accept": "is", "reject": "is not", "unsure": "may be", "split": "i
 @click.option("--decided", is_flag=True, help="List the decisions instead.")
 def list_(name: str, limit: int, decided: bool) -> None:
     """List pairs of names, or those of NAME, that may be one thing, and that nobody has decided on."""
-    console, index, key = Console(), Index.from_environment(), title_key(name)
+    console, index, key = Console(), _existing_index(), title_key(name)
     if decided:
         decisions = [one for one in read_decisions(index.settings.index_folder) if key in ("", one.name, one.other)]
         for one in decisions[:limit]:
@@ -92,7 +93,7 @@ def undo(names: tuple[str, ...]) -> None:
 @click.option("--min-score", default=0.5, show_default=True, help="Of the pairs.")
 def judge(limit: int, min_score: float) -> None:
     """Let the chat model decide on open pairs, the highest scores first; it may not be sure. This costs money."""
-    console, index = Console(), Index.from_environment()
+    console, index = Console(), _existing_index()
     judged = judge_candidates(index, limit, min_score)
     for one in judged.decisions:
         console.say(f"{_in_words(one)}{f': {one.reason}' if one.reason else ''}")
@@ -101,6 +102,13 @@ def judge(limit: int, min_score: float) -> None:
         f"{len(judged.decisions)} decisions, {judged.n_without} pairs without a verdict, {used.calls} calls, "
         f"${used.cost_usd:.4f}. `graphrag-assets index` applies them."
     )
+
+
+def _existing_index() -> Index:
+    index = Index.from_environment()
+    if not index.working.path.exists():
+        raise StoreError("Nothing is indexed yet, so there are no candidates. Run `graphrag-assets index`.")
+    return index
 
 
 def _say(decision: Decision) -> None:

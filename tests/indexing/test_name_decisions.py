@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_assets.extras.purge.index_rows import purge_rows
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
 from graphrag_assets.indexing.merge_graph import merge_graph
@@ -111,6 +112,18 @@ def test_a_name_is_split_by_the_type_that_documents_give_it(index: Index) -> Non
     decide(index, Decision("split", "mercury", split_by="type"))
     merge_due(index)
     assert {"Mercury (metal)", "Mercury (planet)"} <= titles(index)
+
+
+def test_a_decision_outlives_its_documents_and_a_purge(index: Index, tmp_path: Path) -> None:
+    decide(index, Decision("accept", "andersen", "anderson"))
+    write(tmp_path / "input", 3, None)
+    merge_due(index)
+    purge_rows(index.working, ["batch"])
+    merge_due(index)
+    write(tmp_path / "input", 3, TEXTS[3])
+    merge_due(index)
+    assert "Andersen" not in titles(index)
+    assert "Anderson" in titles(index)
 
 
 def some_decision(chance: random.Random) -> Decision:

@@ -12,7 +12,7 @@ from graphrag_assets.indexing import candidates
 from graphrag_assets.store import schema
 
 
-def entity_candidates(names: IndexNames) -> dg.AssetsDefinition:
+def find_candidates(names: IndexNames) -> dg.AssetsDefinition:
     """The asset of the candidates."""
     deps = ["entities", "relationships", "embeddings"]
 

@@ -9,6 +9,7 @@ import igraph
 import polars as pl
 import pytest
 
+from graphrag_assets.indexing.candidates import update_candidates
 from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.embeddings import update_embeddings
@@ -39,6 +40,7 @@ FACTS = {
     "entity_aliases": "*",
     "entities": "* EXCLUDE (human_readable_id)",
     "relationships": "* EXCLUDE (human_readable_id)",
+    "entity_candidates": "*",
     "index_errors": "* EXCLUDE (first_seen)",
 }
 EMBEDDED = "SELECT kind, id, fingerprint FROM embeddings WHERE kind <> 'community_report' ORDER BY ALL"
@@ -76,6 +78,7 @@ def refresh(index: Index) -> None:
     update_communities(index, "test")
     update_reports(index, index.models(), "test")
     update_embeddings(index, index.models(), "test")
+    update_candidates(index, "test")
     update_publication(index, "test")
 
 

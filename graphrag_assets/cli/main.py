@@ -20,7 +20,6 @@ _PLACES: dict[str, str | dict[str, str]] = {
     "dev": "cli.dev.dev",
     "doctor": {"models": "cli.doctor.models", "cluster": "extras.cluster.command.cluster"},
     "evaluate": "extras.evaluation.command.evaluate",
-    "explore": "extras.explorer.command.explore",
     "export": "extras.interop.command.export",
     "import": "extras.interop.command.import_",
     "index": {"run": "cli.index.index", "plan": "extras.cost_preview.command.plan"},
@@ -29,9 +28,14 @@ _PLACES: dict[str, str | dict[str, str]] = {
         "list": "cli.publications.list_",
         "diff": "cli.publications.diff",
         "rollback": "cli.publications.rollback",
+        "explore": "extras.explorer.command.explore",
         "purge": "extras.purge.command.purge",
     },
     "query": "cli.query.query",
+    "resolve": {
+        "list": "extras.resolution.command.list_",
+        **{name: f"extras.resolution.command.{name}" for name in ("accept", "reject", "split", "undo", "judge")},
+    },
     "retrieve": "cli.retrieve.retrieve",
     "sql": "cli.sql.sql",
     "status": "cli.status.status",
@@ -41,7 +45,8 @@ _PLACES: dict[str, str | dict[str, str]] = {
 _GROUPS = {
     "index": "Index the changed batches of the input folder, refresh the graph and publish; or plan what that costs.",
     "doctor": "Try the models that are set, or this machine as one of a cluster.",
-    "publications": "List, compare and switch publications, or purge deleted documents from them.",
+    "publications": "List, compare, switch and explore publications, or purge deleted documents from them.",
+    "resolve": "Decide which names are one thing: list candidates, accept, reject, split, undo, or let a model judge.",
 }
 
 

@@ -27,3 +27,30 @@ def words(name: str) -> tuple[str, ...]:
     found = [word.casefold() for word in _WORD.findall(_CAMEL_CASE.sub(" ", name))]
     counted = [word for word in found if word not in _UNCOUNTED] or found
     return tuple(stem(word, "en") for word in counted)
+
+
+PATTERN = ">"
+"""Between the parts of a relationship type that is listed with the types of its ends: PERSON > WORKS_FOR > COMPANY."""
+
+
+def without_ends(listed: Iterable[str]) -> list[str]:
+    """The relationship types themselves, where some are listed with the types of their ends.
+
+    >>> without_ends(["PERSON > WORKS_FOR > COMPANY", "PART_OF"])
+    ['WORKS_FOR', 'PART_OF']
+    """
+    return [name.split(PATTERN)[1].strip() if name.count(PATTERN) == 2 else name for name in listed]
+
+
+def is_allowed(source: str, relation: str, target: str, listed: Iterable[str]) -> bool:
+    """Whether patterns of a relationship type allow these types of its ends; an empty type may be any.
+
+    >>> listed = ["PERSON > WORKS_FOR > COMPANY", "PART_OF"]
+    >>> is_allowed("PERSON", "works for", "", listed), is_allowed("CITY", "WORKS_FOR", "COMPANY", listed)
+    (True, False)
+    """
+    patterns = [[words(part) for part in name.split(PATTERN)] for name in listed if name.count(PATTERN) == 2]
+    of_type = [(one, other) for one, middle, other in patterns if middle == words(relation)]
+    first, last = words(source), words(target)
+    fitting = (first in ((), one) and last in ((), other) for one, other in of_type)
+    return not of_type or any(fitting)

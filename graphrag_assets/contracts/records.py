@@ -68,6 +68,8 @@ RETRY = (
 """The hint of index_errors rows of what is given up."""
 EMBED = "embed"
 """Stage of the index_errors rows of text units, entities and reports without a vector."""
+OFF_PATTERN = "off_pattern"
+"""Stage of the index_errors rows of text units with relationships whose ends have types that no pattern allows."""
 UNLISTED_TYPES = "unlisted_types"
 """Stage of the index_errors rows of text units with records whose types a closed list lacks."""
 LOSS_STAGES = (
@@ -78,6 +80,7 @@ LOSS_STAGES = (
     "leaked_names",
     "ungrounded",
     UNLISTED_TYPES,
+    OFF_PATTERN,
 )
 """Stages of the index_errors rows of text units that were extracted with losses."""
 OF_READ_TEXT = ("extract", "context", "date", *LOSS_STAGES)
@@ -92,7 +95,8 @@ class Losses:
     `guessed_repairs`: answers in broken JSON whose repair may have lost something. `invented_claims`: claims whose
     quotation is not in the text. `unlisted_entities`, `unlisted_relationships`: the types, not in a closed list, of
     records left out; a type occurs as often as records had it. `leaked_names`: entities of an example of the prompt
-    that the text does not name. `ungrounded`: entities whose name stands neither in the text unit nor in its context.
+    that the text does not name. `off_pattern`: relationships between types that no pattern allows, as "A > TYPE > B".
+    `ungrounded`: entities whose name stands neither in the text unit nor in its context.
     """
 
     failed_gleaning: str = ""
@@ -103,6 +107,7 @@ class Losses:
     unlisted_relationships: tuple[str, ...] = ()
     leaked_names: int = 0
     ungrounded: tuple[str, ...] = ()
+    off_pattern: tuple[str, ...] = ()
 
 
 NO_LOSSES = Losses()

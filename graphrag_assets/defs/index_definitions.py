@@ -9,6 +9,7 @@ from graphrag_assets.contracts.candidates import register_candidate_check
 from graphrag_assets.defs.asset_jobs import asset_jobs
 from graphrag_assets.defs.automation import document_batches_sensor, nightly_refresh, register_batches_sensor
 from graphrag_assets.defs.batch_state import batch_state, batches_check
+from graphrag_assets.defs.candidates import find_candidates
 from graphrag_assets.defs.checks import asset_checks
 from graphrag_assets.defs.communities import detect_communities, write_community_reports
 from graphrag_assets.defs.corpus import extract_batch, index_batch, source_files
@@ -46,6 +47,7 @@ def index_definitions(
         _linked(batch_state(names), batch_state),
         *(_linked(make(names), make) for make in (knowledge_graph, detect_communities)),
         *(_linked(make(names, share), make) for make in (write_community_reports, embed_texts)),
+        _linked(find_candidates(names), find_candidates),
         prompt_profile(names),
         _linked(publication(names, automated), publication),
     ]

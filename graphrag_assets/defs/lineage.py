@@ -19,6 +19,8 @@ DESCRIPTIONS = {
     "mentions.",
     "entity_aliases": "Names that mean the same entity: proposed by rules from all mentions; people may add and "
     "reject aliases.",
+    "entity_candidates": "Pairs of entities that may be one thing, for a person or, on request, a model to decide on: "
+    "`graphrag-assets resolve`. They change no entity.",
     "entities": "The nodes of the knowledge graph, merged from the mentions of all batches. Several descriptions are "
     "summarized.",
     "relationships": "The edges of the knowledge graph, merged from the mentions of all batches. The weight grows with "
@@ -97,6 +99,13 @@ _SOURCES: dict[str, dict[str, str]] = {
         "combined_degree": "relationship_mentions.source_key relationship_mentions.target_key",
         "text_unit_ids": "relationship_mentions.text_unit_id",
         "type types": "relationship_mentions.type",
+    },
+    "entity_candidates": {
+        "name_key other_key": "entities.title_key",
+        "score evidence documents neighbors": (
+            "entities.title_key entities.type entities.text_unit_ids relationships.source_id relationships.target_id "
+            "embeddings.vector"
+        ),
     },
     "communities": {
         "id community level parent children size title": f"entities.id {_ENDS}",

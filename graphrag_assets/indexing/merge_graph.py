@@ -13,7 +13,7 @@ from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.stage import StageResult, sums_of_changes, usage_sums
-from graphrag_assets.pipeline.alias_decisions import decisions, with_decisions
+from graphrag_assets.pipeline.alias_decisions import decided_aliases, decisions
 from graphrag_assets.pipeline.alias_updates import UpdatedAliases, update_aliases
 from graphrag_assets.pipeline.merging import MIN_CONCEPT_MENTIONS, PAIR_SEPARATOR, Graph, merge
 from graphrag_assets.pipeline.repeated_lines import SAMPLE, repeated_lines, without_lines
@@ -30,6 +30,7 @@ from graphrag_assets.store import schema
 from graphrag_assets.store.batches import inputs_of, record_inputs, record_stage
 from graphrag_assets.store.change_log import Changed, changes_since_mark, last_revision, remove_mark, set_mark
 from graphrag_assets.store.connections import one_value
+from graphrag_assets.store.decisions import Decision, read_decisions
 from graphrag_assets.store.working import Changes, assign_numbers, numbered, replace_rows
 
 log = logging.getLogger(__name__)
@@ -54,9 +55,13 @@ _MENTIONS = ("entity_mentions", "relationship_mentions")
 _READ = (*NUMBERED, *_MENTIONS)
 # An imported index has resolved its names: rules made for our own extraction would undo its communities.
 _NAMED = "document_id, title, title_key, type"
-_IS_OWN = f"extractor <> '{schema.IMPORTED}'"
+_IS_OWN = f"extractor NOT IN ('{schema.IMPORTED}', '{schema.DENIED}')"
 _OWN = f"SELECT {_NAMED} FROM entity_mentions WHERE {_IS_OWN}"
 _ALIASES = "FROM entity_aliases ORDER BY ALL"
+_STATED_ALIASES = f"""
+SELECT DISTINCT source_key, target_key, extractor = '{schema.DENIED}' AS is_denied FROM relationship_mentions
+WHERE type = '{schema.SAME_AS}' AND extractor IN ('{schema.STATED}', '{schema.DENIED}') ORDER BY ALL
+"""
 _SAMPLE = "SELECT id FROM documents ORDER BY id LIMIT $limit"
 _DESCRIBED = """
 SELECT DISTINCT document_id, description FROM (
@@ -70,6 +75,15 @@ _NAMED_IN = """
 WITH named AS (SELECT unnest($documents::VARCHAR[]) AS document_id)
 SELECT title_key AS key FROM entity_mentions SEMI JOIN named USING (document_id)
 UNION SELECT unnest([source_key, target_key]) FROM relationship_mentions SEMI JOIN named USING (document_id)
+"""
+_NAMED_AS = """
+WITH wanted AS (SELECT unnest($keys::VARCHAR[]) AS key), named AS (
+    SELECT document_id, title_key AS key, type FROM entity_mentions
+    UNION ALL SELECT document_id, unnest([source_key, target_key]), '' FROM relationship_mentions
+    UNION ALL SELECT document_id, unnest([subject_key, object_key]), '' FROM covariates
+)
+SELECT document_id, d.source, d.title, key, n.type, count(*) AS n
+FROM named n SEMI JOIN wanted USING (key) JOIN documents d ON d.id = n.document_id GROUP BY ALL
 """
 _UNDESCRIBED = "* REPLACE ('' AS description)"
 _KNOWN = "title_key, title, type, n_sentences"
@@ -103,7 +117,8 @@ class _Inputs(NamedTuple):
     """What the graph is merged from; `changed` is None if everything is to be merged, with `revision` as its mark.
 
     `own`: the mentions that aliases are proposed from, if they all are; else `updated` aliases, or None if no mention
-    has changed. `batches`: the hash of their revisions. `repeated`: the lines that most documents repeat.
+    has changed. `batches`: the hash of their revisions. `repeated`: the lines that most documents repeat. `decided`:
+    decisions on names.
     """
 
     own: pl.DataFrame | None
@@ -113,6 +128,7 @@ class _Inputs(NamedTuple):
     changed: Changed | None
     revision: int
     repeated: list[str]
+    decided: list[Decision]
 
 
 @exclusive("knowledge_graph")
@@ -126,7 +142,7 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch:
     """
     started = time.monotonic()
     inputs = _read(index, models, from_scratch)
-    aliases, names, families = _resolved(inputs)
+    aliases, names, families = _resolved(index, inputs)
     inputs = inputs._replace(own=None)  # as many rows as the corpus has
     *ranges, last = _ranges(index, aliases, inputs)
     earlier = [_write_range(index, models, aliases, inputs.repeated, one) for one in ranges]
@@ -142,7 +158,7 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch:
         record_inputs(connection, "graph", inputs.batches, run_id)
         record_stage(connection, run_id, "knowledge_graph", None, time.monotonic() - started, changes, "entities", used)
         if not any(sums["failures"] for sums in used.values()):  # a failed summary is tried again
-            made_with = _made_with(models, aliases, inputs.repeated)
+            made_with = _made_with(models, aliases, inputs.repeated, inputs.decided)
             set_mark(connection, READER, _READ, inputs.revision, made_with)
     by_name = {table.name: frame for table, frame in frames.items()}
     return StageResult(by_name, changes, models.usage, time.monotonic() - started)
@@ -152,17 +168,29 @@ def _read(index: Index, models: IndexingModels, from_scratch: bool) -> _Inputs:
     with index.working.connect() as connection:
         aliases = connection.sql(_ALIASES).pl()
         repeated = _repeated_lines(connection)
+        decided = _decided(index, connection)
         changed = None
         if not from_scratch:
-            made_with = _made_with(models, aliases, repeated)
+            made_with = _made_with(models, aliases, repeated, decided)
             changed = changes_since_mark(connection, READER, _READ, made_with)
         mentioned = None if changed is None else changed.of("entity_mentions")["concerns"]
-        all_names = mentioned is None or (mentioned.len() > 0 and decisions(aliases).height > 0)
+        # A decision may join names of any two families, and a split one concerns all that a document names.
+        all_names = mentioned is None or (decisions(aliases).height > 0 and mentioned.len() > 0)
+        all_names |= changed is not None and bool(decided) and changed.rows.height > 0
         own, updated = connection.sql(_OWN).pl() if all_names else None, None
         if mentioned is not None and mentioned.len() and not all_names:
             updated = _update_aliases(connection, aliases, *(set(mentioned.list.get(place)) for place in (0, 1)))
         revision = changed.revision if changed else last_revision(connection)
-        return _Inputs(own, updated, aliases, inputs_of(connection), changed, revision, repeated)
+        return _Inputs(own, updated, aliases, inputs_of(connection), changed, revision, repeated, decided)
+
+
+def _decided(index: Index, connection: duckdb.DuckDBPyConnection) -> list[Decision]:
+    """The decisions on names: those of the file, and of pairs that it lacks those that files of facts state."""
+    decided = {one.key: one for one in read_decisions(index.settings.index_folder)}
+    for name, other, is_denied in connection.execute(_STATED_ALIASES).fetchall():
+        one = Decision("reject" if is_denied else "accept", name, other)
+        decided.setdefault(one.key, one)
+    return [decided[key] for key in sorted(decided)]
 
 
 def _repeated_lines(connection: duckdb.DuckDBPyConnection) -> list[str]:
@@ -183,21 +211,26 @@ def _update_aliases(
     return update_aliases(keys, documents, stored, read_mentions, read_names)
 
 
-def _resolved(inputs: _Inputs) -> tuple[pl.DataFrame, pl.DataFrame | None, pl.Series | None]:
+def _resolved(index: Index, inputs: _Inputs) -> tuple[pl.DataFrame, pl.DataFrame | None, pl.Series | None]:
     """The aliases, and the rows of resolved_names to write: those of some families, or all, or none for None."""
     if inputs.updated is not None:
         return inputs.updated
     if inputs.own is None:
         return inputs.stored_aliases, None, None
     names = resolve_names(inputs.own)
-    return with_decisions(propose_aliases(inputs.own, names), inputs.stored_aliases), names, None
+
+    def read_named(keys: Collection[str]) -> pl.DataFrame:
+        return index.working.read(_NAMED_AS, {"keys": sorted(keys)})
+
+    proposals = propose_aliases(inputs.own, names)
+    return decided_aliases(proposals, inputs.stored_aliases, inputs.decided, read_named), names, None
 
 
-def _made_with(models: IndexingModels, aliases: pl.DataFrame, repeated: list[str]) -> str:
+def _made_with(models: IndexingModels, aliases: pl.DataFrame, repeated: list[str], decided: list[Decision]) -> str:
     """Hash of what the graph depends on besides mentions. People change decisions on aliases past the change log."""
-    decided = decisions(aliases).sort(pl.all()).iter_rows()
+    by_people = [*decisions(aliases).sort(pl.all()).iter_rows(), *(each.effect for each in decided)]
     made_with = CODE_VERSION, MIN_CONCEPT_MENTIONS, models.summarizer
-    return stable_id("graph", *made_with, *decided, *repeated)
+    return stable_id("graph", *made_with, *by_people, *repeated)
 
 
 class _Range(NamedTuple):

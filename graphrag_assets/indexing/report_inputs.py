@@ -22,6 +22,7 @@ from graphrag_assets.pipeline.report_updates import ReportInputs
 from graphrag_assets.store import schema
 from graphrag_assets.store.change_log import Changed, changes_since_mark, last_revision
 from graphrag_assets.store.connections import execute_with, one_value
+from graphrag_assets.store.decisions import read_decisions
 from graphrag_assets.store.resolved_claims import claims_of_entities
 
 CODE_VERSION = f"4/{REPORTER}"
@@ -172,7 +173,7 @@ def read_part(index: Index, communities: pl.Series) -> ReportsPart:
 def made_with(connection: duckdb.DuckDBPyConnection, index: Index, models: IndexingModels) -> str:
     """Hash of what reports depend on besides logged tables. People change decisions on aliases past the change log."""
     settings = index.settings
-    decided = connection.sql(DECISIONS).pl().iter_rows()
+    decided = [*connection.sql(DECISIONS).pl().iter_rows(), *(d.effect for d in read_decisions(settings.index_folder))]
     written_by = (models.reporter, settings.report_input_tokens, settings.tokenizer, settings.reports_from_text)
     return stable_id("reports", CODE_VERSION, *written_by, *decided)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from graphrag_assets import __version__
 from graphrag_assets.errors import CheckError, GraphRAGError, chain_of, masked_errors
-from graphrag_assets.indexing import communities, embeddings, index_batch, merge_graph, publish, reports
+from graphrag_assets.indexing import candidates, communities, embeddings, index_batch, merge_graph, publish, reports
 from graphrag_assets.indexing.batch_pool import BatchPool, batches_at_once, work_on
 from graphrag_assets.indexing.checks import VERIFIER, failed_blocking_checks
 from graphrag_assets.indexing.index import Index
@@ -126,6 +126,7 @@ def _refresh(index: Index, run_id: str) -> tuple[int, bool]:
     _verify(index, *_GRAPH)  # what reports cost money for
     reports.update_reports(own, own.models(run_id=run_id), run_id)
     embeddings.update_embeddings(index, index.models(run_id=run_id), run_id)
+    candidates.update_candidates(index, run_id)
     revision = _verify(index, "community_reports", "citations", "embeddings")
     published = publish.update_publication(index, run_id, checked=True)
     with index.working.transaction() as connection:

@@ -9,10 +9,11 @@ from typing import Protocol, TypeVar
 
 from graphrag_assets import __version__
 from graphrag_assets.ids import stable_id
-from graphrag_assets.indexing import communities, embeddings, merge_graph, publish, report_inputs
+from graphrag_assets.indexing import candidates, communities, embeddings, merge_graph, publish, report_inputs
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import Scan, present_inputs
 from graphrag_assets.store.batches import REFRESHED, inputs_of, record_inputs, recorded_inputs
+from graphrag_assets.store.decisions import read_decisions
 from graphrag_assets.store.publication_content import publication_shape
 from graphrag_assets.store.publication_writer import Publication, intact_publication
 
@@ -22,6 +23,7 @@ _CODE = (
     communities.CODE_VERSION,
     report_inputs.CODE_VERSION,
     embeddings.CODE_VERSION,
+    candidates.CODE_VERSION,
     publish.CODE_VERSION,
 )
 # As `report_inputs.DECISIONS`, no stage writes these: people adopt prompt profiles, a scan records names of no batches.
@@ -41,7 +43,8 @@ def refresh_digest(index: Index) -> str:
         batches = inputs_of(connection)
         recorded = [connection.sql(query).pl() for query in (report_inputs.DECISIONS, _PROFILES, _ERRORS)]
     made_with = publish.made_with(index.with_run_options(None))
-    rows = (*(row for frame in recorded for row in frame.iter_rows()), *sorted(made_with.items()))
+    decided = read_decisions(index.settings.index_folder)
+    rows = (*decided, *(row for frame in recorded for row in frame.iter_rows()), *sorted(made_with.items()))
     return stable_id("refresh", batches, _CODE, publication_shape(), *rows)
 
 

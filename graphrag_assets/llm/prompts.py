@@ -92,6 +92,7 @@ TASKS: Mapping[str, Placeholders] = {
     "hypothetical_answer": Placeholders({"example": "example"}, _names("question")),
     "question_generation": Placeholders({"context": "data"}, _names("count"), _names("history language")),
     "community_rating": Placeholders({"reports": "data"}, _names("question")),
+    "judge_names": Placeholders({"pairs": "data"}),
     "sub_questions": Placeholders({"concepts": "data"}, _names("question count"), _names("history")),
     "rerank_passages": Placeholders({"passages": "data"}, _names("question count")),
     "judge_answers": Placeholders({"answers": "data"}, _names("question")),

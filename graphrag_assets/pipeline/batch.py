@@ -20,6 +20,7 @@ from graphrag_assets.pipeline.loading import (
     load_documents,
 )
 from graphrag_assets.pipeline.metadata_texts import metadata_texts
+from graphrag_assets.pipeline.own_facts import FORMAT, extract_own_facts
 from graphrag_assets.pipeline.source_records import LoadOptions
 from graphrag_assets.pipeline.unit_contexts import SEPARATOR, heading_contexts, outlines_of, unit_headings
 from graphrag_assets.pipeline.unit_places import unit_places
@@ -168,6 +169,8 @@ def extract_facts(
 ) -> BatchFacts:
     """The batch's facts. Only text units that `known` lacks are extracted; those that fail stay pending.
 
+    Documents of facts are not extracted: what they state are their facts.
+
     A text unit with a failed gleaning is extracted again, by the answers in the ledger as far as they are there.
 
     The embedded default uses the document's title, language and date too, a chat model its date and metadata and the
@@ -176,12 +179,15 @@ def extract_facts(
     `left_alone` (rows of index_errors): text units that failed before and are not tried again, nor are gleanings.
     """
     units = in_documents(text_units, documents, metadata_columns)
+    own = extract_own_facts(documents, text_units, units)
+    stated = pl.col("document_id").is_in(documents.filter(format=FORMAT)["id"].implode())
+    units, asked_for = units.filter(~stated), text_units.filter(~stated)
     done_before = already_extracted(units, known, extractor, metadata_columns)
     if left_alone is None:
         unfinished = known.losses.filter(pl.col("stage") == GLEAN)["source"]
         done_before = done_before.filter(~done_before.is_in(unfinished.implode()))
     failed_before = errors.clear() if left_alone is None else left_alone
-    pending = text_units.filter(~pl.col("id").is_in(done_before.implode())).select("id")
+    pending = asked_for.filter(~pl.col("id").is_in(done_before.implode())).select("id")
     failed_before = failed_before.join(pending, left_on="source", right_on="id", how="semi", maintain_order="left")
     done = pl.concat([done_before, failed_before["source"]])
     found = extract_text_units(units.filter(~pl.col("id").is_in(done.implode())), extract, extractor)
@@ -190,7 +196,7 @@ def extract_facts(
 
     def kept_and_new(name: str) -> pl.DataFrame:
         kept = getattr(known, name).filter(pl.col("text_unit_id").is_in(done_before.implode()))
-        return pl.concat([kept, getattr(found, name)], how="vertical_relaxed")
+        return pl.concat([kept, getattr(found, name), getattr(own, name)], how="vertical_relaxed")
 
     return BatchFacts(
         documents,

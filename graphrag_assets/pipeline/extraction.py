@@ -13,6 +13,7 @@ from graphrag_assets.contracts.records import (
     GIVEN_UP,
     GLEAN,
     NO_LOSSES,
+    OFF_PATTERN,
     RETRY,
     UNLISTED_TYPES,
     ClaimRecord,
@@ -119,7 +120,8 @@ _COUNTED_LOSSES = {
 _SHOWN = 5
 _UNGROUNDED = "Nothing has to be done. GRAPHRAG_DROP_UNGROUNDED=true leaves such entities out."
 _GLEAN_AGAIN = "Run `graphrag-assets index` again: only failed gleanings are requested again."
-_HINTS = {GLEAN: _GLEAN_AGAIN, "ungrounded": _UNGROUNDED}
+_PATTERNS = "Nothing has to be done. GRAPHRAG_STRICT_RELATIONSHIP_TYPES=true leaves such relationships out."
+_HINTS = {GLEAN: _GLEAN_AGAIN, "ungrounded": _UNGROUNDED, OFF_PATTERN: _PATTERNS}
 
 
 def _losses(done: Sequence[tuple[str, UnitExtraction]], text_units: pl.DataFrame) -> pl.DataFrame:
@@ -130,6 +132,7 @@ def _losses(done: Sequence[tuple[str, UnitExtraction]], text_units: pl.DataFrame
     }
     for stage, what in _COUNTED_LOSSES.items():
         errors[stage] = [(u, f"{n} {what}") for u, one in lost if (n := getattr(one, stage))]
+    errors[OFF_PATTERN] = [(u, _off_pattern(one.off_pattern)) for u, one in lost if one.off_pattern]
     errors["ungrounded"] = [(u, _ungrounded(one.ungrounded)) for u, one in lost if one.ungrounded]
     rows = [unit_errors(found, text_units, stage, _HINTS.get(stage, _LEFT_OUT)) for stage, found in errors.items()]
     return pl.concat([*rows, _unlisted(lost, text_units)])
@@ -139,6 +142,11 @@ def _ungrounded(names: Sequence[str]) -> str:
     """A sentence on entities without grounds in the text; it names a few."""
     shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
     return f"{len(names)} entities have names that stand neither in the text nor in its context: {shown}."
+
+
+def _off_pattern(broken: Sequence[str]) -> str:
+    """A sentence on relationships that break a pattern."""
+    return f"{len(broken)} relationships have ends of types that no pattern allows: {_counted(broken)}."
 
 
 def _unlisted(lost: Sequence[tuple[str, Losses]], text_units: pl.DataFrame) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
-from typing import Protocol
+from typing import Any, Protocol
 
 import polars as pl
 
@@ -22,6 +22,7 @@ from graphrag_assets.pipeline.formats import (
     read_records,
     refused_kind,
 )
+from graphrag_assets.pipeline.own_facts import Mappings, is_facts, is_mapping, mapping_of, reading_options, with_facts
 from graphrag_assets.pipeline.source_records import LoadOptions, Problem, Record, clean, too_long
 from graphrag_assets.pipeline.tables import parse_json
 from graphrag_assets.store import schema
@@ -102,14 +103,16 @@ def load_documents(
     ids: set[str] = set()
     refused: dict[tuple[RefusedKind, str], list[str]] = {}
     files = list(files)
-    slack = _slack_exports(files)
+    slack, mappings = _slack_exports(files), _mappings(files)
     for file in files:
         folder = PurePosixPath(file.path).parent
-        if str(folder) in slack and PurePosixPath(file.path).name in SLACK_LISTS:
+        if is_mapping(file.path) or (str(folder) in slack and PurePosixPath(file.path).name in SLACK_LISTS):
             continue
         source = clean(file.path)
         created = file.modified.astimezone(UTC).isoformat(timespec="seconds") if file.modified else None
-        for item in _read(file, options, convert, slack.get(str(folder.parent))):
+        own = is_facts(file.path)
+        items = _read(file, reading_options(options) if own else options, convert, slack.get(str(folder.parent)))
+        for item in with_facts(items, file.path, mappings, options) if own else items:
             if isinstance(item, RefusedKind):
                 refused.setdefault((item, str(PurePosixPath(source).parent)), []).append(source)
                 continue
@@ -150,6 +153,19 @@ def load_documents(
         pl.DataFrame(documents, schema=DOCUMENTS).sort("source", "row_number"),
         pl.DataFrame(errors, schema=INDEX_ERRORS, orient="row").sort("source", "row_number", "error"),
     )
+
+
+def _mappings(files: Iterable[SourceFile]) -> Mappings:
+    """How the files of facts are read that have a mapping beside them, by path without its ending."""
+    mappings: dict[str, Mapping[str, Any] | Problem] = {}
+    for file in files:
+        if is_mapping(file.path):
+            try:
+                mapping = _unread(file.refused) if file.refused else mapping_of(file.read())
+            except OSError as error:
+                mapping = _unread(error)
+            mappings[str(PurePosixPath(file.path).with_suffix(""))] = mapping
+    return mappings
 
 
 def _slack_exports(files: Iterable[SourceFile]) -> dict[str, dict[str, str]]:

@@ -68,6 +68,7 @@ def merge(
     entity_mentions, relationship_mentions = _dated(entity_mentions, dates), _dated(relationship_mentions, dates)
     mentions = apply_aliases(entity_mentions.with_columns(own_key=pl.col("title_key")), aliases, ["title_key"])
     pairs = apply_aliases(relationship_mentions, aliases, ["source_key", "target_key"])
+    mentions, pairs = _without_denied(mentions, pairs)
     rare = _rare_concepts(mentions, min_concept_mentions)
     mentions = mentions.join(rare, on="title_key", how="anti")
     pairs = pairs.filter(pl.col("source_key") != pl.col("target_key"))
@@ -91,6 +92,21 @@ def merge(
         .drop("other_degree")
     )
     return Graph(entities.sort("id"), relationships.sort("id"))
+
+
+def _without_denied(mentions: pl.DataFrame, pairs: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The mentions without the names, and the pairs of names, that people say are none, whoever states them."""
+    is_denied = pl.col("extractor") == schema.DENIED
+    denied, denied_pairs = mentions.filter(is_denied).select("title_key"), pairs.filter(is_denied)
+    mentions = mentions.filter(~is_denied).join(denied, on="title_key", how="anti")
+    pairs = pairs.filter(~is_denied)
+    for end in ("source_key", "target_key"):
+        pairs = pairs.join(denied, left_on=end, right_on="title_key", how="anti")
+    for ends in (["source_key", "target_key"], ["target_key", "source_key"]):
+        of_any_type, of_type = denied_pairs.filter(type=""), denied_pairs.filter(pl.col("type") != "")
+        pairs = pairs.join(of_any_type, left_on=["source_key", "target_key"], right_on=ends, how="anti")
+        pairs = pairs.join(of_type, left_on=["source_key", "target_key", "type"], right_on=[*ends, "type"], how="anti")
+    return mentions, pairs
 
 
 def _dated(mentions: pl.DataFrame, dates: pl.DataFrame | None) -> pl.DataFrame:
@@ -138,14 +154,21 @@ def _undeclared(mentions: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _majority_type(frame: pl.DataFrame, key: str, least_share: float = 0.0) -> pl.DataFrame:
-    """Per key: type (most mentions, specific before generic, then the newest) and types (all, with counts).
+    """Per key: type and types (all, with counts).
+
+    The type is one that a person states, else that of most mentions, specific before generic, then the newest.
 
     A specific type is preferred to a generic one when at least `least_share` of the key's mentions have it.
     """
-    counted = frame.group_by(key, "type").agg(pl.len().cast(pl.Int64).alias("n"), newest=pl.col("dated").max())
+    stated = (pl.col("extractor") == schema.STATED).any()
+    counted = frame.group_by(key, "type").agg(
+        pl.len().cast(pl.Int64).alias("n"), newest=pl.col("dated").max(), guessed=~stated | (pl.col("type") == "").all()
+    )
     doubtful = pl.col("n") < least_share * pl.col("n").sum().over(key)
     age = -pl.col("newest").cast(pl.Int32).fill_null(_OLDEST)
-    ordered = counted.sort(key, pl.col("type").is_in(GENERIC_TYPES) | doubtful, pl.col("n").neg(), age, "type")
+    ordered = counted.sort(
+        key, "guessed", pl.col("type").is_in(GENERIC_TYPES) | doubtful, pl.col("n").neg(), age, "type"
+    )
     return ordered.group_by(key, maintain_order=True).agg(
         pl.col("type").first(), pl.struct("type", "n").filter(pl.col("type") != "").alias("types")
     )
@@ -158,7 +181,9 @@ def _entities(mentions: pl.DataFrame, summarize: Summarize) -> pl.DataFrame:
         .agg(pl.col("n_sentences").sum(), canonical=(pl.col("own_key") == pl.col("title_key")).any())
         .sort("title_key", ~pl.col("canonical"), pl.col("n_sentences").neg(), "title")
         .group_by("title_key", maintain_order=True)
-        .agg(pl.col("title").first())
+        .agg(pl.col("title", "canonical").first())
+        .with_columns(_qualified_title())
+        .drop("canonical")
     )
     units = mentions.group_by("title_key").agg(text_unit_ids=pl.col("text_unit_id").unique().sort())
     described = mentions.select("title_key", "description", "dated", n=pl.lit(1, pl.Int64)).join(titles, on="title_key")
@@ -174,6 +199,13 @@ def _entities(mentions: pl.DataFrame, summarize: Summarize) -> pl.DataFrame:
         )
     )
     return with_id(entities, "kind", "title_key").drop("kind")
+
+
+def _qualified_title() -> pl.Expr:
+    """The title with the qualifier of a key that no mention has: of one of the things of a split name."""
+    qualifier = pl.col("title_key").str.extract(r"( \([^()]+\))$")
+    lacks = ~pl.col("canonical") & qualifier.is_not_null() & ~pl.col("title").str.ends_with(")")
+    return pl.when(lacks).then(pl.col("title") + qualifier).otherwise("title").alias("title")
 
 
 def _undirected(pairs: pl.DataFrame) -> pl.DataFrame:

@@ -22,7 +22,7 @@ from graphrag_assets.text.words import without_qualifier
 
 ALIAS_SCHEMA = polars_schema(schema.ENTITY_ALIASES)
 NAME_SCHEMA = polars_schema(schema.RESOLVED_NAMES)
-_UNTYPED = ("NAME", "UNKNOWN", "")
+UNTYPED = ("NAME", "UNKNOWN", "")
 _MARKS = re.compile(r"(?<=\w)\.|[\-‐‑–]")  # not that of ".NET"
 _LETTERS = re.compile(r"\b(\w) (?=\w\b)")
 _SPELLED = re.compile(r"[.\-‐‑–&]|\b\w \w\b|\s\s|[^\S ]|^\s|\s$")
@@ -155,7 +155,7 @@ class _Keys:
     def type(self, key: str) -> str:
         """The most frequent type that says something, ties by name; "NAME" when none does."""
         if key not in self.best_types:
-            known = [(-n, name) for name, n in self.types[key].items() if name not in _UNTYPED]
+            known = [(-n, name) for name, n in self.types[key].items() if name not in UNTYPED]
             self.best_types[key] = min(known)[1] if known else "NAME"
         return self.best_types[key]
 
@@ -208,7 +208,7 @@ def _plurals(keys: _Keys) -> Pairs:
 
 def _has_number(key: str, kind: str) -> bool:
     """Whether a plural and a singular are the same thing. Families and places are not what their singular is."""
-    return kind == "CONCEPT" or (" " in key and kind not in ("PERSON", "GEO", *_UNTYPED))
+    return kind == "CONCEPT" or (" " in key and kind not in ("PERSON", "GEO", *UNTYPED))
 
 
 def _inflections(keys: _Keys) -> Pairs:

@@ -89,7 +89,7 @@ def table_records(table: Table, column: str, options: LoadOptions) -> Iterator[R
         yield _too_many_whole_rows(table.columns, column, len(rows))
     else:
         title_column = options.title_column
-        if whole and title_column not in table.columns:
+        if whole and title_column not in (*table.columns, WHOLE_ROW):
             title_column = _name_column(table.columns, rows) or title_column
         taken: dict[str, int] = {}
         for row in table.rows:

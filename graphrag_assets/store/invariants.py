@@ -305,7 +305,7 @@ INVARIANTS = (
         "SELECT regexp_replace(strip_accents(title_key), '[^\\p{L}\\p{N}]', '', 'g') AS letters, "
         "list(title ORDER BY title) AS titles "
         "FROM entities GROUP BY 1 HAVING count(*) > 1 AND letters <> ''",
-        "Add an alias to entity_aliases (rule 'user', accepted) and launch the job refresh_graph.",
+        "Decide with `graphrag-assets resolve accept` whether they are one, then run `graphrag-assets index`.",
     ),
     Check(
         "claims_are_about_entities",

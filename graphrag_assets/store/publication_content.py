@@ -56,7 +56,7 @@ _TOUCHED = {
     "citations": ("citations", "report_id"),
 }
 _WEIGHED = ("documents", "text_units", "entities", "relationships", "covariates", "entity_mentions", "embeddings")
-_COPIED_WHOLE = ("entity_aliases", "index_errors", *(table.name for table in OPERATIONS))
+_COPIED_WHOLE = ("entity_aliases", "entity_candidates", "index_errors", *(table.name for table in OPERATIONS))
 _SQL = files("graphrag_assets.store").joinpath("sql")
 _PUBLISH, _PUBLISH_MENTIONS = (_SQL.joinpath(name).read_text() for name in ("publish.sql", "publish_mentions.sql"))
 _PUBLISH_FACTS = (
@@ -387,6 +387,7 @@ _BY_ROW = {
 }
 _WHOLE = {
     "entity_aliases": "FROM entity_aliases",
+    "entity_candidates": "FROM entity_candidates",
     "index_errors": "SELECT * EXCLUDE (first_seen) FROM index_errors",
     **{name: f"FROM {name}" for name in ("index_settings", "prompt_profile", "import_counts", "imported_ids")},
 }

@@ -95,6 +95,10 @@ EXTRACTOR = (
     "What extracted it: method or model, prompt and options. Null: not done yet.",
 )
 
+STATED, DENIED = "facts", "facts:not"
+"""What extracted a mention that a person states in a file of facts, or takes back there."""
+SAME_AS = "SAME_AS"
+"""The type of the relationship mention by which a person states that a name stands for another."""
 IMPORTED = "imported"
 """What extracted a mention or wrote a report that came with an imported index: whatever made that index."""
 
@@ -230,6 +234,24 @@ RESOLVED_NAMES = table(
     ("stands_for", "VARCHAR", "The normalized name it stands for; itself if it is no alias."),
     ("rule", "VARCHAR", "The rule that decided; null if it is no alias."),
     ("type", "VARCHAR", "The most frequent type of the name it stands for."),
+)
+
+ENTITY_CANDIDATES = table(
+    "entity_candidates",
+    "One row per pair of names that may be one thing, or on which somebody has decided.",
+    "name_key other_key",
+    ("name_key", "VARCHAR", "The normalized name that would stand for the other: the less frequent one."),
+    ("other_key", "VARCHAR", "The other normalized name."),
+    ("score", "DOUBLE", "0 to 1, the more evidence the higher; null: there is none, but a decision."),
+    (
+        "evidence",
+        "VARCHAR",
+        "spelling, letters (one differs), word (one differs), abbreviation, short form, vectors, neighbors.",
+    ),
+    ("documents", "BIGINT", "Number of documents that name both."),
+    ("neighbors", "BIGINT", "Number of entities that both are related to."),
+    ("decision", "VARCHAR", "accept: one thing; reject: two things; unsure; empty: nobody has decided."),
+    ("decided_by", "VARCHAR", "person, or the model that decided; empty: nobody."),
 )
 
 ENTITIES = table(
@@ -554,6 +576,7 @@ GLOBAL_TABLES = (
     COMMUNITY_REPORTS,
     CITATIONS,
     EMBEDDINGS,
+    ENTITY_CANDIDATES,
 )
 REFRESH_STATE = table(
     "refresh_state",

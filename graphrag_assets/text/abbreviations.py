@@ -6,7 +6,7 @@ from collections.abc import Iterable
 _PARENTHESIS = re.compile(r"\(([A-Z0-9][A-Za-z0-9&.-]{1,9})\)")
 _WORD = re.compile(r"[^\W_]+")
 _QUALIFIED = re.compile(r"(.+) \(([^() ]{2,10})\)$")
-_SMALL = (
+SMALL = (
     "a",
     "an",
     "and",
@@ -50,7 +50,7 @@ def initials_fit(short: str, name: str) -> bool:
         if not parts:
             continue
         reached = {end + n for end in ends for n in _taken(letters[end:], parts)}
-        ends = reached | (ends if place and word in _SMALL else set())
+        ends = reached | (ends if place and word in SMALL else set())
     return len(letters) in ends
 
 
@@ -69,7 +69,7 @@ def _taken(letters: str, parts: list[str]) -> list[int]:
 def count_initials(name: str) -> range:
     """How many letters an abbreviation of the name may have by `initials_fit`."""
     words = name.casefold().split()
-    needed = sum(word not in _SMALL for word in words)
+    needed = sum(word not in SMALL for word in words)
     return range(needed, sum(len(_WORD.findall(word)) for word in words) + 1)
 
 

@@ -27,7 +27,8 @@ LINEAGE = {
     "citations": {"community_reports"},
     "embeddings": {"text_units", "entities", "community_reports"},
     "prompt_profile": {"text_units", "embeddings"},
-    "publication": {"embeddings", "citations", "community_history", "entity_positions"},
+    "entity_candidates": {"entities", "relationships", "embeddings"},
+    "publication": {"entity_candidates", "citations", "community_history", "entity_positions"},
 }
 
 

@@ -74,4 +74,4 @@ def wait_for_green(page: Page) -> None:
 
 def read_how_to_explore(page: Page, url: str) -> None:
     page.goto(f"{url}/assets/publication")
-    expect(page.get_by_text("graphrag-assets explore").first).to_be_visible(timeout=3 * MINUTES)
+    expect(page.get_by_text("graphrag-assets publications explore").first).to_be_visible(timeout=3 * MINUTES)

@@ -30,7 +30,7 @@ def count(index, table: str) -> int:
 
 
 def run(*arguments: str, status: int = 0) -> str:
-    result = CliRunner(env={"COLUMNS": "200"}).invoke(main, ["explore", *arguments])
+    result = CliRunner(env={"COLUMNS": "200"}).invoke(main, ["publications", "explore", *arguments])
     assert result.exit_code == status, result.output
     return result.output
 
@@ -126,10 +126,10 @@ def test_the_guides_commands_run(sample_index, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("webbrowser.open", lambda url: True)
     commands = [
-        line.split()[2:]
+        line.split()[3:]
         for block in blocks("docs/explorer.md", "")
         for line in block.splitlines()
-        if line.startswith("graphrag-assets explore")
+        if line.startswith("graphrag-assets publications explore")
     ]
     assert commands == [[], ["--max-nodes", "20000", "--output", "map.html", "--no-open"]]
     for arguments in commands:
@@ -156,6 +156,6 @@ def test_guide_states_the_limits(sample_index):
     ],
 )
 def test_errors_say_what_to_do(project, arguments, message):
-    result = CliRunner().invoke(main, ["explore", "--no-open", *arguments])
+    result = CliRunner().invoke(main, ["publications", "explore", "--no-open", *arguments])
     assert result.exit_code != 0
     assert message in result.output

@@ -16,6 +16,7 @@ UNITS = pl.DataFrame(
         "id": ["u1", "u2"],
         "batch": "b",
         "document_id": "d",
+        "ordinal": [0, 1],
         "text": ["one", "two"],
         "headings": [["Ada"], ["Ada", "1866"]],
         "extractor": None,
@@ -26,7 +27,7 @@ OF_DOCUMENT = {"title": pl.lit("Ada"), "language": pl.lit("en"), "document_date"
     "raw_data": pl.lit(None, pl.String),
     "metadata": pl.lit(""),
 }
-DOCUMENTS = pl.DataFrame({"id": ["d"]}).with_columns(**OF_DOCUMENT)
+DOCUMENTS = pl.DataFrame({"id": ["d"], "format": ["txt"]}).with_columns(**OF_DOCUMENT)
 WITH_DOCUMENT = UNITS.with_columns(**OF_DOCUMENT)
 EXTRACTED = WITH_DOCUMENT.with_columns(pl.col("headings").list.join(" › "))
 

@@ -52,6 +52,10 @@ class CostPlan:
         )
 
 
+_OPEN_CANDIDATES = "SELECT count(*) FROM entity_candidates WHERE decision = ''"
+_JUDGE = "Names that may be one thing are judged on request only: `graphrag-assets resolve judge`."
+
+
 def plan_index(index: Index) -> CostPlan:
     """A dry run of indexing the changed batches and refreshing what is derived from them.
 
@@ -86,6 +90,7 @@ def plan_index(index: Index) -> CostPlan:
         *read_again,
         *dry_run.notes(settings, tally),
         *(_without_names(index, todo) if settings.choices.extraction == "embedded" else ()),
+        *([_JUDGE] if settings.chat_model and index.working.read(_OPEN_CANDIDATES).item() else ()),
     ]
     return CostPlan(todo, dry_run.cost_frame(settings, tally), tuple(notes))
 

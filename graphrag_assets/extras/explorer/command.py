@@ -1,4 +1,4 @@
-"""`explore`: the current publication as one HTML page, in the browser."""
+"""`publications explore`: the current publication as one HTML page, in the browser."""
 
 import webbrowser
 from pathlib import Path

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from pydantic import Field
 
-from graphrag_assets.contracts.listed_types import by_words, words
+from graphrag_assets.contracts.listed_types import PATTERN, by_words, is_allowed, without_ends, words
 from graphrag_assets.contracts.records import UNKNOWN, EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.prompts import Prompts, with_rules
@@ -229,7 +229,8 @@ def _graph(answers: Sequence[ExtractGraph], options: ExtractionOptions) -> tuple
     entities = _entities(answers, options)
     found = (record for answer in answers for record in answer.relationships)
     relationships, unlisted = _relationships(found, entities.unwanted, options)
-    losses = Losses(unlisted_entities=entities.unlisted, unlisted_relationships=unlisted)
+    relationships, off_pattern = _by_patterns(relationships, entities.records, options)
+    losses = Losses(unlisted_entities=entities.unlisted, unlisted_relationships=unlisted, off_pattern=off_pattern)
     return UnitExtraction(entities.records, relationships, losses=losses), entities.unwanted
 
 
@@ -268,7 +269,7 @@ def _relationships(
     found: Iterable[ExtractedRelationship], unwanted: Set[str], options: ExtractionOptions
 ) -> tuple[list[RelationshipRecord], tuple[str, ...]]:
     """The relationships, and the types that are not in the closed list, once per relationship."""
-    closed = {} if options.other_relationship_types else by_words(options.relationship_types)
+    closed = {} if options.other_relationship_types else by_words(without_ends(options.relationship_types))
     records: dict[tuple[str, str, str], RelationshipRecord] = {}
     unlisted: set[tuple[str, str, str]] = set()
     for relationship in found:
@@ -295,6 +296,22 @@ def _relationships(
             strength=max(known.strength, record.strength),
         )
     return list(records.values()), tuple(type_ for type_, *_ in sorted(unlisted))
+
+
+def _by_patterns(
+    relationships: list[RelationshipRecord], entities: Iterable[EntityRecord], options: ExtractionOptions
+) -> tuple[list[RelationshipRecord], tuple[str, ...]]:
+    """The relationships, without those that break a pattern if types are closed; and those that break one."""
+    if not any(PATTERN in name for name in options.relationship_types):
+        return relationships, ()
+    types = {title_key(one.title): "" if one.type == UNKNOWN else one.type for one in entities}
+    broken = {}
+    for one in relationships:
+        source, target = (types.get(title_key(end), "") for end in (one.source, one.target))
+        if not is_allowed(source, one.type, target, options.relationship_types):
+            broken[one] = f"{source} {PATTERN} {one.type} {PATTERN} {target}"
+    kept = relationships if options.other_relationship_types else [one for one in relationships if one not in broken]
+    return kept, tuple(sorted(broken.values()))
 
 
 def _name(name: str) -> str:

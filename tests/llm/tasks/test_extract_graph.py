@@ -243,6 +243,25 @@ def test_types_of_closed_lists_are_recognized_by_their_words_and_others_are_drop
     assert found.losses == Losses(unlisted_entities=("FESTIVAL",), unlisted_relationships=("WORKED_WITH",))
 
 
+@pytest.mark.parametrize("strict", [False, True])
+def test_relationships_that_break_a_pattern_are_counted_and_in_a_closed_list_left_out(strict):
+    found = records(
+        answer(
+            [entity("Scrooge", "Person"), entity("Marley & Co", "Company"), entity("London", "City")],
+            [
+                relation("Scrooge", "Marley & Co", type="works for"),
+                relation("London", "Marley & Co", type="WORKS_FOR"),
+                relation("Bob", "Marley & Co", type="WORKS_FOR"),
+                relation("Marley & Co", "London", type="PART_OF"),
+            ],
+        ),
+        relationship_types=("PERSON > WORKS_FOR > COMPANY", "PART_OF"),
+        other_relationship_types=not strict,
+    )
+    assert len(found.relationships) == (3 if strict else 4)
+    assert found.losses == Losses(off_pattern=("CITY > WORKS_FOR > COMPANY",))
+
+
 def test_preferred_relationship_types_drop_nothing():
     found = records(answer([], [relation("A", "B", type="met")]), relationship_types=("OWES",))
     assert [r.type for r in found.relationships] == ["MET"]

@@ -149,3 +149,15 @@ FROM tree t JOIN communities c ON c.community = t.community LEFT JOIN community_
 ORDER BY t.place;
 COMMENT ON MACRO TABLE community_tree IS
     'The hierarchy of communities down to the level (default: all), each below its parent, the largest first, with the title of its report.';
+
+CREATE OR REPLACE MACRO candidates_of(title, min_score := 0.0) AS TABLE
+WITH wanted AS (SELECT title_key(title) AS key)
+SELECT CASE WHEN c.name_key = w.key THEN c.other_key ELSE c.name_key END AS name, e.title AS entity, c.score, c.evidence,
+       c.documents, c.neighbors, c.decision, c.decided_by
+FROM entity_candidates c
+JOIN wanted w ON w.key IN (c.name_key, c.other_key)
+LEFT JOIN entities e ON e.title_key = CASE WHEN c.name_key = w.key THEN c.other_key ELSE c.name_key END
+WHERE coalesce(c.score, 1) >= min_score
+ORDER BY c.score DESC NULLS LAST, name;
+COMMENT ON MACRO TABLE candidates_of IS
+    'The names that may be one thing with a name, best first, with the evidence and what has been decided.';

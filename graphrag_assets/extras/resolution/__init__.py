@@ -1,0 +1,1 @@
+"""Decisions on names by people, and by a chat model on request."""

@@ -1,0 +1,142 @@
+"""Decides on names: what may be decided, and what a decision replaces."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from difflib import get_close_matches
+
+from graphrag_assets.errors import InputError
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.store.decisions import Decision, Key, changing_decisions, read_decisions
+from graphrag_assets.text.words import title_key
+
+_NAMES = """
+SELECT title_key FROM entities UNION SELECT title_key FROM entity_mentions
+UNION SELECT source_key FROM relationship_mentions UNION SELECT target_key FROM relationship_mentions
+"""
+
+
+def accept(index: Index, name: str, other: str) -> Decision:
+    """Decide that `name` stands for `other`.
+
+    Raises:
+        InputError: a name is mentioned nowhere, or another decision contradicts.
+    """
+    key, other_key = _keys(index, name, other)
+    return _decide(index, Decision("accept", key, other_key))
+
+
+def reject(index: Index, name: str, other: str) -> Decision:
+    """Decide that two names are two things. Raises as `accept`."""
+    key, other_key = _keys(index, name, other)
+    return _decide(index, Decision("reject", key, other_key))
+
+
+def split_by_type(index: Index, name: str) -> Decision:
+    """Decide that `name` stands for a thing per type. Raises as `accept`."""
+    (key,) = _keys(index, name)
+    return _decide(index, Decision("split", key, split_by="type"))
+
+
+def split_by_documents(index: Index, name: str, patterns: Sequence[str] = (), other: str = "") -> Decision:
+    """Decide that `name` is `other` in the documents whose sources match; without patterns, a thing per document.
+
+    Raises as `accept`.
+    """
+    (key,) = _keys(index, name)
+    if bool(patterns) != bool(other):
+        raise InputError("--documents and --as go together: in which documents the name is another thing, and which.")
+    if other and title_key(other) == key:
+        raise InputError(f"{other!r} is the name itself. Say what it is in these documents: '{name} (planet)'.")
+    return _decide(index, Decision("split", key, title_key(other), "documents", tuple(patterns)))
+
+
+def undo(index: Index, *names: str) -> list[Decision]:
+    """Take back the decisions on a pair, or on one name, or for none the newest one; returns them.
+
+    Raises:
+        InputError: there is none.
+    """
+    keys = [title_key(name) for name in names]
+    with changing_decisions(index.settings.index_folder) as decisions:
+        if not keys:
+            gone = sorted(decisions.values(), key=lambda one: one.decided_at)[-1:]
+        elif len(keys) == 1:
+            gone = [one for one in decisions.values() if keys[0] in (one.name, one.other)]
+        else:
+            gone = [one for one in decisions.values() if {one.name, one.other} == set(keys)]
+        if not gone:
+            raise InputError("There is no such decision. `graphrag-assets resolve list --decided` shows all.")
+        for one in gone:
+            del decisions[one.key]
+    return gone
+
+
+def record(index: Index, decisions: Sequence[Decision]) -> list[Decision]:
+    """Record decisions of a judge but those that contradict earlier ones; returns the recorded ones."""
+    recorded = []
+    with changing_decisions(index.settings.index_folder) as kept:
+        for one in decisions:
+            if one.key not in kept and _contradiction(one, kept) is None:
+                kept[one.key] = _dated(one)
+                recorded.append(one)
+    return recorded
+
+
+def _decide(index: Index, decision: Decision) -> Decision:
+    with changing_decisions(index.settings.index_folder) as decisions:
+        others = {key: one for key, one in decisions.items() if key != decision.key}
+        if wrong := _contradiction(decision, others):
+            raise InputError(wrong)
+        decisions[decision.key] = _dated(decision)
+    return decision
+
+
+def _dated(decision: Decision) -> Decision:
+    return replace(decision, decided_at=datetime.now(UTC).isoformat(timespec="microseconds"))
+
+
+def _contradiction(decision: Decision, decisions: Mapping[Key, Decision]) -> str | None:
+    """Why a decision cannot stand beside the others; None if it can."""
+    name, other = decision.name, decision.other
+    stands_for = {one.name: one.other for one in decisions.values() if one.kind == "accept"}
+    if decision.kind == "accept":
+        if name in stands_for:
+            return f"{name!r} stands for {stands_for[name]!r} already. Undo that first, or accept {stands_for[name]!r}."
+        if name in _chain(other, stands_for):
+            return f"{other!r} stands for {name!r} already."
+        stands_for[name] = other
+    elif decision.kind == "reject" and _chain(name, stands_for)[-1] == _chain(other, stands_for)[-1]:
+        return f"{name!r} and {other!r} are one thing by earlier decisions on other pairs. Undo one of these first."
+    elif decision.kind == "split":
+        same = [one for one in decisions.values() if one.kind == "split" and one.name == name]
+        if any(one.split_by != decision.split_by or not (one.documents and decision.documents) for one in same):
+            return f"{name!r} is split in another way already. Undo that first."
+    if decision.kind == "accept":
+        for one in decisions.values():
+            if one.kind == "reject" and _chain(one.name, stands_for)[-1] == _chain(one.other, stands_for)[-1]:
+                return f"{one.name!r} and {one.other!r} would be one thing, which is rejected. Undo that first."
+    return None
+
+
+def _chain(name: str, stands_for: Mapping[str, str]) -> list[str]:
+    """The names that a name stands for, from itself on."""
+    chain = [name]
+    while (following := stands_for.get(chain[-1])) and following not in chain:
+        chain.append(following)
+    return chain
+
+
+def _keys(index: Index, *names: str) -> list[str]:
+    """The normalized names, all mentioned or decided on, no two the same."""
+    keys = [title_key(name) for name in names]
+    if len(set(keys)) < len(keys):
+        raise InputError("Both names are the same.")
+    known = set(index.working.read(_NAMES)["title_key"]) if index.working.path.exists() else set[str]()
+    known |= {key for one in read_decisions(index.settings.index_folder) for key in (one.name, one.other)}
+    for name, key in zip(names, keys, strict=True):
+        if key not in known or not key:
+            near = get_close_matches(key, sorted(known), 3)
+            hint = f" Similar: {', '.join(near)}." if near else " Run `graphrag-assets index` first."
+            raise InputError(f"Nothing in the index is called {name!r}.{hint}")
+    return keys

@@ -1,0 +1,94 @@
+"""A chat model judges open candidates, by sentences that name both; its verdicts are decisions like those of people."""
+
+import uuid
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from graphrag_assets.contracts.usage import UsageMeter
+from graphrag_assets.errors import SettingsError
+from graphrag_assets.extras.resolution.decide import record
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.llm.backend import chat_model
+from graphrag_assets.llm.concurrent_calls import run_concurrently
+from graphrag_assets.llm.prompts import Prompts, prompts_of
+from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin
+from graphrag_assets.llm.tasks.judge_names import PAIRS_PER_REQUEST, NameVerdict, verdicts_on
+from graphrag_assets.store.decisions import Decision
+from graphrag_assets.text.words import sentences, title_key
+
+_OPEN = """
+SELECT name_key, other_key FROM entity_candidates WHERE decision = '' AND score >= $score
+ORDER BY score DESC, name_key, other_key LIMIT $limit
+"""
+_THINGS = """
+WITH wanted AS (SELECT unnest($keys::VARCHAR[]) AS title_key),
+things AS (
+    SELECT title_key, title, type, description, text_unit_ids[:3] AS ids
+    FROM entities SEMI JOIN wanted USING (title_key)
+)
+SELECT title_key, title, type, description, list(t.text ORDER BY t.id) AS texts
+FROM (SELECT * EXCLUDE ids, unnest(ids) AS id FROM things) JOIN text_units t USING (id) GROUP BY ALL
+"""
+_SENTENCES, _CHARACTERS = 3, 300
+_KINDS = {"same": "accept", "different": "reject", "unsure": "unsure"}
+
+
+class Judged(NamedTuple):
+    """The verdicts recorded, how many pairs have none, and the usage of the model."""
+
+    decisions: list[Decision]
+    n_without: int
+    usage: UsageMeter
+
+
+def judge(index: Index, limit: int, min_score: float = 0.0, chat: Chat | None = None) -> Judged:
+    """Ask the chat model about open candidates, those of the highest score first, and record its verdicts.
+
+    Raises:
+        SettingsError: no chat model is set.
+        BudgetExceeded: the budget is used up; verdicts that were paid for are in the ledger.
+    """
+    settings, run_id = index.settings, str(uuid.uuid4())
+    name, meter = settings.model_of("chat"), UsageMeter()
+    if not name:
+        raise SettingsError("No chat model is set to judge. Set GRAPHRAG_CHAT_MODEL, or decide by `resolve accept`.")
+    if chat is None:
+        model = chat_model(settings, run_id, index.keys)
+        model.usage = meter
+        chat = model
+    pairs = index.working.read(_OPEN, {"score": min_score, "limit": limit}).rows()
+    verdicts = _verdicts(index, chat, prompts_of(settings, index.profile), pairs, run_id, meter)
+    decisions = [
+        Decision(_KINDS[one.verdict], *pair, decided_by=name, reason=one.reason)  # type: ignore[arg-type]
+        for pair, one in verdicts.items()
+    ]
+    return Judged(record(index, decisions), len(pairs) - len(verdicts), meter)
+
+
+def _verdicts(
+    index: Index, chat: Chat, prompts: Prompts, pairs: Sequence[tuple[str, str]], run_id: str, meter: UsageMeter
+) -> dict[tuple[str, str], NameVerdict]:
+    rows = index.working.read(_THINGS, {"keys": sorted({key for pair in pairs for key in pair})})
+    things = {row["title_key"]: _thing(row) for row in rows.iter_rows(named=True)}
+    requests = [pairs[start : start + PAIRS_PER_REQUEST] for start in range(0, len(pairs), PAIRS_PER_REQUEST)]
+
+    async def ask(several: Sequence[tuple[str, str]]) -> list[NameVerdict | None]:
+        texts = ["\n".join(things.get(key, key) for key in pair) for pair in several]
+        found, _ = await verdicts_on(chat, prompts, texts, Origin(run_id=run_id))
+        return found
+
+    verdicts: dict[tuple[str, str], NameVerdict] = {}
+    for several, found in run_concurrently(ask, requests, "requests for verdicts", meter):
+        if not isinstance(found, Exception):
+            verdicts |= {pair: one for pair, one in zip(several, found, strict=True) if one}
+    return {pair: verdicts[pair] for pair in pairs if pair in verdicts}
+
+
+def _thing(row: dict[str, object]) -> str:
+    """A name with its type, description and sentences that name it."""
+    key, texts = str(row["title_key"]), row["texts"]
+    assert isinstance(texts, list)
+    lines = [" ".join(text[s.start : s.end].split()) for text in texts for s in sentences(text)]
+    naming = [line[:_CHARACTERS] for line in lines if key in title_key(line)][:_SENTENCES]
+    described = f"{row['title']} ({row['type']}): {str(row['description'])[:_CHARACTERS]}"
+    return "\n".join([described, *(f"- {line}" for line in naming)])

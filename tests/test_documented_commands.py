@@ -100,7 +100,7 @@ ELSEWHERE = {
         "it needs a key; a server of the tests stands in for the provider",
         "tests/defs/test_doctor.py::test_doctor_shows_the_yield_of_text_units_that_index_does_not_pay_again",
     ),
-    ("docs/models.md", "export GRAPHRAG_EMBEDDING_MODEL=onnx:minilm"): (
+    ("docs/models.md", "export GRAPHRAG_EMBEDDING_MODEL=onnx:bge-small"): (
         "it takes half a minute of a processor",
         "tests/defs/test_local_embeddings.py::test_index_of_the_packaged_model_is_queried_without_a_setting",
     ),

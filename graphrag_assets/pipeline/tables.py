@@ -268,12 +268,12 @@ def _csv(text: str, column: str) -> Table:
 def _preamble(text: str, column: str) -> int:
     """Return the number of lines before the header: those without a delimiter, where others have several fields."""
     lines = [line for line in text[:_SAMPLE].split("\n")[:_SAMPLE_LINES] if line.strip()]
-    if len(lines) < _MIN_LINES:
+    if len(lines) < _MIN_LINES or column in re.split(r'[",;\t|]', lines[0]):
         return 0
     delimiter = _delimiter(max(lines[1:], key=lambda line: max(map(line.count, _DELIMITERS))), column)
-    widths = [line.count(delimiter) for line in lines]
+    widths = [len(fields) - 1 if isinstance(fields := _csv_line(line, delimiter), list) else -1 for line in lines]
     usual = Counter(widths[1:]).most_common(1)[0][0]
-    if not usual or widths[0] or text.count('"') % 2:
+    if usual < 1 or widths[0] or text.count('"') % 2:
         return 0
     header = next((number for number, width in enumerate(widths) if width == usual), 0)
     return text.split("\n").index(lines[header]) if header else 0

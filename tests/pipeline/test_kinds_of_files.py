@@ -203,3 +203,10 @@ def test_short_pages_are_whole_and_without_navigation(tmp_path: Path, name: str)
 )
 def test_the_letters_of_a_language_decide_its_encoding(tmp_path: Path, encoding: str, text: str) -> None:
     assert texts(load(tmp_path, {"a.txt": text.encode(encoding)})) == [text]
+
+
+@pytest.mark.parametrize("header", ["text", "Entries"])
+def test_a_table_of_one_column_whose_rows_have_commas_begins_with_its_header(tmp_path: Path, header: str) -> None:
+    rows = "".join(f'"Entry {number}. One met two, and three wrote."\n' for number in range(30))
+    loaded = load(tmp_path, {"a.csv": f"{header}\n{rows}"})
+    assert [text.count("met") for text in texts(loaded)] == [1] * 30

@@ -23,6 +23,7 @@ from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.registration import register_batches
 from graphrag_assets.defs.resources import IndexDatabase, IndexSettings
 from graphrag_assets.extras.interop.importer import import_index
+from graphrag_assets.indexing.candidates import update_candidates
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
@@ -114,6 +115,7 @@ class IndexFolder:
         update_communities(own, run_id)
         update_reports(own, models, run_id)
         update_embeddings(own, models, run_id)
+        update_candidates(own, run_id)
         update_publication(own, run_id)
 
     def known_batches(self, found: Scan) -> Sequence[str]:

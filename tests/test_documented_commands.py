@@ -65,6 +65,10 @@ COVERED = {
 }
 # Blocks by page and first line: what is not run here, why not, and the test that runs the like of it.
 ELSEWHERE = {
+    ("docs/evaluation.md", "$ graphrag-assets evaluate docs/questions.jsonl --generated 0 --answers 20"): (
+        "its table has the width of the guide",
+        "tests/evaluation/test_docs.py::test_the_table_shown_is_what_the_command_prints",
+    ),
     ("docs/automation.md", "GRAPHRAG_AUTOMATION=on graphrag-assets dev"): (
         "it does not end",
         "tests/defs/test_automation.py::test_a_fresh_folder_is_indexed_and_published_and_then_left_alone",

@@ -69,7 +69,7 @@ def table_metadata(
         **more,
     }
     if preview is not None and preview.height:
-        metadata["preview"] = dg.MetadataValue.md(markdown_table(preview))
+        metadata["preview"] = dg.MetadataValue.md(markdown_table(_told(preview)))
     if lineage := column_lineage(names, name):
         metadata["dagster/column_lineage"] = lineage
     return metadata
@@ -89,12 +89,16 @@ def tables_metadata(
     }
 
 
+def _told(frame: pl.DataFrame) -> pl.DataFrame:
+    """The columns that tell people something, titles first: no hashes, no lists."""
+    hidden = {name for name, dtype in frame.schema.items() if dtype.is_nested() or name.rpartition("_")[2] in _HASHES}
+    first = [name for name in _FIRST if name in frame.columns]
+    return frame.select(first, *(name for name in frame.columns if name not in (*first, *hidden)))
+
+
 def markdown_table(frame: pl.DataFrame, rows: int = PREVIEW_ROWS, width: int = PREVIEW_CHARACTERS) -> str:
-    """The first rows as a Markdown table, without hashes, lists and document text; values are cut at `width`."""
-    hidden = {name for name in frame.columns if name in _PRIVATE or name.rpartition("_")[2] in _HASHES}
-    hidden |= {name for name, dtype in frame.schema.items() if dtype.is_nested()}
-    columns = [*(c for c in _FIRST if c in frame.columns), *(c for c in frame.columns if c not in (*_FIRST, *hidden))]
-    shown = frame.head(rows).select(columns)
+    """The first rows as a Markdown table; values are cut at `width`, columns with document text left out."""
+    shown = frame.head(rows).select(c for c in frame.columns if c not in _PRIVATE)
     cells = [[_cell(value, width) for value in row] for row in shown.iter_rows()]
     lines = [shown.columns, ["---"] * shown.width, *cells]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

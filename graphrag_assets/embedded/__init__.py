@@ -12,10 +12,10 @@ from graphrag_assets.embedded.questions import Asked
 from graphrag_assets.embedded.reporter import REPORTER, write_reports
 from graphrag_assets.embedded.semantic import encoder_of, encoder_of_index
 from graphrag_assets.embedded.tagging import word_list
-from graphrag_assets.embedded.written_dates import periods
+from graphrag_assets.embedded.written_dates import Period, periods
 
 __all__ = [
-    "EXTRACTOR", "REPORTER", "Asked", "EmbeddedAnswerer", "embedded_models", "encoder_of", "encoder_of_index",
+    "EXTRACTOR", "REPORTER", "Asked", "EmbeddedAnswerer", "Period", "embedded_models", "encoder_of", "encoder_of_index",
     "extract_unit", "in_conversation", "periods", "rate", "summarize", "word_list",
     "write_reports",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from graphrag_assets.pipeline.headings import headings
 from graphrag_assets.pipeline.source_records import LoadOptions, Place, Problem, Record, metadata_json
 
 _YAML = re.compile(r"\A---[ \t]*\n(?!\s*\n)(.{0,20000}?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_FIELD = re.compile(r"^([A-Za-z][\w-]*):[ \t]+(.+?)[ \t]*$", re.MULTILINE)
+_FIELD = re.compile(r"^([A-Za-z][\w-]*):[ \t]+([^\[{&*!|>%@`\s].*?)[ \t]*$", re.MULTILINE)
 _FIELDS = re.compile(r"(?:(?:[A-Za-z][\w-]*:|#|- |[ \t])[^\n]*\n|\n)+")
 _PANDOC = re.compile(r"\A%[ \t]*([^\n]+)\n(?:%[ \t]*([^\n]*)\n)?(?:%[ \t]*([^\n]*)\n)?(?=\n|\Z)")
 _HTML_HEADING = re.compile(r"<h([1-6])(?:\s[^>]*)?>(.*?)</h\1>", re.IGNORECASE | re.DOTALL)

@@ -101,7 +101,7 @@ class GraphRAG:
         reranker: "ModelReranker | None" = None,
     ) -> None:
         settings = settings or Settings.load()
-        self.index = CurrentPublication(index or settings.index_folder)
+        self.index = CurrentPublication(index, settings.index_folder)
         reader = self.index.reader()
         self.answerer: Answerer = answerer or query_models.answerer(settings, reader)
         rater = query_models.answerer(settings, reader, rating_model) if isinstance(rating_model, str) else rating_model

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphrag_assets.embedded.written_dates import Period, periods
+from graphrag_assets.embedded import Period, periods
 from graphrag_assets.query.filters import Scope
 from graphrag_assets.query.question_terms import without_stop_words
 from graphrag_assets.store.publication_reader import Reader

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from typing import NamedTuple
 
 from graphrag_assets.contracts.answering import NO_ANSWER
-from graphrag_assets.embedded.written_dates import Period, periods
+from graphrag_assets.embedded import Period, periods
 from graphrag_assets.query.citations import REMARK, Citation
 from graphrag_assets.query.contradictions import ContradictingClaim, Contradiction
 from graphrag_assets.query.question_terms import words_of_texts

@@ -312,12 +312,12 @@ class CurrentPublication:
     Args:
         path: a data folder, its index folder (with CURRENT, publications/ and graphrag.duckdb) or a .duckdb file; or
             the URL of publications in object storage, which are downloaded once each, see `RemotePublications`.
-            Default: the index folder of the settings, `<GRAPHRAG_DATA or ./data>/index`.
+        default: where to look without a path; else the index folder of the settings, `<GRAPHRAG_DATA or ./data>/index`.
     """
 
-    def __init__(self, path: str | Path | None = None) -> None:
+    def __init__(self, path: str | Path | None = None, default: Path | None = None) -> None:
         self._remote = _remote(path) if isinstance(path, str) and "://" in path else None
-        self.path = self._remote.folder if self._remote else _index_folder(path)
+        self.path = self._remote.folder if self._remote else _index_folder(path or default)
         self._is_given = path is not None
         self._lock = threading.Lock()
         self._reader: Reader | None = None

@@ -118,7 +118,7 @@ def test_an_alias_to_a_name_that_no_text_has_keeps_the_entity():
     pairs = relationship_mentions(("d#1", "Agamemnon", "Niagara", 1.0))
     graph = merge(mentions, pairs, aliases((None, "agamemnon", "hms agamemnon (1852)")))
     assert dict(graph.entities.select("title_key", "title").iter_rows()) == {
-        "hms agamemnon (1852)": "Agamemnon",
+        "hms agamemnon (1852)": "Agamemnon (1852)",
         "niagara": "Niagara",
     }
     assert graph.relationships.height == 1

@@ -1,5 +1,7 @@
 """`graphrag-assets sql`: one query, a pipe, DuckDB's shell."""
 
+import csv
+import io
 import json
 import os
 import subprocess
@@ -57,7 +59,7 @@ def test_row_of_a_table_is_one_line_and_json_has_complete_values(index):
 
 def test_nested_values_are_json_in_csv(index):
     printed = run(index, "SELECT [1, 2] AS numbers, {'a': 'é'} AS named, NULL::INT[] AS nothing").stdout
-    assert printed == 'numbers,named,nothing\n"[1, 2]","{""a"": ""é""}",\n'
+    assert printed == 'numbers,named,nothing\n"[1,2]","{""a"":""é""}",\n'
 
 
 def test_long_table_reports_the_number_of_omitted_rows(index):
@@ -70,6 +72,7 @@ def test_piped_queries_run_in_turn_up_to_the_first_that_fails(index):
     result = run(index, piped="SELECT 1 AS a;\nSELECT nothing FROM nowhere;\nSELECT 2 AS b;", status=1)
     assert result.stdout == "a\n1\n"
     assert "nowhere does not exist" in result.stderr
+    assert "Statement 2 of 3: SELECT nothing FROM nowhere" in result.stderr
     assert "Traceback" not in result.output
 
 
@@ -77,6 +80,57 @@ def test_piped_queries_run_in_turn_up_to_the_first_that_fails(index):
 def test_invalid_query_exits_with_status_1_and_the_reason(index, query):
     result = run(index, query, status=1)
     assert (result.stdout, result.stderr.startswith("Error: Cannot")) == ("", True)
+
+
+VALUES = (
+    "true", "1::TINYINT", "1::SMALLINT", "1::INTEGER", "1::BIGINT", "1::HUGEINT", "1::UTINYINT", "1::USMALLINT",
+    "1::UINTEGER", "1::UBIGINT", "1::UHUGEINT", "123456789012345678901234567890::BIGNUM", "1.5::FLOAT", "'nan'::DOUBLE",
+    "'-inf'::DOUBLE", "1.50::DECIMAL(9, 2)", "'infinity'::DATE", "'-infinity'::TIMESTAMP", "'2020-01-01'::TIMESTAMPTZ",
+    "'2020-01-01'::TIMESTAMP_NS", "'2020-01-01'::TIMESTAMP_MS", "'2020-01-01'::TIMESTAMP_S", "'10:00'::TIME",
+    "'10:00:00+02'::TIMETZ", "'10:00:00'::TIME_NS", "INTERVAL 1 MONTH", "'0101'::BIT", "'\\xAA'::BLOB",
+    "'00000000-0000-0000-0000-000000000001'::UUID", "'a'::ENUM('a', 'b')", "[1, 2]", "[1.5, 2]::FLOAT[2]",
+    "{'a': INTERVAL 1 DAY}", "MAP {[1]: 'x'}", "union_value(k := INTERVAL 1 DAY)", "[union_value(k := '\\xAA'::BLOB)]",
+    "['nan'::DOUBLE, NULL]", "'{}'::JSON", "{'a': 1}::VARIANT", "'POINT(1 2)'::GEOMETRY", "row(1, 'NaN')", "NULL", "'x'",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "table"])
+def test_every_type_is_printed_in_every_format(index, form):
+    query = f"SELECT {', '.join(f'{value} AS v{place}' for place, value in enumerate(VALUES))}"
+    printed = run(index, "--format", form, query).stdout
+    assert "Series" not in printed
+    if form == "json":
+        (row,) = json.loads(printed, parse_constant=pytest.fail)
+        assert (row["v5"], row["v13"], row["v25"], row["v36"]) == (1, None, "1 month", [None, None])
+        assert (row["v31"], row["v40"], row["v34"]) == ([1.5, 2.0], [1, "NaN"], {"k": "1 day"})
+    elif form == "csv":
+        _, row = csv.reader(io.StringIO(printed))
+        assert (row[13], row[16], row[25], row[26], row[31]) == ("nan", "infinity", "1 month", "0101", "[1.5,2.0]")
+    else:
+        assert "v25  1 month" in printed
+
+
+def test_every_type_of_duckdb_is_among_those_printed(index):
+    reader = CurrentPublication(index).reader()
+    query = f"SELECT unnest([{', '.join(f'typeof({value})' for value in VALUES)}]) AS t"
+    printed = {kind.split("(")[0] for kind in reader.query(query)["t"]}
+    types = "SELECT DISTINCT logical_type AS t FROM duckdb_types() WHERE logical_type NOT IN ('TYPE', 'NULL')"
+    nested = {"LIST", "ARRAY", "STRUCT", "TUPLE", "MAP", "UNION", "VARIANT", "ENUM", "TIMESTAMPTZ_NS", "GEOMETRY"}
+    assert set(reader.query(types)["t"]) - nested - {kind.strip('"') for kind in printed} == set()
+
+
+def test_a_file_is_queried_as_a_table(index, tmp_path):
+    (tmp_path / "mine.csv").write_text("name,share\nCyrus Field,0.5\nnobody,1\n")
+    query = "SELECT e.title, mine.share FROM mine JOIN entities e ON e.title = mine.name"
+    assert run(index, "--table", f"mine={tmp_path}/mine.csv", query).stdout == "title,share\nCyrus Field,0.5\n"
+    for table, message in (("mine", "is not name=file"), (f"mine={tmp_path}/none.csv", "cannot read")):
+        assert message in run(index, "--table", table, query, status=2).stderr
+
+
+def test_a_row_too_wide_for_the_terminal_has_a_line_for_each_column(index):
+    query = f"SELECT {', '.join(f'repeat(chr(97), 20) AS column_{place}' for place in range(12))}"
+    lines = run(index, "--format", "table", query).stdout.splitlines()
+    assert [line.split() for line in lines[1:-1]] == [[f"column_{place}", "a" * 20] for place in range(12)]
 
 
 def test_missing_index_is_an_error(tmp_path):

@@ -1,9 +1,12 @@
 """`sql`: queries on the current publication, one or those of a pipe, read-only."""
 
+import csv
+import io
 import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -17,11 +20,16 @@ from rich.text import Text
 from graphrag_assets.cli.shared_options import INDEX
 from graphrag_assets.cli.terminal import Console, write
 from graphrag_assets.errors import GraphRAGError, StoreError
-from graphrag_assets.store.publication_reader import CurrentPublication, Reader, check_text
+from graphrag_assets.store.publication_reader import CurrentPublication, Reader, Texts, check_text
+from graphrag_assets.store.schema import literal
 
 MAX_ROWS = 200
 """Rows shown of a table; CSV and JSON have all rows, and every value in full."""
 _MIN_WIDTH = 4
+_MIN_READABLE = 10
+_FRACTIONS = frozenset({"float", "double"})
+_INTEGERS = ("tinyint", "smallint", "integer", "bigint", "hugeint")
+_NUMERIC = frozenset({*_FRACTIONS, *_INTEGERS, *(f"u{kind}" for kind in _INTEGERS), "decimal", "bignum"})
 
 
 class _Queries(click.Command):
@@ -40,17 +48,25 @@ class _Queries(click.Command):
     type=click.Choice(("table", "csv", "json")),
     help="How results are printed. Default: a table on a terminal, CSV elsewhere.",
 )
-def sql(query: str | None, path: Path | None, form: str | None) -> None:
+@click.option(
+    "--table",
+    "files",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="A CSV, JSON or Parquet file to query as a table; may be repeated.",
+)
+def sql(query: str | None, path: Path | None, form: str | None, files: tuple[str, ...]) -> None:
     """Run QUERY, or the queries from standard input, on the current publication, read-only.
 
     Without a query, the duckdb command opens it where it is installed.
     """
+    tables = dict(map(_read, files))
     reader = CurrentPublication(path).reader()
     if query is None and sys.stdin.isatty():
         succeeded = _start_shell(reader.path)
     else:
         form = form or ("table" if sys.stdout.isatty() else "csv")
-        succeeded = _run_all(reader, sys.stdin.read() if query is None else query, form)
+        succeeded = _run_all(reader, sys.stdin.read() if query is None else query, form, tables)
     if not succeeded:
         sys.exit(1)
 
@@ -62,55 +78,98 @@ def _start_shell(path: Path) -> bool:
     return False
 
 
-def _run_all(reader: Reader, text: str, form: str) -> bool:
+def _run_all(reader: Reader, text: str, form: str, tables: Mapping[str, pl.DataFrame]) -> bool:
     """Run the queries in turn up to the first that fails; whether all succeeded."""
+    place, queries = 0, [text]
     try:
         check_text(text)
         try:
             queries = [statement.query.strip() for statement in duckdb.extract_statements(text)]
         except duckdb.Error as error:
             raise StoreError(f"Cannot read the query: {error}") from error
-        for query in queries:
-            print_frame(reader.query(query), form)
+        for place, query in enumerate(queries, 1):  # noqa: B007  (the error names it)
+            print_texts(reader.texts(query, tables, form == "json"), form)
     except KeyboardInterrupt:
         return False
     except GraphRAGError as error:
-        Console(stderr=True).print(Text.assemble(("Error: ", "bold red"), str(error)), soft_wrap=True)
+        where = f"\nStatement {place} of {len(queries)}: {queries[place - 1]}" if len(queries) > 1 else ""
+        Console(stderr=True).print(Text.assemble(("Error: ", "bold red"), f"{error}{where}"), soft_wrap=True)
         return False
     return True
 
 
-def print_frame(frame: pl.DataFrame, form: str) -> None:
-    """Print the frame as a table, CSV or JSON; nested values are JSON in CSV."""
+def _read(table: str) -> tuple[str, pl.DataFrame]:
+    """Read a file of the user's, given as name=file."""
+    name, _, file = table.partition("=")
+    if not (name and file):
+        raise click.BadParameter(f"{table!r} is not name=file", param_hint="--table")
+    try:
+        with duckdb.connect() as connection:
+            return name, connection.sql(f"FROM {literal(file)}").pl()
+    except duckdb.Error as error:
+        raise click.BadParameter(f"cannot read {file}: {error}", param_hint="--table") from error
+
+
+def print_texts(found: Texts, form: str) -> None:
+    """Print a result as a table, CSV or JSON."""
     if form == "csv":
-        nested = [name for name, kind in frame.schema.items() if kind.is_nested()]
-        write(frame.with_columns(pl.col(nested).map_elements(_as_json, pl.String)).write_csv())
+        output = io.StringIO()
+        csv.writer(output, lineterminator="\n").writerows([found.columns, *found.rows])
+        write(output.getvalue())
     elif form == "json":
-        write(frame.write_json() + "\n")
+        rows = [
+            "{"
+            + ",".join(f"{json.dumps(name)}:{_standard(value)}" for name, value in zip(found.columns, row, strict=True))
+            + "}"
+            for row in found.rows
+        ]
+        write(f"[{','.join(rows)}]\n")
     else:
-        _print_table(frame)
+        _print_table(found)
 
 
-def _as_json(value: object) -> str:
-    return json.dumps(value.to_list() if isinstance(value, pl.Series) else value, ensure_ascii=False, default=str)
+def _standard(value: str | None) -> str:
+    """DuckDB's JSON without NaN and Infinity, which JSON does not have."""
+    if value is None:
+        return "null"
+    if "NaN" not in value and "Infinity" not in value:
+        return value
+    return json.dumps(json.loads(value, parse_constant=lambda _: None), ensure_ascii=False)
 
 
-def _print_table(frame: pl.DataFrame) -> None:
+def _print_table(found: Texts) -> None:
     console = Console()
-    rows = [[_in_a_line(value) for value in row] for row in frame.head(MAX_ROWS).iter_rows()]
-    columns = [[name, *(row[place] for row in rows)] for place, name in enumerate(frame.columns)]
-    widths = _fitting([max(map(cell_len, column)) for column in columns], console.width - 1)
-    table = Table()
-    for (name, kind), width in zip(frame.schema.items(), widths, strict=True):
-        justify: Literal["left", "right"] = "right" if kind.is_numeric() else "left"
-        table.add_column(Text(name), justify=justify, no_wrap=True, overflow="ellipsis", width=width)
-    for row in rows:
-        table.add_row(*map(Text, row))
-    console.print(table)
-    count = f"{frame.height:,} row{'s' if frame.height != 1 else ''}"
-    if frame.height > MAX_ROWS:
+    numeric = [kind in _NUMERIC for kind in found.types]
+    rows = [
+        [_in_a_line(value, kind in _FRACTIONS) for value, kind in zip(row, found.types, strict=True)]
+        for row in found.rows[:MAX_ROWS]
+    ]
+    columns = [[name, *(row[place] for row in rows)] for place, name in enumerate(found.columns)]
+    natural = [max(map(cell_len, column)) for column in columns]
+    widths = _fitting(natural, console.width - 1)
+    if rows and any(width < min(full, _MIN_READABLE) for width, full in zip(widths, natural, strict=True)):
+        _print_records(console, found.columns, rows)
+    else:
+        table = Table()
+        for name, right, width in zip(found.columns, numeric, widths, strict=True):
+            justify: Literal["left", "right"] = "right" if right else "left"
+            table.add_column(Text(name), justify=justify, no_wrap=True, overflow="ellipsis", width=width)
+        for row in rows:
+            table.add_row(*map(Text, row))
+        console.print(table)
+    count = f"{len(found.rows):,} row{'s' if len(found.rows) != 1 else ''}"
+    if len(found.rows) > MAX_ROWS:
         count += f", {MAX_ROWS} shown; --format csv gives all"
     console.print(count, style="dim", highlight=False)
+
+
+def _print_records(console: Console, names: list[str], rows: list[list[str]]) -> None:
+    """Print each column of a row on a line of its own: side by side they would be too narrow to read."""
+    width = max(map(cell_len, names))
+    for place, row in enumerate(rows, 1):
+        console.rule(f"row {place}", align="left", style="dim", characters="─")
+        for name, value in zip(names, row, strict=True):
+            console.print(Text(f"{name:<{width}}  {value}"), no_wrap=True, overflow="ellipsis")
 
 
 def _fitting(widths: list[int], room: int) -> list[int]:
@@ -120,5 +179,5 @@ def _fitting(widths: list[int], room: int) -> list[int]:
     return [min(width, most) for width in widths]
 
 
-def _in_a_line(value: object) -> str:
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else " ".join(str(value).split("\n"))
+def _in_a_line(value: str | None, is_fraction: bool) -> str:
+    return "" if value is None else f"{float(value):.6g}" if is_fraction else " ".join(value.split("\n"))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import duckdb
 import numpy as np
@@ -50,6 +50,18 @@ _HASHED = "embedded/"
 _KEPT_BYTES = 128 * 2**20  # of a kind: 65,000 vectors of 512 numbers, 21,000 of 1,536
 
 
+_NESTED = frozenset({"list", "array", "struct", "map", "union", "variant"})
+
+
+class Texts(NamedTuple):
+    """A result as text."""
+
+    columns: list[str]
+    types: list[str]
+    """DuckDB's names of the columns' types, in lower case, without their parameters."""
+    rows: list[tuple[str | None, ...]]
+
+
 @dataclass(frozen=True)
 class Reader:
     """One publication, open for reading; its content never changes. Safe to share among threads.
@@ -68,8 +80,10 @@ class Reader:
         default_factory=dict, repr=False, compare=False
     )
 
-    def query(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
-        """The result of one SELECT, with DuckDB's types; pass values as parameters (`$name`).
+    def query(
+        self, query: str, parameters: Mapping[str, Any] | None = None, tables: Mapping[str, pl.DataFrame] | None = None
+    ) -> pl.DataFrame:
+        """The result of one SELECT, with DuckDB's types; pass values as parameters (`$name`), frames as tables.
 
         The tables llm_calls and index_runs are those of `records.duckdb`, where there is one: runs without a change
         publish nothing.
@@ -77,13 +91,43 @@ class Reader:
         Raises:
             StoreError: it is another statement, or DuckDB rejects it; then the message is DuckDB's.
         """
+        return self._run(query, parameters, tables, lambda found: found.pl())
+
+    def texts(self, query: str, tables: Mapping[str, pl.DataFrame], as_json: bool) -> Texts:
+        """As `query`, with every value, of whatever type, as text that DuckDB writes.
+
+        Args:
+            as_json: JSON, also for numbers and texts; else only nested values are.
+        """
+
+        def written(found: duckdb.DuckDBPyRelation) -> Texts:
+            types = [str(kind.id) for kind in found.types]
+            texts = (
+                f"to_json(#{place})::VARCHAR AS c{place}"
+                if as_json or kind in _NESTED
+                else f"#{place}::VARCHAR AS c{place}"
+                for place, kind in enumerate(types, 1)
+            )
+            return Texts(found.columns, types, found.project(", ".join(texts)).fetchall())
+
+        return self._run(query, None, tables, written)
+
+    def _run(
+        self,
+        query: str,
+        parameters: Mapping[str, Any] | None,
+        tables: Mapping[str, pl.DataFrame] | None,
+        fetch: Callable[[duckdb.DuckDBPyRelation], Result],
+    ) -> Result:
         check_text(query)
         connection, use = self._for_queries()
         with self._failing(), connection.cursor() as cursor:  # a new one, without the state of others
             if [statement.type for statement in cursor.extract_statements(query)] not in _READING:
                 raise StoreError(f"Cannot run the query on {self.path}: it must be one SELECT statement.")
             cursor.execute(use)
-            return interruptible(cursor, lambda: cursor.sql(query, params=dict(parameters or {})).pl())
+            for name, frame in (tables or {}).items():
+                cursor.register(name, frame)
+            return interruptible(cursor, lambda: fetch(cursor.sql(query, params=dict(parameters or {}))))
 
     def _for_queries(self) -> tuple[duckdb.DuckDBPyConnection, str]:
         """A connection with the present records of runs beside the publication, and what its cursors begin with."""

@@ -1,6 +1,7 @@
 """No text of a document or a model controls the terminal."""
 
 import io
+import json
 import re
 
 import polars as pl
@@ -10,9 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_assets.cli import terminal
-from graphrag_assets.cli.sql import print_frame
+from graphrag_assets.cli.sql import print_texts
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.runtime.outgoing import printable
+from graphrag_assets.store.publication_reader import Texts
 
 EVIL = {
     "clears the screen": "\x1b[2J",
@@ -53,12 +55,13 @@ def test_styles_of_our_own_remain():
 
 @pytest.mark.parametrize("form", ["csv", "json", "table"])
 def test_results_on_a_terminal_are_masked_and_csv_in_a_pipe_is_as_it_is(capsys, monkeypatch, form):
-    frame = pl.DataFrame({"title": list(EVIL.values())})
+    titles = list(EVIL.values())
+    found = Texts(["title"], ["varchar"], [(json.dumps(title) if form == "json" else title,) for title in titles])
     monkeypatch.setattr(terminal.sys.stdout, "isatty", lambda: True)
-    print_frame(frame, form)
+    print_texts(found, form)
     assert not FORBIDDEN & set(re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out))  # without styles of our own
     monkeypatch.setattr(terminal.sys.stdout, "isatty", lambda: False)
-    print_frame(frame, form)
+    print_texts(found, form)
     printed = capsys.readouterr().out
     if form == "csv":
-        assert pl.read_csv(io.StringIO(printed))["title"].to_list() == frame["title"].to_list()
+        assert pl.read_csv(io.StringIO(printed))["title"].to_list() == titles

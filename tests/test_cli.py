@@ -93,6 +93,10 @@ def test_errors_are_one_clear_line_without_a_traceback(project, arguments, messa
     assert "Traceback" not in output
 
 
+def test_a_subcommand_without_its_command_is_named(project):
+    assert "Did you mean 'index plan'?" in run_command("plan", status=2)
+
+
 def test_a_bad_setting_names_the_variable(project):
     output = run_command("index", status=1, GRAPHRAG_CHUNK_SIZE="many")
     assert "GRAPHRAG_CHUNK_SIZE='many'" in output

@@ -90,6 +90,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         place = _PLACES.get(cmd_name)
         if place is None:
+            if meant := [f"{name} {cmd_name}" for name in _GROUPS if cmd_name in _PLACES[name]]:
+                raise click.UsageError(f"No such command {cmd_name!r}. Did you mean {' or '.join(map(repr, meant))}?")
             return None
         return _command(place) if isinstance(place, str) else _Subcommands(cmd_name, place)
 

@@ -93,7 +93,7 @@ def _told(frame: pl.DataFrame) -> pl.DataFrame:
     """The columns that tell people something, titles first: no hashes, no lists."""
     hidden = {name for name, dtype in frame.schema.items() if dtype.is_nested() or name.rpartition("_")[2] in _HASHES}
     first = [name for name in _FIRST if name in frame.columns]
-    return frame.select(first, *(name for name in frame.columns if name not in (*first, *hidden)))
+    return frame.select(*first, *(name for name in frame.columns if name not in (*first, *hidden)))
 
 
 def markdown_table(frame: pl.DataFrame, rows: int = PREVIEW_ROWS, width: int = PREVIEW_CHARACTERS) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from graphrag_assets.indexing.candidates import update_candidates
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
@@ -60,6 +61,8 @@ def index_in_one_process(database: Path, documents: Path, root: Path, settings: 
                     record_state(index, models)  # as in a run of Dagster, which checks all rows after it
                 case "embed_texts":
                     update_embeddings(index, models, "one")
+                case "find_candidates":
+                    update_candidates(index, "one")
                     update_publication(index, "one")
                 case _:
                     raise AssertionError(f"no such stage: {stage}")

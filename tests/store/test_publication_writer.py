@@ -342,7 +342,7 @@ def test_main_has_the_tables_for_analysis_and_nothing_else(published, tmp_path):
     found = rows(tmp_path, "SELECT schema_name, list(table_name ORDER BY table_name) FROM duckdb_tables() GROUP BY ALL")
     tables = dict(found)
     assert set(tables) == {"main", "search", "operations"}
-    assert len(tables["main"]) == 17
+    assert len(tables["main"]) == 18
     assert {"postings", "character_forms", "passage_names", "edges"} <= set(tables["search"])
 
 

@@ -28,6 +28,7 @@ from graphrag_assets.extras.interop.source import Source, read_source
 from graphrag_assets.extras.interop.structure import write_structure
 from graphrag_assets.extras.interop.vectors import of_one_length
 from graphrag_assets.ids import stable_id
+from graphrag_assets.indexing.candidates import update_candidates
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.embeddings import TEXTS, update_embeddings
 from graphrag_assets.indexing.index import Index
@@ -101,6 +102,7 @@ def import_index(index: Index, path: Path, name: str | None = None, vectors_of: 
         with index.working.exclusive("embed_texts"):
             _write_vectors(index, source._replace(vectors=vectors), models.embedding_model, counts)
         update_embeddings(index, models, run_id)
+        update_candidates(index, run_id)
         table = _all_counts(index, batch, source, n_kept, counts)
         imports.record_counts(index.working, batch, table)
         return Imported(batch, source.generation, table, _published(index, batch, run_id))

@@ -268,7 +268,7 @@ class Answerer(Protocol):
 
 
 class BaseAnswerer(ABC):
-    """An `Answerer` of one's own: `arespond` is all that it must have.
+    """Base of custom answerers: a subclass must have `arespond` alone.
 
     By default an answer comes in one piece, a part of the data yields its answer as one point, the answer over several
     parts is that from their points, every report and passage counts as relevant, and questions stay as they are.

@@ -15,6 +15,7 @@ from graphrag_assets.store.publication_files import point_to
 from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.working import WorkingDatabase
 from tests.cli import run_command
+from tests.conftest import SAMPLE_INPUT
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can change to another user"
@@ -97,6 +98,7 @@ def test_status_sql_and_questions_work_where_the_index_cannot_be_written(
     shutil.copytree(sample_index.root / "index", root / "index", symlinks=True)
     shutil.rmtree(root / "index" / "locks")
     monkeypatch.setenv("GRAPHRAG_DATA", str(root))
+    monkeypatch.setenv("GRAPHRAG_INPUT", str(SAMPLE_INPUT))
     expected, answer = run_command("status"), GraphRAG().basic("Who commanded the Great Eastern?").answer
     for path in (root, *root.rglob("*")):
         if not path.is_symlink():

@@ -37,6 +37,7 @@ _PLACES: dict[str, str | dict[str, str]] = {
         **{name: f"extras.resolution.command.{name}" for name in ("accept", "reject", "split", "undo", "judge")},
     },
     "retrieve": "cli.retrieve.retrieve",
+    "serve": "extras.server.command.serve",
     "sql": "cli.sql.sql",
     "status": "cli.status.status",
     "tune": "extras.tuning.command.tune",

@@ -136,7 +136,7 @@ class Reader:
             state = file.stat()
             version = (state.st_ino, state.st_mtime_ns)
             if version not in self._with_records:
-                opened = _open(self.path, file)
+                opened = open_publication(self.path, file)
                 schemas = one_value(opened, _SCHEMAS)  # tables of the first one hide those of the others
                 self._with_records.clear()  # closed when the last query on it ends
                 self._with_records[version] = opened, f"SET search_path = {literal(schemas)}"
@@ -391,14 +391,14 @@ class CurrentPublication:
     def _open(self, current: Path) -> "Reader":
         """A reader of the current publication or, where that is damaged or gone, of the newest whole one."""
         try:
-            return Reader(current, _open(current))
+            return Reader(current, open_publication(current))
         except StoreError as error:
             for number in reversed(kept_publications(self.path)):
                 path = publication_file(self.path, number).resolve()
                 if path == current:
                     continue
                 with contextlib.suppress(StoreError):
-                    reader = Reader(path, _open(path))
+                    reader = Reader(path, open_publication(path))
                     if self._current_file() == current:  # else a newer one was published meanwhile
                         log.warning(
                             "%s Reading publication %d instead. Run `graphrag-assets index` to repair it.",
@@ -457,13 +457,22 @@ def _has_publication(folder: Path) -> bool:
     return current_number(folder) is not None or (folder / STABLE_NAME).is_file() or bool(kept_publications(folder))
 
 
-def _open(path: Path, records: Path | None = None) -> duckdb.DuckDBPyConnection:
+def open_publication(path: Path, records: Path | None = None, limits: Mapping[str, Any] | None = None) -> duckdb.DuckDBPyConnection:
+    """An in-memory database with the file attached read-only as `published`, and nothing else within its reach.
+
+    Args:
+        records: attached as `recent`.
+        limits: further settings of DuckDB, such as memory_limit.
+
+    Raises:
+        StoreError: the file is missing, damaged or no publication.
+    """
     if not path.is_file():
         raise StoreError(f"The publication {path} no longer exists. Publish again: `graphrag-assets index`.")
     refuse_denied(path)
     # An in-memory database with the file attached: DuckDB shares a database and its settings among all connections of a
     # process to one file, and the settings below must not apply to other connections.
-    connection = duckdb.connect(config=_CONFIG)
+    connection = duckdb.connect(config={**_CONFIG, **(limits or {})})
     try:
         connection.execute(f"ATTACH {literal(path)} AS published (READ_ONLY)")
         if records:

@@ -1,0 +1,1 @@
+"""`serve`: the index at HTTP, for a chat page, OpenAI's protocol, MCP and programs (docs/server.md)."""

@@ -1,0 +1,107 @@
+"""What all addresses share: the client of a request, its body, errors as JSON, streams of events."""
+
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from sse_starlette import EventSourceResponse
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from graphrag_assets.errors import GraphRAGError, InvalidOption, ModelUnavailable, QueryTimeout, StoreError
+from graphrag_assets.extras.server.access import Client, Clients, RefusedError
+from graphrag_assets.extras.server.lookups import NotFoundError
+from graphrag_assets.runtime.masking import mask
+
+log = logging.getLogger(__name__)
+
+Body = TypeVar("Body", bound=BaseModel)
+Handler = Callable[[Request], Awaitable[Response]]
+PING_SECONDS = 15
+"""Between comments in a stream: proxies close one that is silent for a minute."""
+
+
+class ForbiddenError(GraphRAGError):
+    """A client with a filter asks for what has no filter."""
+
+
+def client_of(request: Request) -> Client:
+    """The client whose token the request has."""
+    clients: Clients = request.app.state.clients
+    return clients.named(request.user.access_token.client_id if request.user.is_authenticated else None)
+
+
+def unfiltered(client: Client, what: str) -> None:
+    """Raise ForbiddenError for a client with a filter."""
+    if client.filter is not None:
+        raise ForbiddenError(f"{what} is of the whole index, and this token may see a part of it.")
+
+
+async def body_of(request: Request, kind: type[Body]) -> Body:
+    """The JSON of a request.
+
+    Raises:
+        InvalidOption: it is none, or a field is not allowed.
+    """
+    try:
+        return kind.model_validate_json(await request.body())
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise InvalidOption(f"{where + ': ' if where else ''}{first['msg']}.") from None
+
+
+def status_of(error: Exception) -> int:
+    """The HTTP status of an error."""
+    statuses: dict[type[Exception], int] = {
+        NotFoundError: 404,
+        ForbiddenError: 403,
+        RefusedError: 429,
+        InvalidOption: 400,
+        QueryTimeout: 504,
+        ModelUnavailable: 502,
+        StoreError: 503,
+        GraphRAGError: 500,
+    }
+    return next((status for kind, status in statuses.items() if isinstance(error, kind)), 500)
+
+
+def error_of(error: Exception) -> dict[str, Any]:
+    """An error as OpenAI's clients read it; of one that is not ours, only that it is in the log."""
+    if not isinstance(error, GraphRAGError):
+        log.error("A request failed: %s", mask(repr(error)), exc_info=error)
+        return {"message": "The request failed. The server's log says why.", "type": "internal_error", "code": None}
+    kind = "invalid_request_error" if status_of(error) < 500 else "server_error"
+    return {"message": mask(str(error)), "type": kind, "code": type(error).__name__}
+
+
+def as_response(error: Exception) -> Response:
+    """An error as JSON with its status."""
+    headers = {"Retry-After": str(error.retry_after)} if isinstance(error, RefusedError) else {}
+    return JSONResponse({"error": error_of(error)}, status_of(error), headers)
+
+
+async def explained(request: Request, error: Exception) -> Response:
+    """The answer to a request that failed (Starlette's exception handler)."""
+    return as_response(error)
+
+
+def event_stream(events: AsyncIterator[dict[str, Any]]) -> Response:
+    """Server-sent events; the iterator is closed when the client leaves."""
+    return EventSourceResponse(
+        events, ping=PING_SECONDS, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    )
+
+
+def as_json(value: Any) -> str:
+    """JSON with dates as text."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+class PlainJSON(JSONResponse):
+    """JSON with dates as text."""
+
+    def render(self, content: Any) -> bytes:
+        return as_json(content).encode()

@@ -1,0 +1,295 @@
+"use strict";
+// The conversation is kept in this browser only. Texts of documents and models become text nodes, never markup.
+
+const $ = (id) => document.getElementById(id);
+const STORE = "graphrag-conversation";
+const state = { turns: [], running: null, token: sessionStorage.getItem("graphrag-token") || "" };
+
+function make(name, properties = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (key in element && key !== "list") element[key] = value;
+    else element.setAttribute(key, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+async function request(path, body, signal) {
+  const headers = { Accept: "application/json" };
+  if (state.token) headers.Authorization = `Bearer ${state.token}`;
+  if (body) headers["Content-Type"] = "application/json";
+  const options = { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body), signal };
+  const response = await fetch(path, options);
+  if (response.status === 401) {
+    await askForToken();
+    return request(path, body, signal);
+  }
+  if (!response.ok) {
+    const told = await response.json().catch(() => ({}));
+    throw new Error((told.error && told.error.message) || `The server answers ${response.status}.`);
+  }
+  return response;
+}
+
+function askForToken() {
+  const dialog = $("login");
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => {
+      state.token = $("token").value.trim();
+      sessionStorage.setItem("graphrag-token", state.token);
+      resolve();
+    }, { once: true });
+    if (!dialog.open) dialog.showModal();
+  });
+}
+
+// --- Markdown of answers: headings, lists, paragraphs, emphasis, footnotes ---
+
+const INLINE = /\\([\\`*_[\]|~!:.(<&])|&(lt|amp);|\*\*(.+?)\*\*|(?<![\w*])\*(?!\s)(.+?)\*(?!\w)|`([^`]+)`|\[(\d{1,3})\]/g;
+
+function inline(text, turn) {
+  const parts = [];
+  let end = 0;
+  for (const found of text.matchAll(INLINE)) {
+    parts.push(text.slice(end, found.index));
+    end = found.index + found[0].length;
+    const [, escaped, entity, bold, italic, code, number] = found;
+    if (escaped) parts.push(escaped);
+    else if (entity) parts.push(entity === "lt" ? "<" : "&");
+    else if (bold) parts.push(make("strong", {}, ...inline(bold, turn)));
+    else if (italic) parts.push(make("em", {}, ...inline(italic, turn)));
+    else if (code) parts.push(make("code", {}, code));
+    else parts.push(footnote(Number(number), turn));
+  }
+  parts.push(text.slice(end));
+  return parts.filter((part) => part !== "");
+}
+
+function footnote(number, turn) {
+  const label = `Source ${number}`;
+  const show = () => { showSources(turn, number); $("panel").focus(); };
+  return make("button", { type: "button", className: "cite", "aria-label": label, onclick: show }, String(number));
+}
+
+function rendered(text, turn) {
+  const blocks = [];
+  let list = null;
+  for (const line of text.split("\n")) {
+    const heading = /^#{1,6}\s+(.*)/.exec(line);
+    const item = /^\s*(?:[-*•]|(\d+)\.)\s+(.*)/.exec(line);
+    if (item) {
+      const name = item[1] ? "ol" : "ul";
+      if (!list || list.localName !== name) blocks.push((list = make(name)));
+      list.append(make("li", {}, ...inline(item[2], turn)));
+      continue;
+    }
+    list = null;
+    if (heading) blocks.push(make("h3", {}, ...inline(heading[1], turn)));
+    else if (line.trim()) blocks.push(make("p", {}, ...inline(line, turn)));
+  }
+  return blocks;
+}
+
+// --- Sources ---
+
+function showSources(turn, number = null) {
+  const panel = $("panel");
+  panel.replaceChildren();
+  if (!turn.citations || !turn.citations.length) return;
+  const list = make("ol", {});
+  for (const citation of turn.citations) {
+    const title = citation.place ? `${citation.document || citation.title}, ${citation.place}` : citation.title;
+    const item = make("li", {},
+      make("button", { type: "button", onclick: () => showPassage(citation, item) }, `[${citation.footnote}] ${title}`),
+      make("div", { className: "quote" }, citation.quote || ""));
+    if (citation.footnote === number) item.setAttribute("aria-current", "true");
+    list.append(item);
+  }
+  panel.append(make("h2", {}, "Sources"), list);
+  if (turn.graph && turn.graph.nodes.length) panel.append(make("h2", {}, "Entities"), picture(turn.graph));
+  const chosen = turn.citations.find((citation) => citation.footnote === number);
+  const current = list.querySelector("[aria-current]");
+  panel.scrollTop = 0;
+  if (chosen && current) showPassage(chosen, current);
+}
+
+async function showPassage(citation, item) {
+  for (const other of item.parentElement.children) other.removeAttribute("aria-current");
+  item.setAttribute("aria-current", "true");
+  const old = $("passage");
+  if (old) old.remove();
+  const place = make("div", { id: "passage", "aria-live": "polite" });
+  item.append(place);
+  if (!citation.text_unit_id) return place.replaceChildren("This row has no passage.");
+  try {
+    const found = await (await request(`/api/source/${encodeURIComponent(citation.text_unit_id)}`)).json();
+    const start = citation.start_char === null ? 0 : citation.start_char - found.start_char;
+    const end = citation.end_char === null ? 0 : citation.end_char - found.start_char;
+    const characters = [...found.text];
+    const cut = (from, to) => characters.slice(from, to).join("");
+    const marked = make("mark", {}, cut(start, end));
+    place.replaceChildren(
+      make("p", { className: "soft" }, found.context || found.document || ""),
+      make("div", { className: "passage" }, cut(0, start), marked, cut(end)),
+      make("p", {}, make("a", { href: citation.url, target: "_blank", rel: "noopener" }, "Open the passage in a tab")));
+    marked.scrollIntoView({ block: "nearest" });
+  } catch (error) {
+    place.replaceChildren(error.message);
+  }
+}
+
+function picture(graph) {
+  const space = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(space, "svg");
+  const add = (name, attributes, parent = svg) => {
+    const element = document.createElementNS(space, name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    parent.append(element);
+    return element;
+  };
+  svg.setAttribute("viewBox", "0 0 360 300");
+  svg.setAttribute("role", "group");
+  svg.setAttribute("aria-label", "Entities of the answer and their relationships");
+  const places = new Map(graph.nodes.map((node, index) => {
+    const angle = (2 * Math.PI * index) / graph.nodes.length;
+    return [node.title, [180 + 105 * Math.cos(angle), 150 + 115 * Math.sin(angle)]];
+  }));
+  for (const edge of graph.edges) {
+    const [[x1, y1], [x2, y2]] = [places.get(edge.source), places.get(edge.target)];
+    add("title", {}, add("line", { x1, y1, x2, y2 })).textContent = `${edge.source} – ${edge.target}: ${edge.type}`;
+  }
+  for (const node of graph.nodes) {
+    const [x, y] = places.get(node.title);
+    const link = add("a", { href: `/explorer#entity=${node.human_readable_id}`, target: "_blank" });
+    add("circle", { cx: x, cy: y, r: 5 }, link);
+    const text = add("text", { x, y: y < 150 ? y - 8 : y + 16, "text-anchor": "middle" }, link);
+    text.textContent = node.title.length > 22 ? `${node.title.slice(0, 21)}…` : node.title;
+    add("title", {}, link).textContent = `${node.title} (${node.type}), on the map`;
+  }
+  return svg;
+}
+
+// --- The conversation ---
+
+function show(turn) {
+  const answer = make("div", { className: "answer" });
+  $("log").append(make("div", { className: "asked" }, turn.question), answer);
+  turn.element = answer;
+  update(turn);
+}
+
+function update(turn) {
+  const notes = [];
+  if (turn.error) notes.push(make("p", { className: "error", role: "alert" }, turn.error));
+  if (turn.note) notes.push(make("p", { className: "note" }, turn.note));
+  turn.element.replaceChildren(...rendered(turn.text, turn), ...notes);
+}
+
+function filter() {
+  const given = {};
+  const batches = $("batches").value.split(",").map((part) => part.trim()).filter(Boolean);
+  const documents = $("documents").value.split(";").map((part) => part.trim()).filter(Boolean);
+  if (batches.length) given.batches = batches;
+  if (documents.length) given.documents = documents;
+  for (const name of ["since", "as_of"]) if ($(name).value.trim()) given[name] = $(name).value.trim();
+  return given;
+}
+
+async function ask(question) {
+  const answered = state.turns.filter((turn) => turn.text && !turn.error);
+  const history = answered.slice(-10).flatMap((turn) => [
+    { role: "user", content: turn.question }, { role: "assistant", content: turn.text }]);
+  const turn = { question, text: "" };
+  state.turns.push(turn);
+  show(turn);
+  running(new AbortController());
+  const body = { question, method: $("method").value, history, filter: filter() };
+  try {
+    const response = await request("/api/query/stream", body, state.running.signal);
+    for await (const [name, data] of events(response.body)) {
+      if (name === "context") $("status").textContent = `Reading ${data.tokens.toLocaleString("en")} tokens…`;
+      else if (name === "token") turn.text += data.text;
+      else if (name === "error") turn.error = data.message;
+      else if (name === "answer") {
+        Object.assign(turn, { text: data.text, citations: data.citations, graph: data.graph });
+        const judged = data.citations.length ? ` · supported: ${data.supported}` : "";
+        turn.note = `${data.method} search, ${data.seconds.toFixed(1)} s, ${data.model}${judged}`;
+        showSources(turn);
+      }
+      if (name !== "context") update(turn);
+      $("log").scrollTop = $("log").scrollHeight;
+    }
+  } catch (error) {
+    turn.error = error.name === "AbortError" ? "Stopped." : error.message;
+    update(turn);
+  }
+  running(null);
+  $("status").textContent = turn.error ? "" : "The answer is complete.";
+  save();
+}
+
+async function* events(stream) {
+  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+  let held = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const parts = (held + value).split(/\r?\n\r?\n/);
+    held = parts.pop();
+    for (const part of parts) {
+      const lines = part.split(/\r?\n/);
+      const name = lines.find((line) => line.startsWith("event: "));
+      const data = lines.filter((line) => line.startsWith("data: ")).map((line) => line.slice(6)).join("\n");
+      if (name) yield [name.slice(7), JSON.parse(data)];
+    }
+  }
+}
+
+function running(controller) {
+  state.running = controller;
+  $("stop").hidden = !controller;
+  $("send").disabled = Boolean(controller);
+  if (controller) $("status").textContent = "Searching…";
+}
+
+function save() {
+  const kept = state.turns.slice(-50).map(({ element, ...turn }) => turn);
+  localStorage.setItem(STORE, JSON.stringify(kept));
+}
+
+$("form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const question = $("question").value.trim();
+  if (!question || state.running) return;
+  $("question").value = "";
+  ask(question);
+});
+$("question").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    $("form").requestSubmit();
+  }
+});
+document.addEventListener("keydown", (event) => { if (event.key === "Escape" && state.running) state.running.abort(); });
+$("stop").addEventListener("click", () => state.running && state.running.abort());
+$("clear").addEventListener("click", () => {
+  if (state.running) state.running.abort();
+  state.turns = [];
+  localStorage.removeItem(STORE);
+  $("log").replaceChildren();
+  $("panel").replaceChildren();
+  $("status").textContent = "";
+  $("question").focus();
+});
+
+try { state.turns = JSON.parse(localStorage.getItem(STORE)) || []; } catch { state.turns = []; }
+state.turns.forEach(show);
+if (state.turns.length) showSources(state.turns[state.turns.length - 1]);
+$("question").focus();
+request("/api/status").then((response) => response.json()).then((found) => {
+  const counts = found.rows ? `, ${found.rows.documents} documents, ${found.rows.entities} entities` : "";
+  $("state").textContent = `Publication ${found.publication}${counts}`;
+  if (!found.rows) $("map").hidden = true;
+}).catch((error) => { $("state").textContent = error.message; });

@@ -9,6 +9,7 @@ from graphrag_assets.contracts.candidates import candidate_checks, register_cand
 from graphrag_assets.errors import CheckError
 from graphrag_assets.extras.evaluation.gate import MAX_QUESTIONS, check_candidate, compare, in_words
 from graphrag_assets.extras.evaluation.generated import generated_questions
+from graphrag_assets.extras.evaluation.retrieval import Score
 from graphrag_assets.settings import Settings
 from graphrag_assets.text.languages import stop_words
 
@@ -54,10 +55,14 @@ DAMAGES = {
 }
 
 
+_scores: list[Score] = []
+"""Of the undamaged publication, measured once."""
+
+
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_damage_is_caught_with_the_metric_and_the_questions(sample, changed, damage):
     questions = generated_questions(sample, MAX_QUESTIONS)
-    comparison, _ = compare(sample, changed(damage), questions, Settings())
+    comparison, (_scores[:], _) = compare(sample, changed(damage), questions, Settings(), _scores)
     worse = {verdict.method: verdict for verdict in comparison.verdicts if verdict.is_worse}
     assert DAMAGES[damage] in worse
     said = in_words(list(worse.values()), comparison.questions, 1)

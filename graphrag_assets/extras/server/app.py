@@ -23,11 +23,11 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from graphrag_assets.errors import SettingsError
+from graphrag_assets.errors import GraphRAGError, SettingsError
 from graphrag_assets.extras.explorer.content import page_content
 from graphrag_assets.extras.explorer.page import render
 from graphrag_assets.extras.server.access import USAGE_FILE, Client, Clients, Links
-from graphrag_assets.extras.server.http import PlainJSON, as_response, client_of, explained, unfiltered
+from graphrag_assets.extras.server.http import PlainJSON, client_of, explained, log_failure, unfiltered
 from graphrag_assets.extras.server.metrics import Metrics
 from graphrag_assets.extras.server.openai_api import OpenAI
 from graphrag_assets.extras.server.openapi import openapi
@@ -82,7 +82,7 @@ def make_app(searches: Searches, host: str, port: int, public_urls: list[str], a
     )
     app.state.clients = searches.clients
     app.router.routes.extend([*_own_routes(searches), *OpenAI(searches).routes, *Rest(searches, sql).routes])
-    app.add_exception_handler(Exception, explained)
+    app.add_exception_handler(GraphRAGError, explained)
     return _Checked(_Counted(app, searches.metrics), searches, security)
 
 
@@ -145,10 +145,8 @@ class _Counted:
 
         try:
             await self.app(scope, receive, counting)
-        except Exception as error:
-            if begun:
-                raise
-            await as_response(error)(scope, receive, counting)
+        except Exception as error:  # Starlette has answered it, or it ended a stream; uvicorn would log it unmasked
+            log_failure(error)
 
 
 def _with_headers(send: Send) -> Send:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -71,21 +72,21 @@ def status_of(error: Exception) -> int:
 def error_of(error: Exception) -> dict[str, Any]:
     """An error as OpenAI's clients read it; of one that is not ours, only that it is in the log."""
     if not isinstance(error, GraphRAGError):
-        log.error("A request failed: %s", mask(repr(error)), exc_info=error)
+        log_failure(error)
         return {"message": "The request failed. The server's log says why.", "type": "internal_error", "code": None}
     kind = "invalid_request_error" if status_of(error) < 500 else "server_error"
     return {"message": mask(str(error)), "type": kind, "code": type(error).__name__}
 
 
-def as_response(error: Exception) -> Response:
-    """An error as JSON with its status."""
-    headers = {"Retry-After": str(error.retry_after)} if isinstance(error, RefusedError) else {}
-    return JSONResponse({"error": error_of(error)}, status_of(error), headers)
+def log_failure(error: Exception) -> None:
+    """Log an unexpected error with its traceback, without secrets."""
+    log.error("A request failed: %s", mask("".join(traceback.format_exception(error))))
 
 
 async def explained(request: Request, error: Exception) -> Response:
     """The answer to a request that failed (Starlette's exception handler)."""
-    return as_response(error)
+    headers = {"Retry-After": str(error.retry_after)} if isinstance(error, RefusedError) else {}
+    return JSONResponse({"error": error_of(error)}, status_of(error), headers)
 
 
 def event_stream(events: AsyncIterator[dict[str, Any]]) -> Response:

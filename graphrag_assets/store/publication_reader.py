@@ -457,7 +457,9 @@ def _has_publication(folder: Path) -> bool:
     return current_number(folder) is not None or (folder / STABLE_NAME).is_file() or bool(kept_publications(folder))
 
 
-def open_publication(path: Path, records: Path | None = None, limits: Mapping[str, Any] | None = None) -> duckdb.DuckDBPyConnection:
+def open_publication(
+    path: Path, records: Path | None = None, limits: Mapping[str, Any] | None = None
+) -> duckdb.DuckDBPyConnection:
     """An in-memory database with the file attached read-only as `published`, and nothing else within its reach.
 
     Args:

@@ -1,5 +1,6 @@
 """`/api` over a real server: answers, streams, lookups, and what is refused."""
 
+import itertools
 import json
 
 import httpx
@@ -26,7 +27,9 @@ def events(response: httpx.Response) -> list[tuple[str, dict]]:
 def test_answer_has_footnotes_whose_links_lead_to_the_quoted_characters(sample_server):
     with sample_server.http() as http:
         answer = http.post("/api/query", json={"question": QUESTION, "method": "local"}).json()
-        assert "Anderson" in answer["text"] and "[1]" in answer["text"] and "[Data:" not in answer["text"]
+        assert "Anderson" in answer["text"]
+        assert "[1]" in answer["text"]
+        assert "[Data:" not in answer["text"]
         assert {c["footnote"] for c in answer["citations"]} == {1, 2}
         for citation in answer["citations"]:
             found = http.get(citation["url"]).json()
@@ -34,7 +37,8 @@ def test_answer_has_footnotes_whose_links_lead_to_the_quoted_characters(sample_s
             quoted = found["text"][citation["start_char"] - start : citation["end_char"] - start]
             assert quoted == citation["quote"]
             page = http.get(citation["url"], headers={"Accept": "text/html"})
-            assert "<mark" in page.text and "default-src 'none'" in page.headers["content-security-policy"]
+            assert "<mark" in page.text
+            assert "default-src 'none'" in page.headers["content-security-policy"]
         assert any(node["title"] == "Great Eastern" for node in answer["graph"]["nodes"])
 
 
@@ -46,7 +50,9 @@ def test_stream_reports_status_first_and_its_pieces_are_the_answer(sample_server
         assert response.headers["content-type"].startswith("text/event-stream")
         found = events(response)
     names = [name for name, _ in found]
-    assert names[0] == "status" and names[-2:] == ["answer", "done"] and "context" in names
+    assert names[0] == "status"
+    assert names[-2:] == ["answer", "done"]
+    assert "context" in names
     pieces = "".join(data["text"] for name, data in found if name == "token")
     assert pieces == found[-2][1]["text"]
 
@@ -64,18 +70,22 @@ def test_history_filter_and_options_reach_the_search(sample_server):
 def test_lookups(sample_server):
     with sample_server.http() as http:
         entity = http.get("/api/entities/Great Eastern").json()
-        assert entity["title"] == "Great Eastern" and entity["relationships"] and entity["communities"]
+        assert entity["title"] == "Great Eastern"
+        assert entity["relationships"]
+        assert entity["communities"]
         number = entity["human_readable_id"]
         assert http.get(f"/api/entities/{number}").json()["title"] == "Great Eastern"
         assert http.get("/api/entities", params={"q": "Niagara"}).json()["entities"][0]["title"] == "Niagara"
         assert http.get("/api/entities/Niagara/relationships?limit=2").json()["relationships"]
         assert http.get("/api/entities/Niagara/timeline").json()["claims"]
         for row in http.get("/api/entities/Niagara/evidence?limit=3").json()["passages"]:
-            assert "Niagara" in row["text"] and http.get(row["url"]).status_code == 200
+            assert "Niagara" in row["text"]
+            assert http.get(row["url"]).status_code == 200
         way = http.get("/api/path", params={"from": "Niagara", "to": "Great Eastern"}).json()["path"]
         ends = [{row["source"], row["target"]} for row in way]
-        assert "Niagara" in ends[0] and "Great Eastern" in ends[-1]
-        assert all(one & two for one, two in zip(ends, ends[1:], strict=False))
+        assert "Niagara" in ends[0]
+        assert "Great Eastern" in ends[-1]
+        assert all(one & two for one, two in itertools.pairwise(ends))
         first = http.get("/api/communities?level=0&limit=3").json()["communities"]
         assert [row["level"] for row in first] == [0, 0, 0]
         assert http.get(f"/api/reports/{first[0]['human_readable_id']}").json()["full_content"].startswith("# ")
@@ -140,10 +150,17 @@ def test_every_address_is_described_counted_and_has_safe_headers(sample_server):
 def test_another_address_needs_a_token_and_a_public_url(sample_server, tokens):
     with pytest.raises(SettingsError, match="GRAPHRAG_SERVER_TOKENS"):
         make_app(sample_server.searches, "0.0.0.0", 80, ["http://graph.example"])
-    protected = type(sample_server.searches)(**{
-        **{name: getattr(sample_server.searches, name) for name in ("rag", "links", "metrics", "seconds", "at_once")},
-        "clients": type(sample_server.searches.clients)(tokens("a-long-enough-token"), sample_server.searches.clients.file),
-    })
+    protected = type(sample_server.searches)(
+        **{
+            **{
+                name: getattr(sample_server.searches, name)
+                for name in ("rag", "links", "metrics", "seconds", "at_once")
+            },
+            "clients": type(sample_server.searches.clients)(
+                tokens("a-long-enough-token"), sample_server.searches.clients.file
+            ),
+        }
+    )
     with pytest.raises(SettingsError, match="--public-url"):
         make_app(protected, "0.0.0.0", 80, [])
     assert make_app(protected, "0.0.0.0", 80, ["http://graph.example"])

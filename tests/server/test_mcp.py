@@ -37,18 +37,23 @@ async def _use(server: Any, mode: str) -> tuple[str, dict[str, Any], dict[str, s
             for uri in ("schema://tables", "report://1", "ui://graphrag/answer.html")
         }
         wrong = await client.call_tool("entity", {"name": "Nobody Nowhere"})
-        assert wrong.is_error and "nearest" in wrong.content[0].text
+        assert wrong.is_error
+        assert "nearest" in wrong.content[0].text
         return client.protocol_version, results, read
 
 
 def _check(results: dict[str, Any], read: dict[str, str]) -> None:
-    assert "Anderson" in results["ask"]["text"] and results["ask"]["citations"][0]["url"]
+    assert "Anderson" in results["ask"]["text"]
+    assert results["ask"]["citations"][0]["url"]
     assert all(row["url"] and row["text"] for row in results["retrieve"]["passages"])
     assert results["entity"]["title"] == "Great Eastern"
-    assert results["path"]["path"] and results["timeline"]["claims"] and results["evidence"]["passages"]
+    assert results["path"]["path"]
+    assert results["timeline"]["claims"]
+    assert results["evidence"]["passages"]
     assert results["sql"]["rows"] == [["Niagara"]]
     assert "entities,title,VARCHAR" in read["schema://tables"]
-    assert read["report://1"].startswith("# ") and "ui/initialize" in read["ui://graphrag/answer.html"]
+    assert read["report://1"].startswith("# ")
+    assert "ui/initialize" in read["ui://graphrag/answer.html"]
 
 
 @pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])

@@ -59,7 +59,9 @@ def test_earlier_turns_and_filters_are_read(client):
         {"role": "assistant", "content": "A ship.\n\n**Sources**\n\n- [1] …"},
         {"role": "user", "content": [{"type": "text", "text": "Who commanded her in 1865?"}]},
     ]
-    assert "Anderson" in client.chat.completions.create(model="graphrag-local", messages=turns).choices[0].message.content
+    assert (
+        "Anderson" in client.chat.completions.create(model="graphrag-local", messages=turns).choices[0].message.content
+    )
     limited = client.chat.completions.create(
         model="graphrag-basic", messages=QUESTION, metadata={"filter": json.dumps({"batches": ["1-beginnings"]})}
     )

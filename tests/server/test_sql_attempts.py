@@ -2,6 +2,9 @@
 
 import pytest
 
+from graphrag_assets.query import GraphRAG
+from tests.server.conftest import serve
+
 ATTEMPTS = [
     "SELECT * FROM read_csv('/etc/passwd')",
     "SELECT * FROM read_text('/etc/passwd')",
@@ -71,7 +74,8 @@ def test_select_is_answered_and_limited(sample_server):
             "complete": True,
         }
         many = http.post("/api/sql", json={"query": "SELECT * FROM range(100000)"}).json()
-        assert len(many["rows"]) == 1_000 and not many["complete"]
+        assert len(many["rows"]) == 1_000
+        assert not many["complete"]
         large = http.post("/api/sql", json={"query": "SELECT repeat('x', 1000000)"}).json()
         assert large == {"columns": large["columns"], "rows": [], "complete": False}
         memory = http.post("/api/sql", json={"query": "SELECT list(a.range) FROM range(1000000000) a"})
@@ -79,8 +83,5 @@ def test_select_is_answered_and_limited(sample_server):
 
 
 def test_sql_is_off_by_default(sample_index):
-    from graphrag_assets.query import GraphRAG
-    from tests.server.conftest import serve
-
     with GraphRAG(sample_index.root / "index") as rag, serve(rag) as served, served.http() as http:
         assert http.post("/api/sql", json={"query": "SELECT 1"}).status_code == 403

@@ -108,14 +108,14 @@ class _Checked:
             await (app if is_open else guarded)(scope, receive, send)
 
         authenticated = AuthenticationMiddleware(admitted, BearerAuthBackend(searches.clients))
-        self.app = RequestBodyLimitMiddleware(authenticated, MAX_BODY)
+        self.app, self.checked = app, RequestBodyLimitMiddleware(authenticated, MAX_BODY)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self.app(scope, receive, send)
+            await self.app(scope, receive, send)  # the begin and the end of the server
             return
         refused = await self.security.validate_request(Request(scope), is_post=scope["method"] == "POST")
-        await (refused or self.app)(scope, receive, _with_headers(send))
+        await (refused or self.checked)(scope, receive, _with_headers(send))
 
     def _is_signed(self, request: Request) -> bool:
         """Whether it is a passage whose address was signed."""

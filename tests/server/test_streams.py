@@ -1,0 +1,166 @@
+"""Many streams at once while publications change, and clients that leave."""
+
+import asyncio
+import contextlib
+import json
+import threading
+import time
+
+import httpx
+import pytest
+
+from graphrag_assets.contracts.answering import PLAIN, AnswerOptions, BaseAnswerer, Evidence, Reply
+from graphrag_assets.query import GraphRAG
+from graphrag_assets.testing import index_of
+from tests.server.conftest import serve
+
+
+class Slow(BaseAnswerer):
+    """Answers after a while, and counts what it began and what was canceled."""
+
+    model = "slow"
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.begun, self.canceled, self.done = seconds, threading.Event(), threading.Event(), 0
+
+    async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
+        self.begun.set()
+        try:
+            await asyncio.sleep(self.seconds)
+        except asyncio.CancelledError:
+            self.canceled.set()
+            raise
+        self.done += 1
+        return Reply("At last.")
+
+
+NOTE = {"note": "Ada Lovelace met Charles Babbage in London."}
+ASK = {"question": "Whom did Ada Lovelace meet?", "method": "local"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/api/query", ASK),
+        ("/api/query/stream", ASK),
+        ("/v1/chat/completions", {"model": "graphrag-local", "messages": [{"role": "user", "content": "Ada?"}]}),
+        (
+            "/v1/chat/completions",
+            {"model": "graphrag-local", "stream": True, "messages": [{"role": "user", "content": "Ada?"}]},
+        ),
+    ],
+)
+def test_a_client_that_leaves_ends_its_search_within_a_second(path, body):
+    slow = Slow(60)
+    with index_of(NOTE, slow) as rag, serve(rag) as served:
+
+        async def leave() -> None:
+            async with httpx.AsyncClient(base_url=served.url) as http:
+                asked = asyncio.ensure_future(_read(http, path, body))
+                assert await asyncio.to_thread(slow.begun.wait, 30)
+                asked.cancel()
+
+        asyncio.run(leave())
+        assert slow.canceled.wait(1)
+        with served.http() as http:
+            assert "graphrag_searches_running 0.0" in http.get("/metrics").text
+
+
+async def _read(http: httpx.AsyncClient, path: str, body: dict) -> None:
+    async with http.stream("POST", path, json=body) as response:
+        async for _ in response.aiter_lines():
+            pass
+
+
+def test_a_search_ends_at_its_time_limit_and_the_first_byte_comes_before(sample_index):
+    slow = Slow(60)
+    with index_of(NOTE, slow) as rag, serve(rag, seconds=1) as served, served.http() as http:
+        assert http.post("/api/query", json=ASK).status_code == 504
+        with http.stream("POST", "/api/query/stream", json=ASK) as response:
+            lines = [line for line in response.iter_lines() if line]
+    assert lines[0] == "event: status"
+    assert "timeout" in next(line for line in lines if "error" in line and line.startswith("data"))
+
+
+def test_more_searches_than_are_allowed_at_once_wait(sample_index):
+    slow = Slow(0.2)
+    with index_of(NOTE, slow) as rag, serve(rag, at_once=2) as served:
+
+        async def ask_all() -> list[int]:
+            async with httpx.AsyncClient(base_url=served.url, timeout=60) as http:
+                answers = await asyncio.gather(*(http.post("/api/query", json=ASK) for _ in range(8)))
+            return [answer.status_code for answer in answers]
+
+        assert asyncio.run(ask_all()) == [200] * 8
+    assert slow.done == 8
+
+
+@pytest.mark.extended
+def test_sixty_four_streams_over_changing_publications_are_each_of_one_publication(start_with):
+    """Each publication has its own number in all its texts: an answer that mixed two would show both."""
+    project = start_with({"a.txt": _text(1)})
+    with GraphRAG(project.root) as rag, serve(rag) as served:
+        stop = threading.Event()
+
+        def publish() -> None:
+            number = 1
+            while not stop.is_set():
+                number += 1
+                project.write("a.txt", _text(number))
+                project.index_all()
+
+        publisher = threading.Thread(target=publish)
+        publisher.start()
+        try:
+            answers = asyncio.run(_ask_streams(served.url, streams=64, each=3))
+        finally:
+            stop.set()
+            publisher.join()
+    assert len(answers) == 192
+    for answer in answers:
+        marks = {word for word in json.dumps(answer).replace('"', " ").split() if word.startswith("Zephyr")}
+        assert len({mark.rstrip(".,") for mark in marks}) == 1, marks
+    assert len({answer["publication"] for answer in answers}) > 1
+
+
+def _text(number: int) -> str:
+    return f"Captain Anderson of Zephyr{number} commanded the Great Eastern. Captain Anderson met Cyrus Field at Zephyr{number}."
+
+
+async def _ask_streams(url: str, streams: int, each: int) -> list[dict]:
+    answers: list[dict] = []
+
+    async def ask(http: httpx.AsyncClient) -> None:
+        for _ in range(each):
+            body = {"question": "Who commanded the Great Eastern?", "method": "local"}
+            async with http.stream("POST", "/api/query/stream", json=body) as response:
+                assert response.status_code == 200
+                name = ""
+                async for line in response.aiter_lines():
+                    name = line[7:] if line.startswith("event: ") else name
+                    assert name != "error", line
+                    if line.startswith("data: ") and name == "answer":
+                        answers.append(json.loads(line[6:]))
+            await asyncio.sleep(0.5)
+
+    limits = httpx.Limits(max_connections=streams)
+    async with httpx.AsyncClient(base_url=url, timeout=120, limits=limits) as http:
+        await asyncio.gather(*(ask(http) for _ in range(streams)))
+    return answers
+
+
+def test_the_process_ends_while_a_stream_is_open(sample_index):
+    slow = Slow(60)
+    with index_of(NOTE, slow) as rag:
+        with serve(rag) as served:
+            asked = threading.Thread(target=_ignore_errors, args=(served.url,))
+            asked.start()
+            assert slow.begun.wait(30)
+            begun = time.monotonic()
+        assert time.monotonic() - begun < 20
+        asked.join(30)
+
+
+def _ignore_errors(url: str) -> None:
+    with contextlib.suppress(httpx.HTTPError):
+        httpx.post(f"{url}/api/query/stream", json=ASK, timeout=60)

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 from urllib.request import url2pathname
 
 from dotenv import dotenv_values
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator
+from pydantic import BeforeValidator, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -34,6 +34,7 @@ def variable(name: str) -> str:
 _PREFIX = "GRAPHRAG_"
 OTHER_VARIABLES = (
     *("GRAPHRAG_CHAT_API_KEY", "GRAPHRAG_EMBEDDING_API_KEY", "GRAPHRAG_RERANK_API_KEY", "GRAPHRAG_ALERT_URL"),
+    "GRAPHRAG_SERVER_TOKENS",
     *("GRAPHRAG_DOCUMENTS", "GRAPHRAG_MEMORY", "GRAPHRAG_HOST", "GRAPHRAG_BIND"),
 )
 """Variables that are no settings: secrets, and those of the files in deploy/."""
@@ -401,11 +402,6 @@ class Settings(BaseSettings):
         "",
         description="URL (s3://…, gs://…, abfs://…) that publications are uploaded to, for readers on other machines: "
         'GraphRAG("s3://…").',
-    )
-    server_tokens: SecretStr = Field(
-        SecretStr(""),
-        description="Tokens of `serve`: one, or a JSON object by client with token, filter, questions_per_day, "
-        "usd_per_day and requests_per_minute, see docs/server.md.",
     )
     gate: Literal["warn", "block", "off"] = Field(
         "warn",

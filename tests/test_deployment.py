@@ -44,12 +44,14 @@ def environment_files(unit: Path) -> list[str]:
     return [line.rpartition("/")[2] for line in lines]
 
 
-def test_only_the_code_server_gets_the_secrets():
+def test_only_what_calls_models_gets_the_secrets():
     read = {unit.stem.removeprefix("graphrag-"): environment_files(unit) for unit in UNITS}
-    assert read == {"code": [".env", ".env.secrets"], "daemon": [".env"], "webserver": [".env"]}
+    both = [".env", ".env.secrets"]
+    assert read == {"code": both, "daemon": [".env"], "webserver": [".env"], "server": both}
     services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
     given = {name: service.get("env_file", []) for name, service in services.items()}
-    assert given == {"postgres": [], "code": ["../.env", "../.env.secrets"], "webserver": [], "daemon": []}
+    calling = {name: ["../.env", "../.env.secrets"] for name in ("code", "server")}
+    assert given == calling | {name: [] for name in ("postgres", "webserver", "daemon", "open-webui")}
 
 
 def test_the_webserver_of_a_cluster_gets_no_secrets():
@@ -237,13 +239,15 @@ def test_containers_run_the_commands_of_the_units():
     for unit in UNITS:
         command = [word.removeprefix(f"{INSTALLED}/") for word in exec_start(unit)]
         inside = services[unit.stem.removeprefix("graphrag-")]["command"]
+        if "--public-url" in inside:  # by which other containers reach it
+            inside = inside[: inside.index("--public-url")]
         assert ["127.0.0.1" if word == "0.0.0.0" else word for word in inside] == command
 
 
 @pytest.mark.parametrize(
     ("file", "needed"),
     [
-        ("compose.yaml", {"POSTGRES_PASSWORD", "GRAPHRAG_DOCUMENTS", "GRAPHRAG_MEMORY"}),
+        ("compose.yaml", {"POSTGRES_PASSWORD", "GRAPHRAG_DOCUMENTS", "GRAPHRAG_MEMORY", "GRAPHRAG_SERVER_TOKENS"}),
         (
             "cluster/compose.yaml",
             {"POSTGRES_PASSWORD", "REDIS_PASSWORD", "GRAPHRAG_INPUT", "GRAPHRAG_STAGING", "GRAPHRAG_MEMORY"}
@@ -423,7 +427,7 @@ def test_images_have_exact_versions_and_the_guide_says_how_to_pin_their_digests(
         (ROOT / "deploy" / name).read_text() for name in ("Dockerfile", "compose.yaml", "cluster/compose.yaml")
     )
     images = re.findall(r"^(?:FROM|\s+image:) (\S+:\S+)$", files, re.MULTILINE)
-    assert len(set(images)) == 3
+    assert len(set(images)) == 4
     assert all(re.search(r":\d+\.\d+", image) for image in images)
     (pinned,) = re.findall(r"imagetools inspect (\S+)", (ROOT / "docs/operations.md").read_text())
     assert pinned in images

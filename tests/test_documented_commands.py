@@ -48,6 +48,7 @@ DATA = {"yaml", "json", "ini", "toml", "html", "csv", "cypher", "jinja"}
 
 # Whole languages of a page that a test of their own runs.
 COVERED = {
+    ("docs/server.md", "python"): "tests/server/test_openai_api.py::test_the_guides_python_prints_an_answer",
     ("README.md", "python"): "tests/test_docs.py::test_the_readmes_python_runs",
     ("README.md", "sql"): "tests/test_docs.py::test_the_readmes_sql_finds_rows_in_the_sample_corpus",
     ("docs/query.md", "pycon"): "tests/query/test_docs.py::test_answers_of_the_guide_are_real",
@@ -65,6 +66,32 @@ COVERED = {
 }
 # Blocks by page and first line: what is not run here, why not, and the test that runs the like of it.
 ELSEWHERE = {
+    ("README.md", "pip install 'graphrag-assets[server]' && graphrag-assets serve"): (
+        "it does not end",
+        "tests/server/test_command.py::test_serve_answers_and_ends_on_sigterm_with_a_stream_open",
+    ),
+    ("docs/server.md", "pip install 'graphrag-assets[server]'"): (
+        "it does not end",
+        "tests/server/test_command.py::test_serve_answers_and_ends_on_sigterm_with_a_stream_open",
+    ),
+    (
+        "docs/server.md",
+        """curl --json '{"question": "Who commanded the Great Eastern in 1865?", "method": "local"}' http://127.0.0.1:8321/api/query""",
+    ): (
+        "it needs a server",
+        "tests/server/test_api.py::test_answer_has_footnotes_whose_links_lead_to_the_quoted_characters",
+    ),
+    ("docs/server.md", "graphrag-assets serve --host 0.0.0.0 --public-url https://graph.example.org"): (
+        "it does not end",
+        "tests/server/test_api.py::test_another_address_needs_a_token_and_a_public_url",
+    ),
+    (
+        "docs/server.md",
+        "docker compose --file deploy/compose.yaml --env-file .env --profile server up --detach --build",
+    ): (
+        "it needs Docker",
+        "tests/test_deployment.py::test_containers_run_the_commands_of_the_units",
+    ),
     ("docs/evaluation.md", "$ graphrag-assets evaluate docs/questions.jsonl --generated 0 --answers 20"): (
         "its table has the width of the guide",
         "tests/evaluation/test_docs.py::test_the_table_shown_is_what_the_command_prints",

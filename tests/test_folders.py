@@ -53,6 +53,7 @@ def test_extras_know_few_others():
         ("cost_preview", "tuning"),
         ("tuning", "cost_preview"),
         ("purge", "explorer"),
+        ("server", "explorer"),
     }
 
 

@@ -5,6 +5,8 @@ import json
 import openai
 import pytest
 
+from tests.test_docs import blocks
+
 QUESTION = [{"role": "user", "content": "Who commanded the Great Eastern in 1865?"}]
 
 
@@ -94,3 +96,9 @@ def test_unknown_model_and_missing_question_are_refused(client):
         client.chat.completions.create(model="gpt-4.1", messages=QUESTION)
     with pytest.raises(openai.BadRequestError, match="no question"):
         client.chat.completions.create(model="graphrag-ask", messages=[{"role": "system", "content": "x"}])
+
+
+def test_the_guides_python_prints_an_answer(sample_server, capsys):
+    (code,) = blocks("docs/server.md", "python")
+    exec(code.replace("http://127.0.0.1:8321", sample_server.url), {})
+    assert "Anderson" in capsys.readouterr().out

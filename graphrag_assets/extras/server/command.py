@@ -10,7 +10,7 @@ from graphrag_assets.cli.shared_options import INDEX
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.settings import Settings
+from graphrag_assets.settings import Settings, variable
 
 _DRAIN_SECONDS = 10
 
@@ -55,7 +55,7 @@ def serve(
             f"{error.name} is missing. Install the server: pip install 'graphrag-assets[server]'"
         ) from None
     settings = Settings.load()
-    clients = [] if stdio else clients_of(settings.server_tokens.get_secret_value())
+    clients = [] if stdio else clients_of(variable("GRAPHRAG_SERVER_TOKENS"))
     urls = [url.rstrip("/") for url in public_urls]
     address = urls[0] if urls else f"http://{f'[{host}]' if ':' in host else host}:{port}"
     with GraphRAG(path, settings=settings) as rag:

@@ -48,7 +48,10 @@ def test_stream_has_the_same_text_source_events_and_usage(client):
         "The cable lost: the expedition of 1865",
         "Two cables: the summer of 1866",
     ]
-    assert all(source["document"][0] and source["source"]["url"] for source in sources)
+    addresses = [{source["source"]["url"], *(one["source"] for one in source["metadata"])} for source in sources]
+    assert [len(one) for one in addresses] == [1, 1]
+    assert addresses[0] != addresses[1]
+    assert all(source["document"][0] for source in sources)
     assert any(getattr(chunk.choices[0].delta, "annotations", None) for chunk in chunks if chunk.choices)
     assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
     assert chunks[-1].usage is not None

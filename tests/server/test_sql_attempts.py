@@ -2,6 +2,8 @@
 
 import pytest
 
+from graphrag_assets.errors import InvalidOption
+from graphrag_assets.extras.server.sql import SqlQuery
 from graphrag_assets.query import GraphRAG
 from tests.server.conftest import serve
 
@@ -85,3 +87,8 @@ def test_select_is_answered_and_limited(sample_server):
 def test_sql_is_off_by_default(sample_index):
     with GraphRAG(sample_index.root / "index") as rag, serve(rag) as served, served.http() as http:
         assert http.post("/api/sql", json={"query": "SELECT 1"}).status_code == 403
+
+
+def test_a_query_that_takes_too_long_is_ended(sample_index):
+    with GraphRAG(sample_index.root / "index") as rag, pytest.raises(InvalidOption, match=r"longer than 0\.5 seconds"):
+        SqlQuery(0.5)(rag.index.reader(), "SELECT count(*) FROM range(10000000000) a, range(1000) b")

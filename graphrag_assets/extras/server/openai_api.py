@@ -21,7 +21,7 @@ from graphrag_assets.extras.server.access import Client
 from graphrag_assets.extras.server.footnotes import HEADING, Footnotes, title_of
 from graphrag_assets.extras.server.http import PlainJSON, as_json, body_of, client_of, error_of, event_stream
 from graphrag_assets.extras.server.searches import ANSWERING, Ask, Message, Searches, until_disconnect
-from graphrag_assets.query import Answer
+from graphrag_assets.query import Answer, Citation
 
 _PREFIX = "graphrag-"
 _CHORE = re.compile(r"\s*### Task:|.*\btitle (?:for|of) (?:the|this) (?:chat|conversation)", re.IGNORECASE | re.DOTALL)
@@ -202,35 +202,42 @@ def _usage(answer: Answer | None) -> dict[str, int]:
 
 
 def _annotations(footnotes: Footnotes, answer: Answer, text: str) -> list[dict[str, Any]]:
-    """A link for the first place of each footnote in the text, once for each passage behind it."""
+    """A link at the first place of each footnote in the text, to the first passage behind it."""
     found = []
-    for number, citation in footnotes.cited(answer):
+    for number, cited in _by_footnote(footnotes, answer).items():
         mark = f"[{number}]"
-        start, url = text.find(mark), footnotes.url(citation)
-        if start >= 0 and url:
-            place = {"url": url, "title": title_of(citation), "start_index": start, "end_index": start + len(mark)}
+        if (start := text.find(mark)) >= 0 and (url := _address(footnotes, number, cited)):
+            place = {"url": url, "title": title_of(cited[0]), "start_index": start, "end_index": start + len(mark)}
             found.append({"type": "url_citation", "url_citation": place})
     return found
 
 
 def _source_events(footnotes: Footnotes, answer: Answer) -> list[dict[str, Any]]:
-    """One event of Open WebUI for each footnote, in their order: it numbers sources as they arrive."""
-    by_number: dict[int, list[Any]] = {}
+    """One event of Open WebUI for each footnote, in their order.
+
+    It numbers sources by their addresses as they arrive, and takes annotations for sources, too: all of a footnote have
+    one address, which no other has.
+    """
+    events = []
+    for number, cited in _by_footnote(footnotes, answer).items():
+        url = _address(footnotes, number, cited)
+        source = {"name": title_of(cited[0]), "url": url}
+        metadata = [{"source": url, "name": title_of(citation)} for citation in cited]
+        documents = [citation.quote or "" for citation in cited]
+        events.append({"type": "source", "data": {"source": source, "document": documents, "metadata": metadata}})
+    return events
+
+
+def _by_footnote(footnotes: Footnotes, answer: Answer) -> dict[int, list[Citation]]:
+    by_number: dict[int, list[Citation]] = {}
     for number, citation in footnotes.cited(answer):
         by_number.setdefault(number, []).append(citation)
-    return [
-        {
-            "type": "source",
-            "data": {
-                "source": {"name": title_of(cited[0]), "url": footnotes.url(cited[0])},
-                "document": [citation.quote or "" for citation in cited],
-                "metadata": [
-                    {"source": footnotes.url(citation) or "", "name": title_of(citation)} for citation in cited
-                ],
-            },
-        }
-        for _, cited in sorted(by_number.items())
-    ]
+    return by_number
+
+
+def _address(footnotes: Footnotes, number: int, cited: list[Citation]) -> str:
+    url = footnotes.url(cited[0])
+    return f"{url}#{number}" if url else ""
 
 
 def _status(description: str, done: bool) -> dict[str, Any]:

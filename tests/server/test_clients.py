@@ -117,6 +117,8 @@ def test_links_open_without_a_token_and_only_what_they_were_signed_for(tenants):
         assert page.status_code == 200
         assert "Vermilion" in page.text
         assert http.get(url.replace("for=red", "for=blue")).status_code == 401
+        assert http.get(url.replace("/api/source/", "/api/entities/api/source/")).status_code == 401
+        assert http.get(url.replace("/api/source/", "/api/source/../")).status_code in (401, 404)
         assert http.get(url[:-1] + ("0" if url[-1] != "0" else "1")).status_code == 401
         with tenants.http(ALL) as everything:
             blue = everything.get("/api/entities/Cobalt Heron/evidence").json()["passages"][0]["text_unit_id"]

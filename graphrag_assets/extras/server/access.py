@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from mcp.server.auth.provider import AccessToken
 from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, SecretStr, ValidationError, field_validator
@@ -138,9 +139,9 @@ class Clients:
         ]
         return AccessToken(token=token, client_id=known[0].name, scopes=[]) if known else None
 
-    def named(self, name: str | None) -> Client:
+    def named(self, name: str | None) -> Client | None:
         """The client of that name; without tokens, everyone."""
-        return next((client for client in self.clients if client.name == name), EVERYONE)
+        return next((client for client in self.clients if client.name == name), None) if self.clients else EVERYONE
 
     def admit(self, client: Client, is_question: bool = True) -> None:
         """Count a request of the client; one that is no question counts for the minute only.
@@ -201,20 +202,21 @@ class Links:
     def passage(self, client: Client, text_unit: str, start: int | None = None, end: int | None = None) -> str:
         """The address of a text unit's page with the characters marked, those of the document from 0."""
         span = "" if start is None or end is None else f"{start}-{end}"
-        query = [f"span={span}"] if span else []
+        query = {"span": span} if span else {}
         if client.token:
-            query.append(f"for={client.name}&signature={self._signature(client, text_unit, span)}")
-        return f"{self.public_url}/api/source/{text_unit}" + (f"?{'&'.join(query)}" if query else "")
+            query |= {"for": client.name, "signature": _signature(client, text_unit, span)}
+        return f"{self.public_url}/api/source/{text_unit}" + (f"?{urlencode(query)}" if query else "")
 
     def signer(self, text_unit: str, query: Mapping[str, str]) -> Client | None:
         """The client for whom an address was signed; None if the signature is not valid."""
         client = self.clients.named(query.get("for"))
-        if client.token is None:
+        if client is None or client.token is None:
             return None
-        expected = self._signature(client, text_unit, query.get("span", ""))
+        expected = _signature(client, text_unit, query.get("span", ""))
         return client if hmac.compare_digest(expected.encode(), query.get("signature", "").encode()) else None
 
-    def _signature(self, client: Client, text_unit: str, span: str) -> str:
-        assert client.token is not None
-        message = f"{client.name} {text_unit} {span}".encode()
-        return hmac.new(client.token.get_secret_value().encode(), message, hashlib.sha256).hexdigest()[:32]
+
+def _signature(client: Client, text_unit: str, span: str) -> str:
+    assert client.token is not None
+    message = "\n".join((client.name, text_unit, span)).encode()
+    return hmac.new(client.token.get_secret_value().encode(), message, hashlib.sha256).hexdigest()[:32]

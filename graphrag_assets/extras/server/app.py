@@ -119,8 +119,9 @@ class _Checked:
 
     def _is_signed(self, request: Request) -> bool:
         """Whether it is a passage whose address was signed."""
-        _, is_passage, text_unit = request.url.path.partition("/api/source/")
-        return bool(is_passage) and self.searches.links.signer(text_unit, request.query_params) is not None
+        before, is_passage, text_unit = request.url.path.partition("/api/source/")
+        is_passage_alone = bool(is_passage) and not before
+        return is_passage_alone and self.searches.links.signer(text_unit, request.query_params) is not None
 
 
 class _Counted:

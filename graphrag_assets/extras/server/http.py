@@ -25,13 +25,16 @@ PING_SECONDS = 15
 
 
 class ForbiddenError(GraphRAGError):
-    """A client with a filter asks for what has no filter."""
+    """A client asks for what it may not see."""
 
 
 def client_of(request: Request) -> Client:
-    """The client whose token the request has."""
+    """The client whose token the request has. Raises ForbiddenError for a request without one where one is needed."""
     clients: Clients = request.app.state.clients
-    return clients.named(request.user.access_token.client_id if request.user.is_authenticated else None)
+    client = clients.named(request.user.access_token.client_id if request.user.is_authenticated else None)
+    if client is None:
+        raise ForbiddenError("This address needs a token.")
+    return client
 
 
 def unfiltered(client: Client, what: str) -> None:

@@ -167,7 +167,7 @@ def respond(question: str, evidence: Evidence, by_meaning: bool = False) -> Repl
     if asked.about_everything:
         points = _overview(evidence.passages, asked)
         return Reply(_listed(points) or NO_ANSWER)
-    points = _quoted(asked, evidence.passages, MAX_QUOTATIONS, by_meaning)
+    points = _quoted(asked, evidence.passages, MAX_QUOTATIONS, by_meaning, as_one=True)
     if points and points[0].score >= MIN_DIRECT:
         return Reply(" ".join(point.text for point in points))
     return Reply(f"{CLOSEST}\n{_listed(points)}" if points else NO_ANSWER)
@@ -242,8 +242,13 @@ def _weights(has: np.ndarray) -> np.ndarray:
     return np.asarray(rarity / (rarity.sum() or 1))
 
 
-def _quoted(asked: Asked, passages: Sequence[Passage], most: int, by_meaning: bool) -> list[Point]:
-    """The best quotations, together at most 1,000 characters; with scores below 1, if they do not answer."""
+def _quoted(
+    asked: Asked, passages: Sequence[Passage], most: int, by_meaning: bool, as_one: bool = False
+) -> list[Point]:
+    """The best quotations, together at most 1,000 characters; with scores below 1, if they do not answer.
+
+    `as_one`: they are read one after the other, and no sentence or heading is shown twice.
+    """
     passages = sorted(passages, key=lambda p: _TABLES.index(p.table) if p.table in _TABLES else len(_TABLES))
     found, rows = _read(passages, asked.language)
     texts = [*(one.text for one in found), *(passage.title for passage in passages)]
@@ -285,7 +290,8 @@ def _quoted(asked: Asked, passages: Sequence[Passage], most: int, by_meaning: bo
         if enough or gains[place] <= (_MIN_OF_BEST * chosen[0][1] if chosen else 0):
             break
         eligible[place] = False
-        said = quotation(found, place, by_heading, by_sentence, alone=bool(complete[place]))
+        earlier = frozenset(at for one, _ in chosen for at in one.shown) if as_one else frozenset()
+        said = quotation(found, place, by_heading, by_sentence, bool(complete[place]), earlier)
         fits = not chosen or length + len(said.text) <= _MAX_CHARACTERS
         if fits and not any(_say_the_same(said.text, other.text) for other, _ in chosen):
             chosen.append((said, float(gains[place])))

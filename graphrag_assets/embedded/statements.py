@@ -1,7 +1,7 @@
 """The statements that answers quote: sentences, headings, list items and table rows, with their surroundings."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -122,7 +122,12 @@ class Quotation:
 
 
 def quotation(
-    found: Sequence[Statement], place: int, by_heading: np.ndarray, by_sentence: np.ndarray, alone: bool = False
+    found: Sequence[Statement],
+    place: int,
+    by_heading: np.ndarray,
+    by_sentence: np.ndarray,
+    alone: bool = False,
+    earlier: Set[int] = frozenset(),
 ) -> Quotation:
     """The statement at `place` with what it is understood by.
 
@@ -135,6 +140,7 @@ def quotation(
         by_heading: for each statement, the share of the question that it has only by its headings.
         by_sentence: the same by the sentences before it.
         alone: it needs nothing else of its paragraph.
+        earlier: places that the answer shows already; they are left out.
     """
     one = found[place]
     is_heading = one.kind == "heading"
@@ -153,7 +159,7 @@ def quotation(
         first -= 1
     introduction = one.headings[-1:] if by_heading[place] > _MIN_SHARE else ()
     introduction = introduction if one.lead is None else (one.lead,)
-    shown = list(dict.fromkeys((*introduction, *range(first, last + 1))))
+    shown = [at for at in dict.fromkeys((*introduction, *range(first, last + 1))) if at not in earlier]
     parts = [_FENCE.sub("", found[at].text).strip("| \n") for at in shown]  # a fence would open a block of code
     for number, (before, after) in enumerate(pairwise(shown), 1):
         adjoin = after == before + 1 and found[before].kind not in ("heading", "header")

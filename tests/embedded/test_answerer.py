@@ -57,6 +57,21 @@ def test_the_best_quotation_comes_first_and_each_has_a_citation() -> None:
     assert all(part.strip() in texts for part in parts)
 
 
+def test_no_heading_and_no_sentence_is_quoted_twice_in_one_answer() -> None:
+    voyage = (
+        "# The expedition of 1865\n\nThe Great Eastern sailed in July under Captain James Anderson and his officers. She had "
+        "five hundred men on board for the whole of the long and wet voyage to the west. Captain Anderson commanded the "
+        "expedition with Robert Halpin as chief officer, and they agreed. The cable of the expedition was lost in August "
+        "when it parted in deep water, and the ship turned back."
+    )
+    answer = respond(
+        "Who commanded the expedition of 1865, and when was the cable lost?", Passage("Sources", 1, "", voyage)
+    )
+    shown = re.split(r"(?<=[.])\s|\s…\s", re.sub(r" \[Data: [^\]]+\]", "", answer))
+    assert len(shown) > 3
+    assert len(set(shown)) == len(shown)
+
+
 @pytest.mark.parametrize(
     ("question", "right", "wrong"),
     [

@@ -6,6 +6,7 @@ from typing import Any
 
 import dagster as dg
 
+from graphrag_assets.contracts.records import problems_in_words
 from graphrag_assets.defs.checks import blocking_checks_passed
 from graphrag_assets.defs.index_names import PUBLICATION, IndexNames
 from graphrag_assets.defs.masked import masked
@@ -69,20 +70,20 @@ _COUNTED = ("documents", "text_units", "entities", "relationships", "covariates"
 
 def _metadata(published: Publication, index: Index, seconds: float) -> dict[str, Any]:
     """Metadata of the publication: what changed, where it is, how large, its map, and what models have cost."""
-    entities, relationships, members, positions, spent, skipped = index.working.read_all(
+    entities, relationships, members, positions, spent, problems = index.working.read_all(
         "SELECT id, title, degree FROM entities",
         "SELECT source_id, target_id, weight FROM relationships",
         "FROM community_members WHERE level = 0",
         "FROM entity_positions",
         _SPENT,
-        "SELECT count(*) FROM index_errors",
+        "SELECT stage FROM index_errors",
     )
     costs: dict[str, Any] = {}
     if spent.height:
         costs["cost_usd_of_recorded_runs"] = float(spent["cost_usd"].sum())
         costs["cost_by_task_and_day"] = dg.MetadataValue.md(markdown_table(spent, spent.height))
     return {
-        "summary": dg.MetadataValue.md(_summary(published, index, int(skipped.item()))),
+        "summary": dg.MetadataValue.md(_summary(published, index, problems_in_words(problems["stage"]))),
         "map": picture("The map of the graph", graph_map(entities, relationships, members, positions)),
         "publication": published.number,
         "new": published.is_new,
@@ -95,8 +96,8 @@ def _metadata(published: Publication, index: Index, seconds: float) -> dict[str,
     }
 
 
-def _summary(published: Publication, index: Index, n_skipped: int) -> str:
-    """What differs from the publication before, and what was skipped, in Markdown."""
+def _summary(published: Publication, index: Index, problems: str) -> str:
+    """What differs from the publication before, and the problems of the input, in Markdown."""
     folder = index.settings.index_folder
     before = [number for number in kept_publications(folder) if number < published.number]
     lines = [state_in_words(folder, published.number, published.is_new)]
@@ -104,6 +105,6 @@ def _summary(published: Publication, index: Index, n_skipped: int) -> str:
         counts = compare(publication_file(folder, before[-1]), published.path)["change_counts"]
         kinds = counts["what"].unique(maintain_order=True)
         lines += [f"- {kind}: {counts_in_words(counts, kind)}" for kind in kinds]
-    if n_skipped:
-        lines.append(f"- skipped or failed: {n_skipped:,}, see the table `index_errors`.")
+    if problems:
+        lines.append(f"- {problems}, see the table `index_errors`.")
     return "\n".join(lines)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Protocol
 
+from graphrag_assets.contracts.records import ENCODING
 from graphrag_assets.pipeline.chats import json_chats, numbered, whatsapp_record
 from graphrag_assets.pipeline.decoding import Decoded, UnreadableError, decode
 from graphrag_assets.pipeline.source_records import LoadOptions, Problem, Record, clean
@@ -156,7 +157,7 @@ def read_records(
         yield RefusedKind("binary", _BINARY_REMEDY) if _is_unknown(path) else Problem(error.error, error.hint)
         return
     if decoded.doubt:
-        yield Problem(*decoded.doubt, stage="encoding")
+        yield Problem(*decoded.doubt, stage=ENCODING)
     for item in _decoded(decoded, path, file_format, column, options, convert, slack):
         yield _named_channel(item, path) if slack is not None and isinstance(item, Record) else item
 

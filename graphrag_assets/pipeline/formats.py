@@ -51,11 +51,12 @@ _ENDINGS = {
     "msg": "msg",
 }
 _FORMATS = {ending: name for name, endings in _ENDINGS.items() for ending in endings.split()}
+FORMATS = frozenset(_ENDINGS)
 _TEXT = frozenset({"md", "txt", "adoc", "vtt", "srt"})
 _TABLES = frozenset({"csv", "tsv", "json", "jsonl"})
 _DECODED = _TEXT | _TABLES | {"html"}
 """Formats whose bytes are decoded before they are parsed."""
-LIMITED = frozenset(_ENDINGS) - _TEXT - _TABLES
+LIMITED = FORMATS - _TEXT - _TABLES
 """Formats of which a small file may expand to gigabytes or crash its library; read by a `Converter`."""
 _REFUSED = {
     "audio": ("mp3 wav m4a aac ogg oga opus flac wma aiff amr", "Transcribe it, and index the text or subtitles."),

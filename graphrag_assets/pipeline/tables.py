@@ -91,10 +91,8 @@ def table_records(table: Table, column: str, options: LoadOptions) -> Iterator[R
         title_column = options.title_column
         if whole and title_column not in (*table.columns, WHOLE_ROW):
             title_column = _name_column(table.columns, rows) or title_column
-        columns = {
-            "text_column": WHOLE_ROW if whole else column,
-            "title_column": title_column if title_column in table.columns else None,
-        }
+        text_from = WHOLE_ROW if whole else column
+        title_from = title_column if title_column in table.columns else None
         taken: dict[str, int] = {}
         for row in table.rows:
             if isinstance(row, Problem):
@@ -102,7 +100,8 @@ def table_records(table: Table, column: str, options: LoadOptions) -> Iterator[R
                 continue
             item = _whole_record(*row, title_column, options) if whole else _record(*row, column, options)
             if isinstance(item, Record):
-                item = _unless_taken(replace(item, **columns), taken, options.id_column)
+                item = replace(item, text_column=text_from, title_column=title_from)
+                item = _unless_taken(item, taken, options.id_column)
             yield item
 
 

@@ -1,7 +1,6 @@
 """The publication: what people and queries read, switched in when the blocking checks have passed."""
 
 import time
-from datetime import timedelta
 from typing import Any
 
 import dagster as dg
@@ -20,9 +19,6 @@ from graphrag_assets.store.publication_files import STABLE_NAME, kept_publicatio
 from graphrag_assets.store.publication_writer import Publication
 from graphrag_assets.store.publications import compare, counts_in_words, state_in_words
 
-_NIGHTLY = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=50), warn_window=timedelta(hours=26))
-"""The schedule publishes every night, if only to find that nothing has changed: two missed nights are a failure."""
-_BY_HAND = dg.FreshnessPolicy.time_window(fail_window=timedelta(days=31), warn_window=timedelta(days=7))
 _SPENT = """
 SELECT committed_at::DATE AS day, used.task AS task, sum(used.cost_usd) AS cost_usd,
        sum(used.prompt_tokens + used.completion_tokens)::BIGINT AS tokens
@@ -30,8 +26,12 @@ FROM (SELECT committed_at, unnest(usage) AS used FROM index_runs) GROUP BY ALL O
 """
 
 
-def publication(names: IndexNames, nightly: bool) -> dg.AssetsDefinition:
-    """The asset of the publication; `nightly`: a schedule publishes every night."""
+def publication(names: IndexNames) -> dg.AssetsDefinition:
+    """The asset of the publication.
+
+    It has no freshness policy: those of Dagster go by the calendar, and an index whose input has not changed is fresh.
+    The check publication_is_up_to_date says when it has changed.
+    """
 
     @dg.asset(
         key=names.key(PUBLICATION),
@@ -40,7 +40,6 @@ def publication(names: IndexNames, nightly: bool) -> dg.AssetsDefinition:
         deps=names.keys(["entity_candidates", "citations", "community_history", "entity_positions"]),
         code_version=stage.CODE_VERSION,
         kinds={"duckdb"},
-        freshness_policy=_NIGHTLY if nightly else _BY_HAND,
         required_resource_keys=needs(names, MODELS),
         description="graphrag.duckdb: a new compact file shaped for reading, numbered, linked, and switched in "
         "atomically. Open it with any DuckDB tool; it never blocks indexing and is never blocked by it.\n\n"

@@ -131,6 +131,21 @@ def test_index_names_the_command_that_shows_what_was_skipped(project):
     assert "malformed JSON: Unterminated string starting at column 10." in run_command("status")
 
 
+def test_index_names_the_columns_that_it_chose(project):
+    project.write("one/guests.csv", "Guest,City\nIda Holm,Oslo\nHugo Brand,Ulm\n")
+    project.write("one/notes.csv", "title,text\nCable,Ida Holm met Hugo Brand.\n")
+    printed = " ".join(run_command("index").split())
+    assert "Each row is indexed as its columns and values: one/guests.csv (title: Guest). " in printed
+
+
+def test_a_file_that_was_indexed_is_not_counted_as_skipped(project):
+    project.write("one/a.txt", "Ada bought a caf\xe9 in Zürich and the Café Müller in Köln.".encode() + b" \xe9\n")
+    project.write("one/b.jsonl", '{"text": "no end')
+    (row,) = [line.split() for line in run_command("index").splitlines() if line.startswith("│ one ")]
+    assert row[-2] == "1"
+    assert "1 skipped, 1 other problem:" in run_command("status")
+
+
 def test_index_that_fails_prints_no_tables(project, monkeypatch):
     def fails(*_, **__):
         raise InputError("no luck")

@@ -26,6 +26,7 @@ from graphrag_assets.indexing.models import existing_ledger
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.scan import Which, scan_input
 from graphrag_assets.indexing.up_to_date import up_to_date
+from graphrag_assets.pipeline.source_records import WHOLE_ROW
 from graphrag_assets.store.batches import languages_extracted_by
 from graphrag_assets.store.imports import unfinished
 from graphrag_assets.store.publication_files import current_number
@@ -40,6 +41,7 @@ SELECT used.task AS task, sum(used.ledger_hits)::BIGINT AS ledger_hits
 FROM (SELECT unnest(usage) AS used FROM index_runs WHERE run_id IN (SELECT unnest($runs::VARCHAR[])))
 GROUP BY used.task
 """
+_TABLES_NAMED = 5
 _COLUMNS = {
     "answers": "paid answers",
     "ledger_hits": "in ledger",
@@ -121,6 +123,7 @@ def _summarize(
     if todo and any(run.success for run in runs):
         print_rows(console, index.working, todo)
         _print_stages(console, index, run_ids)
+        _print_columns(console, index, todo)
     if bill := _bill(index, run_ids):
         print_table(console, bill)
     skipped = index.working.read("SELECT count(*) FROM index_errors").item()
@@ -147,6 +150,23 @@ def _summarize(
     for reason in dict.fromkeys(run.not_published for run in failed):
         if reason:
             console.say(reason)
+
+
+def _print_columns(console: Console, index: Index, batches: list[str]) -> None:
+    """Name the tables whose rows are indexed as columns and values, and where their titles are from."""
+    tables = index.working.read(
+        "SELECT DISTINCT source, title_column FROM documents WHERE text_column = $whole "
+        "AND batch IN (SELECT unnest($batches::VARCHAR[])) ORDER BY ALL",
+        {"whole": WHOLE_ROW, "batches": batches},
+    )
+    if tables.is_empty():
+        return
+    named = [f"{source} (title: {title or 'none'})" for source, title in tables.head(_TABLES_NAMED).iter_rows()]
+    more = f" and {tables.height - len(named)} more" if tables.height > len(named) else ""
+    console.say(
+        f"Each row is indexed as its columns and values: {', '.join(named)}{more}. "
+        "GRAPHRAG_TEXT_COLUMN chooses a column for the text instead."
+    )
 
 
 def _print_stages(console: Console, index: Index, run_ids: list[str]) -> None:

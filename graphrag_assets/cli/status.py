@@ -8,6 +8,7 @@ from rich.text import Text
 
 from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
+from graphrag_assets.contracts.records import OF_READ_TEXT, problems_in_words
 from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
 from graphrag_assets.store.publication_files import current_number, publication_file
@@ -26,10 +27,10 @@ def status() -> None:
         console.say(f"Nothing is indexed yet in {settings.index_folder}. Run `graphrag-assets index`.")
         return
     print_rows(console, working)
-    errors = working.read("SELECT batch, source, row_number, error, hint FROM index_errors ORDER BY ALL")
+    errors = working.read("SELECT batch, source, row_number, error, hint, stage FROM index_errors ORDER BY ALL")
     if errors.height:
-        console.say(f"{errors.height} skipped:")
-        for batch, source, row, error, hint in errors.head(_SHOWN_ERRORS).iter_rows():
+        console.say(f"{problems_in_words(errors['stage'])}:")
+        for batch, source, row, error, hint, _ in errors.head(_SHOWN_ERRORS).iter_rows():
             place = f"{batch}: {source}" + ("" if row is None else f", row {row}")
             console.say(f"  {place}: {error.rstrip('.')}. {hint or ''}".rstrip())
         if (more := errors.height - _SHOWN_ERRORS) > 0:
@@ -55,9 +56,11 @@ def print_rows(console: Console, working: WorkingDatabase, only: Sequence[str] |
     """Print the rows of each batch, or of those in `only`, and of the whole index."""
     counts = ", ".join(f"(SELECT count(*) FROM {name} t WHERE t.batch = b.batch)" for name in _SHORT)
     rows = working.read(
-        f"SELECT b.batch, {counts}, b.n_errors FROM batch_state b WHERE (b.n_documents > 0 OR b.n_errors > 0) "
+        f"SELECT b.batch, {counts}, (SELECT count(*) FROM index_errors e WHERE e.batch = b.batch AND NOT "
+        "list_contains($of_read_text::VARCHAR[], e.stage)) FROM batch_state b "
+        "WHERE (b.n_documents > 0 OR b.n_errors > 0) "
         "AND ($only IS NULL OR list_contains($only::VARCHAR[], b.batch)) ORDER BY b.batch",
-        {"only": None if only is None else list(only)},
+        {"only": None if only is None else list(only), "of_read_text": list(OF_READ_TEXT)},
     )
     batches = table_of("batch", numbers=(*_SHORT.values(), "skipped"), title="rows per batch")
     for row in rows.iter_rows():

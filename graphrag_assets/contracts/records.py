@@ -1,5 +1,6 @@
 """What goes into and comes out of models, whichever they are: the embedded default or a language model."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
 from typing import NamedTuple
@@ -58,6 +59,8 @@ class ClaimRecord:
     end_date: str | None = None
 
 
+ENCODING = "encoding"
+"""Stage of the index_errors rows of files that are indexed although their encoding is in doubt."""
 GLEAN = "glean"
 """Stage of the index_errors rows of text units with a failed gleaning, which the next run tries again."""
 GIVEN_UP = "It is given up: two runs got no valid answer."
@@ -83,8 +86,16 @@ LOSS_STAGES = (
     OFF_PATTERN,
 )
 """Stages of the index_errors rows of text units that were extracted with losses."""
-OF_READ_TEXT = ("extract", "context", "date", *LOSS_STAGES)
+OF_READ_TEXT = ("extract", "context", "date", ENCODING, EMBED, *LOSS_STAGES)
 """Stages of index_errors that concern text that was read. The others say what of the input was skipped."""
+
+
+def problems_in_words(stages: Iterable[str]) -> str:
+    """Return how many rows of index_errors are input that was skipped, and how many are not, by their stages."""
+    skipped = [stage not in OF_READ_TEXT for stage in stages]
+    n_others = len(skipped) - sum(skipped)
+    counts = ((sum(skipped), "skipped"), (n_others, "other problems" if n_others > 1 else "other problem"))
+    return ", ".join(f"{n:,} {what}" for n, what in counts if n)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ _SEPARATOR = re.compile(rb"(?:\A|\n\r?\n)From [^\n]+\n(?=[A-Za-z][A-Za-z0-9-]*:)
 _ESCAPED_FROM = re.compile(rb"^>(?=>*From )", re.MULTILINE)
 _SIGNATURE = re.compile(r"^-- ?$", re.MULTILINE)
 _SIGNATURE_LINES = 12  # of a signature without its mark; more are rather text after a phrase such as "Thanks,"
-_QUOTED = re.compile(r"(?:^[^\n>]{0,200}:[ \t]*\n\s*)?(?:^>[^\n]*(?:\n|\Z))+", re.MULTILINE)
+_QUOTED = re.compile(r"(?:^(?!>)[^\n]{1,200}:[ \t]*\n\s*)?(?:^>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _END = re.compile(
     r"^(?:_{20,}|-{3,} ?(?:forwarded|original|weitergeleitete|urspr)[^\n]*|begin forwarded message:) *$.*",
     re.MULTILINE | re.IGNORECASE | re.DOTALL,

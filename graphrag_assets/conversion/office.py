@@ -2,6 +2,7 @@
 
 import io
 import json
+import posixpath
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -32,7 +33,6 @@ _TYPES = {
     "epub": "application/epub+zip",
     "ipynb": "application/x-ipynb+json",
     "tex": "application/x-latex",
-    "rst": "text/x-rst",
     "org": "text/x-org",
     "xml": "application/xml",
     "msg": "application/vnd.ms-outlook",
@@ -48,6 +48,14 @@ _CONFIG = ExtractionConfig(
     output_format="markdown",
     pages=PageConfig(insert_page_markers=True, marker_format="\n\n⟪slide {page_num}⟫\n\n"),
 )
+# The lines of a mail tell what it quotes; as Markdown they are joined.
+_PLAIN = ExtractionConfig(
+    use_cache=False,
+    enable_quality_processing=False,
+    disable_ocr=True,  # type: ignore[call-arg]
+    output_format="plain",
+)
+_MAIL_FIELDS = re.compile(r"\A(?:(?:Subject|From|To|CC|BCC|Date|Attachments): [^\n]*\n)+", re.IGNORECASE)
 _PICTURE = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)")
 _LINK = re.compile(r"(?<!!)\[([^\]\n]+)\]\((?:[^()\n]|\([^()\n]*\))*\)")
 _ESCAPE = re.compile(r"\\([!\"#$%&'()*+,\-./:;<=>?@\[\]^_`{}~\\])")  # a bar in a cell stays
@@ -55,10 +63,12 @@ _FENCE = re.compile(r"(^```.*?^```[ \t]*$)", re.MULTILINE | re.DOTALL)
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*\n]+?)(?<=\S)\1(?![\w*])")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _FIELD = re.compile(r"\*\*[^*\n]{1,30}\*\*: [^\n]*")
+_BIB_FIELDS = ("entry_type", "key", "title", "author", "year")
 _PASSWORD = Problem("the file is protected by a password", "Save a copy without the password, and index that.")
 _NO_TEXT = Problem("no text was found in the file", "If it holds pictures of text, recognize their text (OCR) first.")
 _PARAGRAPHS = ("p", "h")
 _PAGE = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}page"
+_NOTES_BODY = "//*[local-name()='sp'][.//*[local-name()='ph'][@type='body']]//*[local-name()='p']"
 _TEXT_NODES = ("t", "span", "a")
 
 
@@ -72,16 +82,22 @@ def read_office(data: bytes, file_format: str, column: str, options: LoadOptions
     """
     if file_format == "xml":
         return read_xml(data)
+    if file_format == "rst":
+        from graphrag_assets.conversion.rst import read_rst  # loads docutils, which no other format needs
+
+        return read_rst(decode(data).text)
     if file_format == "tex":
         data = latex.prepared(decode(data).text).encode()
     if file_format == "ipynb":
         data = _notebook(data)
     try:
-        result = kreuzberg.extract_bytes_sync(data, _TYPES[file_format], _CONFIG)
+        config = _PLAIN if file_format == "msg" else _CONFIG
+        result = kreuzberg.extract_bytes_sync(data, _TYPES[file_format], config)
     except kreuzberg.KreuzbergError as error:
         if "password" in str(error).lower():
             return [_PASSWORD]
-        text, places = _with_slides("\n\n".join(_paragraphs(data)))
+        paragraphs = "\n\n".join(_paragraphs(data))
+        text, places = _with_slides(paragraphs, *(_slides(data) if paragraphs and file_format == "pptx" else ()))
         if not text:
             raise
         return [Record(text, places=places)]
@@ -91,20 +107,27 @@ def read_office(data: bytes, file_format: str, column: str, options: LoadOptions
         return list(sheet_records(tables, column, options))
     if file_format == "bib":
         entries: list[dict[str, str]] = cast(Any, result.metadata).get("entries", [])
-        table = Table(
-            list(dict.fromkeys(name for entry in entries for name in entry)), list(enumerate(entries, start=1))
-        )
+        names = sorted({name for entry in entries for name in entry}, key=_place_in_entry)
+        rows = [{name: entry[name] for name in names if name in entry} for entry in entries]
+        table = Table(names, list(enumerate(rows, start=1)))
         return list(table_records(table, WHOLE_ROW, options))
-    text, places = _with_slides(_text(result.content)) if file_format == "pptx" else (_text(result.content), ())
+    text, places = _text(result.content), ()
+    if file_format == "pptx":
+        text, places = _with_slides(text, *_slides(data))
     if file_format == "odp":
         text, places = _with_slides("\n\n".join(_paragraphs(data)))
     if file_format == "msg":
         from graphrag_assets.conversion.mail import latest_message  # loads trafilatura, which no other format needs
 
-        text = latest_message(text)
+        text = latest_message(_MAIL_FIELDS.sub("", result.content))
     if not text.strip():
         return [_NO_TEXT]
     return [_record(text, result, places)]
+
+
+def _place_in_entry(name: str) -> tuple[int, str]:
+    """Order the fields of BibTeX, which kreuzberg returns in another order each time."""
+    return (_BIB_FIELDS.index(name) if name in _BIB_FIELDS else len(_BIB_FIELDS)), name
 
 
 def _notebook(data: bytes) -> bytes:
@@ -168,16 +191,63 @@ def _without_fields(markdown: str) -> str:
     return "\n\n".join(kept)
 
 
-def _with_slides(text: str) -> tuple[str, tuple[Place, ...]]:
-    """Return the text without the markers of slides, and where each slide begins."""
+def _with_slides(
+    text: str, shown: Mapping[str, int] = {}, notes: Mapping[str, str] = {}
+) -> tuple[str, tuple[Place, ...]]:
+    """Return the text without the markers of slides, and where each slide begins.
+
+    `shown`: the place of a slide in the presentation, by its marker; `notes`: of its speaker.
+    """
     first, *rest = _SLIDE.split(text)
+    slides = zip(rest[::2], rest[1::2], strict=True)
     whole, places = first.strip(), []
-    for number, slide in zip(rest[::2], rest[1::2], strict=True):
-        if slide.strip():
+    for place, marker, slide in sorted((shown.get(marker, int(marker)), marker, slide) for marker, slide in slides):
+        words = "\n\n".join(filter(None, (slide.strip(), notes.get(marker))))
+        if words:
             whole += "\n\n" if whole else ""
-            places.append(Place(len(whole), "slide", number))
-            whole += slide.strip()
+            places.append(Place(len(whole), "slide", str(place)))
+            whole += words
     return whole, tuple(places)
+
+
+def _slides(data: bytes) -> tuple[dict[str, int], dict[str, str]]:
+    """Return places and speaker's notes of the slides of a presentation, by the numbers of kreuzberg.
+
+    It counts the parts in the order of their names, which is not that of the presentation.
+    """
+    shown, notes = {}, {}
+    with zipfile.ZipFile(io.BytesIO(data)) as package:
+        slides = _related(package, "ppt/presentation.xml", "slide")
+        by_name = sorted(slides, key=lambda slide: (len(slide), slide))
+        for place, slide in enumerate(slides, start=1):
+            number = str(by_name.index(slide) + 1)
+            shown[number] = place
+            for part in _related(package, slide, "notesSlide"):
+                body = etree.fromstring(package.read(part), _parser()).xpath(_NOTES_BODY)
+                paragraphs = [" ".join("".join(_runs(node)).split()) for node in body]
+                if text := "\n".join(filter(None, paragraphs)):
+                    notes[number] = f"Notes: {text}"
+    return shown, notes
+
+
+def _related(package: zipfile.ZipFile, part: str, kind: str) -> list[str]:
+    """Return the parts of a kind that a part of an Office Open XML package refers to, in the order of its own text."""
+    folder, _, name = part.rpartition("/")
+    relations = f"{folder}/_rels/{name}.rels"
+    if not {part, relations} <= {*package.namelist()}:
+        return []
+    targets = {
+        relation.get("Id"): posixpath.normpath(posixpath.join("/", folder, str(relation.get("Target")))).lstrip("/")
+        for relation in etree.fromstring(package.read(relations), _parser())
+        if str(relation.get("Type")).endswith(f"/{kind}")
+    }
+    named = (value for node in etree.fromstring(package.read(part), _parser()).iter() for value in node.attrib.values())
+    order = [targets.pop(value) for value in map(str, named) if value in targets]
+    return [target for target in (*order, *targets.values()) if target in package.namelist()]
+
+
+def _parser() -> etree.XMLParser:
+    return etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
 
 
 def _paragraphs(data: bytes) -> Iterator[str]:
@@ -189,11 +259,10 @@ def _paragraphs(data: bytes) -> Iterator[str]:
     with package:
         names = [name for name in package.namelist() if _PART.fullmatch(name)]
         for name in sorted(names, key=lambda name: (len(name), name)):
-            parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
             if slide := _SLIDE_PART.fullmatch(name):
                 yield f"⟪slide {slide[1]}⟫"
             n_slides = 0
-            root = etree.fromstring(package.read(name), parser)
+            root = etree.fromstring(package.read(name), _parser())
             for node in root.iter() if root is not None else ():
                 if node.tag == _PAGE:
                     n_slides += 1

@@ -9,7 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import dagster as dg
 
@@ -34,9 +34,10 @@ from graphrag_assets.defs.reconcile import (
     Failures,
     Observed,
     Request,
+    are_neighbors,
     batch_request,
     decide,
-    in_ranges,
+    in_runs,
     refresh_request,
     wanted,
 )
@@ -125,7 +126,11 @@ def document_batches_sensor(
 
     @dg.sensor(
         name=names.name(DOCUMENT_BATCHES_SENSOR),
-        jobs=[jobs[name] for name in (EXTRACT_BATCHES, MAKE_SHARDS, INDEX_BATCHES, REFRESH_GRAPH) if name in jobs],
+        jobs=[
+            jobs[name]
+            for name in (EXTRACT_BATCHES, MAKE_SHARDS, INDEX_BATCHES, UPDATE_INDEX, REFRESH_GRAPH)
+            if name in jobs
+        ],
         minimum_interval_seconds=15,
         default_status=dg.DefaultSensorStatus.RUNNING if automated else dg.DefaultSensorStatus.STOPPED,
         required_resource_keys=needs(names),
@@ -149,12 +154,15 @@ def request_runs(
         return dg.SkipReason(str(error))
     decision = decide(observed)
     partitions = [*instance.get_dynamic_partitions(names.partitions_name), *decision.add]
-    runs = in_ranges(decision.batches, partitions, BATCHES_PER_RUN)
-    runs += [[decision.refresh]] if decision.refresh else []
-    requests = [*(_run_request(names, index, run) for run in runs), *others]
+    runs = in_runs(decision.batches, partitions, BATCHES_PER_RUN)
+    requests = [_run_request(names, index, run, partitions) for run in runs]
+    requests += [_run_request(names, index, [decision.refresh], [])] if decision.refresh else []
+    requests += others
     return dg.SensorResult(
         run_requests=requests,
-        skip_reason=None if requests else listed(decision.waiting, separator=" ") or "The publication is up to date.",
+        skip_reason=None
+        if requests
+        else names.in_words(listed(decision.waiting, separator=" ")) or "The publication is up to date.",
         dynamic_partitions_requests=[
             *([names.batches.build_add_request(decision.add)] if decision.add else []),
             *([names.batches.build_delete_request(decision.drop)] if decision.drop else []),
@@ -163,20 +171,38 @@ def request_runs(
     )
 
 
-def _run_request(names: IndexNames, index: Index, requests: Sequence[Request]) -> dg.RunRequest:
-    """The run for requests that are indexed together, or for a refresh."""
+def _run_request(
+    names: IndexNames, index: Index, requests: Sequence[Request], partitions: Sequence[str]
+) -> dg.RunRequest:
+    """The run for requests that are indexed together, or for a refresh.
+
+    Dagster gives a run one partition, or all from one to another. Batches that are no neighbors among the partitions
+    are named to the step batch_state.
+    """
     first, last = requests[0], requests[-1]
-    tags = dict(zip(names.request_tags, (request.name for request in requests), strict=False))
+    # The sensor itself tries again, and waits longer each time: with Dagster's retries, runs would multiply.
+    tags = {"dagster/max_retries": "0"}
+    tags |= dict(zip(names.request_tags, (request.name for request in requests), strict=False))
     if len(requests) > 1:
-        tags |= {_RANGE_START: str(first.batch), _RANGE_END: str(last.batch)}
+        key = stable_id(*(request.key for request in requests))
+        if are_neighbors(requests, partitions):
+            tags |= {_RANGE_START: str(first.batch), _RANGE_END: str(last.batch)}
+            return dg.RunRequest(key, job_name=names.name(INDEX_BATCHES), tags=tags)
+        config = {"ops": {names.name(BATCH_STATE): {"config": {"batches": [request.batch for request in requests]}}}}
+        return dg.RunRequest(
+            key,
+            job_name=names.name(UPDATE_INDEX),
+            asset_selection=[names.key(BATCH_STATE)],
+            run_config=config,
+            tags=tags,
+        )
     job = REFRESH_GRAPH if first.batch is None else EXTRACT_BATCHES if first.extract else INDEX_BATCHES
     return dg.RunRequest(
-        first.key if len(requests) == 1 else stable_id(*(request.key for request in requests)),
+        first.key,
         job_name=names.name(job),
-        partition_key=first.batch if len(requests) == 1 else None,
+        partition_key=first.batch,
         run_config=_extract_config(names, index, first.batch) if first.extract and first.batch else None,
-        # The sensor itself tries again, and waits longer each time: with Dagster's retries, runs would multiply.
-        tags={**tags, "dagster/max_retries": "0"},
+        tags=tags,
     )
 
 
@@ -232,7 +258,8 @@ def _under_way(
             first, last = map(partitions.index, ends) if registered else (0, len(partitions))
             indexing.update(partitions[first : last + 1])
         elif run.job_name == of_any_batch:
-            indexing.update(batches)
+            step = cast(Any, run.run_config).get("ops", {}).get(names.name(BATCH_STATE), {})
+            indexing.update(step.get("config", {}).get("batches") or batches)
         refreshing |= run.job_name in refreshing_jobs or bool(set(run.asset_selection or ()) & global_keys)
     return frozenset(indexing), refreshing
 

@@ -112,7 +112,7 @@ def batches_check(names: IndexNames) -> dg.AssetChecksDefinition:
         failed = str(state.metadata[_FAILED].value) if state and _FAILED in state.metadata else ""
         yield dg.AssetCheckResult(check_name=_CHECK, asset_key=names.key(BATCH_STATE), passed=not failed)
         if failed:
-            raise dg.Failure(f"{failed}. The other batches are published.", allow_retries=False)
+            raise dg.Failure(f"{failed}. The other batches are indexed.", allow_retries=False)
 
     return check_batch_state
 

@@ -44,16 +44,16 @@ def _checks_of(names: IndexNames, asset: str) -> dg.AssetChecksDefinition:
         asked_for = {check.name for check in context.selected_asset_check_keys}
         checks = [check for check in own if check.name in asked_for]
         found = offending_rows(checks, begin_step(names, context))
-        yield from (_result(key, check, rows) for check, rows in zip(checks, found, strict=True))
+        yield from (_result(names, check, rows) for check, rows in zip(checks, found, strict=True))
 
     return check_asset
 
 
-def _metadata(check: Check, rows: pl.DataFrame) -> dict[str, Any]:
+def _metadata(names: IndexNames, check: Check, rows: pl.DataFrame) -> dict[str, Any]:
     if rows.is_empty():
         return {"offending_rows": 0}
     sample = dg.MetadataValue.md(markdown_table(rows, SAMPLE_ROWS, REMEDY_CHARACTERS))
-    return {"offending_rows": rows.height, "remedy": check.remedy, "sample": sample}
+    return {"offending_rows": rows.height, "remedy": names.in_words(check.remedy), "sample": sample}
 
 
 def up_to_date_evaluation(names: IndexNames, rows: pl.DataFrame) -> dg.AssetCheckEvaluation:
@@ -65,20 +65,20 @@ def up_to_date_evaluation(names: IndexNames, rows: pl.DataFrame) -> dg.AssetChec
         UP_TO_DATE.name,
         passed=rows.is_empty(),
         severity=dg.AssetCheckSeverity.WARN,
-        description=UP_TO_DATE.statement if rows.is_empty() else f"{what} {UP_TO_DATE.remedy}",
-        metadata=_metadata(UP_TO_DATE, rows),
+        description=UP_TO_DATE.statement if rows.is_empty() else f"{what} {names.in_words(UP_TO_DATE.remedy)}",
+        metadata=_metadata(names, UP_TO_DATE, rows),
         blocking=False,
     )
 
 
-def _result(key: dg.AssetKey, check: Check, rows: pl.DataFrame) -> dg.AssetCheckResult:
+def _result(names: IndexNames, check: Check, rows: pl.DataFrame) -> dg.AssetCheckResult:
     return dg.AssetCheckResult(
         check_name=check.name,
-        asset_key=key,
+        asset_key=names.key(check.asset),
         passed=rows.is_empty(),
         severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
         description=check.statement,
-        metadata=_metadata(check, rows),
+        metadata=_metadata(names, check, rows),
     )
 
 

@@ -7,11 +7,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from typing import Any
 
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.contracts.records import OF_READ_TEXT, UNLISTED_TYPES
+from graphrag_assets.contracts.records import ENCODING, OF_READ_TEXT, UNLISTED_TYPES
 from graphrag_assets.defs.index_names import (
     BATCH_ASSETS,
     BATCHES_PER_RUN,
@@ -28,6 +29,7 @@ from graphrag_assets.defs.reporting import (
     Metadata,
     asset_spec,
     errors_metadata,
+    markdown_table,
     selected,
     selected_results,
     tables_metadata,
@@ -44,10 +46,12 @@ from graphrag_assets.indexing.scan import scan_input
 from graphrag_assets.indexing.stage import Rerun
 from graphrag_assets.indexing.stage_runner import not_published
 from graphrag_assets.indexing.staged_batches import commit_staged, stage_batch
+from graphrag_assets.pipeline.source_records import WHOLE_ROW
 from graphrag_assets.pipeline.unit_contexts import STAGE
 from graphrag_assets.store import schema
 from graphrag_assets.text.languages import without_names
 
+_TABLES_SHOWN = 50
 _DEPENDENCIES = {
     "text_units": ["documents"],
     "entity_mentions": ["text_units"],
@@ -220,7 +224,9 @@ def report_batch(
 
 def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, seconds: float) -> Metadata:
     """Metadata of the tables that were written for a batch."""
-    failed, without_context, undated = (pl.col("stage") == stage for stage in ("extract", STAGE, "date"))
+    failed, without_context, undated, doubtful = (
+        pl.col("stage") == stage for stage in ("extract", STAGE, "date", ENCODING)
+    )
     skipped = ~pl.col("stage").is_in(OF_READ_TEXT)
     done = indexed.frames["text_units"].filter(pl.col("extractor").str.starts_with(EXTRACTOR))["document_id"]
     documents = indexed.frames["documents"]
@@ -229,6 +235,8 @@ def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, s
         "documents": {
             **errors_metadata(names, "skipped", indexed.errors.filter(skipped), batch),
             **errors_metadata(names, "unreadable_dates", indexed.errors.filter(undated), batch),
+            **errors_metadata(names, "doubtful_encodings", indexed.errors.filter(doubtful), batch),
+            **_columns_metadata(documents),
         },
         "text_units": errors_metadata(names, "failed_contexts", indexed.errors.filter(without_context), batch),
         "entity_mentions": {
@@ -239,3 +247,11 @@ def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, s
         },
     }
     return tables_metadata(names, indexed.changes, seconds, indexed.frames, more)
+
+
+def _columns_metadata(documents: pl.DataFrame) -> dict[str, Any]:
+    """Which columns of the batch's tables became text and title; nothing without tables."""
+    tables = documents.filter(pl.col("text_column").is_not_null())
+    columns = tables.group_by("source", "text_column", "title_column").agg(documents=pl.len()).sort("source")
+    shown = columns.with_columns(text_column=pl.col("text_column").replace(WHOLE_ROW, "all columns"))
+    return {"columns": dg.MetadataValue.md(markdown_table(shown, _TABLES_SHOWN))} if tables.height else {}

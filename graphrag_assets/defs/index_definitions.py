@@ -49,7 +49,7 @@ def index_definitions(
         *(_linked(make(names, share), make) for make in (write_community_reports, embed_texts)),
         _linked(find_candidates(names), find_candidates),
         prompt_profile(names),
-        _linked(publication(names, automated), publication),
+        _linked(publication(names), publication),
     ]
     jobs = asset_jobs(names, now.extract_tag_values if now.staging else None, [quality_check_key(names)])
     if now.staging:

@@ -1,5 +1,6 @@
 """Names of one index in a Dagster project: asset keys, steps, jobs, sensors, resources and partitions."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,6 +33,11 @@ BATCHES_PER_RUN = 20
 GLOBAL_ASSETS = (BATCH_STATE, *(table.name for table in schema.GLOBAL_TABLES), PUBLICATION)
 
 
+_NAMED = re.compile(
+    rf"\b({'|'.join((UPDATE_INDEX, INDEX_BATCHES, REFRESH_GRAPH, DOCUMENT_BATCHES_SENSOR, NIGHTLY_REFRESH))})\b"
+)
+
+
 @dataclass(frozen=True)
 class IndexNames:
     """Names that are unique in a project with several indexes.
@@ -55,6 +61,10 @@ class IndexNames:
     def name(self, name: str) -> str:
         """The name of a step, job, sensor, schedule, resource or partitions definition."""
         return "_".join([*self.key_prefix, name])
+
+    def in_words(self, text: str) -> str:
+        """A text with the names that jobs and sensors have in this index."""
+        return _NAMED.sub(lambda found: self.name(found[0]), text)
 
     def group_name(self, stage: str) -> str:
         """The group of the assets of a stage."""

@@ -1,11 +1,11 @@
 """The publication: what people and queries read, switched in when the blocking checks have passed."""
 
 import time
-from datetime import timedelta
 from typing import Any
 
 import dagster as dg
 
+from graphrag_assets.contracts.records import problems_in_words
 from graphrag_assets.defs.checks import blocking_checks_passed
 from graphrag_assets.defs.index_names import PUBLICATION, IndexNames
 from graphrag_assets.defs.masked import masked
@@ -19,9 +19,6 @@ from graphrag_assets.store.publication_files import STABLE_NAME, kept_publicatio
 from graphrag_assets.store.publication_writer import Publication
 from graphrag_assets.store.publications import compare, counts_in_words, state_in_words
 
-_NIGHTLY = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=50), warn_window=timedelta(hours=26))
-"""The schedule publishes every night, if only to find that nothing has changed: two missed nights are a failure."""
-_BY_HAND = dg.FreshnessPolicy.time_window(fail_window=timedelta(days=31), warn_window=timedelta(days=7))
 _SPENT = """
 SELECT committed_at::DATE AS day, used.task AS task, sum(used.cost_usd) AS cost_usd,
        sum(used.prompt_tokens + used.completion_tokens)::BIGINT AS tokens
@@ -29,8 +26,12 @@ FROM (SELECT committed_at, unnest(usage) AS used FROM index_runs) GROUP BY ALL O
 """
 
 
-def publication(names: IndexNames, nightly: bool) -> dg.AssetsDefinition:
-    """The asset of the publication; `nightly`: a schedule publishes every night."""
+def publication(names: IndexNames) -> dg.AssetsDefinition:
+    """The asset of the publication.
+
+    It has no freshness policy: those of Dagster go by the calendar, and an index whose input has not changed is fresh.
+    The check publication_is_up_to_date says when it has changed.
+    """
 
     @dg.asset(
         key=names.key(PUBLICATION),
@@ -39,7 +40,6 @@ def publication(names: IndexNames, nightly: bool) -> dg.AssetsDefinition:
         deps=names.keys(["entity_candidates", "citations", "community_history", "entity_positions"]),
         code_version=stage.CODE_VERSION,
         kinds={"duckdb"},
-        freshness_policy=_NIGHTLY if nightly else _BY_HAND,
         required_resource_keys=needs(names, MODELS),
         description="graphrag.duckdb: a new compact file shaped for reading, numbered, linked, and switched in "
         "atomically. Open it with any DuckDB tool; it never blocks indexing and is never blocked by it.\n\n"
@@ -69,20 +69,20 @@ _COUNTED = ("documents", "text_units", "entities", "relationships", "covariates"
 
 def _metadata(published: Publication, index: Index, seconds: float) -> dict[str, Any]:
     """Metadata of the publication: what changed, where it is, how large, its map, and what models have cost."""
-    entities, relationships, members, positions, spent, skipped = index.working.read_all(
+    entities, relationships, members, positions, spent, problems = index.working.read_all(
         "SELECT id, title, degree FROM entities",
         "SELECT source_id, target_id, weight FROM relationships",
         "FROM community_members WHERE level = 0",
         "FROM entity_positions",
         _SPENT,
-        "SELECT count(*) FROM index_errors",
+        "SELECT stage FROM index_errors",
     )
     costs: dict[str, Any] = {}
     if spent.height:
         costs["cost_usd_of_recorded_runs"] = float(spent["cost_usd"].sum())
         costs["cost_by_task_and_day"] = dg.MetadataValue.md(markdown_table(spent, spent.height))
     return {
-        "summary": dg.MetadataValue.md(_summary(published, index, int(skipped.item()))),
+        "summary": dg.MetadataValue.md(_summary(published, index, problems_in_words(problems["stage"]))),
         "map": picture("The map of the graph", graph_map(entities, relationships, members, positions)),
         "publication": published.number,
         "new": published.is_new,
@@ -95,8 +95,8 @@ def _metadata(published: Publication, index: Index, seconds: float) -> dict[str,
     }
 
 
-def _summary(published: Publication, index: Index, n_skipped: int) -> str:
-    """What differs from the publication before, and what was skipped, in Markdown."""
+def _summary(published: Publication, index: Index, problems: str) -> str:
+    """What differs from the publication before, and the problems of the input, in Markdown."""
     folder = index.settings.index_folder
     before = [number for number in kept_publications(folder) if number < published.number]
     lines = [state_in_words(folder, published.number, published.is_new)]
@@ -104,6 +104,6 @@ def _summary(published: Publication, index: Index, n_skipped: int) -> str:
         counts = compare(publication_file(folder, before[-1]), published.path)["change_counts"]
         kinds = counts["what"].unique(maintain_order=True)
         lines += [f"- {kind}: {counts_in_words(counts, kind)}" for kind in kinds]
-    if n_skipped:
-        lines.append(f"- skipped or failed: {n_skipped:,}, see the table `index_errors`.")
+    if problems:
+        lines.append(f"- {problems}, see the table `index_errors`.")
     return "\n".join(lines)

@@ -97,20 +97,22 @@ class Decision(NamedTuple):
     waiting: list[str]
 
 
-def in_ranges(requests: Sequence[Request], partitions: Sequence[str], maximum: int) -> list[list[Request]]:
-    """The requests to index batches, by run: those of neighbors among the partitions are of one run, up to a maximum.
+def in_runs(requests: Sequence[Request], partitions: Sequence[str], maximum: int) -> list[list[Request]]:
+    """The requests to index batches, by run: in the order of the partitions, up to a maximum.
 
-    A run has one partition or a range of them. One that extracts has one.
+    A process for each of a hundred edited folders would take minutes to start. A run that extracts has one batch.
     """
     place = {batch: number for number, batch in enumerate(partitions)}
-    runs: list[list[Request]] = []
-    for request in sorted(requests, key=lambda request: (request.extract, place[str(request.batch)])):
-        last = runs[-1][-1] if runs and len(runs[-1]) < maximum and not request.extract else None
-        if last and place[str(last.batch)] + 1 == place[str(request.batch)]:
-            runs[-1].append(request)
-        else:
-            runs.append([request])
-    return runs
+    ordered = sorted(requests, key=lambda request: place[str(request.batch)])
+    together = [request for request in ordered if not request.extract]
+    runs = [together[start : start + maximum] for start in range(0, len(together), maximum)]
+    return [*runs, *([request] for request in ordered if request.extract)]
+
+
+def are_neighbors(requests: Sequence[Request], partitions: Sequence[str]) -> bool:
+    """Whether the batches are all partitions from one to another, which Dagster can give to a run."""
+    first = partitions.index(str(requests[0].batch))
+    return [request.batch for request in requests] == list(partitions[first : first + len(requests)])
 
 
 def batch_request(scan: Scan, batch: str) -> str:

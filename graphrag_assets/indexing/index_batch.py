@@ -34,7 +34,7 @@ from graphrag_assets.pipeline.batch import (
     read_corpus,
 )
 from graphrag_assets.pipeline.chunking import ChunkOptions
-from graphrag_assets.pipeline.formats import LIMITED, format_of
+from graphrag_assets.pipeline.formats import FORMATS, LIMITED, format_of
 from graphrag_assets.pipeline.loading import LoadOptions
 from graphrag_assets.runtime.peak_memory import restart_peak
 from graphrag_assets.settings import Settings
@@ -52,10 +52,8 @@ from graphrag_assets.store.working import Changes
 
 CORPUS_VERSION = 6
 """Incremented when chunking or contexts change for the same files, or loading does for all formats."""
-_REVISED_READERS = (
-    "adoc csv docx eml epub html ipynb json jsonl mbox md msg odp odt pdf pptx srt tex tsv vtt xls xlsx xml"
-)
-READER_VERSIONS = dict.fromkeys(_REVISED_READERS.split(), 1)
+_SECOND = ("csv", "eml", "json", "jsonl", "mbox", "md", "msg", "ods", "parquet", "pptx", "tsv", "xls", "xlsx")
+READER_VERSIONS = dict.fromkeys(sorted(FORMATS), 1) | dict.fromkeys(_SECOND, 2)
 """By format; incremented when its reader gives another text for the same file. Other batches are not read again."""
 CODE_VERSION = f"{CORPUS_VERSION}/{EXTRACTOR}"
 """Differs when the same files give other rows."""
@@ -63,9 +61,6 @@ CHUNK_OVERLAP = 100
 """Tokens shared by neighboring text units of the method `tokens`: GraphRAG's default, with its boundaries."""
 DELETED = "gone"
 """Stands for the content of a batch that is not in the input folder."""
-
-
-_ALL_FORMATS = LIMITED | READER_VERSIONS.keys()
 
 
 class ExtractedBatch(NamedTuple):
@@ -144,7 +139,7 @@ def chunk_options(settings: Settings) -> ChunkOptions:
 
 
 def formats_of(files: Iterable[SourceFile]) -> frozenset[str]:
-    """The formats of a batch's files by their endings; those without one are none of `READER_VERSIONS`."""
+    """The formats of a batch's files by their endings, of those that have one."""
     return frozenset(name for file in files if (name := format_of(file.path)))
 
 
@@ -171,17 +166,17 @@ def deciding_options(index: Index, formats: frozenset[str], age: int = 0) -> tup
 
 
 def _versions(formats: frozenset[str]) -> dict[str, int]:
-    return {name: READER_VERSIONS[name] for name in formats & READER_VERSIONS.keys()}
+    return {name: READER_VERSIONS[name] for name in formats}
 
 
 def read_with(index: Index) -> str:
     """Hash of what determines the documents and text units of any batch besides its files."""
-    return stable_id("corpus", __version__, *deciding_options(index, _ALL_FORMATS))
+    return stable_id("corpus", __version__, *deciding_options(index, FORMATS))
 
 
 def named_options(index: Index) -> dict[str, str]:
     """`deciding_options` of any batch by name, and the versions of the code: what must be the same on all machines."""
-    load, chunk, extractor, (context, writer, *columns), *more, corpus_version = deciding_options(index, _ALL_FORMATS)
+    load, chunk, extractor, (context, writer, *columns), *more, corpus_version = deciding_options(index, FORMATS)
     options: dict[str, object] = {
         **asdict(load),
         **{f"chunk_{name}": value for name, value in asdict(chunk).items()},

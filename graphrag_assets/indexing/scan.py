@@ -151,7 +151,7 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
         if batch in present and present[batch] != digests[batch]:
             ages = range(1, max(READER_VERSIONS.values()) + 1)
             if any(present[batch] == stable_id(content, *deciding(batch, formats, age)) for age in ages):
-                read_again[batch] = tuple(sorted(formats & READER_VERSIONS.keys()))
+                read_again[batch] = tuple(sorted(formats))
         newest = max((file.modified for file in files if file.modified), default=None)
         batch_files[batch] = BatchFiles(len(files), sum(file.size for file in files), newest)
         if cache.age(batch, files) < SETTLE_SECONDS:

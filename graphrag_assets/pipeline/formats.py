@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Protocol
 
+from graphrag_assets.contracts.records import ENCODING
 from graphrag_assets.pipeline.chats import json_chats, numbered, whatsapp_record
 from graphrag_assets.pipeline.decoding import Decoded, UnreadableError, decode
 from graphrag_assets.pipeline.source_records import LoadOptions, Problem, Record, clean
@@ -50,11 +51,12 @@ _ENDINGS = {
     "msg": "msg",
 }
 _FORMATS = {ending: name for name, endings in _ENDINGS.items() for ending in endings.split()}
+FORMATS = frozenset(_ENDINGS)
 _TEXT = frozenset({"md", "txt", "adoc", "vtt", "srt"})
 _TABLES = frozenset({"csv", "tsv", "json", "jsonl"})
 _DECODED = _TEXT | _TABLES | {"html"}
 """Formats whose bytes are decoded before they are parsed."""
-LIMITED = frozenset(_ENDINGS) - _TEXT - _TABLES
+LIMITED = FORMATS - _TEXT - _TABLES
 """Formats of which a small file may expand to gigabytes or crash its library; read by a `Converter`."""
 _REFUSED = {
     "audio": ("mp3 wav m4a aac ogg oga opus flac wma aiff amr", "Transcribe it, and index the text or subtitles."),
@@ -156,7 +158,7 @@ def read_records(
         yield RefusedKind("binary", _BINARY_REMEDY) if _is_unknown(path) else Problem(error.error, error.hint)
         return
     if decoded.doubt:
-        yield Problem(*decoded.doubt, stage="encoding")
+        yield Problem(*decoded.doubt, stage=ENCODING)
     for item in _decoded(decoded, path, file_format, column, options, convert, slack):
         yield _named_channel(item, path) if slack is not None and isinstance(item, Record) else item
 

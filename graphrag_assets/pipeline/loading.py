@@ -143,6 +143,8 @@ def load_documents(
                     "content_hash": content_hash,
                     "format": item.format,
                     "encoding": item.encoding,
+                    "text_column": item.text_column,
+                    "title_column": item.title_column,
                     "language": language,
                     "n_tokens": n_tokens,
                     "places": [place._asdict() for place in item.places],

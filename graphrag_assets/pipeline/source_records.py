@@ -81,6 +81,7 @@ class Record:
         language: as the file states it, ISO 639-1.
         format: as `formats` names it.
         places: in the order of `text`.
+        text_column, title_column: of a table, where its rows' texts and titles are from; `WHOLE_ROW`: all columns.
     """
 
     text: str
@@ -93,6 +94,8 @@ class Record:
     language: str | None = None
     format: str | None = None
     places: tuple[Place, ...] = ()
+    text_column: str | None = None
+    title_column: str | None = None
 
 
 @dataclass(frozen=True)

@@ -91,13 +91,18 @@ def table_records(table: Table, column: str, options: LoadOptions) -> Iterator[R
         title_column = options.title_column
         if whole and title_column not in (*table.columns, WHOLE_ROW):
             title_column = _name_column(table.columns, rows) or title_column
+        text_from = WHOLE_ROW if whole else column
+        title_from = title_column if title_column in table.columns else None
         taken: dict[str, int] = {}
         for row in table.rows:
             if isinstance(row, Problem):
                 yield row
                 continue
             item = _whole_record(*row, title_column, options) if whole else _record(*row, column, options)
-            yield item if isinstance(item, Problem) else _unless_taken(item, taken, options.id_column)
+            if isinstance(item, Record):
+                item = replace(item, text_column=text_from, title_column=title_from)
+                item = _unless_taken(item, taken, options.id_column)
+            yield item
 
 
 def sheet_records(

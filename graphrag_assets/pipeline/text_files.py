@@ -18,6 +18,8 @@ _YAML = re.compile(r"\A---[ \t]*\n(?!\s*\n)(.{0,20000}?\n)?(?:---|\.\.\.)[ \t]*(
 _FIELD = re.compile(r"^([A-Za-z][\w-]*):[ \t]+([^\[{&*!|>%@`\s].*?)[ \t]*$", re.MULTILINE)
 _FIELDS = re.compile(r"(?:(?:[A-Za-z][\w-]*:|#|- |[ \t])[^\n]*\n|\n)+")
 _PANDOC = re.compile(r"\A%[ \t]*([^\n]+)\n(?:%[ \t]*([^\n]*)\n)?(?:%[ \t]*([^\n]*)\n)?(?=\n|\Z)")
+_MULTIMARKDOWN = re.compile(r"\A(?:[A-Za-z][\w -]{0,40}:[ \t]*\S[^\n]*\n(?:[ \t]+\S[^\n]*\n)*)+(?=[ \t]*\n)")
+_MULTIMARKDOWN_FIELD = re.compile(r"^([A-Za-z][\w -]*):[ \t]*([^\n]*(?:\n[ \t]+[^\n]*)*)", re.MULTILINE)
 _HTML_HEADING = re.compile(r"<h([1-6])(?:\s[^>]*)?>(.*?)</h\1>", re.IGNORECASE | re.DOTALL)
 _HTML_TAG = re.compile(
     r"</?(?:a|b|br|center|code|details|div|em|font|hr|i|img|kbd|p|picture|s|small|source|span|strong|sub|summary|sup|u)"
@@ -56,6 +58,8 @@ def text_record(text: str, file_format: str, options: LoadOptions) -> Record | P
     """Return the document of a text file: `md`, `adoc`, or anything else as it is."""
     fields, body = split_front_matter(text)
     links: list[str] = []
+    if file_format == "md" and not fields:
+        fields, body = _multimarkdown(body)
     if file_format == "adoc":
         more, body = _asciidoc(body)
         fields = more | fields
@@ -97,6 +101,14 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
         if isinstance(fields, dict) and text[end : end + 1] == "\n" and text[end:].strip():
             return fields, text[end:].lstrip("\n")
     return {}, text
+
+
+def _multimarkdown(text: str) -> tuple[dict[str, Any], str]:
+    """Return the fields that a text in MultiMarkdown begins with, if a title is among them, and the text after them."""
+    block = _MULTIMARKDOWN.match(text)
+    found = _MULTIMARKDOWN_FIELD.findall(block[0]) if block else []
+    fields = {name.strip().lower(): " ".join(value.split()) for name, value in found}
+    return (fields, text[block.end() :].lstrip()) if block and "title" in fields else ({}, text)
 
 
 def _yaml(block: str) -> dict[str, Any] | None:

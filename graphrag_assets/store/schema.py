@@ -118,6 +118,12 @@ DOCUMENTS = table(
     ("content_hash", "VARCHAR", "Hash of title, text and raw_data; differs after an edit."),
     ("format", "VARCHAR", "File format it was read from."),
     ("encoding", "VARCHAR", "Encoding of the text file it was read from, such as utf-8 or cp1252."),
+    (
+        "text_column",
+        "VARCHAR",
+        "Column of a table that its text is from; * for all columns of the row; null for other files.",
+    ),
+    ("title_column", "VARCHAR", "Column of a table that its title is from; null if the table has none."),
     ("language", "VARCHAR", "Language of the text, ISO 639-1; und if unidentified."),
     ("n_tokens", "BIGINT", "Tokens of the text."),
     (

@@ -11,7 +11,7 @@ from graphrag_assets.conversion.limits import ConversionLimits
 from graphrag_assets.conversion.process import ConversionProcess
 from graphrag_assets.pipeline.batch import read_corpus
 from graphrag_assets.pipeline.chunking import ChunkOptions
-from graphrag_assets.pipeline.source_records import LoadOptions
+from graphrag_assets.pipeline.source_records import LoadOptions, Record
 from graphrag_assets.store.input_folder import InputFolder
 
 DATA = Path(__file__).resolve().parents[3] / "shared/data"
@@ -92,3 +92,15 @@ def test_columns_of_a_page_are_read_one_after_the_other() -> None:
     assert "built a new harbour in the year 1998 because the old\nquay" in text
     assert text.index("In summer the work began with piles.") < text.index("After two years the quay was ready")
     assert "1998 4 120 900" in text
+
+
+def test_quoted_mails_of_outlook_are_left_out() -> None:
+    data = (DATA / "real-files/office/test_outlook_msg.msg").read_bytes()
+    body = "This is the body of the test email message"
+    quoting = "New.\r\n\r\nFrom: Ben\r\nSent: Mo\r\nTo: A\r\n\r\nOld?".ljust(len(body))
+    with ConversionProcess(ConversionLimits()) as convert:
+        (record,) = convert(
+            data.replace(body.encode("utf-16-le"), quoting.encode("utf-16-le")), "msg", "text", LoadOptions()
+        )
+    assert isinstance(record, Record)
+    assert (record.text, record.title) == ("New.", "Test Email Message")

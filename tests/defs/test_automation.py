@@ -4,11 +4,13 @@ import os
 import time
 
 import dagster as dg
+import polars as pl
 import psutil
 import pytest
 
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.automation import _failures, report_batches, request_runs
+from graphrag_assets.defs.checks import up_to_date_evaluation
 from graphrag_assets.defs.dead_runs import fail_dead_runs, fail_runs_without_worker
 from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.llm.model_errors import BudgetExceeded
@@ -20,10 +22,14 @@ TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried t
 DOCUMENTS = {"a/text.txt": TEXT, "b/text.txt": TEXT.replace("Field", "Canning")}
 
 
-@pytest.fixture
-def watched(project, monkeypatch):
-    """A folder with two batches that no tick has seen yet."""
+@pytest.fixture(autouse=True)
+def _files_settle_at_once(monkeypatch):
     monkeypatch.setattr("graphrag_assets.indexing.scan.SETTLE_SECONDS", 0)
+
+
+@pytest.fixture
+def watched(project):
+    """A folder with two batches that no tick has seen yet."""
     for path, text in DOCUMENTS.items():
         project.write(path, text)
     return project
@@ -63,7 +69,9 @@ def range_of(request: dg.RunRequest) -> str | None:
 def launch(project, result: dg.SensorResult, succeed: bool = True) -> None:
     """Run what was asked for, as the daemon does."""
     for request in result.run_requests or []:
-        project.run(request.job_name, request.partition_key, succeed=succeed, tags=dict(request.tags))
+        more = {"asset_selection": list(request.asset_selection)} if request.asset_selection else {}
+        ops = (request.run_config or {}).get("ops")
+        project.run(request.job_name, request.partition_key, succeed, ops, tags=dict(request.tags), **more)
 
 
 def settle(project) -> list[list[tuple[str | None, str | None]]]:
@@ -103,6 +111,30 @@ def test_an_edit_indexes_its_batch_alone(at_rest):
     assert settle(at_rest) == [[("index_batches", "b")], [("refresh_graph", None)]]
     assert "Robert Halpin" in titles(at_rest)
     assert "Samuel Canning" not in titles(at_rest)
+
+
+@pytest.mark.extended
+def test_batches_that_are_no_neighbors_are_indexed_by_one_run(start_with):
+    project = start_with({**DOCUMENTS, "c/text.txt": TEXT})
+    for batch in ("a", "c"):
+        project.write(f"{batch}/text.txt", f"Robert Halpin sailed from Valentia with Daniel Gooch. Batch {batch}.")
+    result = tick(project)
+    assert asked(result) == [("update_index", None)]
+    launch(project, result)
+    (run,) = project.instance.get_runs(dg.RunsFilter(job_name="update_index"), limit=1)
+    assert run.asset_selection == {dg.AssetKey("batch_state")}
+    edited = project.index.working.read("SELECT batch FROM documents WHERE contains(text, 'Halpin') ORDER BY 1")
+    assert edited["batch"].to_list() == ["a", "c"]
+    assert asked(tick(project)) == [("refresh_graph", None)]
+
+
+def test_batches_of_a_run_in_progress_are_not_requested_again(watched):
+    watched.write("c/text.txt", TEXT)
+    tick(watched)  # registers partitions
+    config = {"ops": {"batch_state": {"config": {"batches": ["a", "c"]}}}}
+    job = watched.instance.create_run_for_job(defs().resolve_job_def("update_index"), run_config=config)
+    assert job.status == dg.DagsterRunStatus.NOT_STARTED
+    assert asked(tick(watched)) == [("index_batches", "b")]
 
 
 @pytest.mark.long
@@ -395,6 +427,14 @@ def test_edit_fails_check_of_publication_until_it_is_published(at_rest):
     (passed,), cursor = reports(at_rest, cursor)
     assert passed.passed
     assert reports(at_rest, cursor) == ([], cursor)
+
+
+def test_the_remedy_names_the_job_and_the_sensor_of_its_index():
+    rows = pl.DataFrame({"batch": ["b"], "problem": ["is new or edited"]})
+    evaluation = up_to_date_evaluation(IndexNames(("law", "de")), rows)
+    remedy = "Launch the job law_de_update_index, or switch on law_de_document_batches_sensor."
+    assert evaluation.description.endswith(remedy)
+    assert evaluation.metadata["remedy"].value == remedy
 
 
 def test_before_first_publication_no_check_is_reported(watched):

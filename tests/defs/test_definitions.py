@@ -59,12 +59,12 @@ def test_assets_have_descriptions_groups_and_column_schemas():
             assert isinstance(node.metadata["dagster/column_schema"], dg.TableSchema), key
 
 
-def test_what_may_cost_money_is_tagged_and_the_publication_has_a_freshness_policy():
+def test_what_may_cost_money_is_tagged_and_no_freshness_goes_by_the_calendar():
     graph = defs().resolve_asset_graph()
     tagged = {key.to_user_string() for key in graph.get_all_asset_keys() if "graphrag/cost" in graph.get(key).tags}
     assert tagged >= {"text_units", "entity_mentions", "community_reports", "embeddings"}
     assert tagged & {"documents", "communities", "publication"} == set()
-    assert graph.get(dg.AssetKey("publication")).freshness_policy is not None
+    assert {graph.get(key).freshness_policy for key in graph.get_all_asset_keys()} == {None}
 
 
 def test_of_the_resources_the_launchpad_offers_only_how_models_are_called():

@@ -124,7 +124,17 @@ def test_a_publication_says_what_changed(project):
     first, *changes = metadata_of(project, "publication")["summary"].value.splitlines()
     assert first.startswith("Published: publication 2, ")
     assert changes[0] == "- documents: 1 edited, 1 unchanged"
-    assert changes[-1] == "- skipped or failed: 1, see the table `index_errors`."
+    assert changes[-1] == "- 1 skipped, see the table `index_errors`."
+
+
+def test_metadata_of_documents_name_the_columns_of_tables_and_files_of_a_doubtful_encoding(project):
+    project.write("one/guests.csv", "Year,Guest\n2001,Ida Holm\n2002,Hugo Brand\n")
+    project.write("one/a.txt", "Ida Holm kam nach Köln, Zürich und Göteborg.".encode() + b" \xe9\n")
+    project.register()
+    project.run("index_batches", "one")
+    documents = metadata_of(project, "documents")
+    assert "| one/guests.csv | all columns | Guest | 2 |" in documents["columns"].value
+    assert (documents["skipped"].value, documents["doubtful_encodings"].value) == (0, 1)
 
 
 @pytest.mark.long

@@ -67,7 +67,7 @@ def test_a_batch_that_fails_fails_the_job_after_the_others_are_published(cables,
     cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
     result = cables.run("update_index", succeed=False)
     (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
-    assert "Batches failed: a: poison. The other batches are published." in failure.message
+    assert "Batches failed: a: poison. The other batches are indexed." in failure.message
     assert "Robert Halpin" in titles(cables)
 
 

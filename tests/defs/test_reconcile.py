@@ -9,9 +9,10 @@ from graphrag_assets.defs.reconcile import (
     Failures,
     Observed,
     Request,
+    are_neighbors,
     batch_request,
     decide,
-    in_ranges,
+    in_runs,
     refresh_request,
 )
 from graphrag_assets.indexing.scan import Scan
@@ -197,13 +198,20 @@ def test_a_refused_commit_is_waited_for_before_the_batch_is_extracted_again():
     assert steps(replace(refused, failures=failed)) == []
 
 
-def test_neighbors_among_the_partitions_are_indexed_by_one_run():
-    """Dagster gives a run one partition, or all from one to another."""
+def test_batches_are_indexed_up_to_a_maximum_by_one_run_in_the_order_of_the_partitions():
     requests = [Request(name, name, name) for name in "acdefh"]
-    ranges = in_ranges(requests, partitions="hgfedcba", maximum=3)
-    assert ["".join(str(request.batch) for request in run) for run in ranges] == ["h", "fed", "c", "a"]
+    runs = in_runs(requests, partitions="hgfedcba", maximum=3)
+    assert ["".join(str(request.batch) for request in run) for run in runs] == ["hfe", "dca"]
+    assert are_neighbors(requests[2:5][::-1], "hgfedcba")
+    assert not are_neighbors(runs[0], "hgfedcba")
+
+
+def test_a_hundred_edited_batches_among_a_thousand_are_five_runs():
+    partitions = [f"{number:04}" for number in range(1000)]
+    requests = [Request(name, name, name) for name in partitions[::10]]
+    assert [len(run) for run in in_runs(requests, partitions, 20)] == [20] * 5
 
 
 def test_each_batch_is_extracted_elsewhere_by_a_run_of_its_own():
     requests = [Request(name, name, name, extract=name != "c") for name in "abc"]
-    assert [len(run) for run in in_ranges(requests, partitions="abc", maximum=20)] == [1, 1, 1]
+    assert [len(run) for run in in_runs(requests, partitions="abc", maximum=20)] == [1, 1, 1]

@@ -39,6 +39,7 @@ def test_index_within_the_limits_is_complete_on_the_page(sample_index, whole):
         "documents": "documents",
         "reports": "community_reports",
         "text_units": "text_units",
+        "candidates": "entity_candidates",
     }
     for name, table in tables.items():
         rows = count(sample_index, table)

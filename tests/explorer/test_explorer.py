@@ -101,6 +101,26 @@ def test_community_tree_links_to_reports_and_their_cited_rows(sample_index, samp
     expect(heading(page)).to_have_text(expected)
 
 
+def test_candidates_are_listed_with_their_evidence_and_lead_to_both_names(sample_index, sample_page, open_page):
+    page = open_page(sample_page)
+    page.get_by_role("tab", name="Candidates").click()
+    best = sample_index.sql(
+        "SELECT n.title, o.title, evidence FROM entity_candidates JOIN entities n ON n.title_key = name_key "
+        "JOIN entities o ON o.title_key = other_key ORDER BY score DESC, name_key, other_key LIMIT 1"
+    )
+    ((name, other, evidence),) = best
+    first = page.locator("#list a.row").first
+    expect(first.locator(".name")).to_have_text(f"{name} – {other}")
+    expect(first.locator(".note")).to_contain_text(evidence)
+    first.click()
+    expect(panel(page).locator("code").first).to_have_text(f"graphrag-assets resolve accept '{name}' '{other}'")
+    expect(panel(page).locator("section").nth(1).locator("h3")).to_have_text(other)
+    expect(panel(page).locator(".passage mark").first).to_be_visible()
+    panel(page).locator("section").first.get_by_role("link", name=name, exact=True).first.click()
+    expect(heading(page)).to_have_text(name)
+    expect(panel(page).locator("section").filter(has_text="May be one thing with")).to_contain_text(other)
+
+
 def test_a_claim_shows_its_quotation_in_the_document(sample_index, sample_page, open_page):
     ((number, subject, quoted),) = sample_index.sql(
         "SELECT human_readable_id, e.title, source_text FROM covariates c JOIN entities e ON e.human_readable_id = c.subject_number WHERE start_date IS NOT NULL ORDER BY start_date, c.human_readable_id LIMIT 1".replace(

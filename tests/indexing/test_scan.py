@@ -8,6 +8,7 @@ from graphrag_assets.extras.cost_preview.preview import plan_index
 from graphrag_assets.indexing import index_batch as stage
 from graphrag_assets.indexing.index_batch import index_batch
 from graphrag_assets.indexing.scan import claim_input_folder, scan
+from graphrag_assets.pipeline.formats import FORMATS
 
 
 def test_only_one_of_two_folders_claimed_at_once_is_accepted(project):
@@ -48,3 +49,7 @@ def test_only_batches_with_files_of_a_revised_reader_are_read_again_and_the_plan
     assert any("Read again" in note and "marked (md)" in note for note in plan_index(project.index).notes)
     project.write("marked/two.md", "Cyrus Field met Robert Halpin in Valentia.")
     assert scan(project.index).read_again == {}
+
+
+def test_every_format_has_a_version_of_its_reader():
+    assert stage.READER_VERSIONS.keys() == FORMATS

@@ -1,6 +1,8 @@
 """Files as the programs of people write them, one kind each: what a reader finds in them."""
 
+import io
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ MAILS = {
     "answers between quotes": f"{PLAIN}Ben wrote:\n> Does it\n> run?\n\nThe pump runs.\n\n____________________\ndev list\n",
     "forwarded": f"{PLAIN}The pump runs.\n\n---------- Forwarded message ---------\nFrom: Eve\n\nAn offer.\n",
     "a phrase of farewell": f"{PLAIN}The pump runs.\n\nKind regards,\n\nAda Example\nHead of pumps\n",
+    "a name with its address": f"{PLAIN}The pump runs.\n\nBen <ben@example.org> wrote:\n\n> Does it run?\n",
     "a text that is only attached": f"{HEAD}MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=z\n\n--z\n"
     "Content-Type: text/plain\nContent-Disposition: attachment; filename=a.txt\n\nThe pump runs.\n--z--\n",
 }
@@ -210,3 +213,152 @@ def test_a_table_of_one_column_whose_rows_have_commas_begins_with_its_header(tmp
     rows = "".join(f'"Entry {number}. One met two, and three wrote."\n' for number in range(30))
     loaded = load(tmp_path, {"a.csv": f"{header}\n{rows}"})
     assert [text.count("met") for text in texts(loaded)] == [1] * 30
+
+
+RST = """The pump
+========
+
+See :ref:`the valve <valve>`, :func:`~pump.run` and :doc:`start`.
+
+.. list-table:: Parts
+   :header-rows: 1
+
+   * - Part
+     - Maker
+   * - Valve
+     - Hugo Brand
+
+.. csv-table::
+   :header: "Name", "City"
+
+   "Ada", "Ulm"
+
+.. toctree::
+   :maxdepth: 2
+
+   start
+
+.. py:function:: run(x)
+   :async:
+
+   Runs the pump.
+
+.. seealso:: The manual.
+
+.. code-block:: python
+   :caption: An example
+
+   print(":ref:`x`")
+
+.. include:: /etc/passwd
+"""
+
+
+def test_tables_references_and_directives_of_sphinx_are_in_the_text_of_restructured_text(tmp_path: Path) -> None:
+    (row,) = load(tmp_path, {"a.rst": RST}).documents.iter_rows(named=True)
+    assert row["title"] == "The pump"
+    assert row["text"].split("\n\n") == [
+        "# The pump",
+        "See the valve, run and start.",
+        "Parts",
+        "| Part | Maker |\n| --- | --- |\n| Valve | Hugo Brand |",
+        "| Name | City |\n| --- | --- |\n| Ada | Ulm |",
+        "run(x)",
+        "Runs the pump.",
+        "The manual.",
+        '```python\nprint(":ref:`x`")\n```',
+        ".. include:: /etc/passwd",
+    ]
+
+
+def test_docinfo_of_restructured_text_is_metadata(tmp_path: Path) -> None:
+    text = "The pump\n========\n\n:Author: Ada\n:Date: 2024-03-05\n:Version: 2\n\nIt runs.\n"
+    (row,) = load(tmp_path, {"a.rst": text}).documents.iter_rows(named=True)
+    assert (row["title"], row["text"], str(row["document_date"])) == (
+        "The pump",
+        "# The pump\n\nIt runs.",
+        "2024-03-05",
+    )
+    assert json.loads(row["raw_data"]) == {"author": "Ada", "version": "2"}
+
+
+def test_a_block_of_multimarkdown_is_metadata(tmp_path: Path) -> None:
+    text = "Title: The pump\n  of Ulm\nAuthor: Ada\nDate: 2024-03-05\n\nIt runs.\n"
+    prose = "Note: it runs.\nAnswer: it does.\n\nText.\n"
+    loaded = load(tmp_path, {"a.md": text, "b.md": prose})
+    first, second = loaded.documents.iter_rows(named=True)
+    assert (first["title"], first["text"], str(first["document_date"])) == (
+        "The pump of Ulm",
+        "It runs.\n",
+        "2024-03-05",
+    )
+    assert json.loads(first["raw_data"])["author"] == "Ada"
+    assert second["text"] == prose
+
+
+PRESENTATION = "http://schemas.openxmlformats.org/presentationml/2006/main"
+DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
+RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def presentation(*slides: tuple[str, str]) -> bytes:
+    """A PowerPoint file of slides, each with its text and its speaker's notes; the names of the parts run backward."""
+
+    def shape(kind: str, text: str) -> str:
+        return (
+            f'<p:sp><p:nvSpPr><p:cNvPr id="2" name="n"/><p:cNvSpPr/><p:nvPr><p:ph type="{kind}"/></p:nvPr></p:nvSpPr><p:spPr/>'
+            f"<p:txBody><a:bodyPr/><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody></p:sp>"
+        )
+
+    def part(name: str, body: str) -> str:
+        spaces = f'xmlns:p="{PRESENTATION}" xmlns:a="{DRAWING}" xmlns:r="{RELATIONS}"'
+        return f"<p:{name} {spaces}>{body}</p:{name}>"
+
+    def tree(name: str, *shapes: str) -> str:
+        group = '<p:nvGrpSpPr><p:cNvPr id="1" name=""/><p:cNvGrpSpPr/><p:nvPr/></p:nvGrpSpPr><p:grpSpPr/>'
+        return part(name, f"<p:cSld><p:spTree>{group}{''.join(shapes)}</p:spTree></p:cSld>")
+
+    def relations(*targets: tuple[str, str, str]) -> str:
+        lines = (f'<Relationship Id="{key}" Type="{RELATIONS}/{kind}" Target="{to}"/>' for key, kind, to in targets)
+        space = "http://schemas.openxmlformats.org/package/2006/relationships"
+        return f'<Relationships xmlns="{space}">{"".join(lines)}</Relationships>'
+
+    n = len(slides)
+    ids = "".join(f'<p:sldId id="{256 + k}" r:id="r{k}"/>' for k in range(n))
+    parts = {
+        "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>',
+        "_rels/.rels": relations(("r1", "officeDocument", "ppt/presentation.xml")),
+        "ppt/_rels/presentation.xml.rels": relations(
+            *((f"r{k}", "slide", f"slides/slide{2 * (n - k)}.xml") for k in range(n))
+        ),
+        "ppt/presentation.xml": part("presentation", f"<p:sldIdLst>{ids}</p:sldIdLst>"),
+    }
+    for k, (text, notes) in enumerate(slides):
+        parts[f"ppt/slides/slide{2 * (n - k)}.xml"] = tree("sld", shape("title", text))
+        parts[f"ppt/slides/_rels/slide{2 * (n - k)}.xml.rels"] = relations(
+            ("r1", "notesSlide", f"../notesSlides/notesSlide{k + 1}.xml")
+        )
+        parts[f"ppt/notesSlides/notesSlide{k + 1}.xml"] = tree("notes", shape("sldNum", "9"), shape("body", notes))
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as package:
+        for name, content in parts.items():
+            package.writestr(name, content)
+    return file.getvalue()
+
+
+def test_notes_of_a_speaker_follow_their_slide(tmp_path: Path) -> None:
+    data = presentation(("The pump", "Say who paid."), ("The valve", ""), ("The seal", "Ida made it."))
+    (row,) = load(tmp_path, {"a.pptx": data}).documents.iter_rows(named=True)
+    first, second, third = [place["start_char"] for place in row["places"]]
+    assert row["text"][first:second] == "## The pump\n\nNotes: Say who paid.\n\n"
+    assert row["text"][second:third] == "## The valve\n\n"
+    assert row["text"][third:] == "## The seal\n\nNotes: Ida made it."
+
+
+def test_entries_of_a_bibliography_are_the_same_each_time(tmp_path: Path) -> None:
+    entry = "@book{cable, note={A note}, year={1901}, author={Ada Holm}, title={The Cable}, publisher={Press}}\n"
+    expected = (
+        "entry_type: book. key: cable. title: The Cable. author: Ada Holm. year: 1901. note: A note. publisher: Press."
+    )
+    for _ in range(4):
+        assert texts(load(tmp_path, {"a.bib": entry})) == [expected]

@@ -104,6 +104,8 @@ def test_a_text_file_is_one_document(tmp_path: Path) -> None:
         "content_hash": stable_id("content", "Great Eastern", "She sailed.\n  She came back.\n", None),
         "format": "txt",
         "encoding": "utf-8",
+        "text_column": None,
+        "title_column": None,
         "language": "en",
         "n_tokens": count_tokens(["She sailed.\n  She came back.\n"])[0],
         "places": [],

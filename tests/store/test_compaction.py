@@ -32,6 +32,8 @@ def documents(revision: int, n: int = 4000) -> pl.DataFrame:
             "document_date": None,
             "raw_data": None,
             "encoding": None,
+            "text_column": None,
+            "title_column": None,
             "places": None,
             "content_hash": "h",
             "format": "txt",

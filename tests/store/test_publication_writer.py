@@ -50,6 +50,8 @@ DOCUMENTS = pl.DataFrame(
         "document_date": None,
         "raw_data": None,
         "encoding": None,
+        "text_column": None,
+        "title_column": None,
         "places": None,
         "content_hash": "h",
         "format": "txt",

@@ -16,10 +16,10 @@ from graphrag_assets.store.publication_reader import Reader
 
 TABLES = (
     "entities", "relationships", "communities", "memberships", "links", "reports", "claims", "documents", "text_units",
-    "mentions", "statements",
+    "mentions", "statements", "candidates",
 )  # fmt: skip
-_COUNTED = ("entities", "relationships", "communities", "reports", "claims", "documents", "text_units")
-_PUBLISHED_AS = {"reports": "community_reports", "claims": "covariates"}
+_COUNTED = ("entities", "relationships", "communities", "reports", "claims", "documents", "text_units", "candidates")
+_PUBLISHED_AS = {"reports": "community_reports", "claims": "covariates", "candidates": "entity_candidates"}
 _MADE_WITH = (
     "SELECT name, value FROM operations.index_settings WHERE name IN ('extractor', 'reporter', 'embedding_model')"
 )
@@ -30,8 +30,9 @@ class Limits:
     """How much of an index a page has.
 
     The entities with most neighbors, the heaviest relationships among them, the largest communities, the claims
-    about these entities first. Of the texts, first the best one of each entity, then the second best, up to
-    `characters`. `nodes` is the maximum on the map; above it, communities stand for their entities.
+    about these entities, the candidates of the highest scores. Of the texts, first the best one of each entity, then
+    the second best, up to `characters`. `nodes` is the maximum on the map; above it, communities stand for their
+    entities.
     """
 
     nodes: int = 5_000
@@ -39,6 +40,7 @@ class Limits:
     relationships: int = 100_000
     communities: int = 10_000
     claims: int = 30_000
+    candidates: int = 1_000
     characters: int = 12_000_000
 
 

@@ -116,6 +116,8 @@ def _documents(documents: pl.DataFrame, batch: str) -> pl.DataFrame:
         content_hash=pl.Series(hashes, dtype=pl.String),
         format=pl.lit(schema.IMPORTED),
         encoding=pl.lit(None, pl.String),
+        text_column=pl.lit(None, pl.String),
+        title_column=pl.lit(None, pl.String),
         places=pl.lit(None),
         language=pl.Series([language_of(text) for text in documents["text"]], dtype=pl.String),
         n_tokens=pl.Series(count_tokens(documents["text"].to_list()), dtype=pl.Int64),

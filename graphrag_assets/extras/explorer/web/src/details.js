@@ -2,6 +2,7 @@
 
 import { cited } from "./citations.js";
 import { count, h, longList, marked, plural, prose, section } from "./dom.js";
+import { candidateFacts, candidateRow } from "./lists.js";
 import { leftOut } from "./model.js";
 
 const figure = (number) => (number === null || number === undefined ? "–" : Number(number.toFixed(2)).toLocaleString("en"));
@@ -19,6 +20,7 @@ export function entityDetails(model, entity) {
   const others = model.otherNames(entity);
   const relationships = model.relationshipsOf(entity.number);
   const claims = model.claimsOf(entity.number);
+  const candidates = model.candidatesOf(entity.number);
   const chain = [...new Set(entity.communities)].map((number) => model.community.get(number)).filter(Boolean);
   return [
     heading(entity.type || "Entity", entity.title, plural(entity.degree ?? 0, "neighbor"), `in ${plural(entity.frequency ?? mentions.length, "text unit")}`, `entity ${entity.number}`),
@@ -30,6 +32,7 @@ export function entityDetails(model, entity) {
       relationships.length < (entity.degree ?? 0) ? h("p", { class: "nothing" }, `${plural((entity.degree ?? 0) - relationships.length, "relationship")} of it are not on this page.`) : null,
       longList(relationships, (one) => h("li", null, relationshipCard(model, one, entity))),
     ),
+    candidates.length ? section("May be one thing with", candidates.length, longList(candidates, candidateRow, { first: 4 })) : null,
     claims.length ? section("Claims", claims.length, longList(claims, (claim) => h("li", null, claimCard(model, claim)), { first: 6 })) : null,
     section("In the text", mentions.length, longList(mentions, (mention) => h("li", null, passage(model, mention.unit, namesIn(entity, mention), `&for=entity:${entity.number}`)), { first: 4, more: 20 })),
     chain.length ? section("Communities", chain.length, h("ul", { class: "list" }, chain.map((one) => h("li", null, communityCard(model, one))))) : null,
@@ -85,6 +88,33 @@ export function claimDetails(model, claim) {
       object ? [h("dt", null, "Object"), h("dd", null, entityLink(model, claim.object, object))] : null,
     ),
     section("In the text", null, model.unit.has(claim.unit) ? passage(model, claim.unit, [claim.source_text], `&for=claim:${claim.number}`) : h("blockquote", null, claim.source_text)),
+  ];
+}
+
+// Two names that may be one thing, each with what the index says of it, and the commands that decide.
+export function candidateDetails(model, one) {
+  const ends = [
+    [one.name, one.name_title],
+    [one.other, one.other_title],
+  ];
+  const side = ([number, title]) => {
+    const entity = model.entity.get(number);
+    const mentions = model.mentionsOf(number);
+    return section(
+      title,
+      null,
+      h("p", { class: "aliases" }, entity ? [entityLink(model, number), ` · ${[entity.type, plural(entity.degree ?? 0, "neighbor")].filter(Boolean).join(" · ")}`] : "This name is no entity of this page: it stands for another one, or is left out."),
+      entity?.description ? h("p", { class: "description" }, prose(entity.description)) : null,
+      longList(mentions, (mention) => h("li", null, passage(model, mention.unit, namesIn(entity, mention), `&for=entity:${number}`)), { first: 2, more: 20 }),
+    );
+  };
+  const quoted = ends.map(([, title]) => `'${title.replaceAll("'", "'\\''")}'`).join(" ");
+  return [
+    heading("Candidate", `${one.name_title} – ${one.other_title}`, ...candidateFacts(one), `in ${plural(one.documents, "common document")}`, plural(one.neighbors, "common neighbor")),
+    one.decision ? null : h("p", { class: "nothing" }, "Are they one thing? The decision holds from the next index on, and can be undone:"),
+    h("p", null, h("code", null, `graphrag-assets resolve ${one.decision ? "undo" : "accept"} ${quoted}`)),
+    one.decision ? null : h("p", null, h("code", null, `graphrag-assets resolve reject ${quoted}`)),
+    ends.map(side),
   ];
 }
 

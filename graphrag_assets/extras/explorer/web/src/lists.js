@@ -53,6 +53,18 @@ export function claimList(model) {
   return longList(byDate, (claim) => tallRow(`#claim=${claim.number}`, claim.description, [claim.start_date, claim.subject_name].filter(Boolean).join(" · ")), STEP);
 }
 
+const DECISIONS = { accept: "one thing", reject: "two things", unsure: "not sure" };
+
+// The evidence that two names are one thing, and what has been decided.
+export const candidateFacts = (one) => [one.score === null ? null : `score ${one.score.toFixed(2)}`, one.evidence, one.decision ? `${DECISIONS[one.decision]} (${one.decided_by})` : null].filter(Boolean);
+
+export const candidateRow = (one) => tallRow(`#candidate=${one.number}`, `${one.name_title} – ${one.other_title}`, candidateFacts(one).join(" · "));
+
+export function candidateList(model) {
+  if (!model.candidates.length) return h("p", { class: "nothing" }, "No two names of this index may be one thing.");
+  return longList(model.candidates, candidateRow, STEP);
+}
+
 export function documentList(model) {
   return longList(model.documents, (one) => tallRow(`#document=${one.number}`, one.title, one.source, " · ", plural(model.unitsOf(one.number).length, "text unit")), STEP);
 }

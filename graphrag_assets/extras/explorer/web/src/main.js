@@ -1,15 +1,15 @@
 // Puts the page together and follows the address.
 
-import { aboutDetails, claimDetails, communityDetails, documentDetails, entityDetails, relationshipDetails } from "./details.js";
+import { aboutDetails, candidateDetails, claimDetails, communityDetails, documentDetails, entityDetails, relationshipDetails } from "./details.js";
 import { h, plural } from "./dom.js";
-import { claimList, communityTree, documentList, entityList } from "./lists.js";
+import { candidateList, claimList, communityTree, documentList, entityList } from "./lists.js";
 import { canDraw, GraphMap, sceneOf, scopeOf } from "./map.js";
 import { buildModel, leftOut, readContent } from "./model.js";
 import { readRoute } from "./route.js";
 import { buildSearch, mountSearch } from "./search.js";
 import "./style.css";
 
-const LISTS = { entities: "Entities", communities: "Communities", claims: "Claims", documents: "Documents" };
+const LISTS = { entities: "Entities", communities: "Communities", claims: "Claims", documents: "Documents", candidates: "Candidates" };
 
 class Explorer {
   constructor(model, root) {
@@ -113,6 +113,7 @@ class Explorer {
       communities: () => communityTree(this.model, (number) => (this.map ? this.map.colorOf(this.map.communityOfNode(`c${number}`)) : "gray")),
       claims: () => claimList(this.model),
       documents: () => documentList(this.model),
+      candidates: () => candidateList(this.model),
     };
     this.list.replaceChildren(make[name]());
     this.list.scrollTop = 0;
@@ -132,7 +133,7 @@ class Explorer {
   follow() {
     const route = readRoute(location.hash);
     const { model } = this;
-    const row = { entity: model.entity, relationship: model.relationship, community: model.community, claim: model.claim, document: model.document, unit: model.unit }[route.kind]?.get(route.number);
+    const row = { entity: model.entity, relationship: model.relationship, community: model.community, claim: model.claim, candidate: model.candidate, document: model.document, unit: model.unit }[route.kind]?.get(route.number);
     if (route.kind !== "about" && !row) this.showPanel([h("p", { class: "notice" }, `This page has no ${route.kind} ${route.number}. It may be of another publication, or left out here.`), aboutDetails(model)]);
     else this[`show_${route.kind}`](row, route);
     this.showPlace();
@@ -175,6 +176,13 @@ class Explorer {
   show_claim(claim) {
     this.showPanel(claimDetails(this.model, claim));
     const ends = [claim.subject, claim.object].filter((number) => this.model.entity.has(number));
+    if (ends.length) this.goTo(this.model.entity.get(ends[0]));
+    this.map?.light(ends.map((number) => `e${number}`));
+  }
+
+  show_candidate(candidate) {
+    const ends = [candidate.name, candidate.other].filter((number) => this.model.entity.has(number));
+    this.showPanel(candidateDetails(this.model, candidate));
     if (ends.length) this.goTo(this.model.entity.get(ends[0]));
     this.map?.light(ends.map((number) => `e${number}`));
   }

@@ -33,6 +33,7 @@ export function buildModel(content) {
   const community = byNumber(communities);
   const reports = new Map(rows(content.reports).map((report) => [report.community, report]));
   const claims = rows(content.claims);
+  const candidates = rows(content.candidates);
   const documents = rows(content.documents);
   const units = rows(content.text_units);
   const mentions = rows(content.mentions);
@@ -81,6 +82,9 @@ export function buildModel(content) {
       ...(claimsOfSubject.get(number) ?? none),
       ...(claimsOfObject.get(number) ?? none).filter((claim) => claim.subject !== number),
     ],
+    candidates,
+    candidate: byNumber(candidates),
+    candidatesOf: (number) => candidates.filter((one) => one.name === number || one.other === number),
     documents,
     document: byNumber(documents),
     units,

@@ -2,7 +2,7 @@
 
 export function readRoute(hash) {
   const given = new URLSearchParams(hash.replace(/^#/, ""));
-  for (const kind of ["entity", "relationship", "community", "claim", "document", "unit"]) {
+  for (const kind of ["entity", "relationship", "community", "claim", "candidate", "document", "unit"]) {
     const number = given.get(kind);
     if (number !== null && /^\d+$/.test(number)) {
       return { kind, number: Number(number), words: given.get("words"), for: given.get("for"), open: given.has("open") };

@@ -1,0 +1,147 @@
+"""A small file of each format, with links to a server in whatever form the format has for them."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import polars as pl
+
+from tests.pipeline.test_kinds_of_files import presentation
+from tests.soak.inputs import PDF
+
+HOST = "http://192.0.2.1"  # reserved for documentation: never answers
+TEXT = "Ida Holm mended the pump of Ulm in 1866."
+_REAL = Path(__file__).resolve().parents[3] / "shared/data/real-files/office"
+_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def zipped(**parts: str) -> bytes:
+    """A zip file of texts by name."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    return file.getvalue()
+
+
+def _package(target: str, relations: str, **parts: str) -> bytes:
+    space = f'<Relationships xmlns="{_PACKAGE}/relationships">'
+    outside = f'<Relationship Id="x" Type="{_OFFICE}/image" Target="{HOST}/a.png" TargetMode="External"/>'
+    folder, _, name = target.rpartition("/")
+    return zipped(
+        **{
+            "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types">'
+            '<Default Extension="xml" ContentType="application/xml"/></Types>',
+            "_rels/.rels": f'{space}<Relationship Id="a" Type="{_OFFICE}/officeDocument" Target="{target}"/></Relationships>',
+            f"{folder}/_rels/{name}.rels": f"{space}{outside}{relations}</Relationships>",
+            **parts,
+        }
+    )
+
+
+def _open_document(kind: str, body: str) -> bytes:
+    spaces = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{path}:1.0"'
+        for name, path in (("office", "office"), ("text", "text"), ("table", "table"), ("draw", "drawing"))
+    )
+    return zipped(
+        mimetype=f"application/vnd.oasis.opendocument.{kind}",
+        **{
+            "content.xml": f"<office:document-content {spaces}><office:body>{body}</office:body></office:document-content>"
+        },
+    )
+
+
+def _parquet() -> bytes:
+    file = io.BytesIO()
+    pl.DataFrame({"text": [TEXT]}).write_parquet(file)
+    return file.getvalue()
+
+
+_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_MAIL = f"From: Ida <ida@example.org>\nSubject: Pump\nMIME-Version: 1.0\nContent-Type: text/html\n\n<p>{TEXT}</p><img src='{HOST}/a.png'>\n"
+_CAPTION = f"00:00:01.000 --> 00:00:02.000\n{TEXT}\n"
+SMALL: dict[str, bytes] = {
+    "txt": TEXT.encode(),
+    "md": f"---\ntitle: Pump\n---\n{TEXT} ![a]({HOST}/a.png)\n".encode(),
+    "adoc": f"= Pump\n\n{TEXT} image::{HOST}/a.png[a]\n\ninclude::{HOST}/b.adoc[]\n".encode(),
+    "csv": f"text,link\n{TEXT},{HOST}\n".encode(),
+    "tsv": f"text\tlink\n{TEXT}\t{HOST}\n".encode(),
+    "json": json.dumps([{"text": TEXT, "link": HOST}]).encode(),
+    "jsonl": json.dumps({"text": TEXT, "link": HOST}).encode(),
+    "parquet": _parquet(),
+    "vtt": f"WEBVTT\n\n{_CAPTION}".encode(),
+    "srt": f"1\n{_CAPTION.replace('.', ',')}".encode(),
+    "html": f"<html><head><base href='{HOST}'><link rel=stylesheet href='{HOST}/a.css'></head><body><p>{TEXT}</p>"
+    f"<img src='{HOST}/a.png'><iframe src='{HOST}'></iframe></body></html>".encode(),
+    "eml": _MAIL.encode(),
+    "mbox": f"From ida@example.org Tue Mar  5 09:12:00 2024\n{_MAIL}".encode(),
+    "pdf": PDF.encode(),
+    "docx": _package(
+        "word/document.xml",
+        f'<Relationship Id="t" Type="{_OFFICE}/attachedTemplate" Target="{HOST}/a.dotm" TargetMode="External"/>',
+        **{"word/document.xml": f'<w:document xmlns:w="{_WORD}"><w:body><w:p><w:r><w:t>{TEXT}</w:t></w:r></w:p></w:body></w:document>'},
+    ),
+    "pptx": presentation((TEXT, "Ida paid.")),
+    "xlsx": _package(
+        "xl/workbook.xml",
+        f'<Relationship Id="s" Type="{_OFFICE}/worksheet" Target="worksheets/sheet1.xml"/>',
+        **{
+            "xl/workbook.xml": f'<workbook xmlns="{_SHEET}" xmlns:r="{_OFFICE}"><sheets><sheet name="Pumps" sheetId="1" r:id="s"/></sheets></workbook>',
+            "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{_SHEET}"><sheetData>'
+            + "".join(
+                f'<row r="{row}"><c r="A{row}" t="inlineStr"><is><t>{cell}</t></is></c></row>'
+                for row, cell in ((1, "text"), (2, TEXT))
+            )
+            + "</sheetData></worksheet>",
+        },
+    ),
+    "odt": _open_document("text", f"<office:text><text:p>{TEXT}</text:p></office:text>"),
+    "ods": _open_document(
+        "spreadsheet",
+        '<office:spreadsheet><table:table table:name="Pumps">'
+        + "".join(
+            f"<table:table-row><table:table-cell><text:p>{cell}</text:p></table:table-cell></table:table-row>"
+            for cell in ("text", TEXT)
+        )
+        + "</table:table></office:spreadsheet>",
+    ),
+    "odp": _open_document(
+        "presentation", f"<office:presentation><draw:page><text:p>{TEXT}</text:p></draw:page></office:presentation>"
+    ),
+    "rtf": f'{{\\rtf1\\ansi {TEXT} {{\\field{{\\*\\fldinst INCLUDEPICTURE "{HOST}/a.png"}}}}}}'.encode(),
+    "epub": zipped(
+        mimetype="application/epub+zip",
+        **{
+            "META-INF/container.xml": '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+            '<rootfile full-path="a.opf" media-type="application/oebps-package+xml"/></rootfiles></container>',
+            "a.opf": '<package xmlns="http://www.idpf.org/2007/opf" version="3.0"><metadata/><manifest>'
+            '<item id="a" href="a.xhtml" media-type="application/xhtml+xml"/></manifest><spine><itemref idref="a"/></spine></package>',
+            "a.xhtml": f'<html xmlns="http://www.w3.org/1999/xhtml"><body><p>{TEXT}</p><img src="{HOST}/a.png"/></body></html>',
+        },
+    ),
+    "ipynb": json.dumps(
+        {
+            "nbformat": 4,
+            "nbformat_minor": 5,
+            "metadata": {"kernelspec": {"language": "python"}},
+            "cells": [{"cell_type": "markdown", "metadata": {}, "source": f"{TEXT} ![a]({HOST}/a.png)"}],
+        }
+    ).encode(),
+    "tex": f"\\documentclass{{article}}\n\\begin{{document}}\n{TEXT}\n\\input{{{HOST}/a}}\n\\end{{document}}\n".encode(),
+    "rst": f"Pump\n====\n\n{TEXT}\n\n.. image:: {HOST}/a.png\n\n.. csv-table::\n   :url: {HOST}/a.csv\n".encode(),
+    "org": f"#+TITLE: Pump\n{TEXT} [[{HOST}/a.png]]\n#+INCLUDE: {HOST}\n".encode(),
+    "xml": f'<!DOCTYPE a SYSTEM "{HOST}/a.dtd" [<!ENTITY b SYSTEM "{HOST}/b">]><a><p>{TEXT} &b;</p></a>'.encode(),
+    "bib": f"@book{{a, title={{Pump}}, note={{{TEXT}}}, url={{{HOST}}}}}".encode(),
+}  # fmt: skip
+"""By format; those that nobody can write by hand are `BINARY`."""
+_REAL_FILES = {"doc": "*.doc", "xls": "*.xls", "msg": "*.msg"}
+_FOUND = {name: sorted(_REAL.glob(pattern)) for name, pattern in _REAL_FILES.items()}
+BINARY: dict[str, bytes] = {
+    **{name: files[0].read_bytes() for name, files in _FOUND.items() if files},
+    "ppt": bytes.fromhex("d0cf11e0a1b11ae1") + b"\0" * 4096,  # no more than the header
+}
+"""Of the formats before 2007: real files, where they are beside the project."""

@@ -373,9 +373,9 @@ def test_claims_are_found_by_their_words(index):
 @pytest.mark.parametrize(
     "call",
     [
-        "neighbors(42)",
-        "path_between(42, 43)",
-        "entity_timeline(42)",
+        "neighbors(4.2)",
+        "path_between(4.2, DATE '1866-07-13')",
+        "entity_timeline(INTERVAL 42 DAY)",
         "entity_evidence(NULL)",
         "entities_called(4.2)",
         "local_context([42])",
@@ -383,6 +383,15 @@ def test_claims_are_found_by_their_words(index):
 )
 def test_a_title_that_is_no_text_is_that_of_no_entity(index, call):
     assert index.execute(f"FROM {call}").fetchall() == []
+
+
+@pytest.mark.parametrize("macro", ["neighbors({})", "entity_timeline({})", "path_between({}, 'Daniel Gooch')"])
+def test_an_entity_is_called_by_its_number_too(index, titles, macro):
+    by_title, by_number = (
+        index.execute(f"FROM {macro.format(value)}").fetchall()
+        for value in ("'Great Eastern'", titles["Great Eastern"])
+    )
+    assert by_title == by_number != []
 
 
 @pytest.mark.parametrize("macro", ["neighbors('Cyrus Field')", "path_between('Cyrus Field', 'William Thomson')"])

@@ -1,5 +1,6 @@
 """The macros of the publication compared with other computations."""
 
+import re
 import shutil
 from collections import defaultdict
 from datetime import date
@@ -385,6 +386,24 @@ def test_a_title_that_is_no_text_is_that_of_no_entity(index, call):
     assert index.execute(f"FROM {call}").fetchall() == []
 
 
+def test_a_call_for_each_row_needs_no_more_memory_than_the_tables(index):
+    with duckdb.connect(config={"memory_limit": "150MB", "max_temp_directory_size": "0KB"}) as connection:
+        ((path,),) = index.execute("SELECT path FROM duckdb_databases() WHERE NOT internal").fetchall()
+        connection.execute(f"ATTACH '{path}' AS g (READ_ONLY); USE g")
+        wrong = "SELECT title FROM entities e WHERE degree <> (SELECT count(*) FROM neighbors(e.human_readable_id))"
+        assert connection.execute(wrong).fetchall() == []
+        for macro in (
+            "neighbors(e.title, 2)",
+            "entity_timeline(e.title)",
+            "entity_evidence(e.title)",
+            "history_of(e.title)",
+        ):
+            of_each = f"SELECT e.title, (SELECT count(*) FROM {macro}) AS n FROM entities e"
+            ((some,),) = connection.execute(f"SELECT n FROM ({of_each}) WHERE title = 'Great Eastern'").fetchall()
+            call = macro.replace("e.title", "'Great Eastern'")
+            assert connection.execute(f"SELECT count(*) FROM {call}").fetchall() == [(some,)]
+
+
 @pytest.mark.parametrize("macro", ["neighbors({})", "entity_timeline({})", "path_between({}, 'Daniel Gooch')"])
 def test_an_entity_is_called_by_its_number_too(index, titles, macro):
     by_title, by_number = (
@@ -401,3 +420,47 @@ def test_steps_in_the_graph_have_the_type_of_their_relationship(index, macro):
     ).fetchall()
     assert steps
     assert all(shown == own for shown, own in steps)
+
+
+def test_the_characters_of_a_passage_are_those_that_the_comments_say(index):
+    ((comment,),) = index.execute(
+        "SELECT comment FROM duckdb_columns() WHERE table_name = 'text_units' AND column_name = 'end_char'"
+    ).fetchall()
+    (span,) = re.findall(r"documents\.text(\[.*?\]) in SQL", comment)
+    assert (
+        index.execute(
+            f"SELECT t.id FROM text_units t JOIN documents d ON d.id = t.document_id WHERE (d.text){span} <> t.text"
+        ).fetchall()
+        == []
+    )
+    quoted = f"""
+        SELECT count(*), count(*) FILTER (q.source_text <> (d.text){span} AND q.end_char - q.start_char < 300)
+        FROM claims_between('1800-01-01', '1900-01-01') q JOIN documents d ON d.id = q.document_id"""
+    ((claims, wrong),) = index.execute(quoted).fetchall()
+    assert claims > 50
+    assert wrong == 0
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["search_text('cable')", "entity_evidence('Whitehouse')", "entity_timeline('Great Eastern')", "report_sources(5)"],
+)
+def test_rows_with_a_document_have_its_id(index, call):
+    titles = index.execute(
+        f"SELECT f.document, d.title FROM {call} f JOIN documents d ON d.id = f.document_id"
+    ).fetchall()
+    assert titles
+    assert [pair for pair in titles if len(set(pair)) > 1] == []
+
+
+def test_a_claim_without_an_object_has_null(index):
+    for call in (
+        "search_claims('cable', 100)",
+        "claims_between('1800-01-01', '1900-01-01')",
+        "facts_as_of('1900-01-01')",
+    ):
+        column = "object_id" if "search" in call else "object"
+        ((none, rows),) = index.execute(
+            f"SELECT count(*) FILTER ({column} IS NULL), count(*) FILTER ({column} = 'NONE') FROM {call}"
+        ).fetchall()
+        assert (none > 0, rows) == (True, 0)

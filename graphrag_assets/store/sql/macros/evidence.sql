@@ -1,11 +1,11 @@
--- Evidence in the documents: spans count characters of documents.text from 0, the end not included.
+-- Evidence in the documents. SQL counts characters from 1: a passage is documents.text[start_char + 1:end_char].
 
 CREATE OR REPLACE MACRO entity_evidence(title) AS TABLE
 WITH _g_entity_evidence AS MATERIALIZED (SELECT title AS _g_title),
 called AS MATERIALIZED (FROM own.entities_called((SELECT g._g_title FROM _g_entity_evidence g))),
 mentions AS MATERIALIZED (
     SELECT m.title AS name, m.type, m.description, m.n_sentences, m.text_unit_number, m.id
-    FROM own.entity_mentions m WHERE m.entity_number IN (FROM called)
+    FROM called c JOIN own.entity_mentions m ON m.entity_number = c.entity
 )
 SELECT m.name, m.type, m.description, m.n_sentences, d.title AS document, d.id AS document_id, d.source, t.start_char,
        t.end_char, t.start_char + nullif(strpos(t.text, m.name), 0) - 1 AS name_at, t.text, t.human_readable_id AS text_unit,
@@ -18,9 +18,10 @@ ORDER BY d.source, d.row_number, t.ordinal, m.name, m.id;
 COMMENT ON MACRO TABLE entity_evidence IS
     'Every mention of the entity, in the order of the documents: what was extracted, from which text unit, document and characters. name_at: where the name first stands there literally.';
 
--- of entity_timeline and claims_between: the claims of these numbers with the characters of their passages.
+-- For entity_timeline and claims_between: the claims of these numbers with the characters of their passages.
 CREATE MACRO own.quoted_claims(claims) AS TABLE
-WITH _g_quoted_claims AS MATERIALIZED (SELECT claims AS _g_claims)
+WITH _g_quoted_claims AS MATERIALIZED (SELECT claims AS _g_claims),
+chosen AS MATERIALIZED (SELECT unnest(g._g_claims) AS claim FROM _g_quoted_claims g)
 SELECT c.start_date, c.end_date, c.status, c.type, c.subject_id AS subject, nullif(c.object_id, 'NONE') AS object, c.description,
        c.source_text, d.title AS document, d.id AS document_id, d.source,
        t.start_char + coalesce(nullif(strpos(t.text, c.source_text), 0) - 1, 0) AS start_char,
@@ -28,10 +29,10 @@ SELECT c.start_date, c.end_date, c.status, c.type, c.subject_id AS subject, null
             THEN t.start_char + strpos(t.text, c.source_text) - 1 + length(c.source_text)
             ELSE t.end_char END AS end_char,
        c.human_readable_id, c.starts_on, c.ends_on, c.text_unit_number AS text_unit
-FROM own.covariates c
+FROM chosen n
+JOIN own.covariates c ON c.human_readable_id = n.claim
 LEFT JOIN own.text_units t ON t.human_readable_id = c.text_unit_number
-LEFT JOIN own.documents d ON d.id = c.document_id
-WHERE c.human_readable_id IN (SELECT unnest(g._g_claims) FROM _g_quoted_claims g);
+LEFT JOIN own.documents d ON d.id = c.document_id;
 
 CREATE OR REPLACE MACRO search.stated_end(start_date, end_date, ends_on) AS
     CASE WHEN end_date <> start_date THEN ends_on + 1 END;
@@ -41,8 +42,8 @@ CREATE OR REPLACE MACRO entity_timeline(title) AS TABLE
 WITH _g_entity_timeline AS MATERIALIZED (SELECT title AS _g_title),
 called AS MATERIALIZED (FROM own.entities_called((SELECT g._g_title FROM _g_entity_timeline g))),
 numbers AS MATERIALIZED (  -- one scan of numbers for either end; a condition with OR would read all claims
-    SELECT c.human_readable_id FROM own.covariates c WHERE c.subject_number IN (FROM called)
-    UNION SELECT c.human_readable_id FROM own.covariates c WHERE c.object_number IN (FROM called)
+    SELECT c.human_readable_id FROM called e JOIN own.covariates c ON c.subject_number = e.entity
+    UNION SELECT c.human_readable_id FROM called e JOIN own.covariates c ON c.object_number = e.entity
 )
 SELECT q.* EXCLUDE (starts_on, ends_on, text_unit)
 FROM own.quoted_claims((SELECT list(n.human_readable_id) FROM numbers n)) q
@@ -100,4 +101,4 @@ LEFT JOIN own.text_units t ON t.human_readable_id = p.text_unit
 LEFT JOIN own.documents d ON d.id = t.document_id
 ORDER BY d.source, d.row_number, t.ordinal, p.table_name, p.number;
 COMMENT ON MACRO TABLE report_sources IS
-    'What the report of a community cites, and the passages behind it: one row for each cited row and text unit, in the order of the documents.';
+    'What the report of a community cites, and the passages behind it: one row for each cited row and text unit, in the order of the documents. Recursive: one step for each level of reports that cite others.';

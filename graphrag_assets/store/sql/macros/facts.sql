@@ -1,18 +1,19 @@
 -- Facts with their time. A later statement does not delete an earlier one: it ends the time in which that one held.
 
--- of facts_as_of and history_of: claims and the predicates of relationships, by their numbers, with their times.
+-- For facts_as_of and history_of: claims and the predicates of relationships, by their numbers, with their times.
 CREATE MACRO own.facts_about(claims, relationships) AS TABLE
 WITH _g_facts_about AS MATERIALIZED (SELECT claims AS _g_claims, relationships AS _g_relationships),
 claims_of AS (
     SELECT 'claim' AS kind, c.human_readable_id, c.subject_id AS subject, c.type AS predicate,
            nullif(c.object_id, 'NONE') AS object, c.description, c.status, c.valid_from, c.valid_until, c.stated_on,
            c.superseded_by, c.id, c.text_unit_number AS text_unit
-    FROM own.covariates c WHERE c.human_readable_id IN (SELECT unnest(g._g_claims::INT[]) FROM _g_facts_about g)
+    FROM (SELECT unnest(g._g_claims::INT[]) AS claim FROM _g_facts_about g) n
+    JOIN own.covariates c ON c.human_readable_id = n.claim
 ), said AS MATERIALIZED (
     SELECT m.id, m.relationship_number, m.source_number, m.target_number, m.type, m.description, m.document_id,
            m.text_unit_number
-    FROM own.relationship_mentions m
-    WHERE m.relationship_number IN (SELECT unnest(g._g_relationships::INT[]) FROM _g_facts_about g) AND m.type <> ''
+    FROM (SELECT unnest(g._g_relationships::INT[]) AS relationship FROM _g_facts_about g) n
+    JOIN own.relationship_mentions m ON m.relationship_number = n.relationship AND m.type <> ''
 ), stated AS (  -- each predicate once for each time in which it held
     SELECT s.relationship_number AS number, s.type, s.source_number, s.target_number, f.valid_until, f.superseded_by,
            min(coalesce(f.valid_from, d.document_date)) AS valid_from, max(d.document_date) AS stated_on,
@@ -50,13 +51,13 @@ CREATE OR REPLACE MACRO history_of(entity) AS TABLE
 WITH _g_history_of AS MATERIALIZED (SELECT entity AS _g_entity),
 called AS MATERIALIZED (FROM own.entities_called((SELECT g._g_entity FROM _g_history_of g))),
 claims AS MATERIALIZED (
-    SELECT c.human_readable_id FROM own.covariates c WHERE c.subject_number IN (FROM called)
-    UNION SELECT c.human_readable_id FROM own.covariates c WHERE c.object_number IN (FROM called)
+    SELECT c.human_readable_id FROM called e JOIN own.covariates c ON c.subject_number = e.entity
+    UNION SELECT c.human_readable_id FROM called e JOIN own.covariates c ON c.object_number = e.entity
 )
 SELECT f.* EXCLUDE (text_unit), d.title AS document
 FROM own.facts_about(
     (SELECT list(c.human_readable_id) FROM claims c),
-    (SELECT list(DISTINCT e.relationship) FROM own.edges e WHERE e.entity IN (FROM called))
+    (SELECT list(DISTINCT e.relationship) FROM called c JOIN own.edges e ON e.entity = c.entity)
 ) f
 LEFT JOIN own.text_units u ON u.human_readable_id = f.text_unit
 LEFT JOIN own.documents d ON d.id = u.document_id

@@ -60,7 +60,7 @@ ORDER BY r.weight DESC, r.human_readable_id;
 COMMENT ON MACRO TABLE typed_relationships IS
     'The relationships of these entities (human_readable_ids) that have a type, the heaviest first.';
 
--- of path_between: the way with one step more.
+-- For path_between: the way with one step more.
 CREATE MACRO own.longer_way(way, node, relationship, weight) AS {
     'nodes': list_append(way.nodes, node),
     'relationships': list_append(way.relationships, relationship),
@@ -147,7 +147,7 @@ WHERE r.human_readable_id IN (SELECT o.relationship FROM steps o)
   AND n.human_readable_id IN (SELECT o.near FROM steps o) AND t.human_readable_id IN (SELECT o.far FROM steps o)
 ORDER BY s.step;
 COMMENT ON MACRO TABLE path_between IS
-    'The shortest way from one entity to another, step by step; of several the one with the greatest weight. No rows: none within max_hops (1 to 6).';
+    'The shortest way from one entity to another, step by step; of several the one with the greatest weight. No rows: none within max_hops (1 to 6). A call for each row of a table costs a search for each: take a few.';
 
 CREATE OR REPLACE MACRO community_tree(level := NULL) AS TABLE
 WITH RECURSIVE _g_community_tree AS MATERIALIZED (SELECT level AS _g_level),
@@ -165,7 +165,7 @@ FROM tree t JOIN own.communities c ON c.community = t.community LEFT JOIN own.co
 WHERE t.depth <= coalesce((SELECT g._g_level FROM _g_community_tree g), t.depth)
 ORDER BY t.place;
 COMMENT ON MACRO TABLE community_tree IS
-    'The hierarchy of communities down to the level (default: all), each below its parent, the largest first, with the title of its report.';
+    'The hierarchy of communities down to the level (default: all), each below its parent, the largest first, with the title of its report. Recursive: one step for each level.';
 
 CREATE OR REPLACE MACRO candidates_of(title, min_score := 0.0) AS TABLE
 WITH _g_candidates_of AS MATERIALIZED (SELECT title AS _g_title, min_score AS _g_min_score),

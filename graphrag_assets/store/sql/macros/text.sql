@@ -1,6 +1,6 @@
 -- How titles and questions are compared, as in graphrag_assets/text/words.py. Keep both the same.
 
--- the text with each character replaced by the form that character_forms has of it for the purpose.
+-- The text with each character replaced by the form that character_forms has of it for the purpose.
 CREATE MACRO own.replace_characters(text, use) AS (
     SELECT coalesce(string_agg(coalesce(f.replacement, c.character), '' ORDER BY c.place), '')
     FROM (
@@ -31,7 +31,7 @@ CREATE OR REPLACE MACRO title_key(title) AS own.title_key(title);
 COMMENT ON MACRO title_key IS
     'The key under which titles are compared: NFKC, case-folded, spaces and quotes trimmed, no possessive, no invisible characters.';
 
--- scripts that are written without spaces as overlapping pairs of characters with spaces between.
+-- Scripts that are written without spaces as overlapping pairs of characters with spaces between.
 CREATE MACRO own.space_bigrams(text) AS (
     array_to_string(list_transform(
         regexp_extract_all(text, '[{unspaced}]+|[^{unspaced}]+'),
@@ -65,7 +65,7 @@ CREATE OR REPLACE MACRO search_terms(text) AS own.search_terms(text);
 COMMENT ON MACRO search_terms IS
     'The words of a text as searches compare them: lower case, no possessives; scripts without spaces as pairs; compounds joined too.';
 
--- the words without the stop words of the language that has most of them as stop words; all words if no other is left.
+-- The words without the stop words of the language that has most of them as stop words; all words if no other is left.
 CREATE MACRO own.without_stop_words(words) AS (
     SELECT CASE WHEN len(k.kept) > 0 THEN k.kept ELSE k.given END
     FROM (
@@ -87,10 +87,10 @@ CREATE OR REPLACE MACRO search_words(query) AS own.search_words(query);
 COMMENT ON MACRO search_words IS
     'What a question is searched by: its distinct words without stop words; all of them if there are no others.';
 
--- lower-case text without diacritics.
+-- Lower-case text without diacritics.
 CREATE MACRO own.fold_letters(text) AS own.replace_characters(text, 'fold');
 
--- lower-case text with ae for ä, and so on.
+-- Lower-case text with ae for ä, and so on.
 CREATE MACRO own.spell_out(text) AS own.replace_characters(text, 'spell_out');
 
 CREATE MACRO own.estimated_tokens(text) AS ((strlen(text) + 2) // 3);

@@ -89,6 +89,9 @@ def macros_sql() -> str:
         "{possessive}": literal(text.POSSESSIVE),
         "{compound}": literal(text.COMPOUND),
         "{hyphen}": literal(text.HYPHEN),
+        "{changed_communities}": re.sub(
+            r"\bbefore\.(\w+)", r"query_table(before || '.main.\1')", changed_communities()
+        ).replace("after.", "own."),
     }
     sql = "\n".join(_SQL.joinpath(f"macros/{name}.sql").read_text("utf-8") for name in _FILES)
     for name, value in given.items():
@@ -96,6 +99,11 @@ def macros_sql() -> str:
     own = set(_OWN_NAME.findall(sql))
     views = (f"CREATE VIEW own.{t.name} AS FROM {t.schema}.{t.name};\n" for t in PUBLISHED if t.name in own)
     return "".join(views) + sql
+
+
+def changed_communities() -> str:
+    """The query for the communities that differ between two publications, attached as `before` and `after`."""
+    return _SQL.joinpath("compare_communities.sql").read_text("utf-8")
 
 
 @functools.cache

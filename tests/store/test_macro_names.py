@@ -4,6 +4,7 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -21,11 +22,12 @@ table_name kind query level hops budget claims term relationship stop_words way 
 min_score what max_hops text_unit claim"""
 ALIASES, COLUMNS = _ALIASES.split(), _COLUMNS.split()
 
-# By macro: its arguments with their types; a `k` is a LIMIT, for which DuckDB takes no column.
+# By macro: its arguments with their types; DuckDB takes no column for `k`, a LIMIT, and for the name of a database.
 CALLS: dict[str, tuple[tuple[str, str], ...]] = {
     "entities_called": (("'great eastern'", "VARCHAR"),),
     "word_terms": (("['cable', 'ships']", "VARCHAR[]"),),
-    "bm25": (("'entity'", "VARCHAR"), ("'telegraph company'", "VARCHAR"), ("3", "")),
+    "find_entity": (("'GREAT eastrn'", "VARCHAR"), ("3", "")),
+    "bm25": (("'entities'", "VARCHAR"), ("'telegraph company'", "VARCHAR"), ("3", "")),
     "search_text": (("'who laid the cable'", "VARCHAR"), ("3", "")),
     "search_entities": (("'telegraph company'", "VARCHAR"), ("3", "")),
     "search_claims": (("'cable landed'", "VARCHAR"), ("3", "")),
@@ -37,6 +39,11 @@ CALLS: dict[str, tuple[tuple[str, str], ...]] = {
     "facts_as_of": (("'1866-12-31'", "VARCHAR"),),
     "history_of": (("'great eastern'", "VARCHAR"),),
     "candidates_of": (("'Whitehouse'", "VARCHAR"), ("0.0", "DOUBLE")),
+    "co_mentions": (("'great eastern'", "VARCHAR"), ("3", "")),
+    "similar_entities": (("'great eastern'", "VARCHAR"), ("3", "")),
+    "community_changes": (("'older'", ""),),
+    "evidence_for": (("113", "INT"), ("3", "")),
+    "coverage": (("'1-beginnings'", "VARCHAR"),),
     "typed_relationships": (("[97, 3]", "INT[]"),),
     "entity_evidence": (("'Whitehouse'", "VARCHAR"),),
     "community_tree": (("1", "INT"),),
@@ -59,7 +66,7 @@ UPDATE publication SET number = number + {n};
 UPDATE text_units SET text = text || ' in {name}', start_char = start_char + {n};
 UPDATE entities SET description = 'in {name}', title = title || ' in {name}';
 UPDATE relationships SET description = 'in {name}', type = 'IN_{name}';
-UPDATE covariates SET description = 'in {name}', subject_id = subject_id || ' in {name}';
+UPDATE covariates SET description = 'the cable in {name}', subject_id = subject_id || ' in {name}';
 UPDATE documents SET title = title || ' in {name}';
 UPDATE community_reports SET title = title || ' in {name}';
 UPDATE search.posting_statistics SET mean_length = mean_length + {n};
@@ -86,14 +93,17 @@ def literals(macro: str) -> list[str]:
 def alone(sample_index, tmp_path_factory) -> Iterator[dict[str, duckdb.DuckDBPyConnection]]:
     """Connections to two indexes with different content, a and b."""
     folder, opened = tmp_path_factory.mktemp("two"), {}
+    older = folder / "older.duckdb"
+    shutil.copy(CurrentPublication(sample_index.root / "index").reader().path, older)
     for n, name in enumerate("ab", 1):
         path = folder / f"{name}.duckdb"
-        shutil.copy(CurrentPublication(sample_index.root / "index").reader().path, path)
+        shutil.copy(older, path)
         path.chmod(0o644)
         with duckdb.connect(str(path)) as connection:
             connection.execute(_OF_ONE.format(n=n, name=name))
             name_after_publication(connection)
         opened[name] = duckdb.connect(str(path), read_only=True)
+        opened[name].execute(f"ATTACH '{older}' AS older (READ_ONLY)")
     yield opened
     for connection in opened.values():
         connection.close()
@@ -119,8 +129,11 @@ def both(alone) -> Iterator[duckdb.DuckDBPyConnection]:
         for macro in ("title_key", "search_words", "search.without_stop_words"):
             connection.execute(f"CREATE MACRO {macro}(x) AS 'mine'")
         for name, index in alone.items():
-            ((path,),) = index.execute("SELECT path FROM duckdb_databases() WHERE NOT internal").fetchall()
+            path = index.execute("SELECT path FROM duckdb_databases() ORDER BY database_name = $1", [name]).fetchall()[
+                -1
+            ][0]
             connection.execute(f"ATTACH '{path}' AS {name} (READ_ONLY)")
+        connection.execute(f"ATTACH '{Path(path).with_name('older.duckdb')}' AS older (READ_ONLY)")
         yield connection
 
 
@@ -234,7 +247,7 @@ def test_parameters_are_read_where_there_are_no_tables():
     """`SELECT parameter AS _g_…` without FROM, the argument of another macro, or no query; LIMIT sees no columns."""
     for name, parameters, body in bodies():
         rest = re.sub(
-            r"\(SELECT (?:\w+(?:::[\w\[\]]+)? AS _g_\w+(?:, )?)+\)|LIMIT [^)]*\), 0\)|, k\)|^ TABLE FROM own\.\w+\(.*\)$",
+            r"\(SELECT (?:\w+(?:::[\w\[\]]+)? AS _g_\w+(?:, )?)+\)|LIMIT [^)]*\), 0\)|, k\)|query_table\(before |^ TABLE FROM own\.\w+\(.*\)$",
             "",
             body,
         )

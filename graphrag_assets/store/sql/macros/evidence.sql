@@ -102,3 +102,58 @@ LEFT JOIN own.documents d ON d.id = t.document_id
 ORDER BY d.source, d.row_number, t.ordinal, p.table_name, p.number;
 COMMENT ON MACRO TABLE report_sources IS
     'What the report of a community cites, and the passages behind it: one row for each cited row and text unit, in the order of the documents. Recursive: one step for each level of reports that cite others.';
+
+CREATE OR REPLACE MACRO evidence_for(claim, k := 10) AS TABLE
+WITH _g_evidence_for AS MATERIALIZED (SELECT claim AS _g_claim),
+stated AS MATERIALIZED (
+    SELECT c.human_readable_id, c.text_unit_number, c.description, c.subject_key
+    FROM _g_evidence_for g JOIN own.covariates c ON c.human_readable_id = try_cast(g._g_claim AS INTEGER)
+), best AS MATERIALIZED (
+    SELECT s.number, s.score FROM own.bm25('text_units', (
+        SELECT coalesce((SELECT c.description FROM stated c), g._g_claim::VARCHAR) FROM _g_evidence_for g), k) s
+), claims AS (  -- of the passage, on the same subject
+    SELECT c.text_unit_number, list(c.human_readable_id ORDER BY c.human_readable_id) AS numbers
+    FROM best b JOIN own.covariates c ON c.text_unit_number = b.number
+    WHERE c.subject_key = (SELECT s.subject_key FROM stated s) GROUP BY c.text_unit_number
+)
+SELECT b.score, b.number IN (SELECT s.text_unit_number FROM stated s) AS is_source, d.title AS document,
+       d.id AS document_id, d.source, d.document_date, t.start_char, t.end_char, t.text, coalesce(c.numbers, []) AS claims,
+       t.human_readable_id AS text_unit
+FROM best b
+JOIN own.text_units t ON t.human_readable_id = b.number
+LEFT JOIN own.documents d ON d.id = t.document_id
+LEFT JOIN claims c ON c.text_unit_number = b.number
+ORDER BY round(b.score, 9) DESC, t.human_readable_id;
+COMMENT ON MACRO TABLE evidence_for IS
+    'The k passages of all documents that fit a claim best by BM25: one of the index, by its number, or any sentence. is_source: the claim was extracted there. claims: the numbers of claims on the same subject there.';
+
+CREATE OR REPLACE MACRO coverage(batch := NULL) AS TABLE
+WITH _g_coverage AS MATERIALIZED (SELECT batch AS _g_batch),
+chosen AS (
+    SELECT d.id, d.batch, d.title, d.source, d.row_number FROM _g_coverage g JOIN own.documents d
+      ON g._g_batch IS NULL OR d.batch = g._g_batch
+), units AS (
+    SELECT t.document_id, count(*) AS text_units, count(*) FILTER (len(t.entity_ids) = 0) AS without_entities,
+           sum(len(t.covariate_ids))::BIGINT AS claims, sum(t.n_tokens)::BIGINT AS n_tokens
+    FROM own.text_units t GROUP BY t.document_id
+), names AS (
+    SELECT m.document_id, count(*) AS mentions, count(DISTINCT m.entity_number) AS entities
+    FROM own.entity_mentions m GROUP BY m.document_id
+), ties AS (
+    SELECT m.document_id, count(DISTINCT m.relationship_number) AS relationships
+    FROM own.relationship_mentions m GROUP BY m.document_id
+), errors AS (
+    SELECT e.source, count(*) AS errors FROM own.index_errors e GROUP BY e.source
+)
+SELECT c.batch, c.title AS document, c.id AS document_id, c.source, coalesce(u.text_units, 0) AS text_units,
+       coalesce(u.without_entities, 0) AS without_entities, coalesce(u.n_tokens, 0) AS n_tokens,
+       coalesce(n.entities, 0) AS entities, coalesce(n.mentions, 0) AS mentions,
+       coalesce(r.relationships, 0) AS relationships, coalesce(u.claims, 0) AS claims, coalesce(x.errors, 0) AS errors
+FROM chosen c
+LEFT JOIN units u ON u.document_id = c.id
+LEFT JOIN names n ON n.document_id = c.id
+LEFT JOIN ties r ON r.document_id = c.id
+LEFT JOIN errors x ON x.source = c.source
+ORDER BY c.batch, c.source, c.row_number;
+COMMENT ON MACRO TABLE coverage IS
+    'What was found in each document (of a batch): text units, those without an entity, entities, mentions, relationships, claims, and the errors of its file.';

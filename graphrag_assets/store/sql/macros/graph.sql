@@ -167,6 +167,60 @@ ORDER BY t.place;
 COMMENT ON MACRO TABLE community_tree IS
     'The hierarchy of communities down to the level (default: all), each below its parent, the largest first, with the title of its report. Recursive: one step for each level.';
 
+CREATE OR REPLACE MACRO community_changes(before) AS TABLE
+SELECT c.change, c.title, c.level_before, c.level_after, c.size_before, c.size_after, c.jaccard, c.title_before, c.id, c.other_id
+FROM ({changed_communities}) c ORDER BY coalesce(c.level_after, c.level_before), c.change, c.id, c.other_id;
+COMMENT ON MACRO TABLE community_changes IS
+    'What has happened to communities since another publication, the name of an attached database: born, died, changed, renamed, split or merged. jaccard: the overlap of members.';
+
+CREATE OR REPLACE MACRO co_mentions(title, k := 20) AS TABLE
+WITH _g_co_mentions AS MATERIALIZED (SELECT title AS _g_title),
+called AS MATERIALIZED (FROM own.entities_called((SELECT g._g_title FROM _g_co_mentions g))),
+units AS MATERIALIZED (
+    SELECT DISTINCT u.text_unit FROM called c JOIN own.entity_text_units u ON u.entity = c.entity
+), counted AS (
+    SELECT m.entity, count(DISTINCT m.text_unit) AS text_units, count(DISTINCT t.document_id) AS documents
+    FROM units u JOIN own.entity_text_units m ON m.text_unit = u.text_unit
+    JOIN own.text_units t ON t.human_readable_id = u.text_unit
+    WHERE m.entity NOT IN (SELECT c.entity FROM called c) GROUP BY m.entity
+), tied AS (
+    SELECT e.neighbor AS entity, max_by(e.relationship, (e.weight, -e.relationship)) AS relationship
+    FROM called c JOIN own.edges e ON e.entity = c.entity GROUP BY e.neighbor
+)
+SELECT e.title, e.type, n.text_units, n.documents, e.frequency, r.relationship, e.human_readable_id, e.id
+FROM counted n JOIN own.entities e ON e.human_readable_id = n.entity LEFT JOIN tied r ON r.entity = n.entity
+ORDER BY n.text_units DESC, n.documents DESC, e.frequency, e.human_readable_id LIMIT greatest(coalesce(k, 20), 0);
+COMMENT ON MACRO TABLE co_mentions IS
+    'The entities that are mentioned in the same text units, with the numbers of these text units and of their documents. relationship: the strongest relationship of both; null if there is none.';
+
+CREATE OR REPLACE MACRO similar_entities(title, k := 10) AS TABLE
+WITH _g_similar_entities AS MATERIALIZED (SELECT title AS _g_title),
+called AS MATERIALIZED (FROM own.entities_called((SELECT g._g_title FROM _g_similar_entities g))),
+near AS MATERIALIZED (
+    SELECT DISTINCT e.neighbor AS entity FROM called c JOIN own.edges e ON e.entity = c.entity
+    WHERE e.neighbor NOT IN (SELECT o.entity FROM called o)
+), shared AS (
+    SELECT e.neighbor AS entity, count(DISTINCT n.entity) AS common,
+           list(DISTINCT n.entity ORDER BY n.entity) AS neighbors
+    FROM near n JOIN own.edges e ON e.entity = n.entity
+    WHERE e.neighbor NOT IN (SELECT o.entity FROM called o) GROUP BY e.neighbor
+), scored AS (
+    SELECT s.entity, s.common, s.common / (e.degree + (SELECT count(*) FROM near n) - s.common) AS score, s.neighbors
+    FROM shared s JOIN own.entities e ON e.human_readable_id = s.entity
+), best AS MATERIALIZED (
+    SELECT s.entity, s.common, s.score, s.neighbors FROM scored s
+    ORDER BY s.score DESC, s.common DESC, s.entity LIMIT greatest(coalesce(k, 10), 0)
+), titled AS (
+    SELECT b.entity, list(n.title ORDER BY n.title) AS neighbors
+    FROM (SELECT o.entity, unnest(o.neighbors) AS neighbor FROM best o) b
+    JOIN own.entities n ON n.human_readable_id = b.neighbor GROUP BY b.entity
+)
+SELECT e.title, e.type, round(b.score, 4) AS score, b.common, t.neighbors, e.human_readable_id, e.id
+FROM best b JOIN titled t ON t.entity = b.entity JOIN own.entities e ON e.human_readable_id = b.entity
+ORDER BY b.score DESC, b.common DESC, b.entity;
+COMMENT ON MACRO TABLE similar_entities IS
+    'The entities with the most similar neighbors: the share of common neighbors among those of both (Jaccard), their number and titles.';
+
 CREATE OR REPLACE MACRO candidates_of(title, min_score := 0.0) AS TABLE
 WITH _g_candidates_of AS MATERIALIZED (SELECT title AS _g_title, min_score AS _g_min_score),
 wanted AS MATERIALIZED (SELECT own.title_key(g._g_title) AS key, g._g_min_score AS min_score FROM _g_candidates_of g)

@@ -3,14 +3,16 @@
 CREATE OR REPLACE MACRO explain_row(table_name, id) AS TABLE
 WITH _g_explain_row AS MATERIALIZED (SELECT table_name AS _g_table, id AS _g_id),
 asked AS MATERIALIZED (
-    SELECT CASE WHEN lower(g._g_table) IN ('documents', 'text_units', 'entity_mentions', 'relationship_mentions',
-                    'covariates', 'entities', 'relationships', 'communities', 'community_reports', 'embeddings',
-                    'llm_calls') THEN lower(g._g_table)
-                ELSE error('explain_row: rows of ' || coalesce(g._g_table, 'NULL') || ' are not explained. Tables: '
-                    || 'documents, text_units, entity_mentions, relationship_mentions, covariates, entities, '
-                    || 'relationships, communities, community_reports, embeddings, llm_calls.')
-           END AS kind, g._g_id::VARCHAR AS key
+    SELECT DISTINCT coalesce(k.kind, error('explain_row: rows of ' || coalesce(g._g_table, 'NULL') || ' are not explained. Tables: '
+               || 'documents, text_units, entity_mentions, relationship_mentions, covariates, entities, '
+               || 'relationships, communities, community_reports, embeddings, llm_calls.')) AS kind,
+           g._g_id::VARCHAR AS key
     FROM _g_explain_row g
+    LEFT JOIN (VALUES ('documents', 'document'), ('text_units', 'text_unit'), ('entity_mentions', 'entity_mention'),
+               ('relationship_mentions', 'relationship_mention'), ('covariates', 'claim'), ('covariates', 'claims'),
+               ('covariates', 'covariate'), ('entities', 'entity'), ('relationships', 'relationship'),
+               ('communities', 'community'), ('community_reports', 'community_report'), ('embeddings', 'embedding'),
+               ('llm_calls', 'llm_call')) k(kind, one) ON lower(g._g_table) IN (k.kind, k.one)
 ), calls AS MATERIALIZED (
     SELECT l.key, l.task, l.model, l.unit FROM asked a JOIN own.llm_calls l ON l.key = a.key AND a.kind = 'llm_calls'
 ), embedded AS MATERIALIZED (

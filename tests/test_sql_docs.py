@@ -87,7 +87,7 @@ def test_the_guides_way_to_attach_works(sample_index, tmp_path, monkeypatch):
 def test_the_guide_names_every_macro_and_its_parameters(rag):
     guide = examples.GUIDE.read_text(encoding="utf-8")
     macros = rag.sql(
-        "SELECT function_name, parameters, comment FROM duckdb_functions() "
+        "SELECT if(schema_name = 'main', '', 'search.') || function_name, parameters, comment FROM duckdb_functions() "
         "WHERE function_type LIKE '%macro' AND comment IS NOT NULL AND NOT starts_with(comment, 'Helper')"
     )
     assert macros.height > 15

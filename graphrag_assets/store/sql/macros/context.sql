@@ -84,4 +84,4 @@ given AS MATERIALIZED (
 SELECT r.section, r.number AS human_readable_id, r.text, r.tokens, sum(r.tokens) OVER (ORDER BY r.place)::BIGINT AS total
 FROM lines r WHERE r.place IN (SELECT unnest(t.places) FROM taken t) ORDER BY r.place;
 COMMENT ON MACRO TABLE local_context IS
-    'Rows to answer from about the entities of a list of titles, within a budget of tokens: entities, relationships, claims, reports, sources. tokens: counted for reports and sources, else estimated (estimated_tokens).';
+    'Rows to answer from about the entities of a list of titles, within a budget of tokens: entities, relationships, claims, reports, sources. tokens: counted for reports and sources, else estimated (search.estimated_tokens).';

@@ -103,8 +103,8 @@ spelled AS (
 )
 SELECT c.concept, f.term, max(f.weight) AS weight
 FROM found f JOIN concepts c USING (word) GROUP BY ALL ORDER BY ALL;
-CREATE OR REPLACE MACRO word_terms(words) AS TABLE FROM own.word_terms(words);
-COMMENT ON MACRO TABLE word_terms IS
+CREATE OR REPLACE MACRO search.word_terms(words) AS TABLE FROM own.word_terms(words);
+COMMENT ON MACRO TABLE search.word_terms IS
     'The terms by which the words of a question are found. Of several with one concept the best counts in a text, by its weight.';
 
 CREATE MACRO own.bm25(text_kind, query, k) AS TABLE

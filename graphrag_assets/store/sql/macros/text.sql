@@ -12,8 +12,8 @@ CREATE MACRO own.replace_characters(text, use) AS (
 );
 
 CREATE MACRO own.nfkc(text) AS nfc_normalize(own.replace_characters(text, 'nfkc'));
-CREATE OR REPLACE MACRO nfkc(text) AS own.nfkc(text);
-COMMENT ON MACRO nfkc IS 'The text in Unicode''s normal form NFKC: full-width letters, ligatures, … as plain ones.';
+CREATE OR REPLACE MACRO search.nfkc(text) AS own.nfkc(text);
+COMMENT ON MACRO search.nfkc IS 'The text in Unicode''s normal form NFKC: full-width letters, ligatures, … as plain ones.';
 
 CREATE MACRO own.title_key(title) AS (
     SELECT trim(translate(regexp_replace(trim(
@@ -61,8 +61,8 @@ CREATE MACRO own.search_terms(text) AS (
         ) p
     ) s
 );
-CREATE OR REPLACE MACRO search_terms(text) AS own.search_terms(text);
-COMMENT ON MACRO search_terms IS
+CREATE OR REPLACE MACRO search.search_terms(text) AS own.search_terms(text);
+COMMENT ON MACRO search.search_terms IS
     'The words of a text as searches compare them: lower case, no possessives; scripts without spaces as pairs; compounds joined too.';
 
 -- The words without the stop words of the language that has most of them as stop words; all words if no other is left.
@@ -83,8 +83,8 @@ COMMENT ON MACRO search.without_stop_words IS
     'Helper: the words without the stop words of the language that has most of them as stop words; all words if no other is left.';
 
 CREATE MACRO own.search_words(query) AS own.without_stop_words(list_distinct(own.search_terms(query)));
-CREATE OR REPLACE MACRO search_words(query) AS own.search_words(query);
-COMMENT ON MACRO search_words IS
+CREATE OR REPLACE MACRO search.search_words(query) AS own.search_words(query);
+COMMENT ON MACRO search.search_words IS
     'What a question is searched by: its distinct words without stop words; all of them if there are no others.';
 
 -- Lower-case text without diacritics.
@@ -94,6 +94,6 @@ CREATE MACRO own.fold_letters(text) AS own.replace_characters(text, 'fold');
 CREATE MACRO own.spell_out(text) AS own.replace_characters(text, 'spell_out');
 
 CREATE MACRO own.estimated_tokens(text) AS ((strlen(text) + 2) // 3);
-CREATE OR REPLACE MACRO estimated_tokens(text) AS own.estimated_tokens(text);
-COMMENT ON MACRO estimated_tokens IS
+CREATE OR REPLACE MACRO search.estimated_tokens(text) AS own.estimated_tokens(text);
+COMMENT ON MACRO search.estimated_tokens IS
     'Tokens of the text, estimated: one for every three bytes of UTF-8. Prose has fewer; rows of single digits have more.';

@@ -67,8 +67,10 @@ def test_the_guides_python_runs(sample_index, tmp_path, monkeypatch, capsys):
 def test_the_guides_way_to_attach_works(sample_index, tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     (tmp_path / "data/index").symlink_to(sample_index.root / "index")
+    (tmp_path / "other/index").mkdir(parents=True)
+    shutil.copy(sample_index.root / "index/graphrag.duckdb", tmp_path / "other/index")
     monkeypatch.chdir(tmp_path)
-    in_a_cell, statements = re.findall(
+    in_a_cell, statements, two_indexes = re.findall(
         r"^```\n(ATTACH .*?)```", examples.GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.M
     )
     with duckdb.connect() as connection:
@@ -77,12 +79,15 @@ def test_the_guides_way_to_attach_works(sample_index, tmp_path, monkeypatch):
         for statement in duckdb.extract_statements(statements):
             rows = connection.execute(statement.query).fetchall()
             assert rows or not statement.query.lstrip().startswith(("FROM", "SELECT"))
+        rows = connection.execute("FROM neighbors('Great Eastern')").fetchall()
+        connection.execute("USE memory; DETACH g")
+        assert connection.execute(two_indexes).fetchall() == rows * 2
 
 
 def test_the_guide_names_every_macro_and_its_parameters(rag):
     guide = examples.GUIDE.read_text(encoding="utf-8")
     macros = rag.sql(
-        "SELECT function_name, parameters, comment FROM duckdb_functions() "
+        "SELECT if(schema_name = 'main', '', 'search.') || function_name, parameters, comment FROM duckdb_functions() "
         "WHERE function_type LIKE '%macro' AND comment IS NOT NULL AND NOT starts_with(comment, 'Helper')"
     )
     assert macros.height > 15

@@ -20,7 +20,7 @@ class ContradictingClaim:
     number: int
     description: str
     status: str
-    object: str
+    object: str | None
     start_date: str | None
     document_id: str | None
     document_title: str | None

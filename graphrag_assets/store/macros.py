@@ -1,19 +1,40 @@
 """Macros and views of a publication, for use in plain SQL from any DuckDB client.
 
 The SQL is in `sql/macros/*.sql` and `sql/graphrag_v3.sql`; once it is in the file, it does not need this package.
+
+DuckDB resolves the names inside a macro in the query that calls it. Two rules keep that query out:
+
+- A macro calls tables and macros of its file by `own.`, which stands for names that no other publication has: views and
+  macros in the schema `search`. So it reads its own file, whatever else is attached, and fails if that is not on the
+  search path.
+- It reads its parameters where there are no tables: by `SELECT parameter AS _g_…` without FROM. Elsewhere an argument
+  such as `r.community` would be a column of the table that is called r inside the macro.
 """
 
 import functools
+import re
 from importlib.resources import files
 
 import duckdb
 import polars as pl
 
-from graphrag_assets.store.publication_schema import CHARACTER_FORMS, MAIN
+from graphrag_assets.store.connections import one_value
+from graphrag_assets.store.publication_schema import CHARACTER_FORMS, MAIN, PUBLISHED
 from graphrag_assets.store.schema import literal
 from graphrag_assets.text import words as text
 
+_SQL = files("graphrag_assets.store").joinpath("sql")
 _FILES = ("text", "search", "graph", "evidence", "lineage", "context", "facts", "contradictions", "spend")
+
+OWN = "put_this_index_on_the_search_path_"
+"""The beginning of own names: an error of DuckDB names the table that it does not find."""
+_OWN_NAME = re.compile(r"\bown\.(\w+)")
+_OUTDATED = f"""
+SELECT DISTINCT if(function_type = 'macro', 'MACRO', 'MACRO TABLE'), function_name FROM duckdb_functions()
+WHERE database_name = current_database() AND schema_name = 'search' AND starts_with(function_name, '{OWN}')
+UNION ALL
+SELECT 'VIEW', view_name FROM duckdb_views()
+WHERE database_name = current_database() AND schema_name = 'search' AND starts_with(view_name, '{OWN}')"""
 
 # Where compatibility forms and letters whose case folding is not their lower case are: not among the ideographs and
 # Hangul syllables that fill most of the planes.
@@ -28,7 +49,8 @@ def write_macros(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(CHARACTER_FORMS.ddl())
         connection.execute(f"DELETE FROM {CHARACTER_FORMS.sql_name}")
         connection.execute(f"INSERT INTO {CHARACTER_FORMS.sql_name} FROM forms")
-        connection.execute(macros_sql())
+        _write(connection)
+        connection.execute(views_sql())
         _comment_on_views(connection)
         connection.commit()
     except duckdb.Error:
@@ -38,10 +60,27 @@ def write_macros(connection: duckdb.DuckDBPyConnection) -> None:
         connection.unregister("forms")
 
 
+def name_after_publication(connection: duckdb.DuckDBPyConnection) -> None:
+    """Write all macros again, under the own names of the publication that the file has become."""
+    connection.begin()
+    try:
+        _write(connection)
+        connection.commit()
+    except duckdb.Error:
+        connection.rollback()
+        raise
+
+
+def _write(connection: duckdb.DuckDBPyConnection) -> None:
+    outdated = connection.execute(_OUTDATED).fetchall()
+    connection.execute(";".join(f"DROP {kind} search.{name}" for kind, name in outdated))
+    mark = one_value(connection, "SELECT left(md5(coalesce(string_agg(p::VARCHAR, ''), '')), 8) FROM publication p")
+    connection.execute(_OWN_NAME.sub(rf"search.{OWN}{mark}_\1", macros_sql()))
+
+
 @functools.cache
 def macros_sql() -> str:
-    """The statements that create all macros and views, with their comments."""
-    folder = files("graphrag_assets.store").joinpath("sql")
+    """The statements that create all macros, with their comments, and own views; own names begin with `own.`."""
     given = {
         "{unspaced}": _re2(text.UNSPACED),
         "{cjk}": text.CJK,
@@ -50,12 +89,27 @@ def macros_sql() -> str:
         "{possessive}": literal(text.POSSESSIVE),
         "{compound}": literal(text.COMPOUND),
         "{hyphen}": literal(text.HYPHEN),
+        "{changed_communities}": re.sub(
+            r"\bbefore\.(\w+)", r"query_table(before || '.main.\1')", changed_communities()
+        ).replace("after.", "own."),
     }
-    parts = [folder.joinpath(f"macros/{name}.sql").read_text("utf-8") for name in _FILES]
-    sql = "\n".join([*parts, folder.joinpath("graphrag_v3.sql").read_text("utf-8")])
+    sql = "\n".join(_SQL.joinpath(f"macros/{name}.sql").read_text("utf-8") for name in _FILES)
     for name, value in given.items():
         sql = sql.replace(name, value)
-    return sql
+    own = set(_OWN_NAME.findall(sql))
+    views = (f"CREATE VIEW own.{t.name} AS FROM {t.schema}.{t.name};\n" for t in PUBLISHED if t.name in own)
+    return "".join(views) + sql
+
+
+def changed_communities() -> str:
+    """The query for the communities that differ between two publications, attached as `before` and `after`."""
+    return _SQL.joinpath("compare_communities.sql").read_text("utf-8")
+
+
+@functools.cache
+def views_sql() -> str:
+    """The statements that create the views of GraphRAG 3's tables."""
+    return _SQL.joinpath("graphrag_v3.sql").read_text("utf-8")
 
 
 def _comment_on_views(connection: duckdb.DuckDBPyConnection) -> None:

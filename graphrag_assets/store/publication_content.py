@@ -28,7 +28,7 @@ from graphrag_assets.store.connections import (
     opened,
 )
 from graphrag_assets.store.drafts import copy_file
-from graphrag_assets.store.macros import macros_sql, write_macros
+from graphrag_assets.store.macros import macros_sql, name_after_publication, views_sql, write_macros
 from graphrag_assets.store.publication_schema import LLM_CALLS, MAIN, OPERATIONS, PUBLISHED
 from graphrag_assets.store.records_file import CALLS_AS_PUBLISHED
 from graphrag_assets.store.schema import Table, identifier, literal
@@ -359,6 +359,7 @@ def _replace_differing(connection: duckdb.DuckDBPyConnection, table: Table, sour
 
 def _finished(connection: duckdb.DuckDBPyConnection, made: Made) -> dict[str, int]:
     record(connection, "publication", made)
+    name_after_publication(connection)
     rows = dict(connection.execute(ROWS_PER_TABLE).fetchall())
     connection.execute("CHECKPOINT published")
     return rows
@@ -448,5 +449,6 @@ def publication_shape() -> str:
         _PUBLISH_FACTS,
         CONTRADICTIONS,
         macros_sql(),
+        views_sql(),
     ]
     return hashlib.md5("".join(shape).encode()).hexdigest()

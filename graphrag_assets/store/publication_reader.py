@@ -17,6 +17,7 @@ import polars as pl
 from graphrag_assets.errors import IndexMissing, QueryError, StoreError, refuse_denied
 from graphrag_assets.store.connections import NO_EXTENSIONS, complete, older_version, one_value
 from graphrag_assets.store.interrupts import interruptible
+from graphrag_assets.store.macros import OWN
 from graphrag_assets.store.polars_schema import POLARS_TYPES
 from graphrag_assets.store.publication_files import STABLE_NAME, current_number, kept_publications, publication_file
 from graphrag_assets.store.publication_schema import SEARCH
@@ -38,6 +39,13 @@ SELECT string_agg(database_name || '.' || schema_name, ','
                   ORDER BY database_name = 'published', schema_name <> 'main', schema_name)
 FROM duckdb_schemas()
 WHERE database_name IN ('published', 'recent') AND schema_name NOT IN ('information_schema', 'pg_catalog')
+   OR database_name = 'memory' AND schema_name = 'search'
+"""
+# The name by which macros read the calls; with records, it stands for the present ones.
+_OWN_CALLS = f"""
+SELECT view_name FROM duckdb_views()
+WHERE database_name = 'published' AND starts_with(view_name, '{OWN}') AND ends_with(view_name, '_llm_calls')
+  AND EXISTS (FROM duckdb_tables() WHERE database_name = 'recent' AND table_name = 'llm_calls')
 """
 _READING = ([duckdb.StatementType.SELECT], [duckdb.StatementType.EXPLAIN], [duckdb.StatementType.MULTI])  # PIVOT
 
@@ -479,6 +487,9 @@ def open_publication(
         connection.execute(f"ATTACH {literal(path)} AS published (READ_ONLY)")
         if records:
             connection.execute(f"ATTACH {literal(records)} AS recent (READ_ONLY)")
+            for (name,) in connection.execute(_OWN_CALLS).fetchall():
+                view = f"CREATE VIEW memory.search.{name} AS FROM recent.main.llm_calls"
+                connection.execute(f"CREATE SCHEMA memory.search; {view}")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
     except duckdb.Error as error:

@@ -16,6 +16,7 @@ from filelock import FileLock
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.connections import attached
 from graphrag_assets.store.locks import lock_file
+from graphrag_assets.store.macros import changed_communities
 from graphrag_assets.store.publication_files import (
     STABLE_NAME,
     current_number,
@@ -174,4 +175,5 @@ def comparison_sql(before: Path, after: Path) -> str:
 
 
 def _views() -> str:
-    return files("graphrag_assets.store").joinpath("sql/compare.sql").read_text(encoding="utf-8")
+    views = files("graphrag_assets.store").joinpath("sql/compare.sql").read_text(encoding="utf-8")
+    return views.replace("{changed_communities}", changed_communities())

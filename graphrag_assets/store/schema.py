@@ -141,8 +141,13 @@ TEXT_UNITS = table(
     BATCH,
     DOCUMENT_ID,
     ("ordinal", "BIGINT", "Position in the document, from 0."),
-    ("start_char", "BIGINT", "First character in documents.text, from 0."),
-    ("end_char", "BIGINT", "Character after the last one: text = documents.text[start_char:end_char]."),
+    ("start_char", "BIGINT", "Characters of documents.text before its first one."),
+    (
+        "end_char",
+        "BIGINT",
+        "Characters of documents.text up to its last one: documents.text[start_char + 1:end_char] in SQL, which counts "
+        "from 1; documents.text[start_char:end_char] in Python.",
+    ),
     ("text", "VARCHAR", "The text of the unit."),
     ("headings", "VARCHAR[]", "Document title and headings that the unit stands under or begins: what it is about."),
     (

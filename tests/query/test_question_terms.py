@@ -213,7 +213,7 @@ def test_names_are_found_without_diacritics_and_hyphens(tmp_path: Path) -> None:
 
 
 def in_sql(reader: Reader, words: list[str]) -> set[tuple]:
-    query = "FROM word_terms(search.without_stop_words($words::VARCHAR[]))"
+    query = "FROM search.word_terms(search.without_stop_words($words::VARCHAR[]))"
     return {(concept, term, float(weight)) for concept, term, weight in reader.query(query, {"words": words}).rows()}
 
 

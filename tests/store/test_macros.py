@@ -1,5 +1,6 @@
 """The macros of the publication compared with other computations."""
 
+import re
 import shutil
 from collections import defaultdict
 from datetime import date
@@ -373,9 +374,9 @@ def test_claims_are_found_by_their_words(index):
 @pytest.mark.parametrize(
     "call",
     [
-        "neighbors(42)",
-        "path_between(42, 43)",
-        "entity_timeline(42)",
+        "neighbors(4.2)",
+        "path_between(4.2, DATE '1866-07-13')",
+        "entity_timeline(INTERVAL 42 DAY)",
         "entity_evidence(NULL)",
         "entities_called(4.2)",
         "local_context([42])",
@@ -385,6 +386,33 @@ def test_a_title_that_is_no_text_is_that_of_no_entity(index, call):
     assert index.execute(f"FROM {call}").fetchall() == []
 
 
+def test_a_call_for_each_row_needs_no_more_memory_than_the_tables(index):
+    with duckdb.connect(config={"memory_limit": "150MB", "max_temp_directory_size": "0KB"}) as connection:
+        ((path,),) = index.execute("SELECT path FROM duckdb_databases() WHERE NOT internal").fetchall()
+        connection.execute(f"ATTACH '{path}' AS g (READ_ONLY); USE g")
+        wrong = "SELECT title FROM entities e WHERE degree <> (SELECT count(*) FROM neighbors(e.human_readable_id))"
+        assert connection.execute(wrong).fetchall() == []
+        for macro in (
+            "neighbors(e.title, 2)",
+            "entity_timeline(e.title)",
+            "entity_evidence(e.title)",
+            "history_of(e.title)",
+        ):
+            of_each = f"SELECT e.title, (SELECT count(*) FROM {macro}) AS n FROM entities e"
+            ((some,),) = connection.execute(f"SELECT n FROM ({of_each}) WHERE title = 'Great Eastern'").fetchall()
+            call = macro.replace("e.title", "'Great Eastern'")
+            assert connection.execute(f"SELECT count(*) FROM {call}").fetchall() == [(some,)]
+
+
+@pytest.mark.parametrize("macro", ["neighbors({})", "entity_timeline({})", "path_between({}, 'Daniel Gooch')"])
+def test_an_entity_is_called_by_its_number_too(index, titles, macro):
+    by_title, by_number = (
+        index.execute(f"FROM {macro.format(value)}").fetchall()
+        for value in ("'Great Eastern'", titles["Great Eastern"])
+    )
+    assert by_title == by_number != []
+
+
 @pytest.mark.parametrize("macro", ["neighbors('Cyrus Field')", "path_between('Cyrus Field', 'William Thomson')"])
 def test_steps_in_the_graph_have_the_type_of_their_relationship(index, macro):
     steps = index.execute(
@@ -392,3 +420,155 @@ def test_steps_in_the_graph_have_the_type_of_their_relationship(index, macro):
     ).fetchall()
     assert steps
     assert all(shown == own for shown, own in steps)
+
+
+def test_the_characters_of_a_passage_are_those_that_the_comments_say(index):
+    ((comment,),) = index.execute(
+        "SELECT comment FROM duckdb_columns() WHERE table_name = 'text_units' AND column_name = 'end_char'"
+    ).fetchall()
+    (span,) = re.findall(r"documents\.text(\[.*?\]) in SQL", comment)
+    assert (
+        index.execute(
+            f"SELECT t.id FROM text_units t JOIN documents d ON d.id = t.document_id WHERE (d.text){span} <> t.text"
+        ).fetchall()
+        == []
+    )
+    quoted = f"""
+        SELECT count(*), count(*) FILTER (q.source_text <> (d.text){span} AND q.end_char - q.start_char < 300)
+        FROM claims_between('1800-01-01', '1900-01-01') q JOIN documents d ON d.id = q.document_id"""
+    ((claims, wrong),) = index.execute(quoted).fetchall()
+    assert claims > 50
+    assert wrong == 0
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["search_text('cable')", "entity_evidence('Whitehouse')", "entity_timeline('Great Eastern')", "report_sources(5)"],
+)
+def test_rows_with_a_document_have_its_id(index, call):
+    titles = index.execute(
+        f"SELECT f.document, d.title FROM {call} f JOIN documents d ON d.id = f.document_id"
+    ).fetchall()
+    assert titles
+    assert [pair for pair in titles if len(set(pair)) > 1] == []
+
+
+def test_a_claim_without_an_object_has_null(index):
+    for call in (
+        "search_claims('cable', 100)",
+        "claims_between('1800-01-01', '1900-01-01')",
+        "facts_as_of('1900-01-01')",
+    ):
+        column = "object_id" if "search" in call else "object"
+        ((none, rows),) = index.execute(
+            f"SELECT count(*) FILTER ({column} IS NULL), count(*) FILTER ({column} = 'NONE') FROM {call}"
+        ).fetchall()
+        assert (none > 0, rows) == (True, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "match"),
+    [
+        ("“Great” EASTERN", "Great Eastern", "title"),
+        ("Whitehouse", "Wildman Whitehouse", "alias"),
+        ("Héart’s Content", "Heart's Content", "marks"),
+        ("Maintenance", "Telegraph Construction and Maintenance Company", "part of the name"),
+        ("Mr Cyrus W. Field", "Cyrus Field", "name and more"),
+        ("Great Eastrn", "Great Eastern", "spelling"),
+    ],
+)
+def test_an_entity_is_found_by_a_name_that_is_not_quite_its_title(index, text, title, match):
+    assert index.execute("SELECT title, match FROM find_entity(?)", [text]).fetchall()[0] == (title, match)
+
+
+def test_candidates_for_a_name_are_ordered_and_a_name_that_is_like_none_has_none(index):
+    candidates = index.execute("SELECT name FROM find_entity('Telegraph', 5)").fetchall()
+    assert len(candidates) == 5
+    assert all("telegraph" in name for (name,) in candidates)
+    assert index.execute("FROM find_entity('xqzw')").fetchall() == []
+
+
+def test_kinds_have_one_name_in_bm25_and_explain_row(index):
+    for one, table in (("text_unit", "text_units"), ("entity", "entities"), ("community_report", "community_reports")):
+        ((number, _),) = index.execute(f"FROM bm25('{table}', 'telegraph cable', 1)").fetchall()
+        assert index.execute(f"SELECT number FROM bm25('{one}', 'telegraph cable', 1)").fetchall() == [(number,)]
+        rows = index.execute(f"FROM explain_row('{table}', {number})").fetchall()
+        assert rows == index.execute(f"FROM explain_row('{one}', {number})").fetchall() != []
+    with pytest.raises(duckdb.InvalidInputException, match="bm25: reports is none of text_units, entities"):
+        index.execute("FROM bm25('reports', 'cable', 1)")
+
+
+def test_co_mentions_are_those_in_the_same_text_units(index, titles):
+    units = defaultdict(set)
+    for number, ids in index.execute("SELECT human_readable_id, text_unit_ids FROM entities").fetchall():
+        units[number] = set(ids)
+    one = titles["Great Eastern"]
+    expected = {other: len(units[one] & ids) for other, ids in units.items() if other != one and units[one] & ids}
+    rows = index.execute(
+        "SELECT human_readable_id, text_units, relationship FROM co_mentions(?, 1000)", [one]
+    ).fetchall()
+    assert {number: n for number, n, _ in rows} == expected
+    related = index.execute("SELECT neighbor FROM search.edges WHERE entity = ?", [one]).fetchall()
+    assert {number for number, _, relationship in rows if relationship is not None} == {n for (n,) in related} & set(
+        expected
+    )
+
+
+def test_similar_entities_share_neighbors(index, graph, titles):
+    one = titles["Great Eastern"]
+    near = set(graph[one])
+    scores = {
+        other: len(near & set(found)) / len(near | set(found))
+        for other, found in graph.items()
+        if other != one and near & set(found)
+    }
+    rows = index.execute(
+        "SELECT human_readable_id, score, common, neighbors FROM similar_entities(?, 1000)", [one]
+    ).fetchall()
+    assert {number: score for number, score, *_ in rows} == pytest.approx(scores, abs=1e-4)
+    assert all(common == len(neighbors) == len(near & set(graph[number])) for number, _, common, neighbors in rows)
+    assert [row[1] for row in rows] == sorted((row[1] for row in rows), reverse=True)
+
+
+def test_community_changes_are_those_since_another_publication(index, tmp_path):
+    ((path,),) = index.execute("SELECT path FROM duckdb_databases() WHERE NOT internal").fetchall()
+    shutil.copy(path, tmp_path / "before.duckdb")
+    (tmp_path / "before.duckdb").chmod(0o644)
+    with duckdb.connect(str(tmp_path / "before.duckdb")) as before:
+        before.execute("UPDATE community_reports SET title = 'Old' WHERE community = 5")
+        before.execute("UPDATE communities SET entity_ids = entity_ids[2:] WHERE community = 7")
+        before.execute("DELETE FROM communities WHERE community = 9")
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{tmp_path}/before.duckdb' AS earlier (READ_ONLY)")
+        connection.execute(f"ATTACH '{path}' AS g (READ_ONLY); USE g")
+        changes = connection.execute(
+            "SELECT change, community FROM community_changes('earlier') JOIN communities USING (id) ORDER BY community"
+        ).fetchall()
+    assert changes == [("renamed", 5), ("changed", 7), ("born", 9)]
+
+
+def test_the_evidence_for_a_claim_begins_where_it_was_found(index):
+    number, text_unit = index.execute(
+        "SELECT human_readable_id, text_unit_number FROM covariates WHERE description LIKE '%Maplin Sands on 15 July%'"
+    ).fetchall()[0]
+    rows = index.execute(
+        "SELECT text_unit, is_source, claims, document_id FROM evidence_for(?, 5)", [number]
+    ).fetchall()
+    assert (len(rows), rows[0][:2]) == (5, (text_unit, True))
+    assert number in rows[0][2]
+    assert len({document for *_, document in rows}) > 1
+    by_text = (
+        "SELECT text_unit, is_source FROM evidence_for('The Great Eastern weighed anchor off the Maplin Sands', 1)"
+    )
+    assert index.execute(by_text).fetchall() == [(text_unit, False)]
+
+
+def test_coverage_counts_what_each_document_has(index):
+    sums = "sum(text_units), sum(mentions), sum(claims), count(*)"
+    tables = ("text_units", "entity_mentions", "covariates", "documents")
+    expected = tuple(index.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0] for table in tables)
+    assert index.execute(f"SELECT {sums} FROM coverage()").fetchall() == [expected]
+    ((batch, n),) = index.execute(
+        "SELECT batch, count(*) FROM documents GROUP BY batch ORDER BY batch LIMIT 1"
+    ).fetchall()
+    assert index.execute("SELECT count(*), any_value(batch) FROM coverage(?)", [batch]).fetchall() == [(n, batch)]

@@ -60,7 +60,7 @@ def normalized(connection, texts: list[str]) -> list[tuple[str, list[str]]]:
     """title_key and search_terms of the texts, by the macros."""
     frame = pl.DataFrame({"place": range(len(texts)), "text": texts})
     connection.register("texts", frame)
-    query = "SELECT title_key(text), search_terms(text) FROM texts ORDER BY place"
+    query = "SELECT title_key(text), search.search_terms(text) FROM texts ORDER BY place"
     found = connection.execute(query).fetchall()
     connection.unregister("texts")
     return found
@@ -160,5 +160,5 @@ def test_estimated_tokens_of_prose_are_not_less_than_the_real_ones(index):
         ).fetchall()
     ]
     texts += PROSE
-    estimated = [index.execute("SELECT estimated_tokens(?)", [text]).fetchall()[0][0] for text in texts]
+    estimated = [index.execute("SELECT search.estimated_tokens(?)", [text]).fetchall()[0][0] for text in texts]
     assert [text for text, n, e in zip(texts, count_tokens(texts), estimated, strict=True) if n > e] == []

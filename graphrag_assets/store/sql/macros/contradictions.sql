@@ -1,20 +1,22 @@
 -- The claims that contradict each other; sql/contradictions.sql compares them when they are published.
 
 CREATE OR REPLACE MACRO contradictions(claims := NULL) AS TABLE
-WITH alike AS MATERIALIZED (
-    SELECT p.a, p.b, p.differs FROM search.contradicting_claims p
-    WHERE claims IS NULL OR p.a IN (SELECT unnest(claims::INT[])) OR p.b IN (SELECT unnest(claims::INT[]))
+WITH _g_contradictions AS MATERIALIZED (SELECT claims AS _g_claims),
+chosen AS MATERIALIZED (SELECT unnest(g._g_claims::INT[]) AS claim FROM _g_contradictions g),
+alike AS MATERIALIZED (
+    SELECT p.a, p.b, p.differs FROM own.contradicting_claims p
+    WHERE (SELECT g._g_claims IS NULL FROM _g_contradictions g) OR p.a IN (FROM chosen) OR p.b IN (FROM chosen)
 ), placed AS MATERIALIZED (
-    SELECT c.human_readable_id AS claim, c.description, c.status, c.object_id AS object, c.start_date, d.document_date,
+    SELECT c.human_readable_id AS claim, c.description, c.status, nullif(c.object_id, 'NONE') AS object, c.start_date, d.document_date,
            d.title AS document, d.source, d.id AS document_id, c.text_unit_number AS text_unit,
            t.start_char + coalesce(nullif(strpos(t.text, c.source_text), 0) - 1, 0) AS start_char,
            CASE WHEN strpos(t.text, c.source_text) > 0
                 THEN t.start_char + strpos(t.text, c.source_text) - 1 + length(c.source_text)
                 ELSE t.end_char END AS end_char,
            c.starts_on, c.subject_id, c.type
-    FROM covariates c
-    LEFT JOIN text_units t ON t.human_readable_id = c.text_unit_number
-    LEFT JOIN documents d ON d.id = c.document_id
+    FROM own.covariates c
+    LEFT JOIN own.text_units t ON t.human_readable_id = c.text_unit_number
+    LEFT JOIN own.documents d ON d.id = c.document_id
     WHERE c.human_readable_id IN (SELECT a FROM alike UNION SELECT b FROM alike)
 ), dated AS (
     SELECT p.differs, v, w,

@@ -1,19 +1,23 @@
 -- The lineage of any row, down to the documents.
 
 CREATE OR REPLACE MACRO explain_row(table_name, id) AS TABLE
-WITH asked AS MATERIALIZED (
-    SELECT CASE WHEN lower(table_name) IN ('documents', 'text_units', 'entity_mentions', 'relationship_mentions',
-                    'covariates', 'entities', 'relationships', 'communities', 'community_reports', 'embeddings',
-                    'llm_calls') THEN lower(table_name)
-                ELSE error('explain_row: rows of ' || coalesce(table_name, 'NULL') || ' are not explained. Tables: '
-                    || 'documents, text_units, entity_mentions, relationship_mentions, covariates, entities, '
-                    || 'relationships, communities, community_reports, embeddings, llm_calls.')
-           END AS kind, id::VARCHAR AS key
+WITH _g_explain_row AS MATERIALIZED (SELECT table_name AS _g_table, id AS _g_id),
+asked AS MATERIALIZED (
+    SELECT DISTINCT coalesce(k.kind, error('explain_row: rows of ' || coalesce(g._g_table, 'NULL') || ' are not explained. Tables: '
+               || 'documents, text_units, entity_mentions, relationship_mentions, covariates, entities, '
+               || 'relationships, communities, community_reports, embeddings, llm_calls.')) AS kind,
+           g._g_id::VARCHAR AS key
+    FROM _g_explain_row g
+    LEFT JOIN (VALUES ('documents', 'document'), ('text_units', 'text_unit'), ('entity_mentions', 'entity_mention'),
+               ('relationship_mentions', 'relationship_mention'), ('covariates', 'claim'), ('covariates', 'claims'),
+               ('covariates', 'covariate'), ('entities', 'entity'), ('relationships', 'relationship'),
+               ('communities', 'community'), ('community_reports', 'community_report'), ('embeddings', 'embedding'),
+               ('llm_calls', 'llm_call')) k(kind, one) ON lower(g._g_table) IN (k.kind, k.one)
 ), calls AS MATERIALIZED (
-    SELECT l.key, l.task, l.model, l.unit FROM asked a JOIN llm_calls l ON l.key = a.key AND a.kind = 'llm_calls'
+    SELECT l.key, l.task, l.model, l.unit FROM asked a JOIN own.llm_calls l ON l.key = a.key AND a.kind = 'llm_calls'
 ), embedded AS MATERIALIZED (
     SELECT e.kind, e.id, e.number, e.model
-    FROM asked a JOIN embeddings e ON e.id = a.key AND a.kind = 'embeddings'
+    FROM asked a JOIN own.embeddings e ON e.id = a.key AND a.kind = 'embeddings'
 ), wanted AS MATERIALIZED (
     FROM asked
     UNION ALL SELECT 'text_units', c.unit FROM calls c
@@ -21,78 +25,78 @@ WITH asked AS MATERIALIZED (
                      ELSE 'community_reports' END, e.id FROM embedded e
 ), numbered AS MATERIALIZED (  -- rows are fetched by number alone: that reads a few blocks, ids are found in all
     SELECT w.kind, try_cast(w.key AS BIGINT) AS number FROM wanted w
-    UNION SELECT 'documents', t.human_readable_id FROM documents t
+    UNION SELECT 'documents', t.human_readable_id FROM own.documents t
           WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'documents')
-    UNION SELECT 'text_units', t.human_readable_id FROM text_units t
+    UNION SELECT 'text_units', t.human_readable_id FROM own.text_units t
           WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'text_units')
-    UNION SELECT 'entities', t.human_readable_id FROM entities t
+    UNION SELECT 'entities', t.human_readable_id FROM own.entities t
           WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'entities')
-    UNION SELECT 'relationships', t.human_readable_id FROM relationships t
+    UNION SELECT 'relationships', t.human_readable_id FROM own.relationships t
           WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'relationships')
-    UNION SELECT 'covariates', t.human_readable_id FROM covariates t
+    UNION SELECT 'covariates', t.human_readable_id FROM own.covariates t
           WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'covariates')
-    UNION SELECT 'communities', t.human_readable_id FROM communities t
+    UNION SELECT 'communities', t.human_readable_id FROM own.communities t
           WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'communities')
-    UNION SELECT 'community_reports', t.human_readable_id FROM community_reports t
+    UNION SELECT 'community_reports', t.human_readable_id FROM own.community_reports t
           WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'community_reports')
 ), reports AS MATERIALIZED (
-    SELECT r.human_readable_id, r.id, r.title, r.community FROM community_reports r
+    SELECT r.human_readable_id, r.id, r.title, r.community FROM own.community_reports r
     WHERE r.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'community_reports')
 ), groups AS MATERIALIZED (
     SELECT c.human_readable_id, c.id, c.title, c.community, c.entity_ids, c.relationship_ids
-    FROM communities c
+    FROM own.communities c
     WHERE c.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'communities')
     UNION
     SELECT c.human_readable_id, c.id, c.title, c.community, c.entity_ids, c.relationship_ids
-    FROM communities c WHERE c.community IN (SELECT r.community FROM reports r)
+    FROM own.communities c WHERE c.community IN (SELECT r.community FROM reports r)
 ), things AS MATERIALIZED (
     SELECT e.human_readable_id, e.id, e.title
-    FROM entities e
+    FROM own.entities e
     WHERE e.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'entities')
     UNION
-    SELECT e.human_readable_id, e.id, e.title FROM entities e WHERE e.id IN (SELECT unnest(g.entity_ids) FROM groups g)
+    SELECT e.human_readable_id, e.id, e.title FROM own.entities e WHERE e.id IN (SELECT unnest(g.entity_ids) FROM groups g)
 ), ties AS MATERIALIZED (
     SELECT r.human_readable_id, r.id, r.source || ' – ' || r.target AS title
-    FROM relationships r
+    FROM own.relationships r
     WHERE r.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'relationships')
     UNION
     SELECT r.human_readable_id, r.id, r.source || ' – ' || r.target
-    FROM relationships r WHERE r.id IN (SELECT unnest(g.relationship_ids) FROM groups g)
+    FROM own.relationships r WHERE r.id IN (SELECT unnest(g.relationship_ids) FROM groups g)
 ), claims AS MATERIALIZED (
     SELECT c.human_readable_id, c.id, c.description, c.text_unit_id
-    FROM covariates c
+    FROM own.covariates c
     WHERE c.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'covariates')
     UNION
     SELECT c.human_readable_id, c.id, c.description, c.text_unit_id
-    FROM covariates c WHERE EXISTS (FROM reports) AND c.subject_number IN (SELECT t.human_readable_id FROM things t)
+    FROM own.covariates c WHERE EXISTS (FROM reports) AND c.subject_number IN (SELECT t.human_readable_id FROM things t)
 ), names AS MATERIALIZED (
     SELECT m.id, m.title, m.text_unit_id, m.entity_number
-    FROM entity_mentions m WHERE m.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'entity_mentions')
+    FROM own.entity_mentions m WHERE m.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'entity_mentions')
     UNION
     SELECT m.id, m.title, m.text_unit_id, m.entity_number
-    FROM entity_mentions m WHERE m.entity_number IN (SELECT t.human_readable_id FROM things t)
+    FROM own.entity_mentions m WHERE m.entity_number IN (SELECT t.human_readable_id FROM things t)
 ), statements AS MATERIALIZED (
     SELECT m.id, m.description, m.text_unit_id, m.relationship_number
-    FROM relationship_mentions m WHERE m.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'relationship_mentions')
+    FROM own.relationship_mentions m WHERE m.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'relationship_mentions')
     UNION
     SELECT m.id, m.description, m.text_unit_id, m.relationship_number
-    FROM relationship_mentions m WHERE m.relationship_number IN (SELECT t.human_readable_id FROM ties t)
+    FROM own.relationship_mentions m WHERE m.relationship_number IN (SELECT t.human_readable_id FROM ties t)
 ), units AS MATERIALIZED (
     SELECT t.human_readable_id, t.id, t.document_id, t.start_char, t.end_char, t.text
-    FROM text_units t
+    FROM own.text_units t
     WHERE t.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'text_units')
     UNION
     SELECT t.human_readable_id, t.id, t.document_id, t.start_char, t.end_char, t.text
-    FROM text_units t WHERE t.id IN (
+    FROM own.text_units t WHERE t.id IN (
         SELECT n.text_unit_id FROM names n UNION SELECT s.text_unit_id FROM statements s
         UNION SELECT c.text_unit_id FROM claims c)
 ), papers AS MATERIALIZED (
     SELECT d.human_readable_id, d.id, d.title, d.source
-    FROM documents d
+    FROM own.documents d
     WHERE d.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'documents')
     UNION
     SELECT d.human_readable_id, d.id, d.title, d.source
-    FROM documents d WHERE d.id IN (SELECT u.document_id FROM units u)
+    FROM own.documents d WHERE d.id IN (SELECT u.document_id FROM units u)
 ), explained AS (
     SELECT 0 AS place, 'llm_calls' AS kind, NULL::BIGINT AS number, c.key AS row_id, c.task || ' by ' || c.model AS says,
            [c.unit] AS made_from, NULL::BIGINT AS start_char, NULL::BIGINT AS end_char FROM calls c

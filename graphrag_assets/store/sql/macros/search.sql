@@ -1,30 +1,82 @@
 -- Searching: entities by name, texts and entities by BM25 (k1 = 1.2, b = 0.75; Robertson and Zaragoza 2009).
 
-CREATE OR REPLACE MACRO entities_called(title) AS TABLE
-    SELECT n.entity FROM search.entity_names n WHERE n.name = (SELECT md5_number_lower(title_key(title)));
+CREATE MACRO own.entities_called(title) AS TABLE
+WITH _g_called AS MATERIALIZED (SELECT title AS _g_title),
+wanted AS MATERIALIZED (
+    SELECT md5_number_lower(own.title_key(g._g_title)) AS name,
+           try_cast(CASE WHEN typeof(g._g_title) LIKE '%INT' OR typeof(g._g_title) = 'INTEGER'
+                    THEN g._g_title::VARCHAR END AS BIGINT) AS number
+    FROM _g_called g
+)
+SELECT n.entity FROM wanted w JOIN own.entity_names n ON n.name = w.name WHERE w.number IS NULL
+UNION ALL
+SELECT e.human_readable_id FROM wanted w JOIN own.entities e ON e.human_readable_id = w.number;
+CREATE OR REPLACE MACRO entities_called(title) AS TABLE FROM own.entities_called(title);
 COMMENT ON MACRO TABLE entities_called IS
-    'human_readable_id of the entities of that title or accepted alias, however it is written; none if there is none.';
+    'human_readable_id of the entities of that title or accepted alias, however it is written; an integer is the number of an entity. No rows: none, see find_entity.';
 
-CREATE OR REPLACE MACRO word_terms(words) AS TABLE
-WITH spelled AS (
+-- A normalized title without accents, and with one form of hyphens and apostrophes.
+CREATE MACRO own.without_marks(key) AS translate(strip_accents(key), '’‘`´‐‑–', '''''''''---');
+
+CREATE OR REPLACE MACRO find_entity(text, k := 10) AS TABLE
+WITH _g_find_entity AS MATERIALIZED (SELECT text AS _g_text),
+wanted AS MATERIALIZED (
+    SELECT w.key, own.without_marks(w.key) AS plain, string_split(own.without_marks(w.key), ' ') AS words
+    FROM (SELECT own.title_key(g._g_text) AS key FROM _g_find_entity g) w
+), names AS (
+    SELECT e.human_readable_id AS entity, e.title_key AS key, 'title' AS named FROM own.entities e
+    UNION
+    SELECT e.human_readable_id, a.alias_key, 'alias'
+    FROM own.entity_aliases a JOIN own.entities e ON e.title_key = a.title_key WHERE a.accepted
+), plain AS (
+    SELECT n.entity, n.key, n.named, own.without_marks(n.key) AS plain FROM names n
+), compared AS (
+    SELECT p.entity, p.key,
+           CASE WHEN p.key = w.key THEN p.named WHEN p.plain = w.plain THEN 'marks'
+                WHEN list_has_all(string_split(p.plain, ' '), w.words) THEN 'part of the name'
+                WHEN list_has_all(w.words, string_split(p.plain, ' ')) THEN 'name and more'
+                WHEN damerau_levenshtein(p.plain, w.plain) <= 1 + length(w.plain) // 8 THEN 'spelling'
+                WHEN jaro_winkler_similarity(p.plain, w.plain) > 0.88 THEN 'alike' END AS match,
+           CASE WHEN p.key = w.key THEN 1 WHEN p.plain = w.plain THEN 0.99
+                ELSE 0.98 * greatest(jaro_winkler_similarity(p.plain, w.plain),
+                                     least(length(p.plain), length(w.plain)) / greatest(length(p.plain), length(w.plain)))
+           END AS score
+    FROM plain p, wanted w
+), best AS (
+    SELECT c.entity, max_by({'name': c.key, 'match': c.match, 'score': c.score},
+                            (c.score, c.match IN ('title', 'alias'), c.key)) AS found
+    FROM compared c WHERE c.match IS NOT NULL GROUP BY c.entity
+)
+SELECT e.title, e.type, b.found.match AS match, b.found.name AS name, round(b.found.score, 3) AS score, e.degree,
+       e.description, e.human_readable_id, e.id
+FROM best b JOIN own.entities e ON e.human_readable_id = b.entity
+ORDER BY b.found.match IN ('title', 'alias', 'marks') DESC, b.found.match IN ('spelling') DESC,
+         b.found.score DESC, e.degree DESC, e.human_readable_id
+LIMIT greatest(coalesce(k, 10), 0);
+COMMENT ON MACRO TABLE find_entity IS
+    'The entities that a text may name, best first: by title or alias, without marks (accents, forms of hyphens and apostrophes), by part of the name, or by spelling (match). name: the normalized title or alias that was compared. Reads all names.';
+
+CREATE MACRO own.word_terms(words) AS TABLE
+WITH _g_word_terms AS MATERIALIZED (SELECT words AS _g_words),
+spelled AS (
     SELECT unnest(g.words) AS word,
-           unnest(string_split(search.fold_letters(g.text), ' ')) AS form,
-           unnest(string_split(search.fold_letters(search.spell_out(g.text)), ' ')) AS long_form
-    FROM (SELECT words AS words, array_to_string(words, ' ') AS text) g
+           unnest(string_split(own.fold_letters(g.text), ' ')) AS form,
+           unnest(string_split(own.fold_letters(own.spell_out(g.text)), ' ')) AS long_form
+    FROM (SELECT w._g_words AS words, array_to_string(w._g_words, ' ') AS text FROM _g_word_terms w) g
 ), asked AS MATERIALIZED (
     SELECT DISTINCT word, unnest([form, long_form]) AS form FROM spelled WHERE word IS NOT NULL
 ), near AS MATERIALIZED (
     SELECT DISTINCT a.word, a.form = f.form AS same, f.term, f.texts
-    FROM asked a JOIN search.word_forms f ON f.beginning = left(a.form, 3)
+    FROM asked a JOIN own.word_forms f ON f.beginning = left(a.form, 3)
     WHERE f.beginning IN (SELECT left(form, 3) FROM asked)
-), own AS MATERIALIZED (
+), exact AS MATERIALIZED (
     SELECT DISTINCT word, term, texts FROM near WHERE same
 ), stripped AS MATERIALIZED (
     SELECT a.word, a.form[:-length(e.ending) - 1] || e.replacement AS term, e.forms
-    FROM asked a JOIN search.word_endings e ON ends_with(a.form, e.ending)
-    WHERE length(term) > 2 AND a.word NOT IN (SELECT word FROM own)
+    FROM asked a JOIN own.word_endings e ON ends_with(a.form, e.ending)
+    WHERE length(a.form) - length(e.ending) + length(e.replacement) > 2 AND a.word NOT IN (SELECT word FROM exact)
 ), stems AS MATERIALIZED (
-    FROM own
+    FROM exact
     UNION ALL
     SELECT s.word, arg_max(s.term, {forms: s.forms, term: s.term}), arg_max(n.texts, {forms: s.forms, term: s.term})
     FROM stripped s JOIN near n ON n.word = s.word AND n.term = s.term GROUP BY s.word
@@ -51,66 +103,82 @@ WITH spelled AS (
 )
 SELECT c.concept, f.term, max(f.weight) AS weight
 FROM found f JOIN concepts c USING (word) GROUP BY ALL ORDER BY ALL;
-COMMENT ON MACRO TABLE word_terms IS
+CREATE OR REPLACE MACRO search.word_terms(words) AS TABLE FROM own.word_terms(words);
+COMMENT ON MACRO TABLE search.word_terms IS
     'The terms by which the words of a question are found. Of several with one concept the best counts in a text, by its weight.';
 
-CREATE OR REPLACE MACRO bm25(text_kind, query, k) AS TABLE
-WITH words AS MATERIALIZED (
-    SELECT concept, weight, md5_number_lower(text_kind || ' ' || term) AS term FROM word_terms(search_words(query))
+CREATE MACRO own.bm25(text_kind, query, k) AS TABLE
+WITH _g_bm25 AS MATERIALIZED (SELECT text_kind AS _g_given, query AS _g_query),
+asked AS MATERIALIZED (
+    SELECT CASE WHEN lower(g._g_given) IN ('text_units', 'text_unit') THEN 'text_unit'
+                WHEN lower(g._g_given) IN ('entities', 'entity') THEN 'entity'
+                WHEN lower(g._g_given) IN ('community_reports', 'community_report') THEN 'community_report'
+                ELSE error('bm25: ' || coalesce(g._g_given, 'NULL')
+                           || ' is none of text_units, entities, community_reports.') END AS kind, g._g_query AS query
+    FROM _g_bm25 g
+),
+words AS MATERIALIZED (
+    SELECT w.concept, w.weight, md5_number_lower(a.kind || ' ' || w.term) AS term
+    FROM asked a, own.word_terms((SELECT own.search_words(q.query) FROM asked q)) w
 ), terms AS MATERIALIZED (
     SELECT w.concept, t.term, w.weight * ln(1 + (s.texts - t.texts + 0.5) / (t.texts + 0.5)) AS rarity, s.mean_length
-    FROM search.posting_terms t JOIN words w ON w.term = t.term, search.posting_statistics s
-    WHERE s.kind = text_kind AND t.term IN (SELECT term FROM words)
+    FROM own.posting_terms t JOIN words w ON w.term = t.term, own.posting_statistics s
+    WHERE s.kind = (SELECT a.kind FROM asked a) AND t.term IN (SELECT term FROM words)
 ), scores AS (
     SELECT p.number, t.concept,
            max(t.rarity * p.n * 2.2 / (p.n + 1.2 * (0.25 + 0.75 * p.length / t.mean_length))) AS score
-    FROM search.postings p JOIN terms t ON t.term = p.term
+    FROM own.postings p JOIN terms t ON t.term = p.term
     GROUP BY p.number, t.concept
 )
 SELECT number, sum(score) AS score
 FROM scores GROUP BY number ORDER BY round(sum(score), 9) DESC, number LIMIT greatest(coalesce(k, 10), 0);
+CREATE OR REPLACE MACRO bm25(text_kind, query, k) AS TABLE FROM own.bm25(text_kind, query, k);
 COMMENT ON MACRO TABLE bm25 IS
-    'The k texts of a kind (text_unit, entity, community_report) that fit the query best by BM25: number, score.';
+    'The k rows of a table (text_units, entities, community_reports) whose texts fit the query best by BM25: number, score.';
 
 CREATE OR REPLACE MACRO search_text(query, k := 10) AS TABLE
-WITH best AS MATERIALIZED (SELECT * FROM bm25('text_unit', query, k))
-SELECT b.score, t.human_readable_id, d.title AS document, d.source, t.start_char, t.end_char, t.text, t.id
+WITH _g_search_text AS MATERIALIZED (SELECT query AS _g_query),
+best AS MATERIALIZED (SELECT * FROM own.bm25('text_units', (SELECT g._g_query FROM _g_search_text g), k))
+SELECT b.score, t.human_readable_id, d.title AS document, d.id AS document_id, d.source, t.start_char, t.end_char, t.text, t.id
 FROM best b
-JOIN text_units t ON t.human_readable_id = b.number
-LEFT JOIN documents d ON d.id = t.document_id
+JOIN own.text_units t ON t.human_readable_id = b.number
+LEFT JOIN own.documents d ON d.id = t.document_id
 WHERE t.human_readable_id IN (SELECT number FROM best)
 ORDER BY round(b.score, 9) DESC, t.human_readable_id;
 COMMENT ON MACRO TABLE search_text IS
     'The k text units that fit the query best by BM25, best first, with document and characters.';
 
 CREATE OR REPLACE MACRO search_entities(query, k := 10) AS TABLE
-WITH best AS MATERIALIZED (SELECT * FROM bm25('entity', query, k))
+WITH _g_search_entities AS MATERIALIZED (SELECT query AS _g_query),
+best AS MATERIALIZED (SELECT * FROM own.bm25('entities', (SELECT g._g_query FROM _g_search_entities g), k))
 SELECT b.score, e.human_readable_id, e.title, e.type, e.description, e.degree, e.frequency, e.id
-FROM best b JOIN entities e ON e.human_readable_id = b.number
+FROM best b JOIN own.entities e ON e.human_readable_id = b.number
 WHERE e.human_readable_id IN (SELECT number FROM best)
 ORDER BY round(b.score, 9) DESC, e.human_readable_id;
 COMMENT ON MACRO TABLE search_entities IS
     'The k entities whose title and description fit the query best by BM25, best first.';
 
 CREATE OR REPLACE MACRO search_claims(query, k := 10) AS TABLE
-WITH best AS MATERIALIZED (
-    SELECT * FROM bm25('text_unit', query, 100)
+WITH _g_search_claims AS MATERIALIZED (SELECT query AS _g_query),
+best AS MATERIALIZED (
+    SELECT * FROM own.bm25('text_units', (SELECT g._g_query FROM _g_search_claims g), 100)
 ), claims AS MATERIALIZED (
-    SELECT c.human_readable_id, b.score, search_words(concat_ws(' ', c.subject_id, c.object_id, c.description)) AS words
-    FROM covariates c JOIN best b ON b.number = c.text_unit_number
+    SELECT c.human_readable_id, b.score, own.search_words(concat_ws(' ', c.subject_id, c.object_id, c.description)) AS words
+    FROM own.covariates c JOIN best b ON b.number = c.text_unit_number
 ), shared AS MATERIALIZED (
     SELECT human_readable_id, word
     FROM (SELECT human_readable_id, unnest(list_distinct(words)) AS word FROM claims)
-    WHERE word IN (SELECT unnest(search_words(query)))
+    WHERE word IN (SELECT unnest(own.search_words(g._g_query)) FROM _g_search_claims g)
 ), rarity AS (
     SELECT word, ln(1 + (SELECT count(*) FROM claims) / count(*)) AS rarity FROM shared GROUP BY word
 ), scores AS (
     SELECT s.human_readable_id, sum(r.rarity) AS score FROM shared s JOIN rarity r USING (word) GROUP BY ALL
 )
-SELECT round(coalesce(s.score, 0), 9) AS score, c.human_readable_id, c.subject_id, c.object_id, c.type, c.status,
+SELECT round(coalesce(s.score, 0), 9) AS score, c.human_readable_id, c.subject_id,
+       nullif(c.object_id, 'NONE') AS object_id, c.type, c.status,
        c.start_date, c.end_date, c.description, c.text_unit_number, c.id
 FROM claims b
-JOIN covariates c USING (human_readable_id)
+JOIN own.covariates c USING (human_readable_id)
 LEFT JOIN scores s USING (human_readable_id)
 ORDER BY 1 DESC, round(b.score, 9) DESC, c.human_readable_id LIMIT greatest(coalesce(k, 10), 0);
 COMMENT ON MACRO TABLE search_claims IS

@@ -1,15 +1,17 @@
 -- Costs of model calls, from the ledger's entries.
 
 CREATE OR REPLACE MACRO spend_by(what) AS TABLE
-WITH asked AS (
-    SELECT CASE WHEN lower(what) IN ('task', 'model', 'day', 'batch', 'run') THEN lower(what)
-                ELSE error('spend_by: ' || coalesce(what, 'NULL') || ' is none of task, model, day, batch, run.')
+WITH _g_spend_by AS MATERIALIZED (SELECT what AS _g_what),
+asked AS (
+    SELECT CASE WHEN lower(g._g_what) IN ('task', 'model', 'day', 'batch', 'run') THEN lower(g._g_what)
+                ELSE error('spend_by: ' || coalesce(g._g_what, 'NULL') || ' is none of task, model, day, batch, run.')
            END AS what_for
+    FROM _g_spend_by g
 ), calls AS (
     SELECT CASE a.what_for WHEN 'task' THEN l.task WHEN 'model' THEN l.provider || '/' || l.model
                            WHEN 'day' THEN l.created_at::DATE::VARCHAR WHEN 'batch' THEN l.batch ELSE l.run_id
            END AS spent_on, a.what_for, l.prompt_tokens, l.cached_tokens, l.completion_tokens, l.cost_usd, l.seconds
-    FROM asked a LEFT JOIN llm_calls l ON true
+    FROM asked a LEFT JOIN own.llm_calls l ON true
     WHERE l.key IS NOT NULL
 )
 SELECT c.spent_on, count(*) AS calls, sum(c.prompt_tokens)::BIGINT AS prompt_tokens,

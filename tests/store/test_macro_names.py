@@ -1,0 +1,267 @@
+"""Names in a query, and other databases, do not reach the inside of a macro."""
+
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from graphrag_assets.store.macros import name_after_publication
+from graphrag_assets.store.publication_reader import CurrentPublication
+from graphrag_assets.store.publication_schema import PUBLISHED
+
+_ALIASES = """
+a b c d e f g h m n p q r s t u v w x q1 documents entities relationships covariates communities community_reports
+text_units reports claims called numbers chosen met named cited passages asked best words wanted"""
+_COLUMNS = """
+title id name entity community text human_readable_id number word language documents character place folded plain normal
+table_name kind query level hops budget claims term relationship stop_words way nodes score key entities since until day
+min_score what max_hops text_unit claim"""
+ALIASES, COLUMNS = _ALIASES.split(), _COLUMNS.split()
+
+# By macro: its arguments with their types; DuckDB takes no column for `k`, a LIMIT, and for the name of a database.
+CALLS: dict[str, tuple[tuple[str, str], ...]] = {
+    "entities_called": (("'great eastern'", "VARCHAR"),),
+    "search.word_terms": (("['cable', 'ships']", "VARCHAR[]"),),
+    "find_entity": (("'GREAT eastrn'", "VARCHAR"), ("3", "")),
+    "bm25": (("'entities'", "VARCHAR"), ("'telegraph company'", "VARCHAR"), ("3", "")),
+    "search_text": (("'who laid the cable'", "VARCHAR"), ("3", "")),
+    "search_entities": (("'telegraph company'", "VARCHAR"), ("3", "")),
+    "search_claims": (("'cable landed'", "VARCHAR"), ("3", "")),
+    "neighbors": (("'great eastern'", "VARCHAR"), ("2", "INT")),
+    "neighbours": (("'great eastern'", "VARCHAR"), ("1", "INT")),
+    "path_between": (("'Samuel Morse'", "VARCHAR"), ("'Daniel Gooch'", "VARCHAR"), ("4", "INT")),
+    "entity_timeline": (("'great eastern'", "VARCHAR"),),
+    "claims_between": (("'1865-01-01'", "VARCHAR"), ("'1866-12-31'", "VARCHAR"), ("[97, 3]", "INT[]")),
+    "facts_as_of": (("'1866-12-31'", "VARCHAR"),),
+    "history_of": (("'great eastern'", "VARCHAR"),),
+    "candidates_of": (("'Whitehouse'", "VARCHAR"), ("0.0", "DOUBLE")),
+    "co_mentions": (("'great eastern'", "VARCHAR"), ("3", "")),
+    "similar_entities": (("'great eastern'", "VARCHAR"), ("3", "")),
+    "community_changes": (("'older'", ""),),
+    "evidence_for": (("113", "INT"), ("3", "")),
+    "coverage": (("'1-beginnings'", "VARCHAR"),),
+    "typed_relationships": (("[97, 3]", "INT[]"),),
+    "entity_evidence": (("'Whitehouse'", "VARCHAR"),),
+    "community_tree": (("1", "INT"),),
+    "contradictions": (("[1, 2]", "INT[]"),),
+    "report_sources": (("5", "INT"),),
+    "explain_row": (("'covariates'", "VARCHAR"), ("113", "INT")),
+    "spend_by": (("'task'", "VARCHAR"),),
+    "local_context": (("['Great Eastern', 'Robert Halpin']", "VARCHAR[]"), ("2000", "INT")),
+    "title_key": (("'The “Great” Eastern''s'", "VARCHAR"),),
+    "search.search_terms": (("'Straße 日本語 ΟΔΟΣ'", "VARCHAR"),),
+    "search.search_words": (("'Who was the captain of a ship?'", "VARCHAR"),),
+    "search.nfkc": (("'ﬁｆ'", "VARCHAR"),),
+    "search.estimated_tokens": (("'cable'", "VARCHAR"),),
+}
+SCALARS = ("title_key", "search.search_terms", "search.search_words", "search.nfkc", "search.estimated_tokens")
+ORDERS = (("a", "b"), ("b", "a"))
+# What sets the two indexes apart: every table macro returns one of these.
+_OF_ONE = """
+UPDATE publication SET number = number + {n};
+UPDATE text_units SET text = text || ' in {name}', start_char = start_char + {n};
+UPDATE entities SET description = 'in {name}', title = title || ' in {name}';
+UPDATE relationships SET description = 'in {name}', type = 'IN_{name}';
+UPDATE covariates SET description = 'the cable in {name}', subject_id = subject_id || ' in {name}';
+UPDATE documents SET title = title || ' in {name}';
+UPDATE community_reports SET title = title || ' in {name}';
+UPDATE search.posting_statistics SET mean_length = mean_length + {n};
+INSERT INTO search.word_forms BY NAME (SELECT 'shi' AS beginning, 'ships' AS form, 'ship{name}' AS term, 1 AS texts);
+INSERT INTO search.entity_names BY NAME (SELECT md5_number_lower('great eastern') AS name, {n} AS entity);
+UPDATE search.character_forms SET replacement = '{name}' WHERE purpose = 'nfkc';
+UPDATE search.languages SET stop_words = list_append(stop_words, IF({n} = 1, 'captain', 'ship'));
+INSERT INTO search.contradicting_claims VALUES (1, 2, 'number');
+INSERT INTO entity_candidates BY NAME (SELECT 'whitehouse' AS name_key, 'in {name}' AS other_key, 1 AS score);
+INSERT INTO llm_calls BY NAME (SELECT 'call' AS key, 'task {name}' AS task, now()::TIMESTAMP AS created_at);
+"""
+
+
+def call(macro: str, arguments: Sequence[str], database: str = "") -> str:
+    called = f"{database}{macro}({', '.join(arguments)})"
+    return f"(SELECT {called} AS value)" if macro in SCALARS else called
+
+
+def literals(macro: str) -> list[str]:
+    return [value for value, _ in CALLS[macro]]
+
+
+@pytest.fixture(scope="module")
+def alone(sample_index, tmp_path_factory) -> Iterator[dict[str, duckdb.DuckDBPyConnection]]:
+    """Connections to two indexes with different content, a and b."""
+    folder, opened = tmp_path_factory.mktemp("two"), {}
+    older = folder / "older.duckdb"
+    shutil.copy(CurrentPublication(sample_index.root / "index").reader().path, older)
+    for n, name in enumerate("ab", 1):
+        path = folder / f"{name}.duckdb"
+        shutil.copy(older, path)
+        path.chmod(0o644)
+        with duckdb.connect(str(path)) as connection:
+            connection.execute(_OF_ONE.format(n=n, name=name))
+            name_after_publication(connection)
+        opened[name] = duckdb.connect(str(path), read_only=True)
+        opened[name].execute(f"ATTACH '{older}' AS older (READ_ONLY)")
+    yield opened
+    for connection in opened.values():
+        connection.close()
+
+
+@pytest.fixture(scope="module")
+def rows_of(alone) -> dict[tuple[str, str], list[tuple]]:
+    """By index and macro, the rows of its call on that index alone."""
+    return {
+        (name, macro): connection.execute(f"FROM {call(macro, literals(macro))}").fetchall()
+        for name, connection in alone.items()
+        for macro in CALLS
+    }
+
+
+@pytest.fixture(scope="module")
+def both(alone) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database to which both are attached, with tables and macros of the same names."""
+    with duckdb.connect() as connection:
+        connection.execute("CREATE SCHEMA search; CREATE SCHEMA operations")
+        for table in PUBLISHED:
+            connection.execute(f"CREATE TABLE {table.sql_name} AS SELECT 1 AS mine")
+        for macro in ("title_key", "search.search_words", "search.without_stop_words"):
+            connection.execute(f"CREATE MACRO {macro}(x) AS 'mine'")
+        for name, index in alone.items():
+            path = index.execute("SELECT path FROM duckdb_databases() ORDER BY database_name = $1", [name]).fetchall()[
+                -1
+            ][0]
+            connection.execute(f"ATTACH '{path}' AS {name} (READ_ONLY)")
+        connection.execute(f"ATTACH '{Path(path).with_name('older.duckdb')}' AS older (READ_ONLY)")
+        yield connection
+
+
+def on_path(connection: duckdb.DuckDBPyConnection, *databases: str) -> None:
+    path = ",".join(f"{name}.{schema}" for name in databases for schema in ("main", "search"))
+    connection.execute(f"SET search_path = '{path}'")
+
+
+def test_every_macro_is_tried_and_has_different_rows_in_both_indexes(alone, rows_of):
+    macros = alone["a"].execute(
+        "SELECT DISTINCT if(schema_name = 'main', '', 'search.') || function_name FROM duckdb_functions() "
+        "WHERE function_type LIKE '%macro' AND database_name = current_database() AND NOT internal "
+        "AND NOT starts_with(comment, 'Helper')"
+    )
+    assert {name for (name,) in macros.fetchall()} == set(CALLS)
+    for macro in CALLS:
+        assert rows_of["a", macro], macro
+        assert rows_of["b", macro], macro
+    # Texts are compared alike in all indexes, but for the stop words and the forms of characters.
+    same = {"search.estimated_tokens", "search.search_terms", "title_key"}
+    assert {macro for macro in CALLS if rows_of["a", macro] == rows_of["b", macro]} <= same
+
+
+def test_the_forty_aliases():
+    assert len(set(ALIASES)) == 40
+
+
+def rows(
+    connection: duckdb.DuckDBPyConnection, macro: str, database: str, tables: str, names: list[str]
+) -> list[tuple]:
+    """The rows of a call whose arguments are the first of these columns that is not null, and none is."""
+    arguments = [
+        f"coalesce({', '.join(f'{name}::{kind}' for name in names)}, {value})" if kind else value
+        for value, kind in CALLS[macro]
+    ]
+    query = f"SELECT result.* FROM {tables}, LATERAL {call(macro, arguments, f'{database}.')} result"
+    return connection.execute(query).fetchall()
+
+
+@pytest.mark.parametrize("macro", CALLS)
+def test_no_alias_or_column_of_a_query_reaches_the_inside_of_a_macro(both, rows_of, macro):
+    """All aliases at once, as columns with fields: `r.title` is resolved as for a table, and the plan stays small."""
+    few = COLUMNS[:5]
+    fields = f"{{{', '.join(f'{column}: NULL::VARCHAR' for column in few)}}}"
+    aliases = ", ".join(f"{fields} AS {alias}" for alias in ALIASES)
+    columns = ", ".join(f"NULL::VARCHAR AS {column}" for column in COLUMNS)
+    tried = {
+        "aliases": (f"(SELECT {aliases}) outside", [f"{alias}.{column}" for alias in ALIASES for column in few]),
+        "columns": (f"(SELECT {columns}) outside", COLUMNS),
+    }
+    for order in ORDERS:
+        on_path(both, "memory", *order)
+        for database in order:
+            expected = sorted(map(repr, rows_of[database, macro]))
+            for name, (tables, names) in tried.items():
+                if name == "aliases" or database == order[1]:
+                    found = rows(both, macro, database, tables, names)
+                    assert sorted(map(repr, found)) == expected, (name, order, database)
+
+
+def test_the_macro_of_an_attached_index_reads_that_index(both, rows_of):
+    for order in ORDERS:
+        on_path(both, "memory", *order)
+        for (database, macro), expected in rows_of.items():
+            of_ones_own = "WITH entities AS (SELECT 1), called AS (SELECT 1), _g_called AS (SELECT 1)"
+            query = f"{of_ones_own} FROM {call(macro, literals(macro), f'{database}.')}"
+            assert both.execute(query).fetchall() == expected, (database, macro, order)
+
+
+def test_one_query_reads_two_indexes(both, rows_of):
+    on_path(both, "memory", "a", "b")
+    both_of_them = "SELECT 'a', * FROM a.entities_called('great eastern') UNION ALL SELECT 'b', * FROM b.{}"
+    found = both.execute(both_of_them.format("entities_called('great eastern')")).fetchall()
+    assert sorted(found) == sorted((name, *row) for name in "ab" for row in rows_of[name, "entities_called"])
+
+
+@pytest.mark.parametrize("path", ["memory.main,a.main,a.search", "memory.main", "a.main"])
+@pytest.mark.parametrize("macro", sorted(CALLS))
+def test_a_macro_whose_file_is_not_on_the_search_path_says_so(both, macro, path):
+    both.execute(f"SET search_path = '{path}'")
+    with pytest.raises(duckdb.Error, match="put_this_index_on_the_search_path"):
+        both.execute(f"FROM {call(macro, literals(macro), 'b.')}")
+
+
+def test_the_documented_call_for_each_row_has_the_rows_of_each(index):
+    """The alias r is that of a table inside the macro."""
+    each = index.execute("SELECT r.community, s.* FROM community_reports r, report_sources(r.community) s").fetchall()
+    communities = index.execute("SELECT DISTINCT community FROM community_reports").fetchall()
+    expected = [
+        (community, *row)
+        for (community,) in communities
+        for row in index.execute("FROM report_sources(?)", [community]).fetchall()
+    ]
+    assert sorted(map(repr, each)) == sorted(map(repr, expected))
+    assert len(expected) > len(communities)
+
+
+def test_an_argument_may_be_a_query_of_the_callers_tables(index):
+    query = "WITH called AS (SELECT 'Great Eastern' AS title) FROM neighbors((SELECT title FROM called))"
+    assert index.execute(query).fetchall() == index.execute("FROM neighbors('Great Eastern')").fetchall()
+
+
+def bodies() -> Iterator[tuple[str, list[str], str]]:
+    """The name, parameters and body of every macro, without comments and texts."""
+    for file in files("graphrag_assets.store").joinpath("sql/macros").iterdir():
+        sql = re.sub(r"--.*|'(?:[^']|'')*'", "", file.read_text("utf-8"))
+        for name, parameters, body in re.findall(r"MACRO ([\w.]+)\((.*?)\) AS(.*?);\n", sql, re.DOTALL):
+            yield name, re.findall(r"(\w+)(?: := [^,]*)?(?:, |$)", parameters), body
+
+
+def test_parameters_are_read_where_there_are_no_tables():
+    """`SELECT parameter AS _g_…` without FROM, the argument of another macro, or no query; LIMIT sees no columns."""
+    for name, parameters, body in bodies():
+        rest = re.sub(
+            r"\(SELECT (?:\w+(?:::[\w\[\]]+)? AS _g_\w+(?:, )?)+\)|LIMIT [^)]*\), 0\)|, k\)|query_table\(before |^ TABLE FROM own\.\w+\(.*\)$",
+            "",
+            body,
+        )
+        if re.search(r"\b(SELECT|FROM)\b", rest):
+            for parameter in parameters:
+                uses = re.findall(rf"(?<![\w.])(?<!AS ){parameter}\b(?!\s*AS\b|\(|\.)", rest)
+                assert not uses, f"{name} reads {parameter} beside tables: SELECT {parameter} AS _g_{parameter}"
+
+
+def test_macros_name_tables_and_macros_of_their_own_file():
+    tables = "|".join(table.name for table in PUBLISHED)
+    for name, _, body in bodies():
+        inside = set(re.findall(r"(\w+) AS (?:MATERIALIZED )?\(", body))
+        assert "search." not in body, name
+        assert [t for t in re.findall(rf"\b(?:FROM|JOIN) ({tables})\b", body) if t not in inside] == [], name
+        assert re.findall(rf"(?<![\w.])(?:{'|'.join(CALLS)})\(", body) == [], name

@@ -60,6 +60,10 @@ COVERED = {
         "docs/scale.md",
         "python",
     ): "tests/store/test_remote_publications.py::test_a_reader_elsewhere_answers_from_the_storage_and_follows_it",
+    (
+        "docs/integrations.md",
+        "python",
+    ): "tests/integrations/test_langchain.py::test_it_passes_the_standard_tests_of_langchain",
     ("docs/interop.md", "console"): "tests/interop/test_docs.py::test_commands_of_the_guide_print_the_output_it_shows",
     ("docs/prompts.md", "console"): "tests/test_prompts_guide.py::test_commands_of_the_guide_print_the_output_it_shows",
 }

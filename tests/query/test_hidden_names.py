@@ -144,10 +144,10 @@ def test_no_passage_of_an_index_with_vectors_shows_a_hidden_name(tmp_path: Path)
     scope = scope_of(reader, Filter(documents=VISIBLE))
     for ranking in get_args(RankingMethod):
         everything = rank_passages(reader, embedded_question(QUESTION), 10, method=ranking)
-        assert hidden_names(str(passage_frame(reader, everything).to_dicts())) != []
+        assert hidden_names(str(passage_frame(reader, everything, EVERYTHING).to_dicts())) != []
         allowed = rank_passages(reader, embedded_question(QUESTION), 10, scope, ranking)
         assert allowed.numbers != []
-        assert hidden_names(str(passage_frame(reader, allowed).to_dicts())) == []
+        assert hidden_names(str(passage_frame(reader, allowed, scope).to_dicts())) == []
 
 
 def test_steps_see_the_relationships_of_the_visible_text(rag: GraphRAG) -> None:

@@ -16,7 +16,7 @@ from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.errors import QueryError
 from graphrag_assets.extras.planned.step_rows import stated_relationships
 from graphrag_assets.query import METHODS, Callbacks, Filter, GraphRAG, answer_to_json, answer_to_markdown
-from graphrag_assets.query.filters import scope_of
+from graphrag_assets.query.filters import EVERYTHING, scope_of
 from graphrag_assets.query.passages import RankingMethod, passage_frame, rank_passages
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.publication_reader import CurrentPublication

@@ -131,6 +131,10 @@ ELSEWHERE = {
         "it needs a project of GraphRAG",
         "tests/test_cli_init.py::test_settings_of_graphrag_are_in_force_and_its_key_is_not_printed",
     ),
+    ("docs/interop.md", "export NEO4J_PASSWORD=…"): (
+        "it needs a server",
+        "tests/interop/test_neo4j.py::test_a_database_is_kept_equal_and_gets_only_what_changed",
+    ),
     (
         "docs/interop.md",
         "graphrag-assets import --hand-over imported-output                   "

@@ -37,6 +37,7 @@ from graphrag_assets.query.question_options import CommonOptions, QuestionOption
 from graphrag_assets.query.results import Answer, Draft, Failure
 from graphrag_assets.query.retrieval import MAX_QUESTION_CHARACTERS, Question
 from graphrag_assets.query.support import supported_sentences
+from graphrag_assets.runtime.tracing import span
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 
@@ -155,9 +156,12 @@ class Search(Generic[OptionsOf]):
         self.tools.running.add(self)
         limit = asyncio.timeout(self.options.timeout)
         try:
-            async with limit:
-                await asyncio.to_thread(self._open)
-                result = await self.steps(self)
+            with span(f"search {self.method}", {"graphrag.method": self.method}) as annotate:
+                async with limit:
+                    await asyncio.to_thread(self._open)
+                    annotate({"graphrag.publication": self.reader.publication})
+                    result = await self.steps(self)
+                annotate({"graphrag.cost_usd": sum(usage.cost for usage in self.usage.values())})
             self.notify(DONE, result)
         except BaseException as error:  # the caller waits for the last event, whatever the error is
             timed_out = isinstance(error, TimeoutError) and limit.expired()
@@ -245,7 +249,8 @@ class Search(Generic[OptionsOf]):
     async def counted(self, category: str, call: Awaitable[Made]) -> Made:
         """The result of a call; what it used, and its seconds, are added to the category."""
         started = time.perf_counter()
-        found = await call
+        with span(category):
+            found = await call
         self.add_usage(category, replace(found.usage, seconds=time.perf_counter() - started))
         return found
 
@@ -259,7 +264,8 @@ class Search(Generic[OptionsOf]):
         """The result of SQL, from a thread; its seconds count as `build_context`."""
         started = time.perf_counter()
         try:
-            return await asyncio.to_thread(work, *args, **kwargs)
+            with span("build_context"):
+                return await asyncio.to_thread(work, *args, **kwargs)
         finally:
             self.add_usage("build_context", Usage(seconds=time.perf_counter() - started))
 
@@ -392,16 +398,17 @@ class Search(Generic[OptionsOf]):
             return self._checked(await self.counted(category, reply()), given)
         whole: Reply | None = None
         checked, shown, raw, started = Checked(given), list[str](), list[str](), time.perf_counter()
-        async with aclosing(pieces()) as stream:
-            async for piece in stream:
-                if isinstance(piece, Reply):
-                    self.add_usage(category, replace(piece.usage, seconds=time.perf_counter() - started))
-                    whole = piece
-                    continue
-                raw.append(piece)
-                if text := checked.feed(piece):
-                    shown.append(text)
-                    self.notify("on_token", text)
+        with span(category):
+            async with aclosing(pieces()) as stream:
+                async for piece in stream:
+                    if isinstance(piece, Reply):
+                        self.add_usage(category, replace(piece.usage, seconds=time.perf_counter() - started))
+                        whole = piece
+                        continue
+                    raw.append(piece)
+                    if text := checked.feed(piece):
+                        shown.append(text)
+                        self.notify("on_token", text)
         if text := checked.end():
             shown.append(text)
             self.notify("on_token", text)

@@ -120,5 +120,8 @@ class ModelClient(Generic[Options]):
             elif isinstance(error, InvalidAnswer | RequestRejected):
                 self.limits.breaker.succeeded()
             raise
+        except asyncio.CancelledError as error:
+            error.__cause__ = trace.last_error
+            raise
         finally:
             self.ledger.flush()

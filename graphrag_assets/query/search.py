@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 
 Embedder = Callable[[Sequence[str]], "np.ndarray | Sequence[Sequence[float]]"]
 """A function that embeds questions as the texts of the index are embedded: one vector of each."""
+MethodName = Literal["local", "global", "drift", "basic", "lazy", "planned"]
+Answering = MethodName | Literal["ask"]
+"""The methods that answer: those with a context, and the one that selects one of them."""
 Event = tuple[str, Any]
 """Name and value of an event."""
 DONE, FAILED = "done", "failed"

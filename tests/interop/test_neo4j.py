@@ -41,9 +41,10 @@ def server(shared_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     python = environment_with(shared_folder / "arcadedb", "arcadedb-embedded")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [str(python), str(SERVER), str(tmp_path_factory.mktemp("arcadedb")), str(port)]
+    folder = tmp_path_factory.mktemp("arcadedb")
+    command = [str(python), str(SERVER), str(folder), str(port)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, **pipes, text=True) as process:
+    with subprocess.Popen(command, **pipes, text=True, cwd=folder) as process:
         assert process.stdout
         assert any(line == "ready\n" for line in process.stdout)
         yield f"bolt://127.0.0.1:{port}"

@@ -69,11 +69,21 @@ class InvalidOption(QueryError, ValueError):  # noqa: N818  (the name states the
 
 
 class QueryTimeout(QueryError, TimeoutError):  # noqa: N818
-    """A search took longer than its timeout. `completed`: what it had done; `errors`: of calls that had failed."""
+    """A search took longer than its timeout.
 
-    def __init__(self, message: str, completed: Sequence[str] = (), errors: Sequence[str] = ()):
+    `completed`: what it had done; `errors`: of calls that had failed; `last_error`, which is also the cause: why the
+    model had not answered the call that the search was waiting for.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        completed: Sequence[str] = (),
+        errors: Sequence[str] = (),
+        last_error: BaseException | None = None,
+    ):
         super().__init__(message)
-        self.completed, self.errors = tuple(completed), tuple(errors)
+        self.completed, self.errors, self.last_error = tuple(completed), tuple(errors), last_error
 
 
 class ModelUnavailable(GraphRAGError):  # noqa: N818

@@ -61,6 +61,10 @@ COVERED = {
         "docs/scale.md",
         "python",
     ): "tests/store/test_remote_publications.py::test_a_reader_elsewhere_answers_from_the_storage_and_follows_it",
+    (
+        "docs/integrations.md",
+        "python",
+    ): "tests/integrations/test_langchain.py::test_it_passes_the_standard_tests_of_langchain",
     ("docs/interop.md", "console"): "tests/interop/test_docs.py::test_commands_of_the_guide_print_the_output_it_shows",
     ("docs/prompts.md", "console"): "tests/test_prompts_guide.py::test_commands_of_the_guide_print_the_output_it_shows",
 }
@@ -153,6 +157,10 @@ ELSEWHERE = {
     ("docs/interop.md", "graphrag-assets init my-index --from ~/graphrag/settings.yaml   # or its folder"): (
         "it needs a project of GraphRAG",
         "tests/test_cli_init.py::test_settings_of_graphrag_are_in_force_and_its_key_is_not_printed",
+    ),
+    ("docs/interop.md", "export NEO4J_PASSWORD=…"): (
+        "it needs a server",
+        "tests/interop/test_neo4j.py::test_a_database_is_kept_equal_and_gets_only_what_changed",
     ),
     (
         "docs/interop.md",

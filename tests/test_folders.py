@@ -21,6 +21,7 @@ LAYERS = {
     "embedded": {"embedded", "store"},
     "pipeline": {"pipeline", "store", "embedded"},
     "query": {"query", "embedded", "llm", "store"},
+    "integrations": {"integrations", "query"},
     "indexing": {"indexing", "conversion", "embedded", "llm", "pipeline", "store"},
     "defs": {"defs", "indexing", "pictures", "pipeline", "query", "llm", "store", "embedded"},
 }

@@ -12,6 +12,7 @@ from graphrag_assets.cli.terminal import Console, warnings_shown
 from graphrag_assets.contracts.candidates import register_candidate_check
 from graphrag_assets.errors import GraphRAGError, masked_errors
 from graphrag_assets.runtime.received_signals import signals_noted
+from graphrag_assets.runtime.tracing import annotate, span, start_tracing
 from graphrag_assets.settings import unknown_variables
 
 register_candidate_check("graphrag_assets.extras.evaluation.gate.check_candidate")
@@ -96,13 +97,22 @@ class _Commands(click.Group):
             return None
         return _command(place) if isinstance(place, str) else _Subcommands(cmd_name, place)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        annotate({"graphrag.command": name or ""})
+        return name, command, rest
+
     def invoke(self, ctx: click.Context) -> object:
         with signals_noted() as signals:
             try:
                 with masked_errors(), warnings_shown():
                     for warning in unknown_variables():
                         Console(stderr=True).say(f"Warning: {warning}")
-                    return super().invoke(ctx)
+                    start_tracing()
+                    with span("graphrag-assets"):
+                        return super().invoke(ctx)
             except (KeyboardInterrupt, Exception) as error:
                 # Python makes a RuntimeError of an interrupt while a class is created, as an import does.
                 signal_number = signals and signals.first

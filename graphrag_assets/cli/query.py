@@ -2,14 +2,14 @@
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 from rich.markdown import Markdown
 
 from graphrag_assets.cli.shared_options import HISTORY, INDEX, filtered, search_options
 from graphrag_assets.cli.terminal import Console, write
-from graphrag_assets.query import METHODS, AnswerStream, GraphRAG, answer_to_json, answer_to_markdown
+from graphrag_assets.query import METHODS, Answering, AnswerStream, GraphRAG, answer_to_json, answer_to_markdown
 from graphrag_assets.query.query_models import default_options
 from graphrag_assets.settings import Settings
 
@@ -64,7 +64,7 @@ class _Method(click.Choice[str]):
 @click.option("--context", is_flag=True, help="Show the context for the model instead of an answer.")
 @click.option("--count", type=int, default=5, show_default=True, help="questions: maximum number of questions.")
 def query(
-    method: str,
+    method: Answering | Literal["questions"],
     question: str,
     path: Path | None,
     dynamic: bool,
@@ -79,7 +79,7 @@ def query(
 
     The METHOD questions suggests questions that the data answers: after QUESTION, or to begin with.
     """
-    if method == _QUESTIONS:
+    if method == "questions":
         _print_questions(question, count, path, search_options(**others))
         return
     if not question:
@@ -88,6 +88,8 @@ def query(
     console = Console()
     with GraphRAG(path) as rag:
         if context:
+            if method == "ask":
+                raise click.UsageError("ask chooses a method when it answers: name one for its context.")
             console.print(rag.context(method, question, **options).text, markup=False, highlight=False, soft_wrap=True)
         elif as_json:
             write(answer_to_json(rag.stream(method, question, **options).wait()) + "\n")

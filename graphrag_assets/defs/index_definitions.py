@@ -25,6 +25,7 @@ from graphrag_assets.extras.cluster.jobs import make_shards_job, shard_requests,
 from graphrag_assets.extras.cost_preview.job import preview_cost_job
 from graphrag_assets.extras.evaluation.job import evaluate_job, quality_check, quality_check_key
 from graphrag_assets.extras.tuning.job import prompt_profile, tune_prompts_job
+from graphrag_assets.runtime.tracing import start_tracing
 
 register_candidate_check("graphrag_assets.extras.evaluation.gate.check_candidate")
 
@@ -37,6 +38,7 @@ def index_definitions(
     Raises:
         SettingsError: a setting has a bad value.
     """
+    start_tracing()
     now = settings.load()
     automated = now.automation == "on"
     share = sharing_models if now.staging else alone

@@ -9,6 +9,7 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -139,7 +140,7 @@ def work_on(
         while waiting or threads:
             while waiting and len(threads) < at_once:
                 batch = waiting.popleft()
-                threads[batch] = threading.Thread(target=run, args=(batch,), name=f"batch-{batch}")
+                threads[batch] = threading.Thread(target=copy_context().run, args=(run, batch), name=f"batch-{batch}")
                 threads[batch].start()
             batch, outcome = _next_of(completed, progress, list(threads))
             threads.pop(batch).join()

@@ -14,6 +14,7 @@ from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.stage import StageResult
 from graphrag_assets.pipeline.alias_decisions import are_apart
 from graphrag_assets.pipeline.near_vectors import NearVectors
+from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_stage
 from graphrag_assets.store.change_log import changes_since_mark, last_revision, set_mark
@@ -57,6 +58,7 @@ SELECT key FROM named SEMI JOIN wanted USING (key)
 
 
 @exclusive("entity_candidates")
+@traced("find_candidates")
 def update_candidates(index: Index, run_id: str) -> StageResult:
     """Find the candidates if the graph or a decision has changed, and write the rows that differ."""
     started = time.monotonic()

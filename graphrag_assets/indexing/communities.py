@@ -14,6 +14,7 @@ from graphrag_assets.pipeline.community_identity import Matched, match_communiti
 from graphrag_assets.pipeline.community_tables import finish_communities, finish_members, periods
 from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, FreshRun, Reclustered, recluster
 from graphrag_assets.pipeline.layout_updates import Positions, update_layout
+from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, record_options, record_stage, recorded
 from graphrag_assets.store.change_log import remove_mark
@@ -59,6 +60,7 @@ class _Clustered(NamedTuple):
 
 
 @exclusive("detect_communities")
+@traced("detect_communities")
 def update_communities(index: Index, run_id: str, from_scratch: bool = False) -> UpdatedCommunities:
     """Cluster, starting from the previous communities; match them so that ids stay; lay out.
 

@@ -17,6 +17,7 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.stage import StageResult, sums_of_changes, usage_sums
 from graphrag_assets.pipeline.embedding_texts import EmbeddingTexts, embedding_texts
+from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_stage, replace_errors
 from graphrag_assets.store.change_log import changes_since_mark, last_revision, remove_mark, set_mark
@@ -100,6 +101,7 @@ class _Part(NamedTuple):
 
 
 @exclusive("embed_texts")
+@traced("embed_texts")
 def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> UpdatedEmbeddings:
     """Embed the texts whose fingerprint is new; keep the vectors of the others.
 

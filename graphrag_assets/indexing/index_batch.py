@@ -37,6 +37,7 @@ from graphrag_assets.pipeline.chunking import ChunkOptions
 from graphrag_assets.pipeline.formats import FORMATS, LIMITED, format_of
 from graphrag_assets.pipeline.loading import LoadOptions
 from graphrag_assets.runtime.peak_memory import restart_peak
+from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import (
     UsageByTask,
@@ -223,6 +224,7 @@ def refuse_imported(index: Index, batch: str) -> None:
         )
 
 
+@traced("index_batch")
 def index_batch(
     index: Index,
     batch: str,

@@ -26,6 +26,7 @@ from graphrag_assets.pipeline.touched import (
     replacement_in_range,
     touched_keys,
 )
+from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import inputs_of, record_inputs, record_stage
 from graphrag_assets.store.change_log import Changed, changes_since_mark, last_revision, remove_mark, set_mark
@@ -132,6 +133,7 @@ class _Inputs(NamedTuple):
 
 
 @exclusive("knowledge_graph")
+@traced("knowledge_graph")
 def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch: bool = False) -> StageResult:
     """Resolve aliases, merge mentions, number new rows, and write what differs.
 

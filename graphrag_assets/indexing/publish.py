@@ -14,6 +14,7 @@ from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.models import ledger_entries
 from graphrag_assets.indexing.scan import overtaken
 from graphrag_assets.runtime.outgoing import shown
+from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, recorded
@@ -32,6 +33,7 @@ _NO_RECORDS = "The records of runs and of model calls are not shown to readers y
 
 
 @exclusive("publication")
+@traced("publication")
 def update_publication(index: Index, run_id: str, checked: bool = False) -> Publication:
     """Publish the working database, unless the newest publication has the same content.
 

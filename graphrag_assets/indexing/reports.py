@@ -20,6 +20,7 @@ from graphrag_assets.indexing.report_inputs import (
 from graphrag_assets.indexing.stage import StageResult, sums_of_changes, usage_sums
 from graphrag_assets.pipeline.report_citations import references_in, resolved
 from graphrag_assets.pipeline.report_updates import community_reports
+from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_options, record_stage
 from graphrag_assets.store.change_log import last_revision, remove_mark, set_mark
@@ -68,6 +69,7 @@ class _Part(NamedTuple):
 
 
 @exclusive("write_community_reports")
+@traced("write_community_reports")
 def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: bool = False) -> UpdatedReports:
     """Write the reports whose inputs changed, or with `rewrite` all; keep the others; resolve their citations.
 

@@ -51,6 +51,8 @@ class ChatModel(ModelClient[ChatOptions]):
     `cache_not_before` (ISO time, UTC): older answers in the ledger are requested, and paid for, again.
     """
 
+    operation = "chat"
+
     def __init__(
         self,
         options: ChatOptions,

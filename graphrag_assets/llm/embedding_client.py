@@ -66,6 +66,7 @@ _Answers = Mapping[str, np.ndarray | ModelError]
 class EmbeddingModel(ModelClient[EmbeddingOptions]):
     """An embedding model; see `ModelClient`. Usage is counted under the task given to `embed`."""
 
+    operation = "embeddings"
     dimensions: int | None = None  # of the model's replies, known with the first one
 
     async def embed(

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Generic, Self, TypeVar
+from typing import ClassVar, Generic, Self, TypeVar
 
 from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.llm import provider
@@ -12,6 +12,7 @@ from graphrag_assets.llm.budget import Budget, Reservation
 from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected, RetriesExhausted
 from graphrag_assets.llm.model_options import ModelOptions
+from graphrag_assets.llm.model_spans import model_span
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.single_flight import Trace
@@ -24,8 +25,11 @@ TOKENIZER_MARGIN = 1.25  # a provider may count more prompt tokens than o200k_ba
 class ModelClient(Generic[Options]):
     """The client of one model; what its calls used is in `usage`.
 
-    As an asynchronous context manager, or by `await close()`, it finishes and stores the in-flight calls.
+    As an asynchronous context manager, or by `await close()`, it finishes and stores the in-flight calls. `operation`:
+    what it does, in OpenTelemetry's words.
     """
+
+    operation: ClassVar[str]
 
     def __init__(self, options: Options, ledger: Ledger, limits: Limits | None = None, budget: Budget | None = None):
         self.options: Options = options
@@ -103,16 +107,21 @@ class ModelClient(Generic[Options]):
     async def _counting_failure(self, task: str, trace: Trace) -> AsyncIterator[None]:
         """Record an exception of a call in the usage and the circuit breaker; whatever ends it, its cost is written.
 
-        Only failures of the server count for the breaker. An invalid answer and a rejected request are replies.
+        Only failures of the server count for the breaker. An invalid answer and a rejected request are replies. The
+        call is a span.
         """
         try:
-            yield
+            with model_span(self.options, self.operation, task, trace):
+                yield
         except Exception as error:
             self.usage.add(task, replace(trace.usage, failures=1))
             if isinstance(error, RetriesExhausted):
                 self.limits.breaker.failed(str(error))
             elif isinstance(error, InvalidAnswer | RequestRejected):
                 self.limits.breaker.succeeded()
+            raise
+        except asyncio.CancelledError as error:
+            error.__cause__ = trace.last_error
             raise
         finally:
             self.ledger.flush()

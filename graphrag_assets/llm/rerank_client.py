@@ -22,6 +22,8 @@ TASK = "rerank"
 class RerankModel(ModelClient[ModelOptions]):
     """A reranking model; see `ModelClient`."""
 
+    operation = "rerank"
+
     async def rerank(self, query: str, documents: Sequence[str]) -> tuple[list[int], Usage]:
         """The places of the documents, best first, and what was paid now. Documents without a valid score are left out.
 

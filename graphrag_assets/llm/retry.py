@@ -60,6 +60,17 @@ async def attempts(
         most = n_suspicious if n_suspicious and is_suspicious else limits.options.max_retries + 1
         return too_late or state.attempt_number >= most
 
+    def exhausted(last: _TransientError) -> RetriesExhausted:
+        return RetriesExhausted(
+            f"{what}: {options.where} did not answer in {n_attempts} attempts and {time.monotonic() - began:.0f} "
+            f"seconds. Last: {_in_words(last.failure)} Run again later: only missing answers are requested.",
+            last.failure.status,
+        )
+
+    def keep_error(state: RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome else None
+        trace.last_error = exhausted(error) if isinstance(error, _TransientError) else None
+
     async def sleep_and_wait_for_turn(seconds: float) -> None:
         trace.seconds_waiting += seconds
         async with limits.breaker.waiting():
@@ -71,6 +82,7 @@ async def attempts(
         wait=_wait(limits.options),
         stop=must_stop,
         sleep=sleep_and_wait_for_turn,
+        before_sleep=keep_error,
         reraise=True,
     )
     try:
@@ -79,11 +91,7 @@ async def attempts(
             n_attempts += 1
             yield _classified(attempt, options, limits, what, n_attempts)
     except _TransientError as last:
-        raise RetriesExhausted(
-            f"{what}: {options.where} did not answer in {n_attempts} attempts and {time.monotonic() - began:.0f} "
-            f"seconds. Last: {_in_words(last.failure)} Run again later: only missing answers are requested.",
-            last.failure.status,
-        ) from None
+        raise exhausted(last) from None
 
 
 @contextmanager

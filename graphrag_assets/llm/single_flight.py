@@ -17,13 +17,17 @@ R = TypeVar("R")
 
 @dataclass
 class Trace:
-    """What one call has done so far: requests, tokens paid, seconds waited; whether all its callers were canceled."""
+    """What one call has done so far: requests, tokens paid, seconds waited; whether all its callers were canceled.
+
+    `last_error`: the failure after which the request is sent again.
+    """
 
     requests: int = 0
     paid: Usage = field(default_factory=Usage)
     seconds_waiting: float = 0.0
     sending: bool = False
     abandoned: bool = False
+    last_error: Exception | None = None
 
     @property
     def retries(self) -> int:
@@ -92,6 +96,9 @@ class SingleFlight:
         flight.waiters += 1
         try:
             return await asyncio.shield(flight.task), first
+        except asyncio.CancelledError as error:
+            error.__cause__ = flight.trace.last_error
+            raise
         finally:
             flight.waiters -= 1
             if flight.waiters == 0 and not flight.task.done():

@@ -26,12 +26,13 @@ from graphrag_assets.query.graphrag import METHODS, GraphRAG
 from graphrag_assets.query.history import ConversationHistory, Turn
 from graphrag_assets.query.local import LocalOptions
 from graphrag_assets.query.results import Action, Answer, Chosen, Failure, answer_to_json, answer_to_markdown
+from graphrag_assets.query.search import Answering, MethodName
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 
 __all__ = [
-    "METHODS", "Action", "Answer", "AnswerStream", "Answerer", "AsyncAnswerStream", "BaseAnswerer", "Callbacks",
-    "Chosen", "Citation", "CitedRow", "Context", "ConversationHistory", "DriftOptions", "DynamicOptions",
+    "METHODS", "Action", "Answer", "AnswerStream", "Answerer", "Answering", "AsyncAnswerStream", "BaseAnswerer",
+    "Callbacks", "Chosen", "Citation", "CitedRow", "Context", "ConversationHistory", "DriftOptions", "DynamicOptions",
     "Evidence", "Failure", "Filter", "GraphRAG", "GraphRAGError", "IndexMissing", "InvalidOption", "LocalOptions",
-    "ModelUnavailable", "Passage", "QueryError", "QueryTimeout", "Reply", "Section", "StoreError", "Turn",
+    "MethodName", "ModelUnavailable", "Passage", "QueryError", "QueryTimeout", "Reply", "Section", "StoreError", "Turn",
     "answer_to_json", "answer_to_markdown",
 ]  # fmt: skip

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from graphrag_assets.contracts.answering import Mapped, Point
 from graphrag_assets.errors import QueryError
@@ -30,7 +29,7 @@ class Callbacks:
     on_reduce: Callable[[Sequence[Point]], None] | None = None
 
 
-def checked_callbacks(callbacks: Any) -> Any:
+def checked_callbacks(callbacks: object) -> object:
     """The callbacks. Raises QueryError unless they are None, or an object with at least one of the functions."""
     functions = [getattr(callbacks, event, None) for event in EVENTS]
     if callbacks is not None and not isinstance(callbacks, Callbacks) and not any(map(callable, functions)):

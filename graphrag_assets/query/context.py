@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import polars as pl
 
@@ -114,7 +113,7 @@ class Context:
         """Length of `text`, and of the history."""
         return len(encode(self.text)) + (self.history.tokens if self.history else 0)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The context as plain data for JSON; its rows as numbers by section."""
         rows = {name: sorted(numbers) for name, numbers in numbers_in_context(merged_frames(self.sections)).items()}
         plain = {"method": self.method, "question": self.question, "text": self.text, "tokens": self.tokens}

@@ -21,10 +21,18 @@ from graphrag_assets.query import local as local_search
 from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.context import Context
 from graphrag_assets.query.history import History
-from graphrag_assets.query.method import AsyncMethod, Method, answering, options_of
+from graphrag_assets.query.method import (
+    AnswerMethod,
+    AsyncAnswerMethod,
+    AsyncMethod,
+    Method,
+    answering,
+    completed,
+    options_of,
+)
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Answer
-from graphrag_assets.query.search import Embedder, Search, SearchMethod, Tools
+from graphrag_assets.query.search import Answering, Embedder, MethodName, Search, SearchMethod, Tools
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 from graphrag_assets.query.suggestions import Suggestions, split_history
 from graphrag_assets.settings import Settings
@@ -78,13 +86,14 @@ class GraphRAG:
         StoreError: nothing is published there.
     """
 
-    local, alocal = answering("local", local_search.LocalSearchOptions, local_search.answer)
-    global_, aglobal = answering("global", global_search.GlobalOptions, global_search.answer)
-    drift, adrift = answering("drift", drift_search.DriftSearchOptions, drift_search.answer)
-    basic, abasic = answering("basic", basic_search.BasicOptions, basic_search.answer)
-    lazy, alazy = answering("lazy", lazy_search.LazyOptions, lazy_search.answer)
-    planned, aplanned = answering("planned", planned_search.PlannedOptions, planned_search.answer)
-    ask, aask = answering("ask", ask_search.AskOptions, ask_search.answer)
+    local, alocal = answering(local_search.METHOD)
+    global_, aglobal = answering(global_search.METHOD)
+    drift, adrift = answering(drift_search.METHOD)
+    basic, abasic = answering(basic_search.METHOD)
+    lazy, alazy = answering(lazy_search.METHOD)
+    planned, aplanned = answering(planned_search.METHOD)
+    ask = AnswerMethod("ask", ask_search.AskOptions, completed(ask_search.answer))
+    aask = AsyncAnswerMethod("ask", ask_search.AskOptions, completed(ask_search.answer))
     retrieve = Method("retrieve", passages.RetrieveOptions, passages.retrieve)
     aretrieve = AsyncMethod("retrieve", passages.RetrieveOptions, passages.retrieve)
     plan = Method("plan", CommonOptions, planned_search.plan)
@@ -145,34 +154,32 @@ class GraphRAG:
         for search in [*self.tools.running]:
             await search.cancel("The GraphRAG was closed before the answer was complete.")
 
-    def search(self, method: str, question: str, **options: Any) -> Answer:
-        """The answer by the method of that name: local, global, drift, basic, lazy, planned or ask."""
-        answer: Answer = self._named(method)(question, **options)
+    def search(self, method: Answering, question: str, **options: object) -> Answer:
+        """The answer by the method of that name; `rag.local(…)` is the same, with typed options."""
+        answer: Answer = self._named(method, (*METHODS, "ask"))(question, **options)
         return answer
 
-    async def asearch(self, method: str, question: str, **options: Any) -> Answer:
+    async def asearch(self, method: Answering, question: str, **options: object) -> Answer:
         """`search` for asynchronous callers."""
-        answer: Answer = await self._named(method, "a")(question, **options)
+        answer: Answer = await self._named(method, (*METHODS, "ask"), "a")(question, **options)
         return answer
 
-    def stream(self, method: str, question: str, **options: Any) -> AnswerStream[Answer]:
-        """The answer in pieces by the method of that name: local, global, drift, basic, lazy, planned or ask."""
-        stream: AnswerStream[Answer] = self._named(method).stream(question, **options)
+    def stream(self, method: Answering, question: str, **options: object) -> AnswerStream[Answer]:
+        """The answer in pieces by the method of that name; `rag.local.stream(…)` is the same, with typed options."""
+        stream: AnswerStream[Answer] = self._named(method, (*METHODS, "ask")).stream(question, **options)
         return stream
 
-    def context(self, method: str, question: str, **options: Any) -> Context:
-        """The context from which a method, any but ask, would answer; of DRIFT, its primer's reports.
+    def context(self, method: MethodName, question: str, **options: object) -> Context:
+        """The context of the method of that name; `rag.local.context(…)` is the same, with typed options."""
+        context: Context = self._named(method, METHODS).context(question, **options)
+        return context
 
-        Global search, DRIFT, lazy and planned search read their sections in separate calls, each within
-        `max_context_tokens`. Lazy search tests text units for it, and planned search takes its steps.
-        """
-        return AnswerStream[Context](self._context(method, question, options)).wait()
-
-    async def acontext(self, method: str, question: str, **options: Any) -> Context:
+    async def acontext(self, method: MethodName, question: str, **options: object) -> Context:
         """`context` for asynchronous callers."""
-        return await AsyncAnswerStream[Context](self._context(method, question, options)).wait()
+        context: Context = await self._named(method, METHODS, "a").context(question, **options)
+        return context
 
-    def questions(self, history: History | str = (), count: int = 5, **options: Any) -> list[str]:
+    def questions(self, history: History | str = (), count: int = 5, **options: object) -> list[str]:
         """Up to `count` questions to ask next that the data answers.
 
         Args:
@@ -183,11 +190,11 @@ class GraphRAG:
         """
         return AnswerStream[list[str]](self._suggestions(history, count, options)).wait()
 
-    async def aquestions(self, history: History | str = (), count: int = 5, **options: Any) -> list[str]:
+    async def aquestions(self, history: History | str = (), count: int = 5, **options: object) -> list[str]:
         """`questions` for asynchronous callers."""
         return await AsyncAnswerStream[list[str]](self._suggestions(history, count, options)).wait()
 
-    def sql(self, query: str, parameters: dict[str, Any] | None = None) -> pl.DataFrame:
+    def sql(self, query: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
         """The result of one SELECT on the published tables, views and macros (docs/sql.md); nothing can be written.
 
         >>> GraphRAG().sql("SELECT title FROM entities WHERE degree > $least", {"least": 10})  # doctest: +SKIP
@@ -209,23 +216,15 @@ class GraphRAG:
         )
         return "" if found.is_empty() else str(found.item())
 
-    def _named(self, name: str, prefix: str = "") -> Any:
-        """The method of that name: an AnswerMethod, with the prefix "a" an AsyncAnswerMethod."""
-        _refuse_unknown(name, (*METHODS, "ask"))
+    def _named(self, name: str, names: Sequence[str], prefix: str = "") -> Any:
+        """The method of that name: a ContextMethod, with the prefix "a" an AsyncContextMethod."""
+        if name not in names:
+            meant = difflib.get_close_matches(name, names, 1)
+            hint = f" Did you mean {meant[0]!r}?" if meant else ""
+            raise InvalidOption(f"Unknown search method {name!r}.{hint} The methods are: {', '.join(names)}.")
         return getattr(self, "global_" if (name, prefix) == ("global", "") else prefix + name)
 
-    def _context(self, name: str, question: str, options: dict[str, Any]) -> Search[Any]:
-        _refuse_unknown(name, METHODS)
-        method = SEARCH_METHODS[name]
-        return Search(
-            self.tools,
-            name,
-            method.context,
-            question,
-            options_of(method.options, (), {**self.tools.defaults[name], **options}),
-        )
-
-    def _suggestions(self, history: Any, count: int, options: dict[str, Any]) -> Search[Any]:
+    def _suggestions(self, history: History | str, count: int, options: dict[str, object]) -> Search[Any]:
         asked, before = split_history(history)
         suggestions = Suggestions(asked, count)
         # The newest question is searched for; the earlier ones are its history.
@@ -244,10 +243,3 @@ def _checked_defaults(settings: Settings) -> dict[str, dict[str, Any]]:
         except QueryError as error:
             raise SettingsError(f"GRAPHRAG_SEARCH_OPTIONS, {method}: {error}") from None
     return found
-
-
-def _refuse_unknown(name: str, methods: Sequence[str]) -> None:
-    if name not in methods:
-        meant = difflib.get_close_matches(name, methods, 1)
-        hint = f" Did you mean {meant[0]!r}?" if meant else ""
-        raise InvalidOption(f"Unknown search method {name!r}.{hint} The methods are: {', '.join(methods)}.")

@@ -27,7 +27,7 @@ class ConversationHistory:
     turns: list[Turn] = field(default_factory=list)
 
     @classmethod
-    def of(cls, given: Any) -> "ConversationHistory":
+    def of(cls, given: object) -> "ConversationHistory":
         """The history from a list of turns, each a `Turn`, (role, content), or {"role", "content"}; None: no turns.
 
         Raises:

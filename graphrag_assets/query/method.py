@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, get_type_hints
 
 from graphrag_assets.errors import InvalidOption, QueryError
+from graphrag_assets.query.context import Context
 from graphrag_assets.query.results import Answer, Draft
-from graphrag_assets.query.search import Search, Tools
+from graphrag_assets.query.search import Search, SearchMethod, Tools
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 
 Options = ParamSpec("Options")
@@ -89,6 +90,23 @@ class AnswerMethod(Method[Options, Answer]):
         )
 
 
+class ContextMethod(AnswerMethod[Options]):
+    """A search that answers from a context, which can be had without an answer."""
+
+    def __init__(self, name: str, options: Callable[Options, Any], steps: Steps[Answer], context: Steps[Context]):
+        super().__init__(name, options, steps)
+        self._context = context
+
+    def context(self, question: str, *args: Options.args, **options: Options.kwargs) -> Context:
+        """The context from which the search would answer; of DRIFT, its primer's reports.
+
+        Global search, DRIFT, lazy and planned search read their sections in separate calls, each within
+        `max_context_tokens`. Lazy search tests text units for it, and planned search takes its steps.
+        """
+        given = options_of(self._options, args, options)
+        return AnswerStream[Context](Search(self._tools, self._name, self._context, question, given)).wait()
+
+
 class AsyncAnswerMethod(AsyncMethod[Options, Answer]):
     """`AnswerMethod` for asynchronous callers."""
 
@@ -96,6 +114,19 @@ class AsyncAnswerMethod(AsyncMethod[Options, Answer]):
         """The answer in pieces of text; after the last piece, `result` of the stream is the complete answer."""
         search = Search(self._tools, self._name, self._steps, question, options_of(self._options, args, options), True)
         return AsyncAnswerStream(search)
+
+
+class AsyncContextMethod(AsyncAnswerMethod[Options]):
+    """`ContextMethod` for asynchronous callers."""
+
+    def __init__(self, name: str, options: Callable[Options, Any], steps: Steps[Answer], context: Steps[Context]):
+        super().__init__(name, options, steps)
+        self._context = context
+
+    async def context(self, question: str, *args: Options.args, **options: Options.kwargs) -> Context:
+        """See `ContextMethod.context`."""
+        given = options_of(self._options, args, options)
+        return await AsyncAnswerStream[Context](Search(self._tools, self._name, self._context, question, given)).wait()
 
 
 def options_of(kind: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
@@ -106,16 +137,20 @@ def options_of(kind: Callable[..., Any], args: Sequence[Any], options: Mapping[s
         raise InvalidOption(str(error)) from None
 
 
-def answering(
-    name: str, options: Callable[Options, Any], method: Steps[Draft]
-) -> tuple[AnswerMethod[Options], AsyncAnswerMethod[Options]]:
-    """A search that answers, for synchronous and for asynchronous callers."""
+def answering(method: SearchMethod[Options]) -> tuple[ContextMethod[Options], AsyncContextMethod[Options]]:
+    """A search method, for synchronous and for asynchronous callers."""
+    parts = (method.name, method.options, completed(method.answer), method.context)
+    return ContextMethod(*parts), AsyncContextMethod(*parts)
 
-    @functools.wraps(method)
+
+def completed(answer: Steps[Draft]) -> Steps[Answer]:
+    """The steps of an answer, from those of its draft."""
+
+    @functools.wraps(answer)
     async def steps(search: Search[Any]) -> Answer:
-        return await search.finish(await method(search))
+        return await search.finish(await answer(search))
 
-    return AnswerMethod(name, options, steps), AsyncAnswerMethod(name, options, steps)
+    return steps
 
 
 @functools.cache

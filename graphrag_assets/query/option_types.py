@@ -43,9 +43,12 @@ OptionalTexts = Annotated[
 ]
 _DAY = Field(description="a day such as 1866-07-27, a month (1866-07), a year (1866), or None")
 FirstDay = Annotated[
-    date | None, BeforeValidator(lambda given: given if given is None else first_day(str(given))), _DAY
+    date | str | None, BeforeValidator(lambda given: given if given is None else first_day(str(given))), _DAY
 ]
-LastDay = Annotated[date | None, BeforeValidator(lambda given: given if given is None else last_day(str(given))), _DAY]
+LastDay = Annotated[
+    date | str | None, BeforeValidator(lambda given: given if given is None else last_day(str(given))), _DAY
+]
+"""A date once it is validated."""
 Seconds = Annotated[
     Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, Field(description="more than 0 seconds, or None")
 ]

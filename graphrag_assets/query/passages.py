@@ -18,8 +18,10 @@ from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import InvalidOption
 from graphrag_assets.query import retrieval
+from graphrag_assets.query.citations import place_of
 from graphrag_assets.query.entities import named_things
 from graphrag_assets.query.executor import submit
+from graphrag_assets.query.fetch import entity_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.option_types import PositiveCount
 from graphrag_assets.query.pagerank import personalized_pagerank
@@ -64,8 +66,9 @@ async def retrieve(search: Search[RetrieveOptions]) -> pl.DataFrame:
 
     Returns:
         rank, score (graph: PageRank; text: BM25 and cosine, each spread from 0 to 1; words: BM25; vectors:
-        cosine), document, source, start_char, end_char, rank_by_words, rank_by_vectors, rank_by_graph, about (the
-        things through which the walk reached the passage), context, text, human_readable_id, id; best first.
+        cosine), document, source, place, start_char, end_char, rank_by_words, rank_by_vectors, rank_by_graph, about
+        (the things through which the walk reached the passage), entities (those it names), context, text,
+        human_readable_id, id, document_id; best first.
 
     Raises:
         QueryError: the question, an option or its value is not allowed, or the timeout is over.
@@ -78,7 +81,7 @@ async def retrieve(search: Search[RetrieveOptions]) -> pl.DataFrame:
     ranked = await search.in_thread(rank_passages, search.reader, search.question, limit, search.scope, options.method)
     if reranks:
         ranked = ranked.reordered((await reranked(search, ranked.numbers))[: options.k])
-    return await search.in_thread(passage_frame, search.reader, ranked)
+    return await search.in_thread(passage_frame, search.reader, ranked, search.scope)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -258,7 +261,7 @@ def _about(reader: Reader, names: set[int], scope: Scope) -> Edges:
     )
 
 
-def passage_frame(reader: Reader, ranked: RankedPassages) -> pl.DataFrame:
+def passage_frame(reader: Reader, ranked: RankedPassages, scope: Scope) -> pl.DataFrame:
     """The passages with their documents, and their ranks by each ranking (1 is best; null: not ranked by it).
 
     Returns:
@@ -267,7 +270,8 @@ def passage_frame(reader: Reader, ranked: RankedPassages) -> pl.DataFrame:
     numbers = ranked.numbers
     rows = reader.rows(
         """
-        SELECT t.human_readable_id, d.title AS document, d.source, t.start_char, t.end_char, t.context, t.text, t.id
+        SELECT t.human_readable_id, d.title AS document, d.source, t.start_char, t.end_char, t.context, t.text, t.id,
+               t.document_id, d.row_number, d.places
         FROM text_units t LEFT JOIN documents d ON d.id = t.document_id
         WHERE t.human_readable_id IN (SELECT unnest($numbers::INT[]))
         """,
@@ -281,7 +285,7 @@ def passage_frame(reader: Reader, ranked: RankedPassages) -> pl.DataFrame:
     )
     title_of = {(number, name): title for number, name, title in titles.iter_rows()}
     about = [sorted({title_of[number, name] for name in ranked.about.get(number, [])}) for number in numbers]
-    places = pl.DataFrame(
+    rankings = pl.DataFrame(
         {
             "human_readable_id": pl.Series(numbers, dtype=pl.Int32),
             "rank": pl.Series(range(1, len(numbers) + 1), dtype=pl.Int32),
@@ -291,11 +295,32 @@ def passage_frame(reader: Reader, ranked: RankedPassages) -> pl.DataFrame:
                 for name in ("words", "vectors", "graph")
             },
             "about": pl.Series(about, dtype=pl.List(pl.String)),
+            "entities": pl.Series(_entities(reader, numbers, scope), dtype=pl.List(pl.String)),
         }
     )
-    columns = "rank score document source start_char end_char rank_by_words rank_by_vectors rank_by_graph about context"
-    found = places.join(rows, on="human_readable_id", how="left", maintain_order="left")
-    return found.select(*columns.split(), "text", "human_readable_id", "id")
+    found = rankings.join(rows, on="human_readable_id", how="left", maintain_order="left")
+    places = [place_of(*row) for row in found.select("places", "row_number", "start_char").iter_rows()]
+    columns = (
+        "rank score document source place start_char end_char rank_by_words rank_by_vectors rank_by_graph about "
+        "entities context text human_readable_id id document_id"
+    )
+    return found.with_columns(place=pl.Series(places, dtype=pl.String)).select(columns.split())
+
+
+def _entities(reader: Reader, numbers: list[int], scope: Scope) -> list[list[str]]:
+    """The titles of the entities that each text unit names, as contexts show them, by degree."""
+    named = reader.rows(
+        "SELECT text_unit, entity FROM search.entity_text_units WHERE text_unit IN (SELECT unnest($numbers::INT[]))",
+        {"numbers": numbers},
+    )
+    shown = entity_rows(reader, named["entity"].unique().sort().to_list(), scope).sort(
+        "degree", "title", descending=[True, False]
+    )
+    titles = {number: list[str]() for number in numbers}
+    pairs = shown.join(named, left_on="human_readable_id", right_on="entity", maintain_order="left")
+    for title, unit in pairs.select("title", "text_unit").iter_rows():
+        titles[unit].append(title)
+    return [titles[number] for number in numbers]
 
 
 def _places(scores: Scores, numbers: list[int]) -> list[int | None]:

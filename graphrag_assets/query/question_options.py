@@ -1,7 +1,7 @@
 """Options that all methods have in common."""
 
 from dataclasses import fields
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, InstanceOf, PlainValidator, model_validator
 from pydantic.dataclasses import dataclass
@@ -42,7 +42,7 @@ class QuestionOptions(Options):
     as_of: types.LastDay = None
     since: types.FirstDay = None
     timeout: types.Seconds = None
-    callbacks: Annotated[Any, AfterValidator(checked_callbacks)] = None
+    callbacks: Annotated[object, AfterValidator(checked_callbacks)] = None
 
     @model_validator(mode="after")
     def _one_filter(self) -> Self:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
-from typing import Any
 
 import polars as pl
 
@@ -48,7 +47,7 @@ class Chosen:
 
     kind: str
     method: str
-    options: Mapping[str, Any]
+    options: Mapping[str, object]
     reason: str
     chosen_by: str
 
@@ -143,7 +142,7 @@ class Answer:
         lines += ["", *(f"Missing: {failure.what}: {failure.error}" for failure in self.errors)] if self.errors else []
         return "\n".join(lines)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The answer with its citations, usage and steps as plain data for JSON; the context as numbers of rows."""
         read = numbers_in_context(self.context)
         frames = {"tests": self.tests, "steps": self.steps}

@@ -7,10 +7,10 @@ such as `local.answer`, whose draft `Search.finish` completes.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -37,7 +37,9 @@ from graphrag_assets.query.question_options import CommonOptions, QuestionOption
 from graphrag_assets.query.results import Answer, Draft, Failure
 from graphrag_assets.query.retrieval import MAX_QUESTION_CHARACTERS, Question
 from graphrag_assets.query.support import supported_sentences
+from graphrag_assets.runtime.tracing import span
 from graphrag_assets.settings import Settings
+from graphrag_assets.store.interrupts import Cancellation
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 
 if TYPE_CHECKING:
@@ -45,6 +47,9 @@ if TYPE_CHECKING:
 
 Embedder = Callable[[Sequence[str]], "np.ndarray | Sequence[Sequence[float]]"]
 """A function that embeds questions as the texts of the index are embedded: one vector of each."""
+MethodName = Literal["local", "global", "drift", "basic", "lazy", "planned"]
+Answering = MethodName | Literal["ask"]
+"""The methods that answer: those with a context, and the one that selects one of them."""
 Event = tuple[str, Any]
 """Name and value of an event."""
 DONE, FAILED = "done", "failed"
@@ -112,6 +117,8 @@ class Search(Generic[OptionsOf]):
         errors: calls that failed while others succeeded.
         unresolved: references to rows that were not given to the answerer.
         progress_notes: what was done so far, for the message of a timeout.
+        last_error: why the last model that the search was waiting for had not answered, if it failed.
+        statements: ends the SQL in threads, which would go on after a timeout.
     """
 
     tools: Tools
@@ -131,6 +138,8 @@ class Search(Generic[OptionsOf]):
     errors: list[Failure] = field(default_factory=list)
     unresolved: dict[str, None] = field(default_factory=dict)
     progress_notes: list[str] = field(default_factory=list)
+    last_error: BaseException | None = None
+    statements: Cancellation = field(default_factory=Cancellation)
     events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue)
     task: asyncio.Task[None] | None = None
     end_reason: str = ""
@@ -152,14 +161,19 @@ class Search(Generic[OptionsOf]):
         kind failed.
         """
         self.task, self.started = asyncio.current_task(), time.perf_counter()
+        self.statements.hold()
         self.tools.running.add(self)
         limit = asyncio.timeout(self.options.timeout)
         try:
-            async with limit:
-                await asyncio.to_thread(self._open)
-                result = await self.steps(self)
+            with span(f"search {self.method}", {"graphrag.method": self.method}) as annotate:
+                async with limit:
+                    await asyncio.to_thread(self._open)
+                    annotate({"graphrag.publication": self.reader.publication})
+                    result = await self.steps(self)
+                annotate({"graphrag.cost_usd": sum(usage.cost for usage in self.usage.values())})
             self.notify(DONE, result)
         except BaseException as error:  # the caller waits for the last event, whatever the error is
+            self.statements.cancel()
             timed_out = isinstance(error, TimeoutError) and limit.expired()
             ended = QueryError(self.end_reason) if self.end_reason else error
             self.notify(FAILED, self._timeout_error() if timed_out else ended)
@@ -214,14 +228,17 @@ class Search(Generic[OptionsOf]):
     def _timeout_error(self) -> QueryTimeout:
         done = "; ".join(self.progress_notes) or "nothing"
         calls = sum(usage.calls for usage in self.usage.values())
-        failed = [error.error for error in self.errors]
-        return QueryTimeout(
+        failed = [error.error for error in self.errors] + ([str(self.last_error)] if self.last_error else [])
+        error = QueryTimeout(
             f"The {self.method} search exceeded its timeout of {self.options.timeout:g} seconds. "
             f"Completed: {done}; {calls} model calls. Raise the timeout, or reduce max_context_tokens."
             + (f" The last call that failed: {failed[-1]}" if failed else ""),
             self.progress_notes,
             failed,
+            self.last_error,
         )
+        error.__cause__ = self.last_error
+        return error
 
     def room(self, max_context_tokens: int) -> int:
         """The token limit minus the tokens of the history."""
@@ -245,9 +262,20 @@ class Search(Generic[OptionsOf]):
     async def counted(self, category: str, call: Awaitable[Made]) -> Made:
         """The result of a call; what it used, and its seconds, are added to the category."""
         started = time.perf_counter()
-        found = await call
+        with self._step(category):
+            found = await call
         self.add_usage(category, replace(found.usage, seconds=time.perf_counter() - started))
         return found
+
+    @contextmanager
+    def _step(self, category: str) -> Iterator[None]:
+        """A call to a model, as a span; if the search ends meanwhile, the failure that the call was repeated for."""
+        try:
+            with span(category):
+                yield
+        except asyncio.CancelledError as error:
+            self.last_error = error.__cause__ or self.last_error
+            raise
 
     def add_usage(self, category: str, usage: Usage) -> None:
         """Add what a part of the search used."""
@@ -259,7 +287,8 @@ class Search(Generic[OptionsOf]):
         """The result of SQL, from a thread; its seconds count as `build_context`."""
         started = time.perf_counter()
         try:
-            return await asyncio.to_thread(work, *args, **kwargs)
+            with span("build_context"):
+                return await asyncio.to_thread(work, *args, **kwargs)
         finally:
             self.add_usage("build_context", Usage(seconds=time.perf_counter() - started))
 
@@ -269,7 +298,8 @@ class Search(Generic[OptionsOf]):
             return
         questions = (*questions, *(question.of_reports for question in questions if question.of_reports))
         model, _ = self.reader.embedding
-        vectors, usage = await self.tools.embed(model, [question.embedded_text for question in questions])
+        with self._step("embeddings"):
+            vectors, usage = await self.tools.embed(model, [question.embedded_text for question in questions])
         self.add_usage("build_context", usage)
         for question, vector in zip(questions, vectors, strict=True):
             question.remember(model, vector)
@@ -392,16 +422,17 @@ class Search(Generic[OptionsOf]):
             return self._checked(await self.counted(category, reply()), given)
         whole: Reply | None = None
         checked, shown, raw, started = Checked(given), list[str](), list[str](), time.perf_counter()
-        async with aclosing(pieces()) as stream:
-            async for piece in stream:
-                if isinstance(piece, Reply):
-                    self.add_usage(category, replace(piece.usage, seconds=time.perf_counter() - started))
-                    whole = piece
-                    continue
-                raw.append(piece)
-                if text := checked.feed(piece):
-                    shown.append(text)
-                    self.notify("on_token", text)
+        with self._step(category):
+            async with aclosing(pieces()) as stream:
+                async for piece in stream:
+                    if isinstance(piece, Reply):
+                        self.add_usage(category, replace(piece.usage, seconds=time.perf_counter() - started))
+                        whole = piece
+                        continue
+                    raw.append(piece)
+                    if text := checked.feed(piece):
+                        shown.append(text)
+                        self.notify("on_token", text)
         if text := checked.end():
             shown.append(text)
             self.notify("on_token", text)

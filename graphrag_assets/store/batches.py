@@ -9,6 +9,7 @@ import polars as pl
 from graphrag_assets.ids import stable_id
 from graphrag_assets.runtime.masking import masker
 from graphrag_assets.runtime.peak_memory import peak_megabytes
+from graphrag_assets.runtime.tracing import annotate
 from graphrag_assets.store import schema
 from graphrag_assets.store.change_log import log_changes
 from graphrag_assets.store.connections import execute_with, one_value
@@ -230,6 +231,7 @@ def record_stage(
         "peak_mb": peak_megabytes(),
         "usage": [{"task": task, **sums} for task, sums in used.items()],
     }
+    annotate({f"graphrag.{name}": v for name, v in values.items() if isinstance(v, str | int | float)})
     # The other columns are sums of the usage.
     others = [name for name in schema.INDEX_RUNS.column_names if name not in values]
     values |= {name: sum(sums[name] for sums in used.values()) for name in others}

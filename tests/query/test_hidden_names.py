@@ -16,7 +16,7 @@ from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.errors import QueryError
 from graphrag_assets.extras.planned.step_rows import stated_relationships
 from graphrag_assets.query import METHODS, Callbacks, Filter, GraphRAG, answer_to_json, answer_to_markdown
-from graphrag_assets.query.filters import scope_of
+from graphrag_assets.query.filters import EVERYTHING, scope_of
 from graphrag_assets.query.passages import RankingMethod, passage_frame, rank_passages
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.publication_reader import CurrentPublication
@@ -144,10 +144,10 @@ def test_no_passage_of_an_index_with_vectors_shows_a_hidden_name(tmp_path: Path)
     scope = scope_of(reader, Filter(documents=VISIBLE))
     for ranking in get_args(RankingMethod):
         everything = rank_passages(reader, embedded_question(QUESTION), 10, method=ranking)
-        assert hidden_names(str(passage_frame(reader, everything).to_dicts())) != []
+        assert hidden_names(str(passage_frame(reader, everything, EVERYTHING).to_dicts())) != []
         allowed = rank_passages(reader, embedded_question(QUESTION), 10, scope, ranking)
         assert allowed.numbers != []
-        assert hidden_names(str(passage_frame(reader, allowed).to_dicts())) == []
+        assert hidden_names(str(passage_frame(reader, allowed, scope).to_dicts())) == []
 
 
 def test_steps_see_the_relationships_of_the_visible_text(rag: GraphRAG) -> None:

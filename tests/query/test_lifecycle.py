@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graphrag_assets
+from graphrag_assets.llm import provider
 from graphrag_assets.query import (
     METHODS,
     BaseAnswerer,
@@ -15,13 +16,16 @@ from graphrag_assets.query import (
     GraphRAG,
     IndexMissing,
     InvalidOption,
+    ModelUnavailable,
     QueryError,
     QueryTimeout,
     Reply,
     StoreError,
 )
 from graphrag_assets.settings import Settings
+from tests.openai_server import FaultPlan, running
 from tests.query.conftest import write_index
+from tests.query.modeled import chat_answerer
 from tests.word_vectors import MODEL, embed
 
 QUESTION = "Who commanded the Niagara?"
@@ -124,3 +128,50 @@ def test_questions_are_embedded_by_the_function_that_is_given(tmp_path: Path) ->
     with GraphRAG(write_index(tmp_path / "graphrag-1.duckdb", MODEL), Echo(), embedder=embedder) as rag:
         rag.basic(QUESTION)
     assert asked == [QUESTION]
+
+
+class Counting(BaseAnswerer):
+    """Counts in DuckDB, for minutes."""
+
+    def __init__(self) -> None:
+        self.ended, self.rag = threading.Event(), list[GraphRAG]()
+
+    async def arespond(self, *_: object) -> Reply:
+        await asyncio.to_thread(self.count)
+        raise AssertionError
+
+    def count(self) -> None:
+        try:
+            self.rag[0].index.reader().rows(
+                "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE hash(a.range, b.range) = 1"
+            )
+        finally:
+            self.ended.set()
+
+
+def test_a_timeout_ends_the_statements_in_threads(index_file: Path) -> None:
+    answerer = Counting()
+    with GraphRAG(index_file, answerer) as rag:
+        answerer.rag.append(rag)
+        with pytest.raises(QueryTimeout):
+            rag.local(QUESTION, timeout=3)
+        assert answerer.ended.wait(30)
+        with GraphRAG(index_file, Echo()) as other:  # its statements, and later ones of this object, are not affected
+            assert other.local(QUESTION).answer
+        assert not rag.sql("SELECT title FROM entities").is_empty()
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("method", ["local", "global", "drift"])
+def test_a_timeout_while_the_model_is_down_names_its_failure(index_file: Path, tmp_path: Path, method: str) -> None:
+    provider.litellm()  # its import takes seconds
+    with running(faults=FaultPlan({"503": 1.0})) as server:
+        answerer = chat_answerer(server, tmp_path, backoff_seconds=0.2, max_retries=1_000)
+        with GraphRAG(index_file, answerer) as rag:
+            for ask in (rag.search, lambda *given, **more: rag.stream(*given, **more).wait()):
+                with pytest.raises(QueryTimeout, match=r"did not answer in .*HTTP 503") as late:
+                    ask(method, QUESTION, timeout=4)
+                assert isinstance(late.value.last_error, ModelUnavailable)
+                assert late.value.__cause__ is late.value.last_error
+                assert str(late.value.last_error) in late.value.errors[-1]
+                assert method == "drift" or late.value.completed[0].startswith("a context of ")

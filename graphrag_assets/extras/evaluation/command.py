@@ -26,7 +26,7 @@ from graphrag_assets.extras.evaluation.evaluate import (
 from graphrag_assets.extras.evaluation.export import export_answers
 from graphrag_assets.extras.evaluation.judge import judge as judge_answers
 from graphrag_assets.extras.evaluation.retrieval import METHODS
-from graphrag_assets.query import GraphRAG
+from graphrag_assets.query import GraphRAG, MethodName
 from graphrag_assets.query.graphrag import METHODS as SEARCH_METHODS
 from graphrag_assets.settings import Settings
 
@@ -46,7 +46,7 @@ _SHOWN = 5  # questions lost, for each metric
 def evaluate(
     questions: Path | None,
     compare: tuple[str, str] | None,
-    methods: tuple[str, ...],
+    methods: tuple[MethodName, ...],
     generated: int,
     answers: int,
     folder: Path | None,

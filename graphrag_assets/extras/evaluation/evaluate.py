@@ -24,7 +24,7 @@ from graphrag_assets.extras.evaluation.questions import (
 )
 from graphrag_assets.extras.evaluation.results import record_scores, results
 from graphrag_assets.extras.evaluation.retrieval import BASELINES, METHODS, RERANKED, Score, measure
-from graphrag_assets.query import GraphRAG
+from graphrag_assets.query import GraphRAG, MethodName
 from graphrag_assets.query.results import Answer
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_files import publication_file
@@ -44,7 +44,7 @@ class Options:
     `generated`: questions in all that generated ones fill up to. `answers`: how many questions are answered, too.
     """
 
-    methods: Sequence[str] = METHODS
+    methods: Sequence[MethodName] = METHODS
     generated: int = 200
     answers: int = 0
     seed: int = 0
@@ -124,7 +124,9 @@ def evaluate(rag: GraphRAG, asked: Questions, options: Options) -> Evaluation:
     methods = [*options.methods, *([f"local{RERANKED}"] if rag.tools.reranker and "local" in options.methods else [])]
     scores = measure(reader, placed, rag.tools.settings, methods, rag.context, BASELINES, rag.tools.embedder)
     answered = _to_answer(placed, options.answers)
-    answers = {method: [rag.search(method, one.text) for one in answered] for method in options.methods}
+    answers: dict[str, list[Answer]] = {
+        method: [rag.search(method, one.text) for one in answered] for method in options.methods
+    }
     for method, given in answers.items():
         for question, answer in zip(answered, given, strict=True):
             scores += answer_scores(question, method, answer)

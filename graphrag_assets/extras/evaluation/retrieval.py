@@ -15,17 +15,18 @@ from graphrag_assets.query.local import LocalSearchOptions, local_context
 from graphrag_assets.query.passages import RankedPassages, rank_passages
 from graphrag_assets.query.query_models import default_options
 from graphrag_assets.query.retrieval import Question
+from graphrag_assets.query.search import MethodName
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_reader import Reader
 
 BASELINES = ("BM25", "vectors", "fusion")
 """Rankings that every table has beside the methods; without an embedding model BM25 alone. There is also `graph`, by
 which local search ranks passages."""
-METHODS = ("local", "basic")
+METHODS: tuple[MethodName, ...] = ("local", "basic")
 _CANDIDATES = 100
 _READ = 10  # passages of a ranking that count as its context
 
-FindContext = Callable[[str, str], Context]
+FindContext = Callable[[Any, str], Context]
 """The context of a method for a question, such as `GraphRAG.context`."""
 Embed = Callable[[Sequence[str]], Any]
 """A function that embeds questions as the index was embedded."""

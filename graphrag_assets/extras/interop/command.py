@@ -13,12 +13,14 @@ from graphrag_assets.cli.terminal import Console
 from graphrag_assets.extras.interop import exporter
 from graphrag_assets.extras.interop.imported_batches import hand_over, remove
 from graphrag_assets.extras.interop.importer import import_index
+from graphrag_assets.extras.interop.neo4j_export import PASSWORD, export_neo4j
 from graphrag_assets.extras.interop.source import TABLES
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.imports import counts_of, imports, unfinished
 from graphrag_assets.store.publication_files import STABLE_NAME
 
+_NEO4J = "neo4j"
 _THEN = "Run `graphrag-assets index` to update the dependent rows and publish."
 
 
@@ -63,18 +65,41 @@ def import_(
 
 
 @click.command()
-@click.argument("kind", metavar="FORMAT", type=click.Choice(tuple(exporter.FORMATS)))
-@click.argument("target", type=click.Path(path_type=Path))
+@click.argument("kind", metavar="FORMAT", type=click.Choice((*exporter.FORMATS, _NEO4J)))
+@click.argument("target", type=click.Path(path_type=Path), required=False)
 @INDEX
 @click.option("--batch", "batches", multiple=True, help="Only this batch; may be given several times.")
 @click.option(
     "--community", "communities", type=int, multiple=True, help="Only this community and its sub-communities."
 )
-def export(kind: str, target: Path, path: Path | None, batches: tuple[str, ...], communities: tuple[int, ...]) -> None:
-    """Export the publication to TARGET: graphrag, csv or ducklake (a folder), graphml, gexf or reports (a file)."""
-    rows = exporter.export(kind, target, path, batches, communities)
+@click.option("--uri", help="Of neo4j: the server, such as neo4j://localhost:7687.")
+@click.option("--user", default="neo4j", show_default=True, help=f"Of neo4j; the password is in {PASSWORD}.")
+@click.option("--database", help="Of neo4j. Default: the user's.")
+def export(
+    kind: str,
+    target: Path | None,
+    path: Path | None,
+    batches: tuple[str, ...],
+    communities: tuple[int, ...],
+    uri: str | None,
+    user: str,
+    database: str | None,
+) -> None:
+    """Export the publication to TARGET, or into a Neo4j server.
+
+    graphrag, csv, ducklake and cypher (files for neo4j-admin) write a folder; graphml, gexf and reports a file. neo4j
+    sends what has changed since the last export to the server --uri.
+    """
+    if kind == _NEO4J:
+        if uri is None or target is not None:
+            raise click.UsageError("neo4j takes --uri, and no TARGET.")
+        rows = export_neo4j(uri, user, database, path, batches, communities)
+    elif target is None:
+        raise click.UsageError(f"{kind} needs a TARGET.")
+    else:
+        rows = exporter.export(kind, target, path, batches, communities)
     counted = ", ".join(f"{count:,} {name}" for name, count in rows.items())
-    Console().say(f"{target}: {counted}")
+    Console().say(f"{target or uri}: {counted or 'nothing has changed'}")
 
 
 def _import(console: Console, index: Index, path: Path, name: str | None, vectors_of: str) -> None:

@@ -1,4 +1,4 @@
-"""Exports a publication: GraphRAG 3's tables as parquet, CSV or DuckLake, GraphML, GEXF, or reports as JSON lines.
+"""Exports a publication: GraphRAG 3's tables as parquet, CSV or DuckLake, GraphML, GEXF, a property graph, or reports.
 
 An export reads one publication, so its files are consistent. It can be limited to batches and communities; lists,
 degrees and frequencies then count the exported rows only.
@@ -16,6 +16,7 @@ import duckdb
 
 from graphrag_assets.errors import InputError, StoreError
 from graphrag_assets.extras.interop.graph_xml import write_graph
+from graphrag_assets.extras.interop.neo4j_files import write_neo4j_files
 from graphrag_assets.extras.interop.source import TABLES
 from graphrag_assets.store.connections import attached, complete
 from graphrag_assets.store.publication_reader import CurrentPublication
@@ -35,7 +36,7 @@ def export(
     """Write the index, or a part of it, to `target` in a format of `FORMATS`.
 
     Args:
-        kind: graphrag (parquet files), csv or ducklake (a folder each), graphml, gexf or reports (a file each).
+        kind: graphrag (parquet files), csv, ducklake or cypher (a folder each), graphml, gexf or reports (a file each).
         target: file or folder. It appears in one step, complete; an existing file is replaced. A DuckLake gets one
             more snapshot.
         index: an index folder or published file; default: that of the settings.
@@ -49,7 +50,7 @@ def export(
         InputError: a batch or community does not exist, or the target is a folder with files.
         StoreError: nothing is published, or by an older version; or DuckDB's extension for a DuckLake cannot be had.
     """
-    with _selected(index, batches, communities) as connection:
+    with selected(index, batches, communities) as connection:
         if kind == "ducklake":
             return _ducklake(connection, target)
         with _draft_beside(target.absolute()) as draft:
@@ -78,10 +79,13 @@ def _draft_beside(target: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _selected(
+def selected(
     index: Path | None, batches: Sequence[str], communities: Sequence[int]
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection with views v3_* of GraphRAG 3's tables, limited to the requested batches and communities."""
+    """A connection with views of the index, limited to the requested batches and communities.
+
+    v3_* are GraphRAG 3's tables, graph_* the nodes and edges of a property graph.
+    """
     path = CurrentPublication(index).reader().path
     with complete(path), attached(published=path) as connection:
         connection.execute("USE published")
@@ -92,6 +96,7 @@ def _selected(
             used = {name: value for name, value in asked.items() if name in statement.named_parameters}
             connection.execute(statement, used)
         connection.execute(_sql("graphrag3"))
+        connection.execute(_sql("property_graph"))
         yield connection
 
 
@@ -234,5 +239,6 @@ FORMATS: dict[str, Callable[[duckdb.DuckDBPyConnection, Path], dict[str, int]]] 
     "ducklake": _ducklake,
     "graphml": partial(_graph, "graphml"),
     "gexf": partial(_graph, "gexf"),
+    "cypher": write_neo4j_files,
     "reports": _reports,
 }

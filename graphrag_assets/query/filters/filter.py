@@ -175,7 +175,7 @@ def _of_metadata(reader: Reader, key: str, values: Sequence[Value]) -> _Conditio
     )
 
 
-def _of_dates(reader: Reader, since: date | None, as_of: date | None) -> _Condition:
+def _of_dates(reader: Reader, since: date | str | None, as_of: date | str | None) -> _Condition:
     if not reader.has_dates:
         raise InvalidOption(
             "The filter has a date, but no document of the index has one. Dates are read from front matter, columns, "

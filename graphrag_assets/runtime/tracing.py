@@ -1,0 +1,117 @@
+"""Spans for OpenTelemetry: commands, stages, questions with their steps, and calls to models.
+
+They are made where a variable of `ENDPOINTS` is set; otherwise nothing is imported. Their parent is the current span,
+such as that of an application. No text of a prompt, an answer or an error is in them.
+"""
+
+import contextlib
+import functools
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from graphrag_assets.errors import SettingsError
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+Attributes = Mapping[str, str | int | float | bool]
+Annotate = Callable[[Attributes], None]
+"""Adds attributes to a span."""
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+SERVICE_NAME = "OTEL_SERVICE_NAME"
+_NAME = "graphrag_assets"
+
+
+def start_tracing() -> None:
+    """Send the spans of this process to the endpoint, if one is set and the process has no tracer provider yet.
+
+    Raises:
+        SettingsError: an endpoint is set, and OpenTelemetry's SDK is not installed.
+    """
+    if not _is_on():
+        return
+    try:
+        from opentelemetry import trace
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ModuleNotFoundError:
+        variable = next(name for name in ENDPOINTS if os.environ.get(name))
+        raise SettingsError(f"{variable} is set, but not the extra trace: pip install -e '.[trace]'.") from None
+    if isinstance(trace.get_tracer_provider(), TracerProvider):
+        return
+    provider = TracerProvider(resource=Resource.create({"service.name": os.environ.get(SERVICE_NAME, _NAME)}))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    trace.set_tracer_provider(provider)
+
+
+@contextlib.contextmanager
+def span(
+    name: str, attributes: Attributes | None = None, *, current: bool = True, client: bool = False
+) -> Iterator[Annotate]:
+    """A span of the block; yields the function that adds attributes. An error is named by its class alone.
+
+    Args:
+        current: spans inside the block are its children. Not for the block of a generator, which shares its context
+            with its caller.
+        client: the block is a request to a server.
+    """
+    tracer = _tracer()
+    if tracer is None:
+        yield lambda _: None
+        return
+    from opentelemetry import trace
+
+    made = tracer.start_span(
+        name, attributes=attributes, kind=trace.SpanKind.CLIENT if client else trace.SpanKind.INTERNAL
+    )
+    inside = trace.use_span(made, record_exception=False, set_status_on_exception=False)
+    try:
+        with inside if current else contextlib.nullcontext():
+            yield made.set_attributes
+    except Exception as error:
+        made.set_attribute("error.type", type(error).__name__)
+        made.set_status(trace.StatusCode.ERROR)
+        raise
+    finally:
+        made.end()
+
+
+def annotate(attributes: Attributes) -> None:
+    """Add attributes to the current span."""
+    if _tracer():
+        from opentelemetry import trace
+
+        trace.get_current_span().set_attributes(attributes)
+
+
+def traced(name: str) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
+    """A span of each call of a function."""
+
+    def decorate(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+        @functools.wraps(function)
+        def in_span(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+            with span(name):
+                return function(*args, **kwargs)
+
+        return in_span
+
+    return decorate
+
+
+def _is_on() -> bool:
+    return any(os.environ.get(name) for name in ENDPOINTS)
+
+
+def _tracer() -> "Tracer | None":
+    if not _is_on():
+        return None
+    try:
+        from opentelemetry import trace
+    except ModuleNotFoundError:
+        return None
+    return trace.get_tracer(_NAME)

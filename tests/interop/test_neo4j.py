@@ -1,0 +1,219 @@
+"""`export cypher` and `export neo4j`: against ArcadeDB, which speaks Bolt and Cypher, with Neo4j's driver and linter."""
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import neo4j
+import pytest
+
+from graphrag_assets.errors import InputError, StoreError
+from graphrag_assets.extras.interop import property_graph as graph
+from graphrag_assets.extras.interop.exporter import export
+from graphrag_assets.extras.interop.neo4j_export import export_neo4j
+
+from ..conftest import Project
+from ..environments import environment_with
+from ..test_docs import blocks
+from .test_cli import run
+
+SERVER = Path(__file__).with_name("arcadedb.py")
+LINTER = "@neo4j-cypher/language-support@2.0.0-next.38"
+LINT = """
+import { lintCypherQuery } from "@neo4j-cypher/language-support";
+const statements = JSON.parse(process.argv[2]);
+const found = statements.map((one) => lintCypherQuery(one, { parameters: { rows: [] } }).diagnostics);
+console.log(JSON.stringify(found));
+"""
+PASSWORD = "of-the-tests"
+
+
+@pytest.fixture(scope="module")
+def server(shared_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server with an empty database."""
+    python = environment_with(shared_folder / "arcadedb", "arcadedb-embedded")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    folder = tmp_path_factory.mktemp("arcadedb")
+    command = [str(python), str(SERVER), str(folder), str(port)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, **pipes, text=True, cwd=folder) as process:
+        assert process.stdout
+        assert any(line == "ready\n" for line in process.stdout)
+        yield f"bolt://127.0.0.1:{port}"
+        process.communicate("")
+
+
+@pytest.fixture
+def database(server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[neo4j.Session]:
+    monkeypatch.setenv("NEO4J_PASSWORD", PASSWORD)
+    with neo4j.GraphDatabase.driver(server, auth=("root", PASSWORD)) as driver, driver.session(database="graph") as one:
+        one.run("MATCH (n) DETACH DELETE n").consume()
+        yield one
+
+
+def sent(server: str, index: Path, **part: Any) -> dict[str, int]:
+    return export_neo4j(server, "root", "graph", index, **part)
+
+
+def in_database(session: neo4j.Session) -> tuple[set[tuple], set[tuple]]:
+    """All nodes and relationships with all their properties."""
+
+    def plain(properties: dict[str, Any]) -> tuple:
+        return tuple(sorted((k, v.to_native() if hasattr(v, "to_native") else v) for k, v in properties.items()))
+
+    nodes = {(label, plain(n)) for label, n in session.run("MATCH (n) RETURN labels(n)[0], properties(n)").values()}
+    query = "MATCH (a)-[r]->(b) RETURN labels(a)[0], a.id, type(r), labels(b)[0], b.id, properties(r)"
+    return nodes, {(*ends, plain(properties)) for *ends, properties in session.run(query).values()}
+
+
+def in_files(folder: Path) -> tuple[set[tuple], set[tuple]]:
+    """The same of the files, read by the rules of neo4j-admin: types in the headings, nothing for a missing value."""
+    types = {"string": str, "long": int, "double": float, "date": date.fromisoformat}
+    nodes, edges = set(), set()
+    for argument in re.findall(r"--\S+\.csv", (folder / "import.sh").read_text()):
+        *label, name = argument.split("=")[1:]
+        query = "FROM read_csv($path, header = true, all_varchar = true, allow_quoted_nulls = false)"
+        found = duckdb.execute(query, {"path": str(folder / name)})
+        headings = [heading for heading, *_ in found.description]
+        for row in found.fetchall():
+            properties, ends = {}, []
+            for heading, value in zip(headings, row, strict=True):
+                name, _, kind = heading.partition(":")
+                if space := re.fullmatch(r"(START_ID|END_ID|ID)\((\w+)\)", kind):
+                    ends += [space[2], value]
+                elif kind == "TYPE":
+                    ends.append(value)
+                elif value is not None:
+                    properties[name] = types[kind](value)
+            if label:
+                nodes.add((*label, tuple(sorted({**properties, "id": ends[1]}.items()))))
+            else:
+                start, a, end, b, kind = ends
+                edges.add((start, a, kind, end, b, tuple(sorted(properties.items()))))
+    return nodes, edges
+
+
+@pytest.mark.extended
+def test_a_database_is_kept_equal_and_gets_only_what_changed(
+    server: str, database: neo4j.Session, sample_index: Project, tmp_path: Path
+) -> None:
+    index = sample_index.root / "index"
+    export("cypher", tmp_path / "all", index)
+    export("cypher", tmp_path / "part", index, batches=["1-beginnings"])
+    first = sent(server, index)
+    assert in_database(database) == in_files(tmp_path / "all")
+    ((n_entities, n_mentions),) = sample_index.sql(
+        "SELECT (SELECT count(*) FROM entities), (SELECT count(*) FROM search.entity_text_units)"
+    )
+    assert (first["sent Entity"], first["sent MENTIONS"]) == (n_entities, n_mentions)
+    assert first["sent LOCATED_IN"] > 0
+    assert sent(server, index) == {}
+    (query,) = blocks("docs/interop.md", "cypher")
+    shown = sample_index.sql(
+        "SELECT d.title, t.text FROM text_units t JOIN documents d ON d.id = t.document_id WHERE list_contains("
+        "t.entity_ids, (SELECT id FROM entities WHERE title = 'Cyrus Field')) ORDER BY t.human_readable_id"
+    )
+    assert list(map(tuple, database.run(query).values())) == shown
+
+    # One batch: the rest is deleted. What a person has added stays, but for relationships of nodes that are deleted.
+    database.run(
+        "MATCH (e:Entity {title: 'Cyrus Field'}) SET e.note = 'mine' CREATE (e)-[:SEEN_IN]->(:Film {id: 'f'})"
+    ).consume()
+    part = sent(server, index, batches=["1-beginnings"])
+    assert {what.partition(" ")[0] for what in part} == {"deleted"}
+    mine = database.run("MATCH (e:Entity)-[:SEEN_IN]->(f:Film) RETURN e.title, e.note, f.id").values()
+    assert mine == [["Cyrus Field", "mine", "f"]]
+    database.run("MATCH (f:Film) DETACH DELETE f").consume()
+    database.run("MATCH (e:Entity) REMOVE e.note").consume()
+    assert in_database(database) == in_files(tmp_path / "part")
+
+    again = sent(server, index)
+    assert {what.removeprefix("sent "): n for what, n in again.items()} == {
+        what.removeprefix("deleted "): n for what, n in part.items()
+    }
+    # Rows that differ are sent alone.
+    database.run("MATCH (e:Entity {title: 'Cyrus Field'}) SET e.fingerprint = 'other', e.degree = 0").consume()
+    database.run(
+        "MATCH (:TextUnit)-[r:MENTIONS]->(:Entity {title: 'Cyrus Field'}) SET r.fingerprint = 'other'"
+    ).consume()
+    ((n_units,),) = sample_index.sql("SELECT frequency FROM entities WHERE title = 'Cyrus Field'")
+    assert sent(server, index) == {"sent Entity": 1, "sent MENTIONS": n_units}
+    assert in_database(database) == in_files(tmp_path / "all")
+
+    printed = run("export", "neo4j", "--uri", server, "--user", "root", "--database", "graph", "--index", index)
+    assert f"{server}: nothing has changed" in printed
+
+
+@pytest.mark.extended
+def test_an_edited_document_sends_its_rows(
+    server: str, database: neo4j.Session, start_with: Any, tmp_path: Path
+) -> None:
+    documents = {
+        "a/one.txt": "Ada Lovelace met Charles Babbage in London.",
+        "a/two.txt": "Mary Somerville taught Ada Lovelace mathematics.",
+    }
+    project = start_with(documents)
+    sent(server, project.root / "index")
+    project.write("a/one.txt", "Ada Lovelace wrote to Michael Faraday.")
+    project.index_all()
+    changes = sent(server, project.root / "index")
+    assert changes["deleted TextUnit"] == changes["sent TextUnit"] == changes["sent Document"] == 1
+    export("cypher", tmp_path / "files", project.root / "index")
+    assert in_database(database) == in_files(tmp_path / "files")
+    titles = database.run("MATCH (:Document {title: 'one'})<-[:PART_OF]-()-[:MENTIONS]->(e) RETURN e.title").values()
+    assert ["Michael Faraday"] in titles
+    assert ["Charles Babbage"] not in titles
+
+
+@pytest.mark.extended
+def test_errors_of_the_server_are_sentences(
+    server: str, sample_index: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = sample_index.root / "index"
+    monkeypatch.setenv("NEO4J_PASSWORD", "wrong-password")
+    with pytest.raises(StoreError, match=f"export to {server} failed") as error:
+        sent(server, index)
+    assert "wrong-password" not in str(error.value)
+    with pytest.raises(StoreError, match=r"export to bolt://127\.0\.0\.1:1 failed: Couldn't connect"):
+        export_neo4j("bolt://127.0.0.1:1", "neo4j", None, index)
+
+
+def test_password_and_target_are_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("NEO4J_PASSWORD", raising=False)
+    with pytest.raises(InputError, match="password of neo4j in the environment variable NEO4J_PASSWORD"):
+        export_neo4j("bolt://127.0.0.1:1", "neo4j")
+    assert "neo4j takes --uri, and no TARGET" in run("export", "neo4j", status=2)
+    assert "neo4j takes --uri, and no TARGET" in run("export", "neo4j", tmp_path, "--uri", "bolt://a", status=2)
+    assert "csv needs a TARGET" in run("export", "csv", status=2)
+
+
+def test_names_of_relationship_types_are_quoted() -> None:
+    assert graph.quoted("MADE `IT`") == "`MADE ``IT```"
+
+
+@pytest.mark.extended
+def test_neo4js_own_linter_accepts_every_statement(tmp_path: Path) -> None:
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed")
+    install = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--fetch-retries=0", LINTER]
+    if (done := subprocess.run(install, cwd=tmp_path, capture_output=True, text=True)).returncode:
+        pytest.skip(f"npm could not fetch {LINTER}: {done.stderr[-300:]}")
+    (tmp_path / "lint.mjs").write_text(LINT)
+    statements = [*graph.SCHEMA]
+    for label in graph.NODES:
+        statements += [graph.stored_nodes(label), graph.merge_nodes(label), graph.delete_nodes(label)]
+    for edges in graph.EDGES:
+        statements += [graph.stored_edges(edges), graph.merge_edges(edges, "A `B`"), graph.delete_edges(edges, "A `B`")]
+    command = ["node", "lint.mjs", json.dumps([*statements, "MATCH (n RETURN n"])]
+    printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    *found, broken = json.loads(printed)
+    assert {statement: problems for statement, problems in zip(statements, found, strict=True) if problems} == {}
+    assert broken != []

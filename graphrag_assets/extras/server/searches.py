@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import date
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -128,6 +127,8 @@ class Searches:
 
     async def context(self, client: Client, ask: Ask) -> Context:
         """The context from which a method, any but ask, would answer."""
+        if ask.method == "ask":
+            raise InvalidOption(f"ask chooses a method; name one for a context: {', '.join(METHODS)}.")
         options = self._options(client, ask.filter, ask.options)
         history = [turn.model_dump() for turn in ask.history]
         async with self._slot(client, "context"):
@@ -192,9 +193,9 @@ def narrowed(own: Filter | None, asked: Filter) -> Filter:
     both["metadata"] = {
         key: _within(key, mine.get(key), wanted.get(key)) for key in dict.fromkeys([*mine, *wanted])
     } or None
-    both["as_of"] = min(filter(None, (own.as_of, asked.as_of)), default=None)
-    both["since"] = max(filter(None, (own.since, asked.since)), default=None)
-    return Filter(**{name: _day(value) for name, value in both.items()})
+    both["as_of"] = min((str(day) for day in (own.as_of, asked.as_of) if day), default=None)  # ISO dates
+    both["since"] = max((str(day) for day in (own.since, asked.since) if day), default=None)
+    return Filter(**both)
 
 
 def _within(name: str, mine: Sequence[Any] | None, wanted: Sequence[Any] | None) -> list[Any] | None:
@@ -204,10 +205,6 @@ def _within(name: str, mine: Sequence[Any] | None, wanted: Sequence[Any] | None)
     if outside := [value for value in wanted if value not in mine]:
         raise InvalidOption(f"{name} {outside[0]!r} is not among what this token may see: {', '.join(map(str, mine))}.")
     return list(wanted)
-
-
-def _day(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, date) else value
 
 
 async def until_disconnect(receive: Callable[[], Awaitable[Mapping[str, Any]]], work: Awaitable[Result]) -> Result:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 from opentelemetry import trace
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -22,6 +23,7 @@ from graphrag_assets.runtime import tracing
 
 from .conftest import Project
 from .openai_server import running
+from .server.conftest import serve
 
 KEY, TEXT = (
     "sk-planted-key-of-the-trace-tests",
@@ -183,6 +185,26 @@ def test_spans_of_a_question_are_inside_those_of_the_application(
     assert {one.name for one in failed} == {"search basic", "response"}
     assert {(one.attributes or {})["error.type"] for one in failed} == {"RuntimeError"}
     assert all(not one.events and not one.status.description for one in spans.values())
+
+
+def test_searches_of_the_server_are_inside_the_spans_of_mcp(
+    exporter: InMemorySpanExporter, sample_index: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+    exporter.clear()
+
+    async def call(url: str) -> None:
+        async with Client(url) as client:
+            await client.call_tool("retrieve", {"question": "Who was Cyrus Field?"})
+            await client.call_tool("ask", {"question": "Who was Cyrus Field?", "method": "local"})
+
+    with GraphRAG(sample_index.root / "index", Quoting()) as rag, serve(rag) as served:
+        asyncio.run(call(f"{served.url}/mcp"))
+    spans = exporter.get_finished_spans()
+    by_id = {one.context.span_id: one.name for one in spans if one.context}
+    above = {one.name: by_id.get(one.parent.span_id, "") for one in spans if one.parent}
+    assert above["search retrieve"].startswith("tools/call")
+    assert above["search local"].startswith("tools/call")
 
 
 def test_without_an_endpoint_opentelemetry_is_not_imported() -> None:

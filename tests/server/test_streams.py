@@ -8,6 +8,7 @@ import time
 
 import httpx
 import pytest
+from mcp import Client
 
 from graphrag_assets.contracts.answering import PLAIN, AnswerOptions, BaseAnswerer, Evidence, Reply
 from graphrag_assets.query import GraphRAG
@@ -64,6 +65,21 @@ def test_a_client_that_leaves_ends_its_search_within_a_second(path, body):
         assert slow.canceled.wait(1)
         with served.http() as http:
             assert "graphrag_searches_running 0.0" in http.get("/metrics").text
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_an_agent_that_leaves_ends_its_search_within_a_second(mode):
+    slow = Slow(60)
+    with index_of(NOTE, slow) as rag, serve(rag) as served:
+
+        async def leave() -> None:
+            async with Client(f"{served.url}/mcp", mode=mode) as client:
+                asked = asyncio.ensure_future(client.call_tool("ask", {"question": "Ada?", "method": "local"}))
+                assert await asyncio.to_thread(slow.begun.wait, 30)
+                asked.cancel()
+
+        asyncio.run(leave())
+        assert slow.canceled.wait(1)
 
 
 async def _read(http: httpx.AsyncClient, path: str, body: dict) -> None:

@@ -4,6 +4,7 @@ They are one step that commits once, so that a batch is in the database either a
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -165,12 +166,16 @@ class BatchFailures:
     stopped: str | None = None
 
     def __str__(self) -> str:
-        reasons = (f"{batch}: {str(error).strip().partition(chr(10))[0]}" for batch, error in self.errors.items())
-        return f"Batches failed: {'; '.join(reasons)}" if self.errors else ""
+        batches = defaultdict[str, list[str]](list)
+        for batch, error in self.errors.items():
+            reason = str(error).strip().partition("\n")[0]
+            batches[reason.partition(" Done: ")[0].rstrip(".")].append(batch)  # how far it came is in the run's log
+        reasons = "; ".join(f"{listed(names)}: {reason}" for reason, names in batches.items())
+        return f"Batches failed: {reasons}" if reasons else ""
 
     def as_failure(self) -> dg.Failure:
         """The failure of a step, caused by the last of the errors."""
-        failure = dg.Failure(" ".join(filter(None, (str(self), self.stopped))), allow_retries=not self.stopped)
+        failure = dg.Failure(". ".join(filter(None, (str(self), self.stopped))), allow_retries=not self.stopped)
         failure.__cause__ = next(reversed(self.errors.values()))
         return failure
 

@@ -4,6 +4,7 @@ They are one step that commits once, so that a batch is in the database either a
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -48,10 +49,11 @@ from graphrag_assets.indexing.stage_runner import not_published
 from graphrag_assets.indexing.staged_batches import commit_staged, stage_batch
 from graphrag_assets.pipeline.source_records import WHOLE_ROW
 from graphrag_assets.pipeline.unit_contexts import STAGE
+from graphrag_assets.runtime.outgoing import listed, shown
 from graphrag_assets.store import schema
 from graphrag_assets.text.languages import without_names
 
-_TABLES_SHOWN = 50
+_TABLES_SHOWN, _ERRORS_LOGGED = 50, 3
 _DEPENDENCIES = {
     "text_units": ["documents"],
     "entity_mentions": ["text_units"],
@@ -164,12 +166,16 @@ class BatchFailures:
     stopped: str | None = None
 
     def __str__(self) -> str:
-        reasons = (f"{batch}: {str(error).strip().partition(chr(10))[0]}" for batch, error in self.errors.items())
-        return f"Batches failed: {'; '.join(reasons)}" if self.errors else ""
+        batches = defaultdict[str, list[str]](list)
+        for batch, error in self.errors.items():
+            reason = str(error).strip().partition("\n")[0]
+            batches[reason.partition(" Done: ")[0].rstrip(".")].append(batch)  # how far it came is in the run's log
+        reasons = "; ".join(f"{listed(names)}: {reason}" for reason, names in batches.items())
+        return f"Batches failed: {reasons}" if reasons else ""
 
     def as_failure(self) -> dg.Failure:
         """The failure of a step, caused by the last of the errors."""
-        failure = dg.Failure(" ".join(filter(None, (str(self), self.stopped))), allow_retries=not self.stopped)
+        failure = dg.Failure(". ".join(filter(None, (str(self), self.stopped))), allow_retries=not self.stopped)
         failure.__cause__ = next(reversed(self.errors.values()))
         return failure
 
@@ -209,8 +215,12 @@ def indexed_batches(
                 context.log.error("%s failed: %s", which, outcome)
                 continue
             indexed, seconds = outcome
-            counts = (indexed.frames["documents"].height, indexed.frames["text_units"].height, indexed.errors.height)
+            skipped = indexed.errors.filter(~pl.col("stage").is_in(OF_READ_TEXT))
+            counts = (indexed.frames["documents"].height, indexed.frames["text_units"].height, skipped.height)
             context.log.info("%s: %d documents, %d text units, %d skipped, %.1f s", which, *counts, seconds)
+            if skipped.height:
+                errors = [f"{source}: {error}" for source, error in skipped.select("source", "error").iter_rows()]
+                context.log.warning("Skipped in %s: %s", which, shown(listed(errors, _ERRORS_LOGGED, "; ")))
             yield batch, indexed, seconds
 
 
@@ -253,5 +263,5 @@ def _columns_metadata(documents: pl.DataFrame) -> dict[str, Any]:
     """Which columns of the batch's tables became text and title; nothing without tables."""
     tables = documents.filter(pl.col("text_column").is_not_null())
     columns = tables.group_by("source", "text_column", "title_column").agg(documents=pl.len()).sort("source")
-    shown = columns.with_columns(text_column=pl.col("text_column").replace(WHOLE_ROW, "all columns"))
-    return {"columns": dg.MetadataValue.md(markdown_table(shown, _TABLES_SHOWN))} if tables.height else {}
+    named = columns.with_columns(text_column=pl.col("text_column").replace(WHOLE_ROW, "all columns"))
+    return {"columns": dg.MetadataValue.md(markdown_table(named, _TABLES_SHOWN))} if tables.height else {}

@@ -4,8 +4,9 @@ import time
 from typing import Any
 
 import dagster as dg
+import polars as pl
 
-from graphrag_assets.contracts.records import problems_in_words
+from graphrag_assets.contracts.records import OF_READ_TEXT, problems_in_words
 from graphrag_assets.defs.checks import blocking_checks_passed
 from graphrag_assets.defs.index_names import PUBLICATION, IndexNames
 from graphrag_assets.defs.masked import masked
@@ -15,10 +16,12 @@ from graphrag_assets.indexing import publish as stage
 from graphrag_assets.indexing.checks import clear_verified
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.pictures.graph_map import graph_map
+from graphrag_assets.runtime.outgoing import as_markdown, listed
 from graphrag_assets.store.publication_files import STABLE_NAME, kept_publications, publication_file
 from graphrag_assets.store.publication_writer import Publication
 from graphrag_assets.store.publications import compare, counts_in_words, state_in_words
 
+_SKIPPED_SHOWN = 3
 _SPENT = """
 SELECT committed_at::DATE AS day, used.task AS task, sum(used.cost_usd) AS cost_usd,
        sum(used.prompt_tokens + used.completion_tokens)::BIGINT AS tokens
@@ -75,14 +78,14 @@ def _metadata(published: Publication, index: Index, seconds: float) -> dict[str,
         "FROM community_members WHERE level = 0",
         "FROM entity_positions",
         _SPENT,
-        "SELECT stage FROM index_errors",
+        "SELECT stage, source, error FROM index_errors ORDER BY ALL",
     )
     costs: dict[str, Any] = {}
     if spent.height:
         costs["cost_usd_of_recorded_runs"] = float(spent["cost_usd"].sum())
         costs["cost_by_task_and_day"] = dg.MetadataValue.md(markdown_table(spent, spent.height))
     return {
-        "summary": dg.MetadataValue.md(_summary(published, index, problems_in_words(problems["stage"]))),
+        "summary": dg.MetadataValue.md(_summary(published, index, problems)),
         "map": picture("The map of the graph", graph_map(entities, relationships, members, positions)),
         "publication": published.number,
         "new": published.is_new,
@@ -95,8 +98,8 @@ def _metadata(published: Publication, index: Index, seconds: float) -> dict[str,
     }
 
 
-def _summary(published: Publication, index: Index, problems: str) -> str:
-    """What differs from the publication before, and the problems of the input, in Markdown."""
+def _summary(published: Publication, index: Index, problems: pl.DataFrame) -> str:
+    """What differs from the publication before, and what was skipped, in Markdown."""
     folder = index.settings.index_folder
     before = [number for number in kept_publications(folder) if number < published.number]
     lines = [state_in_words(folder, published.number, published.is_new)]
@@ -104,6 +107,9 @@ def _summary(published: Publication, index: Index, problems: str) -> str:
         counts = compare(publication_file(folder, before[-1]), published.path)["change_counts"]
         kinds = counts["what"].unique(maintain_order=True)
         lines += [f"- {kind}: {counts_in_words(counts, kind)}" for kind in kinds]
-    if problems:
-        lines.append(f"- {problems}, see the table `index_errors`.")
+    if problems.height:
+        skipped = problems.filter(~pl.col("stage").is_in(OF_READ_TEXT)).select("source", "error").iter_rows()
+        named = listed([as_markdown(f"{source}: {error}") for source, error in skipped], _SKIPPED_SHOWN, "; ")
+        what = ": ".join(filter(None, (problems_in_words(problems["stage"]), named)))
+        lines.append(f"- {what}. Remedies: checks of `documents`, table `index_errors`.")
     return "\n".join(lines)

@@ -124,7 +124,12 @@ def test_a_publication_says_what_changed(project):
     first, *changes = metadata_of(project, "publication")["summary"].value.splitlines()
     assert first.startswith("Published: publication 2, ")
     assert changes[0] == "- documents: 1 edited, 1 unchanged"
-    assert changes[-1] == "- 1 skipped, see the table `index_errors`."
+    assert changes[-1].startswith("- 1 skipped: two/broken.docx: not readable as docx: ")
+    assert changes[-1].endswith(". Remedies: checks of `documents`, table `index_errors`.")
+    logs = [
+        entry.user_message for run in project.instance.get_runs() for entry in project.instance.all_logs(run.run_id)
+    ]
+    assert any(log.startswith("Skipped in batch two: two/broken.docx: not readable as docx") for log in logs)
 
 
 def test_metadata_of_documents_name_the_columns_of_tables_and_files_of_a_doubtful_encoding(project):

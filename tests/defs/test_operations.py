@@ -3,6 +3,8 @@
 import dagster as dg
 import pytest
 
+from graphrag_assets.defs.corpus import BatchFailures
+from graphrag_assets.llm.model_errors import CircuitOpen
 from graphrag_assets.query import GraphRAG
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
@@ -152,3 +154,10 @@ def test_free_space_of_the_working_database_is_given_back_after_publication(cabl
     cables.run("update_index")
     assert cables.index.working.path.stat().st_size < 16 * 2**20
     assert publications(cables) == [1]  # and nothing was published for it
+
+
+def test_a_reason_that_batches_share_is_said_once():
+    wrong = "The model cannot be called: HTTP 401. Check the API key."
+    errors = {name: CircuitOpen(f"{wrong} Done: 0 of 5 text units of batch {name}, 5 are left.") for name in "ab"}
+    failures = BatchFailures({**errors, "c": ValueError("poison")}, "Nothing was published.")
+    assert failures.as_failure().description == f"Batches failed: a, b: {wrong[:-1]}; c: poison. Nothing was published."

@@ -44,13 +44,14 @@ def main() -> None:
         ((entities,),) = connection.execute("SELECT count(*) FROM entities").fetchall()
         print(f"{entities:,} entities; milliseconds of {REPETITIONS} queries\n")
         missed: list[str] = []
-        print("| macro | median | 95 % | rows | target |\n|---|---|---|---|---|")
+        print("| macro | median | 95 % | median of CPU time | rows | target |\n|---|---|---|---|---|---|")
         for name, query, values in _cases(connection):
-            times, rows = zip(*(_run(connection, query, [value]) for value in values), strict=True)
+            times, cpu, rows = zip(*(_run(connection, query, [value]) for value in values), strict=True)
             middle, most = statistics.median(times), sorted(times)[int(0.95 * (len(times) - 1))]
             target = f"< {TARGETS[name]}" if name in TARGETS else ""
             missed += [name] if middle > TARGETS.get(name, float("inf")) else []
-            print(f"| {name} | {middle:.1f} | {most:.1f} | {statistics.median(rows):,.0f} | {target} |", flush=True)
+            costs = f"{middle:.1f} | {most:.1f} | {statistics.median(cpu):.1f}"
+            print(f"| {name} | {costs} | {statistics.median(rows):,.0f} | {target} |", flush=True)
     if missed:
         sys.exit(f"Above the target: {', '.join(missed)}.")
 
@@ -79,16 +80,33 @@ def _cases(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str, li
     yield "path_between, up to 6 hops", f"FROM path_between(?, '{hub}', 6)", middle
     yield "search_text", "FROM search_text(?, 10)", questions
     yield "search_entities", "FROM search_entities(?, 10)", questions
-    yield "entity_timeline", "FROM entity_timeline(?)", most
-    yield "entity_evidence", "FROM entity_evidence(?)", middle
+    yield "search_claims", "FROM search_claims(?, 10)", questions
+    yield "bm25", "FROM bm25('text_units', ?, 10)", questions
+    yield "find_entity", "FROM find_entity(?)", [title[:-1] for title in middle]
+    numbers = [str(n) for n in range(REPETITIONS)]
+    for macro, titles in (("entities_called", middle), ("entity_timeline", most), ("entity_evidence", middle)):
+        yield macro, f"FROM {macro}(?)", titles
+    for macro in ("history_of", "co_mentions", "similar_entities"):
+        yield f"{macro}, best connected", f"FROM {macro}(?)", most
+    yield "candidates_of", "FROM candidates_of(?)", middle
+    yield "typed_relationships", "FROM typed_relationships([?::INT])", numbers
+    yield "claims_between", "FROM claims_between(?, '1866-12-31')", [f"18{n}-01-01" for n in range(30, 60)]
+    yield "facts_as_of", "FROM facts_as_of(?)", [f"18{n}-01-01" for n in range(30, 60)]
     yield "local_context, 4,000 tokens", "FROM local_context([?], 4000)", middle
-    yield "explain_row", "FROM explain_row('relationships', ?)", [str(n) for n in range(REPETITIONS)]
+    yield "explain_row", "FROM explain_row('relationships', ?)", numbers
+    yield "evidence_for", "FROM evidence_for(?::INT)", numbers
+    yield "report_sources", "FROM report_sources(?::INT)", numbers
+    yield "community_tree", "FROM community_tree(?::INT)", ["1"] * REPETITIONS
+    yield "contradictions", "FROM contradictions([?::INT])", numbers
+    yield "coverage", "FROM coverage(?)", [""] * REPETITIONS
+    yield "spend_by", "FROM spend_by(?)", ["task"] * REPETITIONS
+    yield "title_key", "SELECT title_key(?)", most
 
 
-def _run(connection: duckdb.DuckDBPyConnection, query: str, parameters: list[str]) -> tuple[float, int]:
-    started = time.perf_counter()
+def _run(connection: duckdb.DuckDBPyConnection, query: str, parameters: list[str]) -> tuple[float, float, int]:
+    started, used = time.perf_counter(), time.process_time()
     rows = len(connection.execute(query, parameters).fetchall())
-    return (time.perf_counter() - started) * 1000, rows
+    return (time.perf_counter() - started) * 1000, (time.process_time() - used) * 1000, rows
 
 
 if __name__ == "__main__":

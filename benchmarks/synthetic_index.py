@@ -3,7 +3,7 @@
     python benchmarks/synthetic_index.py 100000 graphrag-100000.duckdb
 
 The file has the schema of a publication, and its postings are written by the package's own code. The same number
-of entities gives the same index. Mentions are left out: only filters read them.
+of entities gives the same index.
 """
 
 import argparse
@@ -140,6 +140,7 @@ def _write_reports(connection: duckdb.DuckDBPyConnection, words: pl.Series, enti
                 ],
             )
         first += count
+    connection.execute(_COMMUNITIES)
     connection.execute("CREATE TEMP TABLE sorted AS FROM search.entity_communities ORDER BY ALL")
     connection.execute("DELETE FROM search.entity_communities")
     connection.execute("INSERT INTO search.entity_communities FROM temp.sorted ORDER BY ALL")
@@ -160,6 +161,23 @@ def _insert(
             connection.execute(f"INSERT INTO {'temp.' if temporary else ''}{table} BY NAME FROM rows_to_insert")
         connection.unregister("rows_to_insert")
 
+
+_COMMUNITIES = """
+INSERT INTO communities BY NAME
+SELECT 'community-' || r.community AS id, r.community AS human_readable_id, r.community, r.level, m.size,
+       'Community ' || r.community AS title, m.entity_ids,
+       coalesce((SELECT any_value(p.community) FROM search.entity_communities p
+                 WHERE p.level = r.level - 1 AND p.entity = m.entity), -1) AS parent
+FROM community_reports r
+JOIN (SELECT c.community, count(*) AS size, min(c.entity) AS entity, list('entity-' || c.entity) AS entity_ids
+      FROM search.entity_communities c GROUP BY c.community) m ON m.community = r.community
+ORDER BY r.community;
+
+INSERT INTO citations BY NAME
+SELECT 'report-' || c.community AS report_id, 'entities' AS table_name, c.entity AS human_readable_id,
+       'entity-' || c.entity AS cited_id
+FROM search.entity_communities c QUALIFY row_number() OVER (PARTITION BY c.community ORDER BY c.entity) <= 5
+"""
 
 _MACROS = (
     "uniform(i, salt) AS hash(i, salt) / 18446744073709551616.0",
@@ -242,9 +260,23 @@ FROM range(getvariable('units') // 10 + 1) ORDER BY range;
 INSERT INTO covariates BY NAME
 SELECT 'claim-' || range AS id, range AS human_readable_id, e.title AS subject_id, 'NONE' AS object_id,
        'TRUE' AS status, 'FACT' AS type, e.description, e.human_readable_id AS subject_number,
-       any_unit(range, 5) AS text_unit_number
+       any_unit(range, 5) AS text_unit_number, make_date(1830 + range % 60, 1, 1) AS starts_on, starts_on AS valid_from
 FROM range(getvariable('units')) JOIN entities e ON e.human_readable_id = popular(range, 6) % getvariable('n')
 ORDER BY subject_number, range;
+
+INSERT INTO entity_mentions BY NAME
+SELECT e.id || '-' || u.text_unit AS id, t.batch, t.document_id, t.id AS text_unit_id, e.title, e.title_key, e.type,
+       e.title || ' in ' || t.id AS description, 1 AS n_sentences, u.text_unit AS text_unit_number,
+       e.human_readable_id AS entity_number
+FROM search.entity_text_units u JOIN entities e ON e.human_readable_id = u.entity
+JOIN text_units t ON t.human_readable_id = u.text_unit ORDER BY entity_number, text_unit_number;
+
+INSERT INTO relationship_mentions BY NAME
+SELECT r.id || '-' || u.text_unit AS id, t.batch, t.document_id, t.id AS text_unit_id, r.source, r.target,
+       ['KNOWS', 'OWNS', ''][1 + r.human_readable_id % 3] AS type, r.source || ' in ' || t.id AS description,
+       u.text_unit AS text_unit_number, r.human_readable_id AS relationship_number, r.source_number, r.target_number
+FROM search.relationship_text_units u JOIN relationships r ON r.human_readable_id = u.relationship
+JOIN text_units t ON t.human_readable_id = u.text_unit ORDER BY relationship_number, text_unit_number;
 
 INSERT INTO publication VALUES (1, TIMESTAMP '2026-01-01', 'synthetic', 'synthetic', 1, 0)
 """

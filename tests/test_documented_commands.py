@@ -112,6 +112,10 @@ ELSEWHERE = {
         "its lines are those of a .env",
         "tests/query/test_default_options.py::test_options_of_options_are_given_as_objects",
     ),
+    ("docs/sql.md", "cd examples/dbt"): (
+        "dbt is not installed with the package",
+        "tests/test_sql_tools.py::test_the_dbt_project_builds",
+    ),
     ("docs/formats.md", 'GRAPHRAG_TEXT_COLUMN="mail/*=body, *.xlsx=*, text"'): (
         "its line is that of a .env",
         "tests/pipeline/test_formats.py::test_the_text_column_may_differ_by_file",

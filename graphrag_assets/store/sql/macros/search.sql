@@ -182,4 +182,4 @@ JOIN own.covariates c USING (human_readable_id)
 LEFT JOIN scores s USING (human_readable_id)
 ORDER BY 1 DESC, round(b.score, 9) DESC, c.human_readable_id LIMIT greatest(coalesce(k, 10), 0);
 COMMENT ON MACRO TABLE search_claims IS
-    'The k claims whose words fit the query best, out of those of the 100 text units that fit it best by BM25, best first.';
+    'The k claims whose words fit the query best, out of those of the 100 text units that fit it best by BM25, best first. Compares the words of all these claims: 0.15 s and more.';

@@ -1,0 +1,83 @@
+"""The tools in docs/sql.md: each row of the table, where the tool is installed."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from tests.test_docs import ROOT
+
+MACRO = "SELECT title FROM neighbors('Great Eastern')"
+
+
+@pytest.fixture
+def path(sample_index) -> Path:
+    return sample_index.root / "index" / "graphrag.duckdb"
+
+
+@pytest.fixture
+def neighbors(path) -> int:
+    with duckdb.connect(str(path), read_only=True) as connection:
+        return len(connection.execute(MACRO).fetchall())
+
+
+def test_polars_reads_a_query(path, neighbors):
+    with duckdb.connect(str(path), read_only=True) as connection:
+        assert pl.read_database(MACRO, connection).height == neighbors
+
+
+def test_ibis_reads_tables_and_an_attached_index(path, neighbors):
+    ibis = pytest.importorskip("ibis")
+    connection = ibis.duckdb.connect(path, read_only=True)
+    entities = connection.table("entities")
+    assert entities.filter(entities.degree > 20).count().execute() > 0
+    assert len(connection.raw_sql(MACRO).fetchall()) == neighbors
+    connection.disconnect()
+    beside = ibis.duckdb.connect()
+    beside.attach(path, name="g", read_only=True)
+    assert beside.table("edges", database="g.search").count().execute() > 0
+    beside.disconnect()
+
+
+@pytest.mark.skipif(duckdb.__version__.startswith("1."), reason="ibis 12 works with DuckDB 1.5")
+def test_ibis_has_no_sql_and_no_list_of_tables_with_duckdb_2(path):
+    ibis = pytest.importorskip("ibis")
+    connection = ibis.duckdb.connect(path, read_only=True)
+    for call in (connection.list_tables, lambda: connection.sql(MACRO).execute()):
+        with pytest.raises(AttributeError, match="fetch_arrow_table"):
+            call()
+    connection.disconnect()
+
+
+def test_sqlalchemy_runs_queries_and_does_not_reflect_columns(path, neighbors):
+    pytest.importorskip("duckdb_engine")
+    alchemy = pytest.importorskip("sqlalchemy")
+    engine = alchemy.create_engine(f"duckdb:///{path}", connect_args={"read_only": True})
+    with engine.connect() as connection:
+        query = alchemy.text("SELECT title FROM neighbors(:title)")
+        assert len(connection.execute(query, {"title": "Great Eastern"}).fetchall()) == neighbors
+    assert "entities" in alchemy.inspect(engine).get_table_names()
+    with pytest.raises(alchemy.exc.ProgrammingError):
+        alchemy.Table("entities", alchemy.MetaData(), autoload_with=engine)
+    engine.dispose()
+
+
+DBT = shutil.which("dbt", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.mark.extended
+@pytest.mark.skipif(DBT is None, reason="dbt is not installed")
+def test_the_dbt_project_builds(path, tmp_path):
+    project = shutil.copytree(ROOT / "examples" / "dbt", tmp_path / "dbt")
+    environment = {**os.environ, "INDEX_FILE": str(path), "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"}
+    subprocess.run([str(DBT), "build", "--profiles-dir", "."], cwd=project, env=environment, check=True)
+    with duckdb.connect(str(project / "analysis.duckdb"), read_only=True) as connection:
+        wrong = connection.execute("SELECT title FROM hubs WHERE len(neighbors) <> degree").fetchall()
+        counts = connection.execute("SELECT (SELECT count(*) FROM hubs), sum(mentions) FROM entities_by_document")
+        assert wrong == []
+        assert counts.fetchall()[0][0] == 10

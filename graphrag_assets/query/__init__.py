@@ -16,7 +16,7 @@ from graphrag_assets.errors import (
     QueryTimeout,
     StoreError,
 )
-from graphrag_assets.query.callbacks import Callbacks
+from graphrag_assets.query.callbacks import Call, Callbacks
 from graphrag_assets.query.citations import Citation, CitedRow
 from graphrag_assets.query.context import Context, Section
 from graphrag_assets.query.drift import DriftOptions
@@ -25,14 +25,23 @@ from graphrag_assets.query.filters import Filter
 from graphrag_assets.query.graphrag import METHODS, GraphRAG
 from graphrag_assets.query.history import ConversationHistory, Turn
 from graphrag_assets.query.local import LocalOptions
-from graphrag_assets.query.results import Action, Answer, Chosen, Failure, answer_to_json, answer_to_markdown
+from graphrag_assets.query.results import (
+    Action,
+    Answer,
+    Chosen,
+    Failure,
+    answer_to_json,
+    answer_to_markdown,
+    answers_to_frame,
+)
 from graphrag_assets.query.search import Answering, MethodName
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 
 __all__ = [
     "METHODS", "Action", "Answer", "AnswerStream", "Answerer", "Answering", "AsyncAnswerStream", "BaseAnswerer",
-    "Callbacks", "Chosen", "Citation", "CitedRow", "Context", "ConversationHistory", "DriftOptions", "DynamicOptions",
+    "Call", "Callbacks", "Chosen", "Citation", "CitedRow", "Context", "ConversationHistory", "DriftOptions",
+    "DynamicOptions",
     "Evidence", "Failure", "Filter", "GraphRAG", "GraphRAGError", "IndexMissing", "InvalidOption", "LocalOptions",
     "MethodName", "ModelUnavailable", "Passage", "QueryError", "QueryTimeout", "Reply", "Section", "StoreError", "Turn",
-    "answer_to_json", "answer_to_markdown",
+    "answer_to_json", "answer_to_markdown", "answers_to_frame",
 ]  # fmt: skip

@@ -91,6 +91,11 @@ class Citation:
     place: str | None = None
 
     @property
+    def document(self) -> str | None:
+        """Title of the document."""
+        return self.document_title
+
+    @property
     def table(self) -> str:
         """Table of the first cited row."""
         return self.rows[0].table

@@ -90,7 +90,7 @@ class Section:
         return Evidence(self.text, self.passages)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Context:
     """The basis of an answer: the sections for a question, and the seconds from the question to them.
 
@@ -112,6 +112,11 @@ class Context:
     def tokens(self) -> int:
         """Length of `text`, and of the history."""
         return len(encode(self.text)) + (self.history.tokens if self.history else 0)
+
+    def __repr__(self) -> str:
+        """The method, the question, and the rows of each section."""
+        rows = ", ".join(f"{len(numbers)} {name}" for name, numbers in numbers_in_context(self.frames).items())
+        return f"<Context of {self.method} search for {self.question[:60]!r}: {rows}>"
 
     def to_dict(self) -> dict[str, object]:
         """The context as plain data for JSON; its rows as numbers by section."""

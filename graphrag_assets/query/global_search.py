@@ -164,7 +164,7 @@ async def _ratings(
     for group, found in zip(groups, await search.gather("rating", calls, all_may_fail), strict=True):
         for community, rating in zip(group, [] if isinstance(found, Exception) else found, strict=False):
             if rating is None:
-                search.errors.append(Failure("rating", f"the rating of community {community}", "The model gave none."))
+                search.add_error(Failure("rating", f"the rating of community {community}", "The model gave none."))
             else:
                 ratings[community] = rating
     return ratings

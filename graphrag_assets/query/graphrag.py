@@ -206,15 +206,33 @@ class GraphRAG:
         return self.index.reader().query(query, parameters)
 
     def quote(self, citation: Citation, around: int = 0) -> str:
-        """The cited passage of its document, with `around` characters on both sides."""
+        """The cited passage of its document, with `around` characters on both sides; empty if it has no place there.
+
+        Raises:
+            QueryError: the publication does not have it: the citation is that of another index, or of an earlier
+                publication.
+        """
         if citation.document_id is None or citation.start_char is None or citation.end_char is None:
             return ""
         start = max(citation.start_char - around, 0)
         found = self.sql(
-            "SELECT text[$start : $end] AS quote FROM documents WHERE id = $id",
-            {"id": citation.document_id, "start": start + 1, "end": citation.end_char + around},
+            "SELECT text[$start : $end] AS quote FROM documents WHERE id = $id "
+            "AND text[$first : $last] IS NOT DISTINCT FROM coalesce($quote, text[$first : $last])",
+            {
+                "id": citation.document_id,
+                "start": start + 1,
+                "end": citation.end_char + around,
+                "first": citation.start_char + 1,
+                "last": citation.end_char,
+                "quote": citation.quote,
+            },
         )
-        return "" if found.is_empty() else str(found.item())
+        if found.is_empty():
+            raise QueryError(
+                f"The index has no document {citation.document!r} with the cited passage. The citation is that of "
+                "another index, or the document has changed since."
+            )
+        return str(found.item())
 
     def _named(self, name: str, names: Sequence[str], prefix: str = "") -> Any:
         """The method of that name: a ContextMethod, with the prefix "a" an AsyncContextMethod."""

@@ -79,11 +79,11 @@ class Draft:
     steps: pl.DataFrame | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer:
     """The answer to a question, with its evidence.
 
-    A notebook shows it as Markdown.
+    A notebook shows it as Markdown. Answers are equal if their texts, citations and findings are, whatever they took.
 
     Attributes:
         answer: the text. An invalid reference is marked in it: `[unresolved: Entities (77)]`.
@@ -113,21 +113,51 @@ class Answer:
     unresolved: list[str]
     supported: Supported
     contradictions: list[Contradiction]
-    context: dict[str, pl.DataFrame]
-    usage: dict[str, Usage]
-    seconds: float
+    context: dict[str, pl.DataFrame] = field(compare=False)
+    usage: dict[str, Usage] = field(compare=False)
+    seconds: float = field(compare=False)
     model: str
     publication: int
     actions: list[Action] = field(default_factory=list)
     errors: list[Failure] = field(default_factory=list)
     choice: Chosen | None = None
-    tests: pl.DataFrame | None = None
-    steps: pl.DataFrame | None = None
+    tests: pl.DataFrame | None = field(default=None, compare=False)
+    steps: pl.DataFrame | None = field(default=None, compare=False)
 
     @property
     def total_usage(self) -> Usage:
         """The sum over all categories."""
         return sum(self.usage.values(), Usage())
+
+    @property
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """The frames of `context`, under the name that they have in a `Context`."""
+        return self.context
+
+    def usage_frame(self) -> pl.DataFrame:
+        """The usage as a frame: category, calls, prompt_tokens, completion_tokens, cost, seconds."""
+        rows = [{"category": category, **asdict(used)} for category, used in self.usage.items()]
+        return pl.DataFrame(rows, {"category": pl.String(), **_USAGE})
+
+    def to_row(self) -> dict[str, object]:
+        """One row of a table of answers, without the context; `answers_to_frame` makes the table, for Parquet."""
+        columns = ("text_unit_id", "document_id", "document", "source", "place", "start_char", "end_char", "quote")
+        return {
+            **{name: getattr(self, name) for name in ("question", "answer", "method", "model", "publication")},
+            "citations": [{name: getattr(cited, name) for name in columns} for cited in self.citations],
+            "unresolved": self.unresolved,
+            "supported": self.supported.sentences,
+            "of": self.supported.of,
+            "errors": [failure.error for failure in self.errors],
+            **asdict(replace(self.total_usage, seconds=self.seconds)),
+        }
+
+    def __repr__(self) -> str:
+        """The beginning of the question and of the answer, and what it rests on."""
+        return (
+            f"<Answer by {self.method} search to {_one_line(self.question, 60)!r}: {_one_line(self.answer, 80)!r}, "
+            f"{len(self.citations)} citations, {self.seconds:.2f} s>"
+        )
 
     def __str__(self) -> str:
         """The answer, then its citations with their documents and characters."""
@@ -152,6 +182,32 @@ class Answer:
     def _repr_markdown_(self) -> str:
         """How a notebook shows the answer."""
         return answer_to_markdown(self)
+
+
+_TEXTS, _NUMBERS = pl.List(pl.String()), pl.Int64()
+_USAGE: dict[str, pl.DataType] = {
+    **dict.fromkeys(("calls", "prompt_tokens", "completion_tokens"), _NUMBERS),
+    **dict.fromkeys(("cost", "seconds"), pl.Float64()),
+}
+_CITATION = pl.Struct(
+    dict.fromkeys(("text_unit_id", "document_id", "document", "source", "place"), pl.String())
+    | dict.fromkeys(("start_char", "end_char"), _NUMBERS)
+    | {"quote": pl.String()}
+)
+_ROW: dict[str, pl.DataType] = {
+    **dict.fromkeys(("question", "answer", "method", "model"), pl.String()),
+    "publication": _NUMBERS,
+    "citations": pl.List(_CITATION),
+    "unresolved": _TEXTS,
+    **dict.fromkeys(("supported", "of"), _NUMBERS),
+    "errors": _TEXTS,
+    **_USAGE,
+}
+
+
+def answers_to_frame(answers: Iterable[Answer]) -> pl.DataFrame:
+    """A row per answer, see `Answer.to_row`; `write_parquet` of the frame writes them."""
+    return pl.DataFrame([answer.to_row() for answer in answers], _ROW)
 
 
 def answer_to_json(answer: Answer) -> str:

@@ -28,6 +28,7 @@ from graphrag_assets.contracts.answering import (
 )
 from graphrag_assets.errors import QueryError, QueryTimeout
 from graphrag_assets.query import query_models
+from graphrag_assets.query.callbacks import Call
 from graphrag_assets.query.citations import Checked, Given, given_by, references, resolve
 from graphrag_assets.query.context import Context, Section, cited_frames
 from graphrag_assets.query.contradictions import contradictions_of
@@ -256,7 +257,7 @@ class Search(Generic[OptionsOf]):
         try:
             return await self.counted(part, call)
         except Exception as error:
-            self.errors.append(Failure(part, lost, str(error)))
+            self.add_error(Failure(part, lost, str(error)))
             return None
 
     async def counted(self, category: str, call: Awaitable[Made]) -> Made:
@@ -264,12 +265,23 @@ class Search(Generic[OptionsOf]):
         started = time.perf_counter()
         with self._step(category):
             found = await call
-        self.add_usage(category, replace(found.usage, seconds=time.perf_counter() - started))
+        self._add_call(category, found.usage, started)
         return found
+
+    def _add_call(self, category: str, usage: Usage, started: float) -> None:
+        used = replace(usage, seconds=time.perf_counter() - started)
+        self.add_usage(category, used)
+        self.notify("on_call", Call(category, used))
+
+    def add_error(self, failure: Failure) -> None:
+        """Record a call that failed while the search goes on."""
+        self.errors.append(failure)
+        self.notify("on_error", failure)
 
     @contextmanager
     def _step(self, category: str) -> Iterator[None]:
         """A call to a model, as a span; if the search ends meanwhile, the failure that the call was repeated for."""
+        self.notify("on_step", category)
         try:
             with span(category):
                 yield
@@ -286,6 +298,7 @@ class Search(Generic[OptionsOf]):
     ) -> Result:
         """The result of SQL, from a thread; its seconds count as `build_context`."""
         started = time.perf_counter()
+        self.notify("on_step", "build_context")
         try:
             with span("build_context"):
                 return await asyncio.to_thread(work, *args, **kwargs)
@@ -298,9 +311,10 @@ class Search(Generic[OptionsOf]):
             return
         questions = (*questions, *(question.of_reports for question in questions if question.of_reports))
         model, _ = self.reader.embedding
-        with self._step("embeddings"):
+        started = time.perf_counter()
+        with self._step("build_context"):
             vectors, usage = await self.tools.embed(model, [question.embedded_text for question in questions])
-        self.add_usage("build_context", usage)
+        self._add_call("build_context", usage, started)
         for question, vector in zip(questions, vectors, strict=True):
             question.remember(model, vector)
 
@@ -373,7 +387,8 @@ class Search(Generic[OptionsOf]):
             tasks = [group.create_task(attempt(call)) for _, call in calls]
         results = [task.result() for task in tasks]
         failed = [(what, r) for (what, _), r in zip(calls, results, strict=True) if isinstance(r, Exception)]
-        self.errors += [Failure(part, what, str(error)) for what, error in failed]
+        for what, error in failed:
+            self.add_error(Failure(part, what, str(error)))
         if failed and len(failed) == len(calls) and not all_may_fail:
             raise failed[0][1]
         return results
@@ -426,7 +441,7 @@ class Search(Generic[OptionsOf]):
             async with aclosing(pieces()) as stream:
                 async for piece in stream:
                     if isinstance(piece, Reply):
-                        self.add_usage(category, replace(piece.usage, seconds=time.perf_counter() - started))
+                        self._add_call(category, piece.usage, started)
                         whole = piece
                         continue
                     raw.append(piece)

@@ -7,7 +7,7 @@ implementation.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 
@@ -43,8 +43,8 @@ class _Stream(Generic[Result]):
             raise QueryError("The search was ended before its answer was complete.")
         return value
 
-    def _piece(self, event: Event) -> str | None:
-        """The text of an `on_token` event. Calls the function for the event; keeps the last event.
+    def _called(self, event: Event) -> Awaitable[None] | None:
+        """What the function for the event returns, to be awaited if it is asynchronous; keeps the last event.
 
         Raises:
             Exception: the search failed, or the function raised an error.
@@ -55,9 +55,9 @@ class _Stream(Generic[Result]):
             if name == FAILED:
                 raise value
             return None
-        if function := getattr(self._search.options.callbacks, name, None):
-            function(value)
-        return str(value) if name == "on_token" else None
+        function = getattr(self._search.options.callbacks, name, None)
+        pending = function(value) if function else None
+        return pending if isinstance(pending, Awaitable) else None
 
     def _stop(self) -> "Future[None] | None":
         """Cancel the search if it is running; the future is done when it has ended."""
@@ -69,6 +69,16 @@ class _Stream(Generic[Result]):
     def __del__(self) -> None:
         with contextlib.suppress(RuntimeError):  # at the end of the process the loop is closed
             self._stop()
+
+
+def _text_of(event: Event) -> str:
+    """The text of an `on_token` event; empty for others."""
+    name, value = event
+    return str(value) if name == "on_token" else ""
+
+
+async def _awaited(pending: Awaitable[None]) -> None:
+    await pending
 
 
 class AnswerStream(_Stream[Result]):
@@ -86,7 +96,10 @@ class AnswerStream(_Stream[Result]):
         try:
             while self._end is None:
                 self._run = self._run or submit(self._search.run())
-                if piece := self._piece(submit(self._search.events.get()).result()):
+                event = submit(self._search.events.get()).result()
+                if pending := self._called(event):
+                    submit(_awaited(pending)).result()
+                if piece := _text_of(event):
                     return piece
         except BaseException:  # also if the caller is interrupted, or a callback fails
             self.close()
@@ -121,7 +134,10 @@ class AsyncAnswerStream(_Stream[Result]):
         try:
             while self._end is None:
                 self._run = self._run or submit(self._search.run())
-                if piece := self._piece(await asyncio.wrap_future(submit(self._search.events.get()))):
+                event = await asyncio.wrap_future(submit(self._search.events.get()))
+                if pending := self._called(event):
+                    await pending
+                if piece := _text_of(event):
                     return piece
         except BaseException:
             await self.aclose()

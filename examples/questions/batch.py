@@ -1,0 +1,57 @@
+"""Answers the questions of a text file, one a line, and writes them as Parquet.
+
+python examples/questions/batch.py questions.txt answers.parquet
+"""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from graphrag_assets import GraphRAG, GraphRAGError
+from graphrag_assets.query import Answer, Call, Callbacks, answers_to_frame
+
+AT_ONCE = 8
+
+
+async def answered(rag: GraphRAG, questions: Sequence[str], timeout: float = 120.0) -> list[Answer]:
+    """The answers, in the order of the questions; those that failed are reported, and left out."""
+    places, spent = asyncio.Semaphore(AT_ONCE), 0.0
+
+    async def count(call: Call) -> None:
+        nonlocal spent
+        spent += call.usage.cost
+
+    async def one(question: str) -> Answer | None:
+        async with places:
+            try:
+                return await rag.aask(question, timeout=timeout, callbacks=Callbacks(on_call=count))
+            except GraphRAGError as error:
+                print(f"{question}: {error}", file=sys.stderr)
+                return None
+
+    answers = await asyncio.gather(*map(one, questions))
+    print(f"{len(questions)} questions, US$ {spent:.4f}")
+    return [answer for answer in answers if answer is not None]
+
+
+def summary(answers: Sequence[Answer]) -> pl.DataFrame:
+    """How many questions each method answered, with how many citations."""
+    rows = [(answer.choice.method if answer.choice else answer.method, len(answer.citations)) for answer in answers]
+    frame = pl.DataFrame(rows, {"method": pl.String(), "citations": pl.Int64()}, orient="row")
+    return frame.group_by("method").agg(pl.len().alias("questions"), pl.col("citations").sum()).sort("method")
+
+
+def main(questions: Path, target: Path) -> None:
+    """Answer the file's questions by the index in GRAPHRAG_DATA."""
+    texts = [text for text in questions.read_text(encoding="utf-8").splitlines() if text.strip()]
+    with GraphRAG() as rag:
+        answers = asyncio.run(answered(rag, texts))
+    answers_to_frame(answers).write_parquet(target)
+    print(summary(answers))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

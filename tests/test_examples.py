@@ -1,0 +1,106 @@
+"""The applications under examples/: their types, and what they do on the sample corpus."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import polars as pl
+import pytest
+import uvicorn
+
+from graphrag_assets.query import GraphRAG
+
+from .conftest import Project
+from .environments import ROOT, environment_with
+
+EXAMPLES = ROOT / "examples" / "questions"
+QUESTION = "Who commanded the Great Eastern in 1865?"
+
+
+def module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    assert spec
+    assert spec.loader
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+@pytest.mark.extended
+def test_types_are_complete_for_mypy() -> None:
+    command = [sys.executable, "-m", "mypy", "--strict", *map(str, sorted(EXAMPLES.glob("*.py")))]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout
+
+
+@pytest.mark.extended
+def test_types_are_complete_for_pyright(shared_folder: Path) -> None:
+    python = environment_with(shared_folder / "pyright", "pyright[nodejs]")
+    command = [str(python), "-m", "pyright", "--pythonpath", sys.executable, str(EXAMPLES)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if "npm" in run.stderr and not run.stdout:
+        pytest.skip(f"pyright cannot fetch itself from npm: {run.stderr[-300:]}")
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+@pytest.fixture(scope="module")
+def service(sample_index: Project) -> Iterator[str]:
+    made = module("service").application(GraphRAG(sample_index.root / "index"))
+    server = uvicorn.Server(uvicorn.Config(made, port=0, log_level="warning"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+def get(url: str, user: str, **query: str) -> list[dict]:
+    request = urllib.request.Request(f"{url}?{urllib.parse.urlencode(query)}", headers={"X-User": user})
+    with urllib.request.urlopen(request, timeout=120) as response:
+        return [json.loads(line) for line in response]
+
+
+@pytest.mark.extended
+def test_the_service_streams_within_the_rights_of_the_user(service: str) -> None:
+    *pieces, last = get(f"{service}/ask", "ann", question=QUESTION)
+    assert "James Anderson" in "".join(piece["piece"] for piece in pieces)
+    assert {"document", "start", "end", "quote"} == set(last["citations"][0])
+    for user in ("ben", "eve", "nobody"):
+        assert "Anderson" not in json.dumps(get(f"{service}/ask", user, question=QUESTION))
+    (found,) = get(f"{service}/passages", "ann", question=QUESTION)
+    assert len(found) == 5
+    assert get(f"{service}/passages", "eve", question=QUESTION) == [[]]
+    with pytest.raises(urllib.error.HTTPError, match="400"):
+        get(f"{service}/ask", "ann")
+
+
+@pytest.mark.extended
+def test_a_batch_of_questions_becomes_a_parquet_file(
+    sample_index: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GRAPHRAG_DATA", str(sample_index.root))
+    titles = sample_index.sql("SELECT title FROM entities ORDER BY degree DESC, title LIMIT 199")
+    questions = [*(f"What is said of {title}?" for (title,) in titles), "Zzyzx qwrtp?"]
+    (tmp_path / "questions.txt").write_text("\n".join(questions))
+    module("batch").main(tmp_path / "questions.txt", tmp_path / "answers.parquet")
+    assert "200 questions, US$ 0.0000" in capsys.readouterr().out
+    rows = pl.read_parquet(tmp_path / "answers.parquet")
+    assert rows["question"].to_list() == questions
+    assert rows["citations"].list.len().head(199).min() > 0
+    cited = rows.explode("citations").unnest("citations").drop_nulls("document_id")
+    texts = dict(sample_index.sql("SELECT id, text FROM documents"))
+    for document, start, end, quote in cited.select("document_id", "start_char", "end_char", "quote").iter_rows():
+        assert texts[document][start:end] == quote
+    assert rows["citations"].to_list()[-1] == []

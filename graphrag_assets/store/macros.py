@@ -11,8 +11,10 @@ DuckDB resolves the names inside a macro in the query that calls it. Two rules k
   such as `r.community` would be a column of the table that is called r inside the macro.
 """
 
+import contextlib
 import functools
 import re
+from collections.abc import Iterator
 from importlib.resources import files
 
 import duckdb
@@ -44,38 +46,38 @@ _PLACES = ((0xA0, 0x3400), (0xA640, 0xAC00), (0xF900, 0x10000), (0x10000, 0x2000
 def write_macros(connection: duckdb.DuckDBPyConnection) -> None:
     """Create or replace all macros and views in the publication that is the current database of `connection`."""
     connection.register("forms", _character_forms())
-    connection.begin()  # one commit, not one for each of a hundred statements
     try:
-        connection.execute(CHARACTER_FORMS.ddl())
-        connection.execute(f"DELETE FROM {CHARACTER_FORMS.sql_name}")
-        connection.execute(f"INSERT INTO {CHARACTER_FORMS.sql_name} FROM forms")
-        _write(connection)
-        connection.execute(views_sql())
-        _comment_on_views(connection)
-        connection.commit()
-    except duckdb.Error:
-        connection.rollback()
-        raise
+        with _one_commit(connection):
+            connection.execute(CHARACTER_FORMS.ddl())
+            connection.execute(f"DELETE FROM {CHARACTER_FORMS.sql_name}")
+            connection.execute(f"INSERT INTO {CHARACTER_FORMS.sql_name} FROM forms")
+            connection.execute(views_sql())
+            _comment_on_views(connection)
     finally:
         connection.unregister("forms")
+    name_after_publication(connection)
 
 
 def name_after_publication(connection: duckdb.DuckDBPyConnection) -> None:
-    """Write all macros again, under the own names of the publication that the file has become."""
+    """Create or replace all macros, with the own names of the publication that the file has become."""
+    with _one_commit(connection):
+        outdated = connection.execute(_OUTDATED).fetchall()
+        connection.execute(";".join(f"DROP {kind} search.{name}" for kind, name in outdated))
+        row = "coalesce(string_agg(p::VARCHAR, ''), '')"  # an empty file has none
+        mark = one_value(connection, f"SELECT left(md5({row}), 8) FROM publication p")
+        connection.execute(_OWN_NAME.sub(rf"search.{OWN}{mark}_\1", macros_sql()))
+
+
+@contextlib.contextmanager
+def _one_commit(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Commit once, not after each of a hundred statements."""
     connection.begin()
     try:
-        _write(connection)
+        yield
         connection.commit()
     except duckdb.Error:
         connection.rollback()
         raise
-
-
-def _write(connection: duckdb.DuckDBPyConnection) -> None:
-    outdated = connection.execute(_OUTDATED).fetchall()
-    connection.execute(";".join(f"DROP {kind} search.{name}" for kind, name in outdated))
-    mark = one_value(connection, "SELECT left(md5(coalesce(string_agg(p::VARCHAR, ''), '')), 8) FROM publication p")
-    connection.execute(_OWN_NAME.sub(rf"search.{OWN}{mark}_\1", macros_sql()))
 
 
 @functools.cache

@@ -379,7 +379,7 @@ def test_claims_are_found_by_their_words(index):
         "entity_timeline(INTERVAL 42 DAY)",
         "entity_evidence(NULL)",
         "entities_called(4.2)",
-        "local_context([42])",
+        "local_context([4.2])",
     ],
 )
 def test_a_title_that_is_no_text_is_that_of_no_entity(index, call):
@@ -404,11 +404,28 @@ def test_a_call_for_each_row_needs_no_more_memory_than_the_tables(index):
             assert connection.execute(f"SELECT count(*) FROM {call}").fetchall() == [(some,)]
 
 
-@pytest.mark.parametrize("macro", ["neighbors({})", "entity_timeline({})", "path_between({}, 'Daniel Gooch')"])
+@pytest.mark.parametrize(
+    "macro",
+    [
+        "neighbors({})",
+        "entity_timeline({})",
+        "path_between({}, 'Daniel Gooch')",
+        "local_context([{}], 500)",
+        "history_of({})",
+        "similar_entities({})",
+    ],
+)
 def test_an_entity_is_called_by_its_number_too(index, titles, macro):
     by_title, by_number = (
         index.execute(f"FROM {macro.format(value)}").fetchall()
         for value in ("'Great Eastern'", titles["Great Eastern"])
+    )
+    assert by_title == by_number != []
+
+
+def test_candidates_are_those_of_a_number_too(index, titles):
+    by_title, by_number = (
+        index.execute("FROM candidates_of(?)", [value]).fetchall() for value in ("Field", titles["Field"])
     )
     assert by_title == by_number != []
 

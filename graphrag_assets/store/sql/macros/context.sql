@@ -1,15 +1,20 @@
 -- A context for an answer, within a number of tokens.
 
 -- Rows are taken in order; one that does not fit is skipped. The unused share of a section goes to the next. A report
--- that does not fit is tried with its summary. Shares of the budget: the graph 35 %, then reports to 50 %, then sources to 100 %.
+-- that does not fit is tried with its summary. Shares of the budget: the
+-- graph 35 %, then reports to 50 %, then sources to 100 %.
 CREATE OR REPLACE MACRO local_context(titles, budget := 4000) AS TABLE
 WITH _g_local_context AS MATERIALIZED (SELECT titles AS _g_titles, budget AS _g_budget),
 given AS MATERIALIZED (
-    SELECT md5_number_lower(own.title_key(t.title)) AS name, t.place
+    SELECT md5_number_lower(own.title_key(t.title)) AS name, own.entity_number(t.title) AS number, t.place
     FROM (SELECT unnest(g._g_titles) AS title, generate_subscripts(g._g_titles, 1) AS place FROM _g_local_context g) t
 ), chosen AS MATERIALIZED (
-    SELECT n.entity, min(g.place) AS place
-    FROM own.entity_names n JOIN given g ON g.name = n.name WHERE n.name IN (SELECT o.name FROM given o) GROUP BY n.entity
+    SELECT c.entity, min(c.place) AS place FROM (
+        SELECT n.entity, g.place FROM own.entity_names n JOIN given g ON g.name = n.name AND g.number IS NULL
+        WHERE n.name IN (SELECT o.name FROM given o)
+        UNION ALL
+        SELECT e.human_readable_id, g.place FROM given g JOIN own.entities e ON e.human_readable_id = g.number
+    ) c GROUP BY c.entity
 ), touching AS (
     SELECT e.relationship, e.neighbor IN (SELECT c.entity FROM chosen c) AS inside, e.weight,
            count(*) OVER (PARTITION BY e.neighbor) AS links
@@ -67,7 +72,8 @@ given AS MATERIALIZED (
            -- a row's head and its line break are estimated on top of what is counted
            coalesce(c.counted + own.estimated_tokens(c.section || ' (' || c.number || '): ' || chr(10)),
                     own.estimated_tokens(c.section || ' (' || c.number || '): ' || c.says || chr(10))) AS tokens,
-           coalesce((SELECT g._g_budget FROM _g_local_context g), 4000) * CASE WHEN c.part <= 3 THEN 0.35 WHEN c.part = 4 THEN 0.5 ELSE 1 END AS most
+           coalesce((SELECT g._g_budget FROM _g_local_context g), 4000)
+           * CASE WHEN c.part <= 3 THEN 0.35 WHEN c.part = 4 THEN 0.5 ELSE 1 END AS most
     FROM candidates c
 ), taken AS (
     SELECT list_reduce(

@@ -223,7 +223,10 @@ COMMENT ON MACRO TABLE similar_entities IS
 
 CREATE OR REPLACE MACRO candidates_of(title, min_score := 0.0) AS TABLE
 WITH _g_candidates_of AS MATERIALIZED (SELECT title AS _g_title, min_score AS _g_min_score),
-wanted AS MATERIALIZED (SELECT own.title_key(g._g_title) AS key, g._g_min_score AS min_score FROM _g_candidates_of g)
+wanted AS MATERIALIZED (
+    SELECT coalesce(e.title_key, own.title_key(g._g_title)) AS key, g._g_min_score AS min_score
+    FROM _g_candidates_of g LEFT JOIN own.entities e ON e.human_readable_id = own.entity_number(g._g_title)
+)
 SELECT CASE WHEN c.name_key = w.key THEN c.other_key ELSE c.name_key END AS name, e.title AS entity, c.score, c.evidence,
        c.documents, c.neighbors, c.decision, c.decided_by
 FROM own.entity_candidates c

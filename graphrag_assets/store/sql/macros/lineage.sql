@@ -3,7 +3,8 @@
 CREATE OR REPLACE MACRO explain_row(table_name, id) AS TABLE
 WITH _g_explain_row AS MATERIALIZED (SELECT table_name AS _g_table, id AS _g_id),
 asked AS MATERIALIZED (
-    SELECT DISTINCT coalesce(k.kind, error('explain_row: rows of ' || coalesce(g._g_table, 'NULL') || ' are not explained. Tables: '
+    SELECT DISTINCT coalesce(k.kind, error(
+               'explain_row: rows of ' || coalesce(g._g_table, 'NULL') || ' are not explained. Tables: '
                || 'documents, text_units, entity_mentions, relationship_mentions, covariates, entities, '
                || 'relationships, communities, community_reports, embeddings, llm_calls.')) AS kind,
            g._g_id::VARCHAR AS key

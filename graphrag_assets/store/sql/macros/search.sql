@@ -1,11 +1,14 @@
 -- Searching: entities by name, texts and entities by BM25 (k1 = 1.2, b = 0.75; Robertson and Zaragoza 2009).
 
+-- The number by which an entity is called; null for a name, also for one of digits.
+CREATE MACRO own.entity_number(title) AS
+    try_cast(CASE WHEN typeof(title) LIKE '%INT' OR typeof(title) = 'INTEGER' THEN title::VARCHAR END AS BIGINT);
+
 CREATE MACRO own.entities_called(title) AS TABLE
 WITH _g_called AS MATERIALIZED (SELECT title AS _g_title),
 wanted AS MATERIALIZED (
     SELECT md5_number_lower(own.title_key(g._g_title)) AS name,
-           try_cast(CASE WHEN typeof(g._g_title) LIKE '%INT' OR typeof(g._g_title) = 'INTEGER'
-                    THEN g._g_title::VARCHAR END AS BIGINT) AS number
+           own.entity_number(g._g_title) AS number
     FROM _g_called g
 )
 SELECT n.entity FROM wanted w JOIN own.entity_names n ON n.name = w.name WHERE w.number IS NULL

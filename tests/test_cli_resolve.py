@@ -65,5 +65,5 @@ def test_without_an_index_there_is_nothing_to_decide(project, command):
     assert "Run `graphrag-assets index`" in run_command("resolve", command, status=1)
 
 
-def test_there_are_at_most_14_commands():
-    assert len(main.list_commands(None)) <= 14
+def test_there_are_at_most_15_commands():
+    assert len(main.list_commands(None)) <= 15

@@ -161,7 +161,7 @@ def test_a_reader_that_meets_a_deleted_file_opens_the_next(published, monkeypatc
     from graphrag_assets.store import publication_reader
 
     index = published.root / "index"
-    opened, whole = [], publication_reader._open
+    opened, whole = [], publication_reader.open_publication
 
     def late(path: Path, *records: Path):
         if not opened:
@@ -172,7 +172,7 @@ def test_a_reader_that_meets_a_deleted_file_opens_the_next(published, monkeypatc
             opened.append(path)
         return whole(path, *records)
 
-    monkeypatch.setattr(publication_reader, "_open", late)
+    monkeypatch.setattr(publication_reader, "open_publication", late)
     with GraphRAG(index) as rag:
         assert rag.sql("SELECT count(*) FROM documents").item() == 2
     assert [path.name for path in opened] == ["graphrag-2.duckdb", "graphrag-3.duckdb"]

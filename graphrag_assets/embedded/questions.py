@@ -9,6 +9,7 @@ from calendar import month_name
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
 
 from graphrag_assets.text import languages
 from graphrag_assets.text.languages import LANGUAGES, language_of, stop_words
@@ -56,6 +57,10 @@ _ANSWERS = {
     "number": re.compile(rf"\d[\d,.]*|\b(?:{'|'.join(_NUMBER_WORDS.split())})\b", re.IGNORECASE),
     "name": _INNER_NAME,
 }
+
+_HOW_MANY = re.compile(
+    r"\b(?:how many|wie ?viele?|combien (?:de |d['’])|cuánt[oa]s|сколько) ?((?:[^\W\d_]+ ?){1,6})", re.IGNORECASE
+)
 
 _FORM_WORDS = {
     "en": "main major key chief overall general important central theme topic subject summary summarize describe "
@@ -157,7 +162,8 @@ class Asked:
     """A question taken apart.
 
     `terms` are its content terms in order, `named` those of them that are names or numbers, `kinds` the kinds of answer
-    that it wants: date, number, name. `subject` is what it asks about when it asks only who or what that is.
+    that it wants: date, number, name. `subject` is what it asks about when it asks only who or what that is. `counted`:
+    the terms of what "how many" asks for.
     """
 
     text: str
@@ -166,6 +172,7 @@ class Asked:
     kinds: tuple[str, ...]
     subject: str | None
     language: str
+    counted: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, question: str, language: str | None = None) -> "Asked":
@@ -178,7 +185,8 @@ class Asked:
         named = {term for term, word in pairs if word[0].isdigit() or word in capitals}
         kinds = tuple(kind for kind, pattern in _KINDS.items() if pattern.search(question))
         terms = tuple(dict.fromkeys(term for term, _ in pairs))
-        return cls(question, terms, frozenset(named), kinds, _subject(question, language), language)
+        subject, counted = _subject(question, language), _counted(question, language).intersection(terms)
+        return cls(question, terms, frozenset(named), kinds, subject, language, counted)
 
     @property
     def about_everything(self) -> bool:
@@ -198,6 +206,14 @@ class Asked:
         known = self.text.casefold()
         held = [any(item[0].casefold() not in known for item in _ANSWERS[kind].finditer(text)) for kind in self.kinds]
         return sum(held) / len(held) if held else 0.0
+
+
+def _counted(question: str, language: str) -> frozenset[str]:
+    """The terms of "wooden ships" in "How many wooden ships did he own?": up to the first word of grammar."""
+    asked = _HOW_MANY.search(question)
+    words = asked[1].casefold().split() if asked else []
+    content = list(takewhile(lambda word: word not in stop_words(language), words))
+    return frozenset(terms_of(content, language))
 
 
 def _subject(question: str, language: str) -> str | None:

@@ -13,6 +13,7 @@ from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.filters.redaction import redact_entities, redact_relationships
 from graphrag_assets.query.filters.scope import size
 from graphrag_assets.query.filters.times import with_times
+from graphrag_assets.query.preferences import preferred
 from graphrag_assets.query.retrieval import Question, fuse, search_texts
 from graphrag_assets.store.publication_reader import Reader
 
@@ -321,9 +322,11 @@ def nearest_reports(
 ) -> list[int]:
     """Numbers of the reports that match the question best, best first; with a `level`, of that level and above it.
 
-    Where fewer match, as by words alone, those of the highest rank follow.
+    Where fewer match, as by words alone, those of the highest rank follow. Reports that stand on passages of a time,
+    version or document that the question names are preferred.
     """
-    candidates = limit if level is None else size(reader, "community_reports")
+    units = preferred(reader, question.text, scope)
+    candidates = limit if level is None and not units else size(reader, "community_reports")
     found = search_texts(reader, "community_report", question, candidates, scope)
     if level is not None:
         query = "SELECT human_readable_id FROM community_reports WHERE level <= $level"
@@ -331,7 +334,27 @@ def nearest_reports(
         found = [number for number in found if number in upper]
     if len(found) < limit:
         found += _reports_by_rank(reader, limit, scope, level)
-    return list(dict.fromkeys(found))[:limit]
+    found = list(dict.fromkeys(found))
+    return (_preferred_first(reader, found, units) if units else found)[:limit]
+
+
+def _preferred_first(reader: Reader, reports: list[int], units: list[int]) -> list[int]:
+    """The ranked reports, moved up by the share of their text units that are among `units`."""
+    shares = reader.rows(
+        """
+        WITH standing_on AS (
+            SELECT DISTINCT r.human_readable_id AS report, t.text_unit
+            FROM community_reports r JOIN search.entity_communities USING (community)
+            JOIN search.entity_text_units t USING (entity)
+            WHERE r.human_readable_id IN (SELECT unnest($reports::INT[]))
+        )
+        SELECT report, avg((text_unit IN (SELECT unnest($units::INT[])))::INT) AS share FROM standing_on GROUP BY report
+        """,
+        {"reports": reports, "units": units},
+    )
+    share = dict(shares.select("report", "share").iter_rows())
+    places = {report: place / len(reports) for place, report in enumerate(reports)}
+    return sorted(reports, key=lambda report: places[report] - share.get(report, 0))
 
 
 def _reports_by_rank(reader: Reader, limit: int, scope: Scope, level: int | None) -> list[int]:

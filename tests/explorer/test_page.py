@@ -145,7 +145,10 @@ def test_guide_states_the_limits(sample_index):
         f"{limits.entities:,} entities, {limits.relationships:,} relationships, {limits.communities:,} communities"
         in guide
     )
-    assert f"{limits.claims:,} claims, and texts of {limits.characters // 1_000_000} million characters" in guide
+    assert (
+        f"{limits.claims:,} claims, {limits.candidates:,} candidates, and texts of "
+        f"{limits.characters // 1_000_000} million characters" in guide
+    )
 
 
 @pytest.mark.parametrize(

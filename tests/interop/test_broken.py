@@ -4,7 +4,7 @@ from collections import Counter
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from graphrag_assets.extras.interop.facts import entity_ids, facts_of
@@ -151,6 +151,7 @@ def _columns():
 
 
 @pytest.mark.long
+@example([(("covariates", "id"), "gone")])
 @given(st.lists(st.tuples(st.sampled_from(_columns()), st.sampled_from(sorted(FAULTS))), min_size=1, max_size=4))
 def test_no_fault_of_a_column_stops_an_import(faults):
     frames = tables()

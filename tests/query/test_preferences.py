@@ -72,3 +72,22 @@ def test_a_filter_holds_for_preferred_passages(rag: GraphRAG) -> None:
 )
 def test_what_a_question_names(question: str, named: Named) -> None:
     assert Named.of(question) == named
+
+
+WORKS = ["Acme", "Birch", "Cedar", "Dover", "Elm", "Fenn"]
+
+
+@pytest.mark.parametrize("number", [0, 3, 5])
+def test_reports_on_the_month_of_a_question_are_read_first(
+    shared_folder: Path, tmp_path_factory: pytest.TempPathFactory, number: int
+) -> None:
+    folder = tmp_path_factory.mktemp("works") / "input"
+    for month, name in enumerate(WORKS, 1):
+        (folder / name).mkdir(parents=True)
+        (folder / name / f"minutes-2025-{month:02}-10.md").write_text(
+            f"# Minutes\n\nThe {name} Company met the {name} Bank. The {name} Bank lent money to the {name} Company."
+        )
+    rag = GraphRAG(index_once(shared_folder / "works", folder) / "index")
+    question = f"Which bank lent money to which company in {MONTHS[number]} 2025?"
+    first = rag.context("drift", question).evidence.passages[0]
+    assert (first.table, f"{WORKS[number]} Company" in first.text) == ("Reports", True)

@@ -7,6 +7,7 @@ import polars as pl
 
 from graphrag_assets.contracts.records import UNKNOWN
 from graphrag_assets.extras.interop.left_out import Counts, fitting
+from graphrag_assets.ids import stable_id
 from graphrag_assets.text.iso_dates import iso_date
 from graphrag_assets.text.words import title_key
 
@@ -169,12 +170,19 @@ def _complete(entities: pl.DataFrame, relationships: pl.DataFrame, counts: Count
 
 
 def claim_rows(claims: pl.DataFrame, unit_ids: Iterable[str], counts: Counts) -> pl.DataFrame:
-    """Claims with content and an existing text unit; dates as ISO 8601 with the original precision."""
+    """Claims with content and an existing text unit; dates as ISO 8601 with the original precision.
+
+    One without an id gets that of its content.
+    """
     said, subject = (pl.col(name).fill_null("").str.strip_chars() for name in ("description", "subject_id"))
     why = "without a subject or a description"
     claims = fitting(claims, (said != "") & (subject != ""), "covariates", why, counts)
     is_placed = pl.col("text_unit_id").is_in(pl.Series(unit_ids).implode())
     claims = fitting(claims, is_placed, "covariates", "in missing text units", counts)
+    parts = claims.select("text_unit_id", "subject_id", "object_id", "type", "description").iter_rows()
+    own_ids = pl.Series([stable_id("claim", *part) for part in parts], dtype=pl.String)
+    counts["covariates", "without an id, given a new one"] += claims["id"].null_count()
+    claims = claims.with_columns(id=pl.coalesce("id", own_ids))
     distinct = fitting(claims, pl.col("id").is_first_distinct(), "covariates", "with the id of another claim", counts)
     status = pl.col("status").fill_null("").str.strip_chars().str.to_uppercase()
     counts["covariates", "with an unknown status, set to SUSPECTED"] += distinct.filter(~status.is_in(STATUSES)).height

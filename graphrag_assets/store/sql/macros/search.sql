@@ -133,7 +133,7 @@ words AS MATERIALIZED (
     FROM own.postings p JOIN terms t ON t.term = p.term
     GROUP BY p.number, t.concept
 )
-SELECT number, sum(score) AS score
+SELECT number, round(sum(score), 9) AS score
 FROM scores GROUP BY number ORDER BY round(sum(score), 9) DESC, number LIMIT greatest(coalesce(k, 10), 0);
 CREATE OR REPLACE MACRO bm25(text_kind, query, k) AS TABLE FROM own.bm25(text_kind, query, k);
 COMMENT ON MACRO TABLE bm25 IS

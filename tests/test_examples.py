@@ -91,14 +91,14 @@ def test_a_batch_of_questions_becomes_a_parquet_file(
     sample_index: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("GRAPHRAG_DATA", str(sample_index.root))
-    titles = sample_index.sql("SELECT title FROM entities ORDER BY degree DESC, title LIMIT 199")
+    titles = sample_index.sql("SELECT title FROM entities ORDER BY degree DESC, title LIMIT 59")
     questions = [*(f"What is said of {title}?" for (title,) in titles), "Zzyzx qwrtp?"]
     (tmp_path / "questions.txt").write_text("\n".join(questions))
     module("batch").main(tmp_path / "questions.txt", tmp_path / "answers.parquet")
-    assert "200 questions, US$ 0.0000" in capsys.readouterr().out
+    assert "60 questions, US$ 0.0000" in capsys.readouterr().out
     rows = pl.read_parquet(tmp_path / "answers.parquet")
     assert rows["question"].to_list() == questions
-    assert rows["citations"].list.len().head(199).min() > 0
+    assert rows["citations"].list.len().head(59).min() > 0
     cited = rows.explode("citations").unnest("citations").drop_nulls("document_id")
     texts = dict(sample_index.sql("SELECT id, text FROM documents"))
     for document, start, end, quote in cited.select("document_id", "start_char", "end_char", "quote").iter_rows():

@@ -116,23 +116,21 @@ def test_sixty_four_streams_over_changing_publications_are_each_of_one_publicati
     """Each publication has its own number in all its texts: an answer that mixed two would show both."""
     project = start_with({"a.txt": _text(1)})
     with GraphRAG(project.root) as rag, serve(rag) as served:
-        stop = threading.Event()
+        published = threading.Event()
 
         def publish() -> None:
-            number = 1
-            while not stop.is_set():
-                number += 1
+            for number in (2, 3):
                 project.write("a.txt", _text(number))
                 project.index_all()
+            published.set()
 
         publisher = threading.Thread(target=publish)
         publisher.start()
         try:
-            answers = asyncio.run(_ask_streams(served.url, streams=64, each=3))
+            answers = asyncio.run(_ask_streams(served.url, 64, published))
         finally:
-            stop.set()
             publisher.join()
-    assert len(answers) == 192
+    assert len(answers) >= 128
     for answer in answers:
         marks = {word for word in json.dumps(answer).replace('"', " ").split() if word.startswith("Zephyr")}
         assert len({mark.rstrip(".,") for mark in marks}) == 1, marks
@@ -143,11 +141,14 @@ def _text(number: int) -> str:
     return f"Captain Anderson of Zephyr{number} commanded the Great Eastern. Captain Anderson met Cyrus Field at Zephyr{number}."
 
 
-async def _ask_streams(url: str, streams: int, each: int) -> list[dict]:
+async def _ask_streams(url: str, streams: int, until: threading.Event) -> list[dict]:
+    """The answers of so many streams at a time, which ask again until the event, and once more after it."""
     answers: list[dict] = []
 
     async def ask(http: httpx.AsyncClient) -> None:
-        for _ in range(each):
+        is_last = False
+        while not is_last:
+            is_last = until.is_set()
             body = {"question": "Who commanded the Great Eastern?", "method": "local"}
             async with http.stream("POST", "/api/query/stream", json=body) as response:
                 assert response.status_code == 200
@@ -157,7 +158,7 @@ async def _ask_streams(url: str, streams: int, each: int) -> list[dict]:
                     assert name != "error", line
                     if line.startswith("data: ") and name == "answer":
                         answers.append(json.loads(line[6:]))
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(1)  # the publications need the processors, too
 
     limits = httpx.Limits(max_connections=streams)
     async with httpx.AsyncClient(base_url=url, timeout=120, limits=limits) as http:

@@ -70,11 +70,11 @@ COVERED = {
 }
 # Blocks by page and first line: what is not run here, why not, and the test that runs the like of it.
 ELSEWHERE = {
-    ("README.md", "pip install 'graphrag-assets[server]' && graphrag-assets serve"): (
+    ("README.md", "pip install -e '.[server]' && graphrag-assets serve"): (
         "it does not end",
         "tests/server/test_command.py::test_serve_answers_and_ends_on_sigterm_with_a_stream_open",
     ),
-    ("docs/server.md", "pip install 'graphrag-assets[server]'"): (
+    ("docs/server.md", "pip install -e '.[server]'"): (
         "it does not end",
         "tests/server/test_command.py::test_serve_answers_and_ends_on_sigterm_with_a_stream_open",
     ),

@@ -51,9 +51,7 @@ def serve(
         from graphrag_assets.extras.server.sql import SqlQuery
         from graphrag_assets.extras.server.tools import mcp_server
     except ImportError as error:
-        raise SettingsError(
-            f"{error.name} is missing. Install the server: pip install 'graphrag-assets[server]'"
-        ) from None
+        raise SettingsError(f"{error.name} is missing. Install the server: pip install -e '.[server]'") from None
     settings = Settings.load()
     clients = [] if stdio else clients_of(variable("GRAPHRAG_SERVER_TOKENS"))
     urls = [url.rstrip("/") for url in public_urls]

@@ -65,6 +65,13 @@ class Client(BaseModel):
             raise ValueError(str(error)) from None
 
 
+def in_words(error: ValidationError) -> str:
+    """The first error of pydantic as a sentence, without the value that was given."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{where}: {first['msg'].removeprefix('Value error, ')}." if where else f"{first['msg']}."
+
+
 EVERYONE = Client()
 """Who asks a server without tokens."""
 
@@ -86,10 +93,7 @@ def clients_of(text: str) -> list[Client]:
         given = json.loads(text) if text.startswith("{") else {_EVERYONE: {"token": text}}
         clients = [Client(**{"name": name, **limits}) for name, limits in given.items()]
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        said = f"{where}: {first['msg'].removeprefix('Value error, ')}"
-        raise SettingsError(f"GRAPHRAG_SERVER_TOKENS: {said}.") from None
+        raise SettingsError(f"GRAPHRAG_SERVER_TOKENS: {in_words(error)}") from None
     except (ValueError, TypeError, AttributeError):
         raise SettingsError(
             'GRAPHRAG_SERVER_TOKENS must be a token, or a JSON object such as {"sales": {"token": "…", "filter": '

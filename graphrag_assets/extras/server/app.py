@@ -39,7 +39,7 @@ from graphrag_assets.query import GraphRAG
 
 MAX_BODY = 1_000_000
 _OPEN = frozenset({"/", "/healthz", "/openapi.json"})
-"""Paths without a token: what they show is the same for every index."""
+"""Paths that need no token: they show nothing of the index."""
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY"}
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from graphrag_assets.errors import GraphRAGError, InvalidOption, ModelUnavailable, QueryTimeout, StoreError
-from graphrag_assets.extras.server.access import Client, Clients, RefusedError
+from graphrag_assets.extras.server.access import Client, Clients, RefusedError, in_words
 from graphrag_assets.extras.server.lookups import NotFoundError
 from graphrag_assets.runtime.masking import mask
 
@@ -52,9 +52,7 @@ async def body_of(request: Request, kind: type[Body]) -> Body:
     try:
         return kind.model_validate_json(await request.body())
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise InvalidOption(f"{where + ': ' if where else ''}{first['msg']}.") from None
+        raise InvalidOption(in_words(error)) from None
 
 
 def status_of(error: Exception) -> int:

@@ -47,16 +47,14 @@ def entity(reader: Reader, scope: Scope, name: str) -> Row:
     (row,) = _entities(reader, scope, [number])
     reports = fetch.reports_about(reader, [number], scope)
     return row | {
-        "relationships": relationships(reader, scope, name, 10),
+        "relationships": _relationships_of(reader, scope, number, 10),
         "communities": reports.select("community", "level", "title", "summary").to_dicts(),
     }
 
 
 def relationships(reader: Reader, scope: Scope, name: str, limit: int = 30) -> list[Row]:
     """The relationships of an entity, the heaviest first: source, target, type, description, weight."""
-    number = entity_number(reader, scope, name)
-    rows = fetch.relationships_around(reader, [number], limit, scope=scope)
-    return _relationships(rows)
+    return _relationships_of(reader, scope, entity_number(reader, scope, name), limit)
 
 
 def path(reader: Reader, scope: Scope, start: str, end: str, max_hops: int = 4) -> list[Row]:
@@ -181,6 +179,10 @@ def status(reader: Reader) -> Row:
 def _entities(reader: Reader, scope: Scope, numbers: list[int]) -> list[Row]:
     rows = fetch.entity_rows(reader, numbers, scope)
     return rows.select("human_readable_id", "id", "title", "type", "description", "degree").to_dicts()
+
+
+def _relationships_of(reader: Reader, scope: Scope, number: int, limit: int) -> list[Row]:
+    return _relationships(fetch.relationships_around(reader, [number], limit, scope=scope))
 
 
 def _relationships(rows: pl.DataFrame) -> list[Row]:

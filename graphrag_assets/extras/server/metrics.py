@@ -13,15 +13,18 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        own = self.registry
-        self.requests = Counter("graphrag_requests", "Requests by path and status", ("path", "status"), registry=own)
-        self._seconds = Histogram(
-            "graphrag_search_seconds", "Seconds of searches, ended or not", ("method",), registry=own
+        self.requests = Counter(
+            "graphrag_requests", "Requests by path and status", ("path", "status"), registry=self.registry
         )
-        self._running = Gauge("graphrag_searches_running", "Searches in progress", registry=own)
-        self._tokens = Counter("graphrag_model_tokens", "Tokens of chat models", ("kind",), registry=own)
-        self._dollars = Counter("graphrag_model_usd", "US dollars for chat models", registry=own)
-        self._publication = Gauge("graphrag_publication", "Number of the publication last answered from", registry=own)
+        self._seconds = Histogram(
+            "graphrag_search_seconds", "Seconds of searches, ended or not", ("method",), registry=self.registry
+        )
+        self._running = Gauge("graphrag_searches_running", "Searches in progress", registry=self.registry)
+        self._tokens = Counter("graphrag_model_tokens", "Tokens of chat models", ("kind",), registry=self.registry)
+        self._dollars = Counter("graphrag_model_usd", "US dollars for chat models", registry=self.registry)
+        self._publication = Gauge(
+            "graphrag_publication", "Number of the publication last answered from", registry=self.registry
+        )
 
     @contextlib.contextmanager
     def running(self, method: str) -> Iterator[None]:

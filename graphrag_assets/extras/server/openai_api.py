@@ -4,6 +4,7 @@ Sources are given in three forms, because clients read different ones: `annotati
 of Open WebUI, and a list at the end of the text.
 """
 
+import contextlib
 import json
 import re
 import time
@@ -143,31 +144,29 @@ class OpenAI:
         """Chunks of a completion, the first of which is sent before the search."""
         footnotes, shown = self.searches.footnotes(client), ""
         yield reply.chunk({"role": "assistant", "content": ""}, _status("Searching", False))
-        events = self.searches.events(client, ask)
         try:
-            async for event in events:
-                if event.name == "token" and (text := footnotes.feed(event.value)):
-                    shown += text
-                    yield reply.chunk({"content": text})
-                elif event.name == "answer":
-                    answer: Answer = event.value
-                    rest = footnotes.end()
-                    shown += rest
-                    sources = footnotes.as_markdown(answer)
-                    tail = rest + (f"\n\n{sources}" if sources else "")
-                    if tail:
-                        yield reply.chunk({"content": tail})
-                    for source in _source_events(footnotes, answer):
-                        yield reply.chunk({}, source)
-                    if annotations := _annotations(footnotes, answer, shown):
-                        yield reply.chunk({"annotations": annotations})
-                    yield reply.chunk({}, _status(f"{answer.method} search", True), finish="stop")
-                    if wants_usage:
-                        yield reply.usage(answer)
+            async with contextlib.aclosing(self.searches.events(client, ask)) as events:
+                async for event in events:
+                    if event.name == "token" and (text := footnotes.feed(event.value)):
+                        shown += text
+                        yield reply.chunk({"content": text})
+                    elif event.name == "answer":
+                        answer: Answer = event.value
+                        rest = footnotes.end()
+                        shown += rest
+                        sources = footnotes.as_markdown(answer)
+                        tail = rest + (f"\n\n{sources}" if sources else "")
+                        if tail:
+                            yield reply.chunk({"content": tail})
+                        for source in _source_events(footnotes, answer):
+                            yield reply.chunk({}, source)
+                        if annotations := _annotations(footnotes, answer, shown):
+                            yield reply.chunk({"annotations": annotations})
+                        yield reply.chunk({}, _status(f"{answer.method} search", True), finish="stop")
+                        if wants_usage:
+                            yield reply.usage(answer)
         except Exception as error:
             yield {"data": as_json({"error": error_of(error)})}
-        finally:
-            await events.aclose()  # type: ignore[attr-defined]
         yield {"data": "[DONE]"}
 
 

@@ -1,5 +1,6 @@
 """`/api`: questions, passages and lookups for programs, and the page of a passage."""
 
+import contextlib
 import html
 from collections.abc import AsyncIterator
 from importlib.resources import files
@@ -83,22 +84,20 @@ class Rest:
         """Events `status`, `context`, `token`, `answer` or `error`, and `done`; their data is JSON."""
         footnotes = self.searches.footnotes(client)
         yield {"event": "status", "data": as_json({"method": ask.method})}
-        events = self.searches.events(client, ask)
         try:
-            async for event in events:
-                if event.name == "context":
-                    rows = event.value.to_dict()["rows"]
-                    yield {"event": "context", "data": as_json({"rows": rows, "tokens": event.value.tokens})}
-                elif event.name == "token" and (text := footnotes.feed(event.value)):
-                    yield {"event": "token", "data": as_json({"text": text})}
-                elif event.name == "answer":
-                    if text := footnotes.end():
+            async with contextlib.aclosing(self.searches.events(client, ask)) as events:
+                async for event in events:
+                    if event.name == "context":
+                        rows = event.value.to_dict()["rows"]
+                        yield {"event": "context", "data": as_json({"rows": rows, "tokens": event.value.tokens})}
+                    elif event.name == "token" and (text := footnotes.feed(event.value)):
                         yield {"event": "token", "data": as_json({"text": text})}
-                    yield {"event": "answer", "data": as_json(footnotes.plain(event.value))}
+                    elif event.name == "answer":
+                        if text := footnotes.end():
+                            yield {"event": "token", "data": as_json({"text": text})}
+                        yield {"event": "answer", "data": as_json(footnotes.plain(event.value))}
         except Exception as error:
             yield {"event": "error", "data": as_json(error_of(error))}
-        finally:
-            await events.aclose()  # type: ignore[attr-defined]
         yield {"event": "done", "data": "{}"}
 
     async def retrieve(self, request: Request) -> Response:

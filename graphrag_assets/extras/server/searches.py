@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar
 
@@ -104,7 +104,7 @@ class Searches:
                 found: Answer = event.value
         return found
 
-    async def events(self, client: Client, ask: Ask) -> AsyncIterator[Event]:
+    async def events(self, client: Client, ask: Ask) -> AsyncGenerator[Event, None]:
         """The events of a search, the last of which is its answer. Closing it ends the search.
 
         Raises:

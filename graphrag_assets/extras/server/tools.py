@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from graphrag_assets import __version__
 from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.extras.server import lookups
-from graphrag_assets.extras.server.access import EVERYONE, Client
+from graphrag_assets.extras.server.access import EVERYONE, Client, in_words
 from graphrag_assets.extras.server.http import error_of, unfiltered
 from graphrag_assets.extras.server.searches import Ask, MethodName, Retrieve, Searches
 from graphrag_assets.extras.server.sql import SqlQuery
@@ -199,8 +199,7 @@ def _checked(kind: Any, **given: Any) -> Any:
     try:
         return kind(**given)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        raise ToolError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+        raise ToolError(in_words(error)) from None
 
 
 async def _answered(work: Awaitable[Any]) -> Any:

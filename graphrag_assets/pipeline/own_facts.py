@@ -91,9 +91,7 @@ def with_facts(
             row[options.id_column] = item.key
         facts = [_listed(row)] if mapping is None else list(_mapped(row, mapping))
         stated = [fact for fact in facts if fact]
-        if any(fact["kind"] == "claim" and fact.get("not") for fact in stated):
-            yield Problem("a claim cannot be taken back", "Take back an entity or relationship.", item.row_number)
-        elif not stated:
+        if not stated:
             hint = f"Fill in title, or source and target, or describe the columns in {PurePosixPath(path).stem}.yaml."
             yield Problem("the row states no fact", hint, item.row_number)
         else:
@@ -121,7 +119,8 @@ def _fact(kind: str, values: Mapping[str, Any]) -> dict[str, Any] | None:
     fields = {name: value for name, value in values.items() if value not in (None, "")}
     fields = {name: " ".join(str(value).split()) for name, value in fields.items()}
     is_denied = fields.pop("not", "").lower() in _TRUE
-    if not all(fields.get(name) for name in _REQUIRED[kind]):
+    required = _REQUIRED[kind][:1] if is_denied and kind == "claim" else _REQUIRED[kind]
+    if not all(fields.get(name) for name in required):
         return None
     return {"kind": kind, **fields, **({"not": True} if is_denied else {})}
 

@@ -84,6 +84,10 @@ SELECT e.kind, n.number, e.id, e.model, e.vector FROM working.embeddings e
 JOIN (FROM numbered_vectors WHERE place BETWEEN $first AND $last) n ON n.stored_at = e.rowid ORDER BY place
 """
 _VECTORS_PER_PART = 50_000  # more are sorted in slices that fit in memory
+_CLAIMS = """
+CREATE TEMP TABLE taken_back AS FROM working.claims_taken_back;
+CREATE TEMP VIEW claims AS FROM working.covariates ANTI JOIN taken_back USING (id);
+"""
 _FIND_TOUCHED = _SQL.joinpath("touched.sql").read_text()
 ROWS_PER_TABLE = " UNION ALL ".join(f"SELECT {literal(t.name)}, count(*) FROM {t.sql_name}" for t in PUBLISHED)
 """Query for name and number of rows of each table of a publication."""
@@ -272,6 +276,7 @@ def _replace_touched(connection: duckdb.DuckDBPyConnection, changed: Changed, sm
 
 def _create_touched(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("".join(f"CREATE TEMP TABLE touched_{name} (id VARCHAR);" for name in _TOUCHED))
+    connection.execute(_CLAIMS)
 
 
 def state_since(

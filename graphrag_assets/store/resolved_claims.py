@@ -1,10 +1,20 @@
-"""Claims of the working database with the entities that they are about."""
+"""Claims of the working database that nobody takes back, with the entities that they are about."""
 
 from importlib.resources import files
 
-_RESOLVED = files("graphrag_assets.store").joinpath("sql/resolved_claims.sql").read_text()
-RESOLVED_CLAIMS = f"CREATE OR REPLACE VIEW resolved_claims AS WITH claims AS (FROM covariates) FROM ({_RESOLVED});"
-"""Creates the view of all claims: id, subject_entity_id, object_entity_id."""
+from graphrag_assets.store.schema import DENIED, literal
+
+_RESOLVED, _TAKEN_BACK = (
+    files("graphrag_assets.store").joinpath(f"sql/{name}.sql").read_text()
+    for name in ("resolved_claims", "claims_taken_back")
+)
+CLAIM_VIEWS = (
+    "CREATE OR REPLACE VIEW claims_taken_back AS "
+    f"{_TAKEN_BACK.replace('{resolved}', _RESOLVED).replace('$denied', literal(DENIED))};"
+    "CREATE OR REPLACE VIEW resolved_claims AS WITH claims AS (FROM covariates ANTI JOIN claims_taken_back USING (id)) "
+    f"FROM ({_RESOLVED});"
+)
+"""Creates the views of claims that do not hold (id), and of the others (id, subject_entity_id, object_entity_id)."""
 
 
 def claims_of_entities(claims: str) -> str:
@@ -13,7 +23,7 @@ def claims_of_entities(claims: str) -> str:
     Names are resolved for these claims only, whatever the number of all.
     """
     return (
-        f"WITH claims AS MATERIALIZED ({claims}) "
+        f"WITH claims AS MATERIALIZED (FROM ({claims}) ANTI JOIN claims_taken_back USING (id)) "
         "SELECT c.*, n.human_readable_id, r.subject_entity_id, d.document_date "
         f"FROM claims c JOIN ({_RESOLVED}) r USING (id) LEFT JOIN documents d ON d.id = c.document_id "
         "JOIN numbers n ON n.table_name = 'covariates' AND n.id = c.id WHERE r.subject_entity_id IS NOT NULL"

@@ -36,7 +36,7 @@ from graphrag_assets.store.connections import (
 from graphrag_assets.store.drafts import copy_file, draft_folder, move_into_place, refuse_folder
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file
-from graphrag_assets.store.resolved_claims import RESOLVED_CLAIMS
+from graphrag_assets.store.resolved_claims import CLAIM_VIEWS
 from graphrag_assets.store.schema import WORKING, Table, identifier, literal
 
 log = logging.getLogger(__name__)
@@ -288,8 +288,8 @@ def _complete(connection: duckdb.DuckDBPyConnection) -> None:
     ).fetchall()
     existing = dict(found)
     missing = [declared.ddl() for declared in WORKING if declared.name not in existing]
-    if missing:
-        missing.append(RESOLVED_CLAIMS)
+    if missing or "claims_taken_back" not in existing:
+        missing.append(CLAIM_VIEWS)
     for declared in WORKING:
         types = existing.get(declared.name, {c.name: c.type for c in declared.columns})
         for c in declared.columns:

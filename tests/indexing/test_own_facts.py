@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.publish import update_publication
-from tests.comparison import facts, index_at, no_settings, refresh
+from graphrag_assets.store.publication_files import STABLE_NAME
+from tests.comparison import assert_published, assert_reports, facts, index_all, index_at, no_settings, refresh
 from tests.indexing.test_name_decisions import merge_due
 
 TEXT = "Cyrus Field met Samuel Morse in London. Samuel Morse wrote to Cyrus Field. The Niagara left London."
@@ -66,6 +68,32 @@ def test_facts_add_correct_and_take_back_and_leave_nothing_when_they_go(index: I
     after = facts(index)
     del before["embeddings"], after["embeddings"], before["entity_candidates"], after["entity_candidates"]
     assert after == before
+
+
+def test_claims_are_taken_back_by_any_name_of_their_subject(index: Index, tmp_path: Path) -> None:
+    def claims() -> set[str]:
+        index_all(index)
+        assert_published(index)
+        assert_reports(index)
+        with duckdb.connect(str(index.database.parent / STABLE_NAME), read_only=True) as published:
+            return {text for (text,) in published.execute("SELECT description FROM covariates").fetchall()}
+
+    header = "kind,title,target,type,description,not\n"
+    stated = (
+        "claim,Niagara,,SPEED,The Niagara made 14 knots.,\nclaim,The Niagara,,SPEED,She made 12 knots.,\n"
+        "claim,Niagara,London,VOYAGE,The Niagara left London.,\nclaim,Unheard,,SPEED,It is unheard.,\n"
+        "alias,The Niagara,Niagara,,,\n"
+    )
+    every = {"The Niagara made 14 knots.", "She made 12 knots.", "The Niagara left London.", "It is unheard."}
+    write(tmp_path, "crm/stated.facts.csv", header + stated)
+    assert claims() == every
+    some = "claim,the niagara,,SPEED,she made 12  knots.,yes\nclaim,Niagara,London,,,yes\nclaim,Niagara,Paris,,,yes\n"
+    write(tmp_path, "notes/not.facts.csv", header + some)
+    assert claims() == {"The Niagara made 14 knots.", "It is unheard."}
+    write(tmp_path, "notes/not.facts.csv", header + "claim,The Niagara,,SPEED,,yes\nclaim,Unheard,,,,yes\n")
+    assert claims() == {"The Niagara left London."}
+    (tmp_path / "input" / "notes" / "not.facts.csv").unlink()
+    assert claims() == every
 
 
 def test_a_mapping_makes_facts_of_the_columns_of_a_table(index: Index, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 -- Replaces the touched rows of a publication by those of a copy of the working database, attached as `working`.
--- Input, from Python: the temporary tables touched_* (id), which for a new publication have every id, see touched.sql.
+-- Input, from Python: the temporary tables touched_* (id), which for a new publication have every id, see touched.sql,
+-- and the view `claims` of those that nobody takes back.
 -- Rows are sorted by the keys of searches, so that zone maps serve as indexes. Wide rows are read by rowid: a join by id
 -- would read those beside them, too.
 
@@ -98,7 +99,7 @@ names AS (
     SELECT document_id, title_key AS key FROM working.entity_mentions SEMI JOIN touched_entity_mentions USING (id)
     UNION SELECT document_id, unnest([source_key, target_key])
     FROM working.relationship_mentions SEMI JOIN touched_relationship_mentions USING (id)
-    UNION SELECT document_id, unnest([subject_key, object_key]) FROM working.covariates SEMI JOIN touched_covariates USING (id)
+    UNION SELECT document_id, unnest([subject_key, object_key]) FROM claims SEMI JOIN touched_covariates USING (id)
 )
 SELECT n.document_id, n.key, e.human_readable_id AS number
 FROM names n
@@ -116,7 +117,7 @@ SELECT c.*, n.human_readable_id, u.number AS text_unit_number, d.document_date,
        CASE length(end_date) WHEN 4 THEN try_cast(end_date || '-12-31' AS DATE)
             WHEN 7 THEN last_day(try_cast(end_date || '-01' AS DATE)) ELSE try_cast(end_date AS DATE) END AS ends_on,
        s.number AS subject_number, o.number AS object_number
-FROM working.covariates c SEMI JOIN touched_covariates USING (id)
+FROM claims c SEMI JOIN touched_covariates USING (id)
 JOIN working.numbers n ON n.table_name = 'covariates' AND n.id = c.id
 JOIN unit_numbers u ON u.id = c.text_unit_id
 LEFT JOIN entity_of_name s ON s.document_id = c.document_id AND s.key = c.subject_key

@@ -1,6 +1,6 @@
 -- Which rows of the last publication differ from the working database, attached as `working`, or may differ.
 -- Input, from Python: the temporary table changed_rows (table_name, id) from the change log, and empty tables
--- touched_* (id).
+-- touched_* (id); and the view `claims` of those that nobody takes back.
 
 -- Rows that were written, appeared or vanished.
 INSERT INTO touched_entities SELECT DISTINCT id FROM changed_rows WHERE table_name IN ('entities', 'entity_positions');
@@ -36,10 +36,10 @@ UNION SELECT title_key FROM aliases_changed;
 
 INSERT INTO touched_covariates
 SELECT id FROM changed_rows WHERE table_name = 'covariates'
-UNION (SELECT id FROM covariates EXCEPT SELECT id FROM working.covariates)
-UNION (SELECT id FROM working.covariates EXCEPT SELECT id FROM covariates)
-UNION SELECT id FROM working.covariates WHERE subject_key IN (FROM changed_names)
-UNION SELECT id FROM working.covariates WHERE object_key IN (FROM changed_names);
+UNION (SELECT id FROM covariates EXCEPT SELECT id FROM claims)
+UNION (SELECT id FROM claims EXCEPT SELECT id FROM covariates)
+UNION SELECT id FROM claims WHERE subject_key IN (FROM changed_names)
+UNION SELECT id FROM claims WHERE object_key IN (FROM changed_names);
 
 INSERT INTO touched_entity_mentions
 SELECT id FROM changed_rows WHERE table_name = 'entity_mentions'
@@ -88,7 +88,7 @@ CREATE TEMP TABLE dated_anew AS
 SELECT new.id FROM working.documents new JOIN documents old USING (id)
 WHERE new.id IN (FROM touched_documents) AND new.document_date IS DISTINCT FROM old.document_date;
 INSERT INTO touched_covariates
-SELECT id FROM working.covariates WHERE document_id IN (FROM dated_anew) EXCEPT FROM touched_covariates;
+SELECT id FROM claims WHERE document_id IN (FROM dated_anew) EXCEPT FROM touched_covariates;
 INSERT INTO touched_relationships
 SELECT r.id FROM relationships r JOIN relationship_mentions m ON m.relationship_number = r.human_readable_id
 WHERE m.document_id IN (FROM dated_anew) EXCEPT FROM touched_relationships;
@@ -116,7 +116,7 @@ UNION FROM new_or_gone_units
 UNION SELECT id FROM working.text_units WHERE document_id IN (FROM described_anew)
 UNION SELECT unit FROM listed
 UNION SELECT text_unit_id FROM covariates WHERE id IN (FROM touched_covariates)
-UNION SELECT text_unit_id FROM working.covariates WHERE id IN (FROM touched_covariates);
+UNION SELECT text_unit_id FROM claims WHERE id IN (FROM touched_covariates);
 
 INSERT INTO touched_communities SELECT DISTINCT id FROM changed_rows WHERE table_name = 'communities';
 INSERT INTO touched_community_reports SELECT DISTINCT id FROM changed_rows WHERE table_name = 'community_reports';

@@ -22,7 +22,7 @@ from graphrag_assets.store.decisions import Decision, read_decisions
 from graphrag_assets.store.entity_candidates import candidate_pairs
 from graphrag_assets.store.working import Changes, replace_table
 
-CODE_VERSION = "1"
+CODE_VERSION = "2"
 """Incremented when the same inputs give other rows."""
 READER = "entity_candidates"
 _READ = ("entities", "relationships", "embeddings")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from graphrag_assets.contracts.records import EntityRecord, RelationshipRecord, TextUnit, UnitExtraction
@@ -18,7 +19,9 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
 from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.llm.model_options import ChatRequest
+from graphrag_assets.store.connections import DEFAULT_LIMITS
 from graphrag_assets.store.decisions import Decision, changing_decisions
+from graphrag_assets.store.entity_candidates import candidate_pairs
 from graphrag_assets.text.words import title_key
 from tests.comparison import index_at, no_settings
 from tests.llm.tasks.scripted_chat import ScriptedChat
@@ -186,6 +189,14 @@ def test_forms_of_one_thing_are_candidates_and_the_judge_merges_them(index: Inde
         f"contains(name_key, '{title_key(n)} (') AND contains(other_key, '{title_key(n)}')" for n in corpus.homonyms
     )
     assert index.working.read(f"SELECT * FROM entity_candidates WHERE {split}").is_empty()
+
+
+def test_an_abbreviation_with_points_is_no_candidate_of_itself() -> None:
+    names = pl.DataFrame({"n": [1, 2], "key": ["u.s.", "united states"], "type": "GEO", "frequency": 1})
+    nothing = pl.DataFrame(schema={"a": pl.Int32, "b": pl.Int32, "cosine": pl.Float64})
+    nowhere = pl.DataFrame(schema={"n": pl.Int32, "document": pl.UInt64})
+    pairs = candidate_pairs(names, nothing.select("a", "b"), nothing, lambda _: nowhere, DEFAULT_LIMITS)
+    assert pairs.select("a", "b", "kinds").rows() == [(1, 2, "abbreviation")]
 
 
 def test_a_decided_pair_is_shown_with_its_decision_and_an_undone_one_is_open_again(index: Index) -> None:

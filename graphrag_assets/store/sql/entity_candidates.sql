@@ -49,7 +49,8 @@ WITH initials AS (
     FROM forms WHERE len(words) BETWEEN 2 AND 10
 )
 SELECT 'abbreviation' AS kind, s.n AS short, f.n AS long, if(s.size > 2, 0.6, 0.4) AS score
-FROM initials f JOIN forms s ON s.solid = f.letters WHERE s.size BETWEEN 2 AND 12 AND NOT contains(s.key, ' ');
+FROM initials f JOIN forms s ON s.solid = f.letters AND s.n <> f.n  -- "u.s." has its own initials
+WHERE s.size BETWEEN 2 AND 12 AND NOT contains(s.key, ' ');
 
 -- A name that begins or ends a longer one.
 INSERT INTO longer

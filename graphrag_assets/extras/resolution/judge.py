@@ -1,8 +1,10 @@
 """A chat model judges open candidates, by sentences that name both; its verdicts are decisions like those of people."""
 
+import re
 import uuid
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from textwrap import shorten
+from typing import Any, NamedTuple
 
 from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.errors import SettingsError
@@ -69,11 +71,11 @@ def _verdicts(
     index: Index, chat: Chat, prompts: Prompts, pairs: Sequence[tuple[str, str]], run_id: str, meter: UsageMeter
 ) -> dict[tuple[str, str], NameVerdict]:
     rows = index.working.read(_THINGS, {"keys": sorted({key for pair in pairs for key in pair})})
-    things = {row["title_key"]: _thing(row) for row in rows.iter_rows(named=True)}
+    things = {row["title_key"]: row for row in rows.iter_rows(named=True)}
     requests = [pairs[start : start + PAIRS_PER_REQUEST] for start in range(0, len(pairs), PAIRS_PER_REQUEST)]
 
     async def ask(several: Sequence[tuple[str, str]]) -> list[NameVerdict | None]:
-        texts = ["\n".join(things.get(key, key) for key in pair) for pair in several]
+        texts = [pair_text(things[one], things[other]) for one, other in several]
         found, _ = await verdicts_on(chat, prompts, texts, Origin(run_id=run_id))
         return found
 
@@ -84,11 +86,30 @@ def _verdicts(
     return {pair: verdicts[pair] for pair in pairs if pair in verdicts}
 
 
-def _thing(row: dict[str, object]) -> str:
-    """A name with its type, description and sentences that name it."""
-    key, texts = str(row["title_key"]), row["texts"]
-    assert isinstance(texts, list)
-    lines = [" ".join(text[s.start : s.end].split()) for text in texts for s in sentences(text)]
-    naming = [line[:_CHARACTERS] for line in lines if key in title_key(line)][:_SENTENCES]
-    described = f"{row['title']} ({row['type']}): {str(row['description'])[:_CHARACTERS]}"
-    return "\n".join([described, *(f"- {line}" for line in naming)])
+def _short(text: str) -> str:
+    return shorten(text, _CHARACTERS, placeholder=" …")
+
+
+def pair_text(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Two names with type, description and the sentences that name the first, the second, or both.
+
+    A sentence with a longer name does not name the shorter one that stands in it: that would state what is asked.
+
+    Args:
+        one, other: title_key, title, type, description, texts.
+    """
+    keys = sorted((one["title_key"], other["title_key"]), key=len, reverse=True)
+    naming = dict[tuple[str, ...], list[str]]()
+    texts = dict.fromkeys([*one["texts"], *other["texts"]])
+    for line in dict.fromkeys(" ".join(text[s.start : s.end].split()) for text in texts for s in sentences(text)):
+        rest, found = title_key(line), list[str]()
+        for key in keys:
+            rest, n = re.subn(rf"(?<!\w){re.escape(key)}(?!\w)", " ", rest)
+            found += [key] if n else []
+        naming.setdefault(tuple(found), []).append(f"- {shorten(line, _CHARACTERS, placeholder=' …')}")
+    blocks = list[str]()
+    for row in (one, other):
+        blocks.append(f"{row['title']} ({row['type']}): {_short(row['description'] or '')}")
+        blocks += naming.get((row["title_key"],), [])[:_SENTENCES]
+    both = naming.get(tuple(keys), [])[:_SENTENCES]
+    return "\n".join([*blocks, *(["Both names:", *both] if both else [])])

@@ -40,10 +40,7 @@ FAILING = {
 
 @pytest.mark.parametrize(
     "task",
-    [
-        pytest.param(task, marks=pytest.mark.extended if task in ("extraction", "report") else pytest.mark.long)
-        for task in FAILING
-    ],
+    [pytest.param(task, marks=pytest.mark.extended if task == "extraction" else pytest.mark.long) for task in FAILING],
 )
 def test_what_never_gets_a_valid_answer_is_paid_for_in_two_runs_and_then_when_asked_for(
     project, server, monkeypatch, task

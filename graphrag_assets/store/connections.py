@@ -1,6 +1,7 @@
 """DuckDB connections: their configuration, read-only files, and frames as the tables of a statement."""
 
 import contextlib
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -116,9 +117,31 @@ def attached(**paths: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 @contextlib.contextmanager
 def in_memory(limits: Limits, one_thread: bool) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to a database in memory with these limits, to attach files to; `one_thread` or all."""
-    threads = {"threads": 1} if one_thread else {}
-    with duckdb.connect(config={**CONNECTION_CONFIG, **limits.config(), **threads}) as connection:
+    with duckdb.connect(config=_config(limits, one_thread)) as connection:
         yield connection
+
+
+def _config(limits: Limits, one_thread: bool) -> dict[str, Any]:
+    return {**CONNECTION_CONFIG, **limits.config(), **({"threads": 1} if one_thread else {})}
+
+
+_idle: dict[object, duckdb.DuckDBPyConnection] = {}
+"""At most one database."""
+
+
+@contextlib.contextmanager
+def idle_in_memory(limits: Limits, one_thread: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+    """As `in_memory`, for work that leaves nothing attached and no tables but temporary ones.
+
+    The database is kept for the next one: to make a database in memory takes as long as most transactions.
+    """
+    config = _config(limits, one_thread)
+    key = (os.getpid(), *config.items())  # a forked process has none of its threads
+    database = _idle.pop(key, None) or duckdb.connect(config=config)
+    with database.cursor() as connection:
+        yield connection
+    _idle.clear()
+    _idle[key] = database
 
 
 @contextlib.contextmanager

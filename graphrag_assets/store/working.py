@@ -28,6 +28,7 @@ from graphrag_assets.store.connections import (
     ROW_GROUPS,
     Limits,
     execute_with,
+    idle_in_memory,
     in_memory,
     memory_errors,
     opened,
@@ -197,7 +198,7 @@ def _attached(path: Path, limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]
         _create(path)
     name = identifier(path.stem)
     try:
-        with in_memory(limits.beside(path), suits_one_thread(path)) as connection:
+        with idle_in_memory(limits.beside(path), suits_one_thread(path)) as connection:
             try:
                 connection.execute(f"ATTACH {literal(path)} AS {name} ({ROW_GROUPS}); USE {name}")
             except duckdb.IOException as error:

@@ -75,7 +75,7 @@ def test_grouping_documents_into_batches_does_not_change_the_index(tmp_path, mon
     assert len(results[0]["entities"]) > 200
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_a_deleted_document_leaves_no_trace_in_tables_or_bytes(tmp_path, monkeypatch):
     no_settings(monkeypatch)
     monkeypatch.setenv("GRAPHRAG_INPUT", str(tmp_path / "input"))

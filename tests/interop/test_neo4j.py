@@ -199,7 +199,7 @@ def test_names_of_relationship_types_are_quoted() -> None:
     assert graph.quoted("MADE `IT`") == "`MADE ``IT```"
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_neo4js_own_linter_accepts_every_statement(tmp_path: Path) -> None:
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed")

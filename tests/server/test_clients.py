@@ -44,7 +44,9 @@ def tenants():
         yield served
 
 
-@pytest.mark.parametrize(("token", "own", "other"), [(RED, "red", "blue"), (BLUE, "blue", "red")])
+@pytest.mark.parametrize(
+    ("token", "own", "other"), [(RED, "red", "blue"), pytest.param(BLUE, "blue", "red", marks=pytest.mark.long)]
+)
 def test_sixty_questions_show_nothing_of_the_other_client(tenants, token, own, other):
     hidden = [*SECRETS[other].split(), f"{other}/"]
     asked = [(question, method) for question in QUESTIONS for method in ("local", "global", "basic")]

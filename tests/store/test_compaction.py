@@ -81,7 +81,7 @@ def test_file_of_free_blocks_is_rewritten_with_all_rows(working):
     assert after < before / 2
     assert size(working) == after
     assert content() == held
-    assert len(held[2]) == 1
+    assert len(held[2]) == 2
     assert leftovers(working.path.parent) == []
 
 

@@ -173,7 +173,7 @@ def rows(
     return connection.execute(query).fetchall()
 
 
-@pytest.mark.parametrize("order", [ORDERS[0], pytest.param(ORDERS[1], marks=pytest.mark.extended)])
+@pytest.mark.parametrize("order", [ORDERS[0], pytest.param(ORDERS[1], marks=pytest.mark.long)])
 @pytest.mark.parametrize("macro", CALLS)
 def test_no_alias_or_column_of_a_query_reaches_the_inside_of_a_macro(both, rows_of, macro, order):
     """All aliases at once, as columns with fields: `r.title` is resolved as for a table, and the plan stays small."""

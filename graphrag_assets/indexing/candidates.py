@@ -1,10 +1,12 @@
 """Candidates of entity resolution: pairs of entities that may be one thing, with the decisions on them.
 
-They are derived from the whole graph, when it or a decision has changed: that takes a second for 30,000 names.
+They are derived from the whole graph, when it or a decision has changed. That takes a second for 30,000 names; in a
+larger graph pairs are found again when more than a hundredth of the names has changed, so an edit does not pay for all.
 """
 
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -16,15 +18,21 @@ from graphrag_assets.pipeline.alias_decisions import are_apart
 from graphrag_assets.pipeline.near_vectors import NearVectors
 from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import record_stage
+from graphrag_assets.store.batches import record_inputs, record_stage, recorded
 from graphrag_assets.store.change_log import changes_since_mark, last_revision, set_mark
+from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.decisions import Decision, read_decisions
 from graphrag_assets.store.entity_candidates import candidate_pairs
 from graphrag_assets.store.working import Changes, replace_table
 
 CODE_VERSION = "2"
 """Incremented when the same inputs give other rows."""
+EACH_TIME = 30_000
+"""In a graph of so many names pairs are found at every change."""
+FRESH_SHARE = 0.01
+"""In a larger one, when a larger share of the names has changed since."""
 READER = "entity_candidates"
+_SINCE = "candidates"
 _READ = ("entities", "relationships", "embeddings")
 _NAMES = "SELECT human_readable_id::INTEGER AS n, title_key AS key, type, frequency FROM entities ORDER BY n"
 _EDGES = """
@@ -48,6 +56,10 @@ WITH part AS (
 )
 SELECT DISTINCT n, hash(document_id) AS document FROM part JOIN text_units USING (id) ORDER BY ALL
 """
+_KEPT = """
+SELECT * EXCLUDE (decision, decided_by) FROM entity_candidates WHERE evidence <> ''
+AND name_key IN (SELECT title_key FROM entities) AND other_key IN (SELECT title_key FROM entities)
+"""
 _MENTIONED = """
 WITH wanted AS (SELECT unnest($keys::VARCHAR[]) AS key), named AS (
     SELECT title_key AS key FROM entity_mentions
@@ -57,9 +69,16 @@ SELECT key FROM named SEMI JOIN wanted USING (key)
 """
 
 
+class UpdatedCandidates(NamedTuple):
+    """The result, and how many names have changed since all pairs were found."""
+
+    result: StageResult
+    n_since: int
+
+
 @exclusive("entity_candidates")
 @traced("find_candidates")
-def update_candidates(index: Index, run_id: str) -> StageResult:
+def update_candidates(index: Index, run_id: str) -> UpdatedCandidates:
     """Find the candidates if the graph or a decision has changed, and write the rows that differ."""
     started = time.monotonic()
     decided = read_decisions(index.settings.index_folder)
@@ -67,20 +86,29 @@ def update_candidates(index: Index, run_id: str) -> StageResult:
     with index.working.connect() as connection:
         changed = changes_since_mark(connection, READER, _READ, made_with)
         revision = changed.revision if changed else last_revision(connection)
+        n_names = one_value(connection, "SELECT count(*) FROM entities")
+        n_since = int(recorded(connection, _SINCE) or 0) + (changed.ids("entities").len() if changed else n_names)
     unchanged = changed is not None and changed.rows.is_empty()
-    frame = index.working.read(f"FROM {schema.ENTITY_CANDIDATES.name}") if unchanged else _rows(index, decided)
+    if unchanged:
+        frame = index.working.read(f"FROM {schema.ENTITY_CANDIDATES.name}")
+    elif changed is not None and n_names > EACH_TIME and n_since <= FRESH_SHARE * n_names:
+        frame = _with_decisions(index.working.read(_KEPT), decided, index)
+    else:
+        frame, n_since = _with_decisions(_found(index, decided), decided, index), 0
     with index.working.transaction() as connection:
         no_changes = Changes(frame.height, 0, 0)
         changes = no_changes if unchanged else replace_table(connection, schema.ENTITY_CANDIDATES, frame)
         by_table = {schema.ENTITY_CANDIDATES.name: changes}
         record_stage(connection, run_id, "find_candidates", None, time.monotonic() - started, by_table, READER)
+        record_inputs(connection, _SINCE, str(n_since), run_id)
         set_mark(connection, READER, _READ, revision, made_with)
     best = frame.sort("decision", "score", descending=[False, True], nulls_last=True)
-    return StageResult({schema.ENTITY_CANDIDATES.name: best}, by_table, {}, time.monotonic() - started)
+    result = StageResult({schema.ENTITY_CANDIDATES.name: best}, by_table, {}, time.monotonic() - started)
+    return UpdatedCandidates(result, n_since)
 
 
-def _rows(index: Index, decided: Sequence[Decision]) -> pl.DataFrame:
-    """The rows of entity_candidates."""
+def _found(index: Index, decided: Sequence[Decision]) -> pl.DataFrame:
+    """The candidates of all names, without decisions on them."""
     names, edges = index.working.read_all(_NAMES, _EDGES)
     limits = index.working.limits.beside(index.database)
     pairs = candidate_pairs(
@@ -95,7 +123,7 @@ def _rows(index: Index, decided: Sequence[Decision]) -> pl.DataFrame:
     if splits:
         apart = [are_apart(one, other, splits) for one, other in found.select("name_key", "other_key").iter_rows()]
         found = found.filter(~pl.Series(apart, dtype=pl.Boolean))
-    return _with_decisions(found, [one for one in decided if one.kind != "split"], index)
+    return found
 
 
 def _directed(pairs: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
@@ -117,6 +145,7 @@ def _directed(pairs: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
 
 def _with_decisions(found: pl.DataFrame, decided: Sequence[Decision], index: Index) -> pl.DataFrame:
     """The rows of entity_candidates: those found, and decided pairs of names that are mentioned."""
+    decided = [one for one in decided if one.kind != "split"]
     mentioned = index.working.read(_MENTIONED, {"keys": sorted({key for one in decided for key in one.key[1:]})})
     names = set(mentioned["key"])
     rows = [

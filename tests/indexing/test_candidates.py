@@ -14,6 +14,7 @@ import pytest
 from graphrag_assets.contracts.records import EntityRecord, RelationshipRecord, TextUnit, UnitExtraction
 from graphrag_assets.extras.resolution.decide import split_by_type
 from graphrag_assets.extras.resolution.judge import judge
+from graphrag_assets.indexing import candidates
 from graphrag_assets.indexing.candidates import update_candidates
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
@@ -23,7 +24,7 @@ from graphrag_assets.store.connections import DEFAULT_LIMITS
 from graphrag_assets.store.decisions import Decision, changing_decisions
 from graphrag_assets.store.entity_candidates import candidate_pairs
 from graphrag_assets.text.words import title_key
-from tests.comparison import index_at, no_settings
+from tests.comparison import index_all, index_at, no_settings, refresh
 from tests.llm.tasks.scripted_chat import ScriptedChat
 
 SYLLABLES = "bar cel dov fen gal hul jor kem lun mor nas pol quin ros sel tam vor wex yar zim".split()  # noqa: SIM905
@@ -214,3 +215,39 @@ def test_a_decided_pair_is_shown_with_its_decision_and_an_undone_one_is_open_aga
         decisions.clear()
     update_candidates(index, "test")
     assert index.working.read("SELECT count(*) FROM entity_candidates WHERE decision <> ''").item() == 0
+
+
+def test_a_large_graph_keeps_its_pairs_until_many_names_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rows() -> list[tuple[str, str]]:
+        refresh(index)
+        return index.working.read("SELECT name_key, other_key FROM entity_candidates ORDER BY ALL").rows()
+
+    no_settings(monkeypatch)
+    monkeypatch.setenv("GRAPHRAG_INPUT", str(tmp_path / "input"))
+    (tmp_path / "input" / "a").mkdir(parents=True)
+    names = ["Kelvan Dorset", "Kelvann Dorset", "Wexol Quinfen", "Wexol Quinfenn"]
+    for place, name in enumerate(names):
+        text = f"Captain {name} met Cyrus Field in London. {name} wrote to Samuel Canning."
+        (tmp_path / "input" / "a" / f"{place}.txt").write_text(text)
+    index = index_at(tmp_path / "index", monkeypatch)
+    index_all(index)
+    before = rows()
+    one, other = (tuple(key.lower() for key in pair) for pair in (names[:2], names[2:]))
+    assert {frozenset(one), frozenset(other)} <= set(map(frozenset, before))
+    monkeypatch.setattr(candidates, "EACH_TIME", 0)
+    monkeypatch.setattr(candidates, "FRESH_SHARE", 10.0)
+    monkeypatch.setattr(candidates, "candidate_pairs", lambda *_: pytest.fail("all names were compared"))
+    (tmp_path / "input" / "a" / "1.txt").unlink()
+    (tmp_path / "input" / "a" / "9.txt").write_text("Captain Kelvin Dorset met Cyrus Field in London.")
+    index_all(index)
+    kept = [pair for pair in before if "kelvann dorset" not in pair]
+    assert rows() == kept
+    assert len(kept) < len(before)
+    monkeypatch.undo()
+    monkeypatch.setenv("GRAPHRAG_INPUT", str(tmp_path / "input"))
+    (tmp_path / "input" / "a" / "9.txt").write_text("Captain Kelvin Dorset met Samuel Canning in London.")
+    index = index_at(tmp_path / "index", monkeypatch)
+    index_all(index)
+    assert {"kelvan dorset", "kelvin dorset"} in map(set, rows())

@@ -24,7 +24,6 @@ OF_HEADS = {
 }
 PERSONAL_VERBS = word_list("cue_words:personal verbs")
 OCCUPATIONS = word_list("generic_roles") - word_list("cue_words:bodies")
-PUBLIC_VERBS = word_list("cue_words:public verbs")
 PLACE_PREPOSITIONS = word_list("cue_words:place prepositions")
 THING_VERBS = word_list("cue_words:verbs of things")
 THING_PREPOSITIONS = word_list("cue_words:prepositions of things")

@@ -49,23 +49,16 @@ def decided_aliases(
     return aliases
 
 
-def with_decisions(proposals: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
-    """The aliases in force: rows of rule 'user', rejected rows, and the proposals that contradict neither.
-
-    Chains of aliases are resolved. Circular aliases are left out, proposals before decisions.
-
-    Args:
-        proposals, stored: document_id (null: everywhere), alias_key, title_key, rule, accepted.
-    """
-    return _in_force(proposals, decisions(stored).select(proposals.columns))
-
-
 def decisions(aliases: pl.DataFrame) -> pl.DataFrame:
     """The rows that people have written with SQL."""
     return aliases.filter((pl.col("rule") == USER_RULE) | ~pl.col("accepted"))
 
 
 def _in_force(proposals: pl.DataFrame, decided: pl.DataFrame) -> pl.DataFrame:
+    """The decided rows, and the proposals that contradict none.
+
+    Chains of aliases are resolved. Circular aliases are left out, proposals before decisions.
+    """
     open_proposals = proposals.join(decided, on=_SCOPE, how="anti", nulls_equal=True)
     aliases = pl.concat([decided, open_proposals]).sort(_SCOPE)
     followed = aliases

@@ -6,7 +6,7 @@ import pytest
 
 from graphrag_assets.contracts.records import ClaimRecord, EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from graphrag_assets.embedded import EXTRACTOR
-from graphrag_assets.pipeline.alias_decisions import with_decisions
+from graphrag_assets.pipeline.alias_decisions import decided_aliases
 from graphrag_assets.pipeline.batch import KnownFacts, extract_facts
 from graphrag_assets.pipeline.extraction import extract_text_units
 from graphrag_assets.store import schema
@@ -291,14 +291,14 @@ ALIASES = {
 )
 def test_manual_alias_decisions_are_kept(stored, expected):
     proposals = pl.DataFrame([("d", "field", "cyrus field", "surname", True)], schema=ALIASES, orient="row")
-    decided = with_decisions(proposals, pl.DataFrame(stored, schema=ALIASES, orient="row"))
+    decided = decided_aliases(proposals, pl.DataFrame(stored, schema=ALIASES, orient="row"), [], read_named=pytest.fail)
     assert decided.rows() == expected
 
 
 def decide(*rows: tuple[str | None, str, str]) -> dict[tuple[str | None, str], str]:
     stored = pl.DataFrame([(*row, "user", True) for row in rows], schema=ALIASES, orient="row")
     proposals = pl.DataFrame([("d", "field", "cyrus field", "surname", True)], schema=ALIASES, orient="row")
-    decided = with_decisions(proposals, stored)
+    decided = decided_aliases(proposals, stored, [], read_named=pytest.fail)
     return {(document, alias): key for document, alias, key in decided.select(ALIASES_KEYS).rows()}
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_assets.pipeline.alias_decisions import with_decisions
+from graphrag_assets.pipeline.alias_decisions import decided_aliases
 from graphrag_assets.pipeline.merging import Graph, merge
 from graphrag_assets.pipeline.resolution import ALIAS_SCHEMA, propose_aliases
 from graphrag_assets.pipeline.touched import Stored, part_of, replacement, touched_keys
@@ -32,7 +32,9 @@ def aliases_of(mentions: pl.DataFrame, decision: tuple | None) -> pl.DataFrame:
     if decision:
         document, alias, stands_for, accepted = decision
         rows = [(document, alias.lower(), stands_for.lower(), "user", accepted)]
-    return with_decisions(propose_aliases(mentions), pl.DataFrame(rows, schema=ALIAS_SCHEMA, orient="row"))
+    return decided_aliases(
+        propose_aliases(mentions), pl.DataFrame(rows, schema=ALIAS_SCHEMA, orient="row"), [], read_named=pytest.fail
+    )
 
 
 def rows_with(frame: pl.DataFrame, *columns: str, shown: tuple[str, ...] = ()):

@@ -138,7 +138,7 @@ async def extract_text_unit(
     task, form = (PROMPT, ExtractGraph) if claims is None else (WITH_CLAIMS, ExtractGraphWithClaims)
     first = origin.request(task, messages, form)
     answers, losses = await request_rounds(chat, first, options.max_gleanings, asking_for_more)
-    found, unwanted = _graph(answers, options)
+    found, unwanted = graph_records(answers, options)
     wanted = (claim for claim in _claims(answers) if title_key(_name(claim.subject)) not in unwanted)
     stated, n_invented = claim_records(wanted, text)
     losses = replace(
@@ -215,17 +215,15 @@ def _claims(answers: Iterable[ExtractGraph]) -> list[ExtractedClaim]:
     return [claim for answer in answers if isinstance(answer, ExtractGraphWithClaims) for claim in answer.claims]
 
 
-def graph_records(answers: Sequence[ExtractGraph], options: ExtractionOptions = _DEFAULTS) -> UnitExtraction:
-    """The records of all answers, without duplicates; those without usable names are dropped.
+def graph_records(
+    answers: Sequence[ExtractGraph], options: ExtractionOptions = _DEFAULTS
+) -> tuple[UnitExtraction, Set[str]]:
+    """The records of all answers, without duplicates, and the keys of entities that a closed list of types leaves out.
 
-    Entities are identified by key and type, relationships by both keys and type; the longer description and the
-    greater strength are kept. The endpoints of a relationship need not be entities of an answer.
+    Those without usable names are dropped. Entities are identified by key and type, relationships by both keys and
+    type; the longer description and the greater strength are kept. The endpoints of a relationship need not be entities
+    of an answer.
     """
-    return _graph(answers, options)[0]
-
-
-def _graph(answers: Sequence[ExtractGraph], options: ExtractionOptions) -> tuple[UnitExtraction, Set[str]]:
-    """The records of `graph_records`, and the keys of entities that a closed list of types leaves out."""
     entities = _entities(answers, options)
     found = (record for answer in answers for record in answer.relationships)
     relationships, unlisted = _relationships(found, entities.unwanted, options)

@@ -57,7 +57,7 @@ def extract(script: Sequence[Said], options: ExtractionOptions = DEFAULTS) -> tu
 
 
 def records(*answers: str, **options: object):
-    return graph_records([ExtractGraph.model_validate_json(a) for a in answers], ExtractionOptions(**options))
+    return graph_records([ExtractGraph.model_validate_json(a) for a in answers], ExtractionOptions(**options))[0]
 
 
 def test_html_entities_in_names_are_unescaped():

@@ -90,9 +90,10 @@ def test_preview_of_the_sample_corpus_is_close_to_the_bill(priced, server, monke
     by_task = (frame.filter(task="extract_all")["prompt_tokens"].item() for frame in (planned, bill))
     assert next(by_task) == next(by_task) + 20 * (3 + 2 * 4)  # 3 begin an answer, 4 go round each of the 2 messages
     calls = len(server.requests)  # embeddings are booked per text
-    assert planned["calls"].sum() == pytest.approx(calls, rel=0.25)
-    for name in SUMS[1:]:  # the server's gleanings are as long as its first answers
-        assert planned[name].sum() == pytest.approx(bill[name].sum(), rel=0.4), name
+    # The server finds about half of what the embedded default finds, from which reports and summaries are estimated.
+    assert calls <= planned["calls"].sum() <= 1.5 * calls
+    for name in SUMS[1:]:
+        assert bill[name].sum() <= planned[name].sum() <= 2.25 * bill[name].sum(), name
     assert plan_index(priced.index).costs["calls"].sum() == 0
     assert len(server.requests) == calls
 

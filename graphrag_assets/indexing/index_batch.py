@@ -5,7 +5,7 @@ first; on several machines the staging area is between them, see `staged_batches
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -41,6 +41,7 @@ from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import (
     UsageByTask,
+    batches_of,
     known_contexts,
     known_corpus,
     known_facts,
@@ -248,7 +249,9 @@ def index_batch(
     place = (pool or BatchPool()).place(index.working, batch)
     with full_disk_in(f"index_batch of {batch!r}"), place as admit:
         refuse_imported(index, batch)
-        extracted = extract_batch(index, batch, models, _known(index, batch, models, rerun), extract, admit)
+        files = list(index.input.files(batch))
+        known = _known(index, batch, [file.path for file in files], models, rerun)
+        extracted = extract_batch(index, batch, models, known, extract, admit, files)
         return commit_extracted(index, batch, extracted, run_id)
 
 
@@ -271,8 +274,9 @@ def extract_batch(
     known: Known = NOTHING_KNOWN,
     extract: bool = True,
     admit: Callable[[int], None] = lambda _: None,
+    files: list[SourceFile] | None = None,
 ) -> ExtractedBatch:
-    """Read and chunk the files of a batch, and extract its text units unless `extract` is false.
+    """Read and chunk the files of a batch (`files`, if they are listed), and extract its text units if asked to.
 
     Neither reads nor writes the working database. `admit` is called with the number of text units, before they are
     sent to a model.
@@ -280,7 +284,7 @@ def extract_batch(
     restart_peak()
     started = time.monotonic()
     settings = index.settings
-    files, columns = list(index.input.files(batch)), settings.metadata_column_list
+    files, columns = list(index.input.files(batch)) if files is None else files, settings.metadata_column_list
     documents, text_units, errors = read_batch(settings, batch, files, known.corpus)
     admit(text_units.height)
     if settings.text_unit_context == "model":
@@ -314,12 +318,14 @@ def read_batch(
         return read_corpus(batch, files, load, chunk, convert, with_contexts, settings.metadata_column_list, known)
 
 
-def _known(index: Index, batch: str, models: IndexingModels, rerun: Rerun) -> Known:
-    """What is known of a batch, but for what `rerun` does again."""
-    stored = known_facts(index.working, batch, models.extractor)
+def _known(index: Index, batch: str, sources: Sequence[str], models: IndexingModels, rerun: Rerun) -> Known:
+    """What is known of a batch and its files, but for what `rerun` does again."""
+    batches = batches_of(index.working, batch, sources)
+    stored = known_facts(index.working, batches, sources, models.extractor)
     if rerun in (Rerun.EXTRACTION, Rerun.EVERYTHING):
         stored = [frame.clear() for frame in stored]
-    facts = KnownFacts._make([*stored, recorded_errors(index.working, batch, *LOSS_STAGES)])
+    units, *stored = [*stored, recorded_errors(index.working, batches, *LOSS_STAGES)]
+    facts = KnownFacts(units, *(frame.with_columns(batch=pl.lit(batch)) for frame in stored))
     contexts = known_contexts(index.working, batch)
     left_alone = rerun is Rerun.NOTHING
     by_model = index.settings.text_unit_context == "model"  # the stored context is not the one to start from
@@ -329,6 +335,6 @@ def _known(index: Index, batch: str, models: IndexingModels, rerun: Rerun) -> Kn
         facts,
         contexts.clear() if rerun is Rerun.EVERYTHING else contexts,
         KnownCorpus(*corpus) if corpus else None,
-        recorded_errors(index.working, batch, "extract") if left_alone else None,
-        recorded_errors(index.working, batch, unit_contexts.STAGE) if left_alone else None,
+        recorded_errors(index.working, [batch], "extract") if left_alone else None,
+        recorded_errors(index.working, [batch], unit_contexts.STAGE) if left_alone else None,
     )

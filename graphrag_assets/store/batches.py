@@ -1,6 +1,6 @@
 """Commit of a batch: all its tables in one transaction, so that a crash leaves its old or its new state."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 import duckdb
@@ -21,21 +21,31 @@ UsageByTask = Mapping[str, Mapping[str, float]]
 """Usage of model calls by task: calls, ledger_hits, prompt_tokens, … as in index_runs."""
 
 
-def known_facts(working: WorkingDatabase, batch: str, extractor: str) -> list[pl.DataFrame]:
-    """The stored facts of the batch's text units that `extractor` has extracted.
+def batches_of(working: WorkingDatabase, batch: str, sources: Sequence[str]) -> list[str]:
+    """The batch, and those that hold documents of these files: another option `batch_by` may have moved them."""
+    query = "SELECT DISTINCT batch FROM documents WHERE source IN (SELECT unnest($sources::VARCHAR[]))"
+    return sorted({batch, *working.read(query, {"sources": list(sources)})["batch"]})
+
+
+def known_facts(
+    working: WorkingDatabase, batches: Sequence[str], sources: Sequence[str], extractor: str
+) -> list[pl.DataFrame]:
+    """The stored facts of text units of these files, in any of the batches, that `extractor` has extracted.
 
     Returns:
         text_units (id, headings, and title, language, document_date and raw_data of the document) and the tables
-        entity_mentions, relationship_mentions and covariates.
+        entity_mentions, relationship_mentions and covariates, with the batch where they are.
     """
-    scope = "WHERE batch = $batch AND extractor = $extractor"
-    parameters = {"batch": batch, "extractor": extractor}
+    scope = """
+        WHERE batch IN (SELECT unnest($batches::VARCHAR[])) AND extractor = $extractor
+        AND document_id IN (SELECT id FROM documents WHERE source IN (SELECT unnest($sources::VARCHAR[])))
+    """
+    parameters = {"batches": list(batches), "sources": list(sources), "extractor": extractor}
     with working.connect() as connection:
         units = connection.sql(
-            """
+            f"""
             SELECT t.id, t.headings, d.title, d.language, d.document_date, d.raw_data::VARCHAR AS raw_data
-            FROM text_units t JOIN documents d ON d.id = t.document_id
-            WHERE t.batch = $batch AND t.extractor = $extractor ORDER BY t.id
+            FROM (FROM text_units {scope}) t JOIN documents d ON d.id = t.document_id ORDER BY t.id
             """,
             params=parameters,
         ).pl()
@@ -74,11 +84,12 @@ def known_corpus(working: WorkingDatabase, batch: str, read_with: str) -> list[p
         ]
 
 
-def recorded_errors(working: WorkingDatabase, batch: str, *stages: str) -> pl.DataFrame:
-    """The rows of index_errors of the batch's text units in `stages`, such as extract, context or `LOSS_STAGES`."""
+def recorded_errors(working: WorkingDatabase, batches: Sequence[str], *stages: str) -> pl.DataFrame:
+    """The rows of index_errors of the batches' text units in `stages`, such as extract, context or `LOSS_STAGES`."""
     return working.read(
-        "SELECT * EXCLUDE (first_seen) FROM index_errors WHERE batch = $batch AND stage IN (SELECT unnest($stages))",
-        {"batch": batch, "stages": list(stages)},
+        "SELECT * EXCLUDE (first_seen) FROM index_errors WHERE batch IN (SELECT unnest($batches::VARCHAR[])) "
+        "AND stage IN (SELECT unnest($stages))",
+        {"batches": list(batches), "stages": list(stages)},
     )
 
 

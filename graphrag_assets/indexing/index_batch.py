@@ -258,7 +258,8 @@ def index_batch(
 def commit_extracted(index: Index, batch: str, extracted: ExtractedBatch, run_id: str) -> IndexedBatch:
     """Commit what was extracted with the run options of `index`, which are stored with the batch."""
     frames, errors, digest, seconds, usage = extracted
-    options = index.run_options if index.input.has(batch) else {}  # they go with the batch
+    is_there = frames["documents"].height or index.input.has(batch)
+    options = index.run_options if is_there else {}  # they go with the batch
     read = read_with(index)
     with index.working.transaction() as connection:
         changes = write_batch(

@@ -14,7 +14,8 @@ def test_two_workers_make_what_one_process_makes(tmp_path):
         write_batches(cluster.input, 4)
         cluster.start(workers=2)
         wait_for("the publication", lambda: cluster.published(4))
-        assert cluster.runs("extract_batches", "SUCCESS") == cluster.runs("index_batches", "SUCCESS") == 4
+        assert cluster.runs("extract_batches", "SUCCESS") == 4
+        assert 1 <= cluster.runs("index_batches", "SUCCESS") <= 4  # a run commits all that are staged
         check = cluster.machines["worker0"].start("graphrag-assets", "doctor", "cluster")
         assert check.wait(120) == 0, cluster.logged("missing")
         assert cluster.logged("2 workers for extract, 1 workers for commit")

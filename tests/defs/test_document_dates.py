@@ -100,8 +100,8 @@ def test_dates_are_exported_and_imported_and_left_out_where_there_are_none(proje
     assert project.sql(query) == [("1866-07-27",), (None,)]
     project.write("b/a.jsonl", rows(first=None, second=None))
     project.index_all()
-    export("csv", folder, project.root / "index", batches=["b"])
-    assert "document_date" not in (folder / "documents.csv").read_text().partition("\n")[0]
+    export("csv", tmp_path / "csv", project.root / "index", batches=["b"])
+    assert "document_date" not in (tmp_path / "csv" / "documents.csv").read_text().partition("\n")[0]
 
 
 @pytest.mark.extended

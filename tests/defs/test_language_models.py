@@ -159,7 +159,7 @@ def test_lost_database_is_rebuilt_from_the_ledger_without_a_request(indexed, ser
 @pytest.mark.long
 def test_faults_change_no_table(indexed, tmp_path, monkeypatch):
     clean = contents(indexed)
-    with running(faults=FaultPlan({"429": 0.05, "500": 0.04, "closed": 0.04}, seed=7)) as faulty:
+    with running(faults=FaultPlan({"429": 0.2, "500": 0.1, "closed": 0.1}, seed=7)) as faulty:
         use(monkeypatch, faulty)
         monkeypatch.setenv("GRAPHRAG_INPUT", str(indexed.input))
         monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path / "other"))
@@ -262,7 +262,7 @@ def test_budget_stops_the_run_and_a_higher_one_pays_only_for_the_rest(modeled, s
     result = modeled.run("index_batches", "one", succeed=False)
     (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
     assert "GRAPHRAG_BUDGET_USD" in str(failure)
-    assert re.search(r"Done: \d of 2 text units, \d are left\.", str(failure))
+    assert re.search(r"Done: \d of 2 text units of batch one, \d are left\.", str(failure))
     paid = len(server.chats)
     assert paid > 0
     monkeypatch.delenv("GRAPHRAG_BUDGET_USD")
@@ -346,7 +346,6 @@ def test_the_bill_has_what_each_task_paid_for_and_what_was_in_the_ledger(indexed
     indexed.write("two/c.md", BATCHES["two/c.md"] + " Daniel Gooch sent the first message to the Queen.")
     paid = run_command("index")
     assert billed(paid, "extract_all") == (1, 0)
-    assert billed(paid, "summarize_descriptions")[1] > 0
     answers = [max(1, r.body["messages"][-1]["content"].count("### Task ")) for r in server.chats]
     assert billed(paid, "in all")[0] == sum(answers) + sum(len(r.body["input"]) for r in server.embeddings)
 

@@ -102,6 +102,12 @@ COMMUNITY_REPORTS = _extended(
     after="full_content",
 )
 COMMUNITIES = _extended(s.COMMUNITIES, _PERIOD_DATE, after="period")
+COMMUNITY_HISTORY = _extended(
+    s.COMMUNITY_HISTORY,
+    ("publication", "BIGINT", "Number of the first publication with it; null: an earlier version did not record it."),
+    ("published_at", "TIMESTAMP", "When that publication was made, UTC."),
+    after="revision",
+)
 EMBEDDINGS = table(
     "embeddings",
     s.EMBEDDINGS.comment,
@@ -330,7 +336,7 @@ MAIN = (
     COMMUNITY_REPORTS,
     COVARIATES,
     COMMUNITY_MEMBERS,
-    s.COMMUNITY_HISTORY,
+    COMMUNITY_HISTORY,
     ENTITY_MENTIONS,
     RELATIONSHIP_MENTIONS,
     s.ENTITY_ALIASES,

@@ -530,6 +530,7 @@ PUBLICATIONS = table(
     ("version", "VARCHAR", "Version of graphrag_assets that published it."),
     ("base", "BIGINT", "The publication made from nothing that this one began as a copy of; itself if made so."),
     ("base_bytes", "BIGINT", "Size of the base's file."),
+    ("community_revision", "BIGINT", "The last revision of community_history in it; 0: none."),
 )
 
 NUMBERS = table(

@@ -215,7 +215,7 @@ COVARIATES = table(
     ("type", "VARCHAR", "Kind of claim."),
     ("description", "VARCHAR", "The claim in words."),
     ("subject_id", "VARCHAR", "Name of the subject, as in GraphRAG."),
-    ("object_id", "VARCHAR", "Name of the object, or NONE."),
+    ("object_id", "VARCHAR", "Name of the object; null if it has none (NONE in the working tables)."),
     ("subject_key", "VARCHAR", "Normalized subject name; joins entities.title_key after aliases."),
     ("object_key", "VARCHAR", "Normalized object name."),
     ("status", "VARCHAR", "TRUE, FALSE or SUSPECTED."),
@@ -517,7 +517,7 @@ INDEX_SETTINGS = table(
     "The settings the index was built with.",
     "name",
     ("name", "VARCHAR", "Setting, as in GRAPHRAG_<NAME>."),
-    ("value", "VARCHAR", "Its value."),
+    ("value", "VARCHAR", "Its value; null: no limit."),
 )
 
 PUBLICATIONS = table(

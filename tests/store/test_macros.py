@@ -470,19 +470,6 @@ def test_rows_with_a_document_have_its_id(index, call):
     assert [pair for pair in titles if len(set(pair)) > 1] == []
 
 
-def test_a_claim_without_an_object_has_null(index):
-    for call in (
-        "search_claims('cable', 100)",
-        "claims_between('1800-01-01', '1900-01-01')",
-        "facts_as_of('1900-01-01')",
-    ):
-        column = "object_id" if "search" in call else "object"
-        ((none, rows),) = index.execute(
-            f"SELECT count(*) FILTER ({column} IS NULL), count(*) FILTER ({column} = 'NONE') FROM {call}"
-        ).fetchall()
-        assert (none > 0, rows) == (True, 0)
-
-
 @pytest.mark.parametrize(
     ("text", "title", "match"),
     [

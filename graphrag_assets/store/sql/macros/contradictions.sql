@@ -7,7 +7,7 @@ alike AS MATERIALIZED (
     SELECT p.a, p.b, p.differs FROM own.contradicting_claims p
     WHERE (SELECT g._g_claims IS NULL FROM _g_contradictions g) OR p.a IN (FROM chosen) OR p.b IN (FROM chosen)
 ), placed AS MATERIALIZED (
-    SELECT c.human_readable_id AS claim, c.description, c.status, nullif(c.object_id, 'NONE') AS object, c.start_date, d.document_date,
+    SELECT c.human_readable_id AS claim, c.description, c.status, c.object_id AS object, c.start_date, d.document_date,
            d.title AS document, d.source, d.id AS document_id, c.text_unit_number AS text_unit,
            t.start_char + coalesce(nullif(strpos(t.text, c.source_text), 0) - 1, 0) AS start_char,
            CASE WHEN strpos(t.text, c.source_text) > 0

@@ -22,7 +22,7 @@ COMMENT ON MACRO TABLE entity_evidence IS
 CREATE MACRO own.quoted_claims(claims) AS TABLE
 WITH _g_quoted_claims AS MATERIALIZED (SELECT claims AS _g_claims),
 chosen AS MATERIALIZED (SELECT unnest(g._g_claims) AS claim FROM _g_quoted_claims g)
-SELECT c.start_date, c.end_date, c.status, c.type, c.subject_id AS subject, nullif(c.object_id, 'NONE') AS object, c.description,
+SELECT c.start_date, c.end_date, c.status, c.type, c.subject_id AS subject, c.object_id AS object, c.description,
        c.source_text, d.title AS document, d.id AS document_id, d.source,
        t.start_char + coalesce(nullif(strpos(t.text, c.source_text), 0) - 1, 0) AS start_char,
        CASE WHEN strpos(t.text, c.source_text) > 0

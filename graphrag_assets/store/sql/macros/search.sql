@@ -178,7 +178,7 @@ best AS MATERIALIZED (
     SELECT s.human_readable_id, sum(r.rarity) AS score FROM shared s JOIN rarity r USING (word) GROUP BY ALL
 )
 SELECT round(coalesce(s.score, 0), 9) AS score, c.human_readable_id, c.subject_id,
-       nullif(c.object_id, 'NONE') AS object_id, c.type, c.status,
+       c.object_id, c.type, c.status,
        c.start_date, c.end_date, c.description, c.text_unit_number, c.id
 FROM claims b
 JOIN own.covariates c USING (human_readable_id)

@@ -61,7 +61,7 @@ def test_neighbors_are_the_entities_within_so_many_hops(index, graph, titles, ho
     for title in ("Great Eastern", "Maplin Sands", "Amethyst"):
         away = distances(graph, titles[title])
         found = index.execute(
-            "SELECT human_readable_id, hop, via, weight, relationship FROM neighbors(?, ?)", [title, hops]
+            "SELECT human_readable_id, hop, via, weight, relationship_number FROM neighbors(?, ?)", [title, hops]
         ).fetchall()
         assert {number: hop for number, hop, *_ in found} == {n: d for n, d in away.items() if 1 <= d <= hops}
         for number, hop, via, weight, relationship in found:
@@ -126,7 +126,7 @@ def test_evidence_leads_to_the_characters_of_the_document(index):
     checked = index.execute(
         "SELECT bool_and(d.text[e.start_char + 1 : e.end_char] = e.text), "
         "bool_and(name_at IS NULL OR d.text[name_at + 1 : name_at + length(e.name)] = e.name), count(name_at) "
-        "FROM entity_evidence('whitehouse') e JOIN text_units t ON t.human_readable_id = e.text_unit "
+        "FROM entity_evidence('whitehouse') e JOIN text_units t ON t.human_readable_id = e.text_unit_number "
         "JOIN documents d ON d.id = t.document_id"
     ).fetchall()
     assert checked[0][:2] == (True, True)
@@ -165,7 +165,7 @@ def test_the_tree_of_communities_has_each_below_its_parent(index):
 def test_sources_of_a_report_are_the_text_units_of_its_citations(index):
     for (community,) in index.execute("SELECT community FROM community_reports WHERE community % 9 = 0").fetchall():
         found = index.execute(
-            "SELECT table_name, human_readable_id, text_unit FROM report_sources(?)", [community]
+            "SELECT table_name, human_readable_id, text_unit_number FROM report_sources(?)", [community]
         ).fetchall()
         expected = set()
         for table, bridge, column in (
@@ -321,7 +321,7 @@ def test_claims_between_two_days_are_those_of_the_period_in_order_of_time(index)
     assert 5 < len(expected) < len(dated)
     assert index.execute(f"{columns}('1857-08-01', '1866-07-27')").fetchall() == found
     of_ship = {row[2] for row in inside if "great eastern" in row[3:]}
-    ship = "(SELECT list(entity) FROM entities_called('Great Eastern'))"
+    ship = "(SELECT list(human_readable_id) FROM entities_called('Great Eastern'))"
     assert {n for (n,) in index.execute(f"{columns}(?, ?, {ship})", [since, until]).fetchall()} == of_ship != set()
     quoted = index.execute(
         "SELECT bool_and(b.source_text = d.text[b.start_char + 1 : b.end_char]) FROM claims_between(?, ?) b "
@@ -433,7 +433,7 @@ def test_candidates_are_those_of_a_number_too(index, titles):
 @pytest.mark.parametrize("macro", ["neighbors('Cyrus Field')", "path_between('Cyrus Field', 'William Thomson')"])
 def test_steps_in_the_graph_have_the_type_of_their_relationship(index, macro):
     steps = index.execute(
-        f"SELECT relationship_type, r.type FROM {macro} s JOIN relationships r ON r.human_readable_id = s.relationship"
+        f"SELECT relationship_type, r.type FROM {macro} s JOIN relationships r ON r.human_readable_id = s.relationship_number"
     ).fetchall()
     assert steps
     assert all(shown == own for shown, own in steps)
@@ -495,7 +495,9 @@ def test_candidates_for_a_name_are_ordered_and_a_name_that_is_like_none_has_none
 def test_kinds_have_one_name_in_bm25_and_explain_row(index):
     for one, table in (("text_unit", "text_units"), ("entity", "entities"), ("community_report", "community_reports")):
         ((number, _),) = index.execute(f"FROM bm25('{table}', 'telegraph cable', 1)").fetchall()
-        assert index.execute(f"SELECT number FROM bm25('{one}', 'telegraph cable', 1)").fetchall() == [(number,)]
+        assert index.execute(f"SELECT human_readable_id FROM bm25('{one}', 'telegraph cable', 1)").fetchall() == [
+            (number,)
+        ]
         rows = index.execute(f"FROM explain_row('{table}', {number})").fetchall()
         assert rows == index.execute(f"FROM explain_row('{one}', {number})").fetchall() != []
     with pytest.raises(duckdb.InvalidInputException, match="bm25: reports is none of text_units, entities"):
@@ -509,7 +511,7 @@ def test_co_mentions_are_those_in_the_same_text_units(index, titles):
     one = titles["Great Eastern"]
     expected = {other: len(units[one] & ids) for other, ids in units.items() if other != one and units[one] & ids}
     rows = index.execute(
-        "SELECT human_readable_id, text_units, relationship FROM co_mentions(?, 1000)", [one]
+        "SELECT human_readable_id, text_units, relationship_number FROM co_mentions(?, 1000)", [one]
     ).fetchall()
     assert {number: n for number, n, _ in rows} == expected
     related = index.execute("SELECT neighbor FROM search.edges WHERE entity = ?", [one]).fetchall()
@@ -556,14 +558,12 @@ def test_the_evidence_for_a_claim_begins_where_it_was_found(index):
         "SELECT human_readable_id, text_unit_number FROM covariates WHERE description LIKE '%Maplin Sands on 15 July%'"
     ).fetchall()[0]
     rows = index.execute(
-        "SELECT text_unit, is_source, claims, document_id FROM evidence_for(?, 5)", [number]
+        "SELECT text_unit_number, is_source, claim_numbers, document_id FROM evidence_for(?, 5)", [number]
     ).fetchall()
     assert (len(rows), rows[0][:2]) == (5, (text_unit, True))
     assert number in rows[0][2]
     assert len({document for *_, document in rows}) > 1
-    by_text = (
-        "SELECT text_unit, is_source FROM evidence_for('The Great Eastern weighed anchor off the Maplin Sands', 1)"
-    )
+    by_text = "SELECT text_unit_number, is_source FROM evidence_for('The Great Eastern weighed anchor off the Maplin Sands', 1)"
     assert index.execute(by_text).fetchall() == [(text_unit, False)]
 
 

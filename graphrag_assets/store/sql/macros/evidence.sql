@@ -8,8 +8,8 @@ mentions AS MATERIALIZED (
     FROM called c JOIN own.entity_mentions m ON m.entity_number = c.entity
 )
 SELECT m.name, m.type, m.description, m.n_sentences, d.title AS document, d.id AS document_id, d.source, t.start_char,
-       t.end_char, t.start_char + nullif(strpos(t.text, m.name), 0) - 1 AS name_at, t.text, t.human_readable_id AS text_unit,
-       m.id AS mention_id
+       t.end_char, t.start_char + nullif(strpos(t.text, m.name), 0) - 1 AS name_at, t.text,
+       t.human_readable_id AS text_unit_number, m.id AS mention_id
 FROM mentions m
 JOIN own.text_units t ON t.human_readable_id = m.text_unit_number
 LEFT JOIN own.documents d ON d.id = t.document_id
@@ -28,7 +28,7 @@ SELECT c.start_date, c.end_date, c.status, c.type, c.subject_id AS subject, c.ob
        CASE WHEN strpos(t.text, c.source_text) > 0
             THEN t.start_char + strpos(t.text, c.source_text) - 1 + length(c.source_text)
             ELSE t.end_char END AS end_char,
-       c.human_readable_id, c.starts_on, c.ends_on, c.text_unit_number AS text_unit
+       c.human_readable_id, c.starts_on, c.ends_on, c.text_unit_number
 FROM chosen n
 JOIN own.covariates c ON c.human_readable_id = n.claim
 LEFT JOIN own.text_units t ON t.human_readable_id = c.text_unit_number
@@ -45,7 +45,7 @@ numbers AS MATERIALIZED (  -- one scan of numbers for either end; a condition wi
     SELECT c.human_readable_id FROM called e JOIN own.covariates c ON c.subject_number = e.entity
     UNION SELECT c.human_readable_id FROM called e JOIN own.covariates c ON c.object_number = e.entity
 )
-SELECT q.* EXCLUDE (starts_on, ends_on, text_unit)
+SELECT q.* EXCLUDE (starts_on, ends_on)
 FROM own.quoted_claims((SELECT list(n.human_readable_id) FROM numbers n)) q
 ORDER BY q.start_date NULLS LAST, q.end_date NULLS LAST, q.human_readable_id;
 COMMENT ON MACRO TABLE entity_timeline IS
@@ -95,7 +95,7 @@ reports AS (  -- a report may cite those of its sub-communities
     SELECT c.table_name, c.number, 'no such row', NULL FROM cited c WHERE c.cited_id IS NULL
 )
 SELECT p.table_name, p.number AS human_readable_id, p.says, d.title AS document, d.id AS document_id, d.source,
-       t.start_char, t.end_char, t.human_readable_id AS text_unit, t.text
+       t.start_char, t.end_char, t.human_readable_id AS text_unit_number, t.text
 FROM passages p
 LEFT JOIN own.text_units t ON t.human_readable_id = p.text_unit
 LEFT JOIN own.documents d ON d.id = t.document_id
@@ -107,7 +107,7 @@ CREATE OR REPLACE MACRO evidence_for(claim, k := 10) AS TABLE
 WITH _g_evidence_for AS MATERIALIZED (SELECT claim AS _g_claim),
 stated AS MATERIALIZED (
     SELECT c.human_readable_id, c.text_unit_number, c.description, c.subject_key
-    FROM _g_evidence_for g JOIN own.covariates c ON c.human_readable_id = try_cast(g._g_claim AS INTEGER)
+    FROM _g_evidence_for g JOIN own.covariates c ON c.human_readable_id = try_cast(g._g_claim AS BIGINT)
 ), best AS MATERIALIZED (
     SELECT s.number, s.score FROM own.bm25('text_units', (
         SELECT coalesce((SELECT c.description FROM stated c), g._g_claim::VARCHAR) FROM _g_evidence_for g), k) s
@@ -117,15 +117,15 @@ stated AS MATERIALIZED (
     WHERE c.subject_key = (SELECT s.subject_key FROM stated s) GROUP BY c.text_unit_number
 )
 SELECT b.score, b.number IN (SELECT s.text_unit_number FROM stated s) AS is_source, d.title AS document,
-       d.id AS document_id, d.source, d.document_date, t.start_char, t.end_char, t.text, coalesce(c.numbers, []) AS claims,
-       t.human_readable_id AS text_unit
+       d.id AS document_id, d.source, d.document_date, t.start_char, t.end_char, t.text, t.human_readable_id AS text_unit_number,
+       coalesce(c.numbers, []) AS claim_numbers
 FROM best b
 JOIN own.text_units t ON t.human_readable_id = b.number
 LEFT JOIN own.documents d ON d.id = t.document_id
 LEFT JOIN claims c ON c.text_unit_number = b.number
 ORDER BY round(b.score, 9) DESC, t.human_readable_id;
 COMMENT ON MACRO TABLE evidence_for IS
-    'The k passages of all documents that fit a claim best by BM25: one of the index, by its number, or any sentence. is_source: the claim was extracted there. claims: the numbers of claims on the same subject there.';
+    'The k passages of all documents that fit a claim best by BM25: one of the index, by its number, or any sentence. is_source: the claim was extracted there. claim_numbers: the claims on the same subject there.';
 
 CREATE OR REPLACE MACRO coverage(batch := NULL) AS TABLE
 WITH _g_coverage AS MATERIALIZED (SELECT batch AS _g_batch),

@@ -14,7 +14,9 @@ wanted AS MATERIALIZED (
 SELECT n.entity FROM wanted w JOIN own.entity_names n ON n.name = w.name WHERE w.number IS NULL
 UNION ALL
 SELECT e.human_readable_id FROM wanted w JOIN own.entities e ON e.human_readable_id = w.number;
-CREATE OR REPLACE MACRO entities_called(title) AS TABLE FROM own.entities_called(title);
+CREATE OR REPLACE MACRO entities_called(title) AS TABLE
+WITH _g_entities_called AS MATERIALIZED (SELECT title AS _g_title)
+SELECT c.entity AS human_readable_id FROM own.entities_called((SELECT g._g_title FROM _g_entities_called g)) c;
 COMMENT ON MACRO TABLE entities_called IS
     'human_readable_id of the entities of that title or accepted alias, however it is written; an integer is the number of an entity. No rows: none, see find_entity.';
 
@@ -135,9 +137,12 @@ words AS MATERIALIZED (
 )
 SELECT number, round(sum(score), 9) AS score
 FROM scores GROUP BY number ORDER BY round(sum(score), 9) DESC, number LIMIT greatest(coalesce(k, 10), 0);
-CREATE OR REPLACE MACRO bm25(text_kind, query, k) AS TABLE FROM own.bm25(text_kind, query, k);
+CREATE OR REPLACE MACRO bm25(text_kind, query, k) AS TABLE
+WITH _g_bm25_rows AS MATERIALIZED (SELECT text_kind AS _g_kind, query AS _g_query)
+SELECT b.number AS human_readable_id, b.score
+FROM own.bm25((SELECT g._g_kind FROM _g_bm25_rows g), (SELECT g._g_query FROM _g_bm25_rows g), k) b;
 COMMENT ON MACRO TABLE bm25 IS
-    'The k rows of a table (text_units, entities, community_reports) whose texts fit the query best by BM25: number, score.';
+    'The k rows of a table (text_units, entities, community_reports) whose texts fit the query best by BM25: human_readable_id, score.';
 
 CREATE OR REPLACE MACRO search_text(query, k := 10) AS TABLE
 WITH _g_search_text AS MATERIALIZED (SELECT query AS _g_query),

@@ -18,7 +18,10 @@ QUESTIONS = {
         "Every parameter for an entity takes its number",
         "SELECT title, relationship_type, weight FROM neighbors(97)",
     ),
-    "How far are Morse and Gooch apart?": ("path_between(a, b", "SELECT max(step) FROM path_between('Morse', 'Gooch')"),
+    "How far are Morse and Gooch apart?": (
+        "path_between(a, b",
+        "SELECT max(step) FROM path_between('Morse', 'Daniel Gooch')",
+    ),
     "Which pairs of ships are direct neighbors of each other?": (
         "a call for each row of a table",
         "SELECT e.title, n.title FROM entities e, neighbors(e.human_readable_id) n WHERE e.type = 'NAME' AND n.type = 'NAME'",

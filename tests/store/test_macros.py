@@ -393,15 +393,53 @@ def test_a_call_for_each_row_needs_no_more_memory_than_the_tables(index):
         wrong = "SELECT title FROM entities e WHERE degree <> (SELECT count(*) FROM neighbors(e.human_readable_id))"
         assert connection.execute(wrong).fetchall() == []
         for macro in (
-            "neighbors(e.title, 2)",
-            "entity_timeline(e.title)",
-            "entity_evidence(e.title)",
-            "history_of(e.title)",
+            "neighbors(e.human_readable_id, 2)",
+            "entity_timeline(e.human_readable_id)",
+            "entity_evidence(e.human_readable_id)",
+            "history_of(e.human_readable_id)",
         ):
             of_each = f"SELECT e.title, (SELECT count(*) FROM {macro}) AS n FROM entities e"
             ((some,),) = connection.execute(f"SELECT n FROM ({of_each}) WHERE title = 'Great Eastern'").fetchall()
-            call = macro.replace("e.title", "'Great Eastern'")
+            call = macro.replace("e.human_readable_id", "'Great Eastern'")
             assert connection.execute(f"SELECT count(*) FROM {call}").fetchall() == [(some,)]
+
+
+def test_a_name_of_two_entities_is_an_error_that_lists_both(index):
+    """In every macro with a parameter for an entity. `candidates_of` is about names."""
+    (name, numbers), *_ = index.execute(
+        "SELECT a.alias_key, list(DISTINCT e.human_readable_id ORDER BY e.human_readable_id) "
+        "FROM entity_aliases a JOIN entities e ON e.title_key IN (a.alias_key, a.title_key) "
+        "WHERE a.accepted GROUP BY 1 HAVING count(DISTINCT e.human_readable_id) = 2 ORDER BY 1"
+    ).fetchall()
+    both = ".*".join(f"number {number}\\)" for number in numbers)
+    known = index.execute(
+        "SELECT function_name, parameters FROM duckdb_functions() WHERE function_type = 'table_macro' "
+        "AND schema_name = 'main' AND function_name <> 'candidates_of' AND comment IS NOT NULL"
+    ).fetchall()
+    arguments = {"title": "{}", "entity": "{}", "titles": "[{}]", "a": "{}, 'Cyrus Field'", "b": "'Cyrus Field', {}"}
+    tried = [
+        (macro, arguments[p].format(f"'{name}'")) for macro, parameters in known for p in parameters if p in arguments
+    ]
+    for macro, given in tried:
+        with pytest.raises(duckdb.Error, match=f"{name} may be any of 2 entities: .*{both}"):
+            index.execute(f"FROM {macro}({given})")
+    assert {"neighbors", "path_between", "history_of", "local_context"} < {macro for macro, _ in tried}
+    assert {row[0] for row in index.execute("SELECT human_readable_id FROM find_entity(?)", [name]).fetchall()} >= {
+        *numbers
+    }
+
+
+def test_an_exact_name_counts_before_a_spelling_without_marks(index, tmp_path, titles):
+    ((path,),) = index.execute("SELECT path FROM duckdb_databases() WHERE NOT internal").fetchall()
+    shutil.copy(path, tmp_path / "spelled.duckdb")
+    (tmp_path / "spelled.duckdb").chmod(0o644)
+    with duckdb.connect(str(tmp_path / "spelled.duckdb")) as connection:
+        spell = "INSERT INTO search.entity_names BY NAME SELECT md5_number_lower(?) AS name, ? AS entity"
+        for entity in ("Cyrus Field", "Niagara"):
+            connection.execute(spell, ["great eastern", titles[entity]])
+        connection.execute(spell, ["niagará", titles["Niagara"]])
+        assert connection.execute("FROM entities_called('Great Eastern')").fetchall() == [(titles["Great Eastern"],)]
+        assert connection.execute("FROM entities_called('Niagará')").fetchall() == [(titles["Niagara"],)]
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,8 @@ class Scope:
             "community_report",
             f"""
             WITH touched AS (
-                SELECT community FROM search.entity_communities WHERE get_bit($whole_entities::BLOB::BIT, entity::INT) = 0
+                SELECT community FROM search.entity_communities
+                WHERE get_bit($whole_entities::BLOB::BIT, entity::INT) = 0
                 UNION
                 SELECT a.community
                 FROM search.edges e

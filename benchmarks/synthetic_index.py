@@ -278,7 +278,7 @@ SELECT r.id || '-' || u.text_unit AS id, t.batch, t.document_id, t.id AS text_un
 FROM search.relationship_text_units u JOIN relationships r ON r.human_readable_id = u.relationship
 JOIN text_units t ON t.human_readable_id = u.text_unit ORDER BY relationship_number, text_unit_number;
 
-INSERT INTO publication VALUES (1, TIMESTAMP '2026-01-01', 'synthetic', 'synthetic', 1, 0)
+INSERT INTO publication VALUES (1, TIMESTAMP '2026-01-01', 'synthetic', 'synthetic', 1, 0, 0)
 """
 
 

@@ -646,12 +646,13 @@ class Settings(BaseSettings):
         """The ledger of an index that has one of its own."""
         return self.index_folder / "ledger.sqlite"
 
-    def as_rows(self) -> dict[str, str]:
-        """Name and value of each setting that shapes the index; where things are stored is left out.
+    def as_rows(self) -> dict[str, str | None]:
+        """Name and value of each setting that shapes the index, None for no limit; where things are stored is left out.
 
         What performs a task is given as it is chosen, not as it is set.
         """
         where = {"data", "input", "ledger_url", "automation", "memory_limit", "staging", "extract_tags", "publish_to"}
         where |= {"search_options", "rerank_model", "rerank_base_url", "gate"}
         settings = self.model_dump(exclude={*where, *Choices._fields}) | {"chunk_size": self.max_unit_tokens}
-        return self.choices._asdict() | {name: without_credentials(str(value)) for name, value in settings.items()}
+        values = {name: None if value is None else without_credentials(str(value)) for name, value in settings.items()}
+        return self.choices._asdict() | values

@@ -18,14 +18,17 @@ QUESTIONS = {
         "Every parameter for an entity takes its number",
         "SELECT title, relationship_type, weight FROM neighbors(97)",
     ),
-    "How far are Morse and Gooch apart?": ("path_between(a, b", "SELECT max(step) FROM path_between('Morse', 'Gooch')"),
+    "How far are Morse and Gooch apart?": (
+        "path_between(a, b",
+        "SELECT max(step) FROM path_between('Morse', 'Daniel Gooch')",
+    ),
     "Which pairs of ships are direct neighbors of each other?": (
         "a call for each row of a table",
         "SELECT e.title, n.title FROM entities e, neighbors(e.human_readable_id) n WHERE e.type = 'NAME' AND n.type = 'NAME'",
     ),
     "What did the Great Eastern do between 1865 and 1866?": (
         "lists what the\nship did",
-        "FROM claims_between('1865-01-01', '1866-12-31', (SELECT list(entity) FROM entities_called('Great Eastern')))",
+        "FROM claims_between('1865-01-01', '1866-12-31', (SELECT list(human_readable_id) FROM entities_called('Great Eastern')))",
     ),
     "Give me the literal passage of each dated claim on Whitehouse.": (
         "A passage is `documents.text[start_char + 1:end_char]`",
@@ -46,7 +49,7 @@ QUESTIONS = {
     ),
     "Who is often mentioned with Thomson without a stated tie?": (
         "without a relationship to it",
-        "FROM co_mentions('William Thomson') WHERE relationship IS NULL",
+        "FROM co_mentions('William Thomson') WHERE relationship_number IS NULL",
     ),
     "Which entities play a role like Valentia's?": ("What is like it?", "FROM similar_entities('Valentia')"),
     "What are the main themes, and how large are they?": ("What are the main themes?", "FROM community_tree(0)"),

@@ -80,7 +80,7 @@ def share_publications(settings: Settings) -> None:
         follow_index(settings.index_folder, settings.publish_to)
 
 
-def made_with(index: Index) -> dict[str, str]:
+def made_with(index: Index) -> dict[str, str | None]:
     """Name and value of what shapes an index: its settings, the input folder, and what performs each task."""
     settings, models = index.settings, index.models()
     return {

@@ -92,7 +92,7 @@ def contradictions_of(
     if not numbers:
         return []
     rows = reader.rows("FROM contradictions(claims := $claims::INT[])", {"claims": numbers}).to_dicts()
-    allowed = scope.allowed_text_units(row[side]["text_unit"] for row in rows for side in ("one", "other"))
+    allowed = scope.allowed_text_units(row[side]["text_unit_number"] for row in rows for side in ("one", "other"))
     return [
         Contradiction(
             row["subject"],
@@ -101,14 +101,14 @@ def contradictions_of(
             (_claim(row["one"], False, citations), _claim(row["other"], row["other_is_later"], citations)),
         )
         for row in rows
-        if {row["one"]["text_unit"], row["other"]["text_unit"]} <= allowed
+        if {row["one"]["text_unit_number"], row["other"]["text_unit_number"]} <= allowed
     ]
 
 
 def _claim(row: Mapping[str, Any], later: bool, citations: Sequence[Citation]) -> ContradictingClaim:
     start, end = row["start_char"], row["end_char"]
     cited = any(
-        any((cited.table, cited.number) == ("Claims", row["claim"]) for cited in citation.rows)
+        any((cited.table, cited.number) == ("Claims", row["human_readable_id"]) for cited in citation.rows)
         or (
             citation.document_id == row["document_id"]
             and start is not None
@@ -120,7 +120,7 @@ def _claim(row: Mapping[str, Any], later: bool, citations: Sequence[Citation]) -
         for citation in citations
     )
     return ContradictingClaim(
-        number=row["claim"],
+        number=row["human_readable_id"],
         description=row["description"] or "",
         status=row["status"],
         object=row["object"],

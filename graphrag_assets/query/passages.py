@@ -287,11 +287,11 @@ def passage_frame(reader: Reader, ranked: RankedPassages, scope: Scope) -> pl.Da
     about = [sorted({title_of[number, name] for name in ranked.about.get(number, [])}) for number in numbers]
     rankings = pl.DataFrame(
         {
-            "human_readable_id": pl.Series(numbers, dtype=pl.Int32),
-            "rank": pl.Series(range(1, len(numbers) + 1), dtype=pl.Int32),
+            "human_readable_id": pl.Series(numbers, dtype=pl.Int64),
+            "rank": pl.Series(range(1, len(numbers) + 1), dtype=pl.Int64),
             "score": pl.Series(list(ranked.scores.values()), dtype=pl.Float64),
             **{
-                f"rank_by_{name}": pl.Series(_places(getattr(ranked, name), numbers), dtype=pl.Int32)
+                f"rank_by_{name}": pl.Series(_places(getattr(ranked, name), numbers), dtype=pl.Int64)
                 for name in ("words", "vectors", "graph")
             },
             "about": pl.Series(about, dtype=pl.List(pl.String)),

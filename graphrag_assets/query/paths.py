@@ -77,7 +77,7 @@ def paths(
 
 _NO_STEPS = pl.DataFrame(
     schema={
-        **dict.fromkeys(("entity", "neighbor", "human_readable_id"), pl.Int32),
+        **dict.fromkeys(("entity", "neighbor", "human_readable_id"), pl.Int64),
         **{"combined_degree": pl.Int64, "score": pl.Float64, "hop": pl.Int64},
     }
 )

@@ -30,7 +30,7 @@ def codes_table(kind: str, words: int) -> Table:
     """The table with the binary codes of a kind: `words` numbers of 64 bits."""
     columns = ((f"bits_{i}", "UBIGINT", f"Bits {i * _WORD} to {i * _WORD + _WORD - 1}.") for i in range(words))
     comment = f"Sign bits of the centered and rotated embeddings of kind {kind}, 64 to a column."
-    number = ("number", "INTEGER", "human_readable_id of the embedded row.")
+    number = ("number", "BIGINT", "human_readable_id of the embedded row.")
     return table(f"search.{kind}_binary_codes", comment, "number", number, *columns)
 
 

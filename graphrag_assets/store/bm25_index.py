@@ -101,7 +101,7 @@ _LANGUAGES = {
 }
 _TERMS = """
 CREATE OR REPLACE TEMP TABLE term_changes AS
-SELECT term, sum(sign)::INTEGER AS texts FROM temp.counted GROUP BY term HAVING sum(sign) <> 0;
+SELECT term, sum(sign)::BIGINT AS texts FROM temp.counted GROUP BY term HAVING sum(sign) <> 0;
 UPDATE search.posting_terms t SET texts = t.texts + c.texts FROM term_changes c WHERE c.term = t.term;
 INSERT INTO search.posting_terms
 SELECT term, texts FROM term_changes ANTI JOIN search.posting_terms USING (term) ORDER BY term;

@@ -104,21 +104,24 @@ class Made(NamedTuple):
     """How a publication was made.
 
     `base`: the number of the publication made from nothing that its file began as a copy of, or its own; `base_bytes`:
-    the size of that file, None if it is its own.
+    the size of that file, None if it is its own; `community_revision`: the last revision of community_history in it.
     """
 
     number: int
     digest: str
     base: int
     base_bytes: int | None = None
+    published_at: datetime | None = None
+    community_revision: int | None = None
 
 
 def record(connection: duckdb.DuckDBPyConnection, table: str, made: Made) -> None:
     """Write the row of a publication into `table`, in place of one with its number."""
     connection.execute(f"DELETE FROM {table} WHERE number = $number", {"number": made.number})
     connection.execute(
-        f"INSERT INTO {table} VALUES ($number, $now, $digest, $version, $base, $base_bytes)",
-        {**made._asdict(), "now": datetime.now(UTC).replace(tzinfo=None), "version": __version__},
+        f"INSERT INTO {table} "
+        "VALUES ($number, $published_at, $digest, $version, $base, $base_bytes, $community_revision)",
+        {**made._asdict(), "version": __version__},
     )
 
 
@@ -170,8 +173,10 @@ def _options(source: Source) -> str:
     return f"{_OPTIONS}, BLOCK_SIZE {16_384 if is_small(source.path) else 262_144}"
 
 
-def fill(source: Source, draft: Path, made: Made, llm_calls: pl.DataFrame | None) -> dict[str, int]:
-    """Fill the empty publication `draft` from a copy of the working database; returns the rows per table."""
+def fill(
+    source: Source, draft: Path, number: int, digest: str, llm_calls: pl.DataFrame | None
+) -> tuple[Made, dict[str, int]]:
+    """Fill the empty publication `draft` from a copy of the working database; returns its record and rows per table."""
     small = is_small(source.path)
     with (
         memory_errors(source.limits),
@@ -183,6 +188,7 @@ def fill(source: Source, draft: Path, made: Made, llm_calls: pl.DataFrame | None
         for name, (table, column) in _TOUCHED.items():
             connection.execute(f"INSERT INTO touched_{name} SELECT DISTINCT {column} FROM working.{table}")
         _write_vectors(connection, small)
+        made = _recorded(connection, Made(number, digest, number))
         connection.execute(_PUBLISH)
         if not small:
             connection.execute("CHECKPOINT")  # rows stay in memory until a checkpoint writes them
@@ -191,7 +197,7 @@ def fill(source: Source, draft: Path, made: Made, llm_calls: pl.DataFrame | None
         _copy_whole(connection)
         _write_calls(connection, llm_calls)
         write_search_tables(connection)
-        return _finished(connection, made)
+        return made, _finished(connection)
 
 
 class State(NamedTuple):
@@ -244,21 +250,27 @@ def update(
         with working.closed() as path, opened(connection, path, "working"):
             state = state_since(connection, last, made_with, known)
             connection.execute("USE published")
-            before = _replace_touched(connection, state.changed, small) if state and not state.is_much else None
-        if not state or not before or not update_search_tables(connection, before):
+            if not state or state.is_much:
+                return None
+            made = last._replace(number=number, digest=state.digest)
+            replaced = _replace_touched(connection, state.changed, made, small)
+        if not replaced or not update_search_tables(connection, replaced.before):
             return None
         _write_calls(connection, llm_calls)
-        connection.execute("DELETE FROM publication")
-        made = last._replace(number=number, digest=state.digest)
-        return Update(made, _finished(connection, made), state.revision)
+        return Update(replaced.made, _finished(connection), state.revision)
 
 
-def _replace_touched(connection: duckdb.DuckDBPyConnection, changed: Changed, small: bool) -> SearchedBefore | None:
-    """Replace the touched rows of all tables but those of searches; None, and nothing done, if they are too many.
+class _Replaced(NamedTuple):
+    """The publication as recorded, and what its tables of searches were made from."""
 
-    Returns:
-        What the tables of searches were made from.
-    """
+    made: Made
+    before: SearchedBefore
+
+
+def _replace_touched(
+    connection: duckdb.DuckDBPyConnection, changed: Changed, made: Made, small: bool
+) -> _Replaced | None:
+    """Replace the touched rows of all tables but those of searches; None, and nothing done, if they are too many."""
     _create_touched(connection)
     create = "CREATE TEMP TABLE changed_rows AS SELECT table_name, id FROM given"
     execute_with(connection, create, given=changed.rows)
@@ -267,11 +279,21 @@ def _replace_touched(connection: duckdb.DuckDBPyConnection, changed: Changed, sm
         return None
     before = searched_before(connection)
     _write_vectors(connection, small)
+    connection.execute("DELETE FROM publication")
+    made = _recorded(connection, made)
     connection.execute(_PUBLISH)
     connection.execute(_PUBLISH_MENTIONS)
     connection.execute(_PUBLISH_FACTS)
     _copy_whole(connection)
-    return before
+    return _Replaced(made, before)
+
+
+def _recorded(connection: duckdb.DuckDBPyConnection, made: Made) -> Made:
+    """Record in the publication that it is made now, from the attached working database."""
+    revision = one_value(connection, "SELECT coalesce(max(revision), 0) FROM working.community_history")
+    made = made._replace(published_at=datetime.now(UTC).replace(tzinfo=None), community_revision=revision)
+    record(connection, "publication", made)
+    return made
 
 
 def _create_touched(connection: duckdb.DuckDBPyConnection) -> None:
@@ -362,8 +384,7 @@ def _replace_differing(connection: duckdb.DuckDBPyConnection, table: Table, sour
         )
 
 
-def _finished(connection: duckdb.DuckDBPyConnection, made: Made) -> dict[str, int]:
-    record(connection, "publication", made)
+def _finished(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     name_after_publication(connection)
     rows = dict(connection.execute(ROWS_PER_TABLE).fetchall())
     connection.execute("CHECKPOINT published")

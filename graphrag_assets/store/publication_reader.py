@@ -316,7 +316,7 @@ class Reader:
         return kind not in self.quantized_kinds and self._vector_bytes.get(kind, 0) <= _KEPT_BYTES
 
     def vectors(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
-        """Sorted numbers, int32 (n,), and vectors, float32 (n, dimensions), of a kind; cached in memory."""
+        """Sorted numbers, int64 (n,), and vectors, float32 (n, dimensions), of a kind; cached in memory."""
         if kind not in self._kept:
             found = self.frame(
                 "SELECT number, vector FROM embeddings WHERE kind = $kind ORDER BY number", {"kind": kind}

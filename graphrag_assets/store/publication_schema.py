@@ -19,10 +19,10 @@ def _extended(base: Table, *more: tuple[str, str, str], after: str = "id") -> Ta
     return replace(base, columns=base.columns[:at] + added + base.columns[at:])
 
 
-_TEXT_UNIT_NUMBER = ("text_unit_number", "INTEGER", "human_readable_id of the text unit.")
+_TEXT_UNIT_NUMBER = ("text_unit_number", "BIGINT", "human_readable_id of the text unit.")
 _LINE_TOKENS = (
     "line_tokens",
-    "INTEGER",
+    "BIGINT",
     "Tokens (o200k_base) of the row as a context shows it, counted for searches.",
 )
 _TIMES = (
@@ -56,16 +56,16 @@ ENTITIES = _extended(
 )
 RELATIONSHIPS = _extended(
     s.RELATIONSHIPS,
-    ("source_number", "INTEGER", "human_readable_id of the source entity."),
-    ("target_number", "INTEGER", "human_readable_id of the target entity."),
+    ("source_number", "BIGINT", "human_readable_id of the source entity."),
+    ("target_number", "BIGINT", "human_readable_id of the target entity."),
     *_TIMES,
     _LINE_TOKENS,
     after="target_id",
 )
 COVARIATES = _extended(
     _extended(s.COVARIATES, s.NUMBER),
-    ("subject_number", "INTEGER", "human_readable_id of the subject entity; null when it is no entity."),
-    ("object_number", "INTEGER", "human_readable_id of the object entity; null when it is no entity."),
+    ("subject_number", "BIGINT", "human_readable_id of the subject entity; null when it is no entity."),
+    ("object_number", "BIGINT", "human_readable_id of the object entity; null when it is no entity."),
     _TEXT_UNIT_NUMBER,
     _LINE_TOKENS,
     ("starts_on", "DATE", "The first day of start_date; null when it is no date."),
@@ -75,21 +75,21 @@ COVARIATES = _extended(
 )
 ENTITY_MENTIONS = _extended(
     s.ENTITY_MENTIONS,
-    ("entity_number", "INTEGER", "human_readable_id of the entity it became part of; null when it was left out."),
+    ("entity_number", "BIGINT", "human_readable_id of the entity it became part of; null when it was left out."),
     _TEXT_UNIT_NUMBER,
     after="text_unit_id",
 )
 RELATIONSHIP_MENTIONS = _extended(
     s.RELATIONSHIP_MENTIONS,
-    ("relationship_number", "INTEGER", "human_readable_id of the relationship; null when it was left out."),
-    ("source_number", "INTEGER", "human_readable_id of the source entity; null when it was left out."),
-    ("target_number", "INTEGER", "human_readable_id of the target entity; null when it was left out."),
+    ("relationship_number", "BIGINT", "human_readable_id of the relationship; null when it was left out."),
+    ("source_number", "BIGINT", "human_readable_id of the source entity; null when it was left out."),
+    ("target_number", "BIGINT", "human_readable_id of the target entity; null when it was left out."),
     _TEXT_UNIT_NUMBER,
     after="text_unit_id",
 )
 COMMUNITY_MEMBERS = _extended(
     s.COMMUNITY_MEMBERS,
-    ("entity_number", "INTEGER", "human_readable_id of the member."),
+    ("entity_number", "BIGINT", "human_readable_id of the member."),
     after="entity_id",
 )
 COMMUNITY_REPORTS = _extended(
@@ -97,17 +97,23 @@ COMMUNITY_REPORTS = _extended(
     ("content_tokens", "BIGINT", "Tokens (o200k_base) of full_content, counted for searches that pack reports."),
     ("summary_tokens", "BIGINT", "Tokens (o200k_base) of the summary."),
     _LINE_TOKENS,
-    ("short_line_tokens", "INTEGER", "The same with the summary in place of the content."),
+    ("short_line_tokens", "BIGINT", "The same with the summary in place of the content."),
     _PERIOD_DATE,
     after="full_content",
 )
 COMMUNITIES = _extended(s.COMMUNITIES, _PERIOD_DATE, after="period")
+COMMUNITY_HISTORY = _extended(
+    s.COMMUNITY_HISTORY,
+    ("publication", "BIGINT", "Number of the first publication with it; null: an earlier version did not record it."),
+    ("published_at", "TIMESTAMP", "When that publication was made, UTC."),
+    after="revision",
+)
 EMBEDDINGS = table(
     "embeddings",
     s.EMBEDDINGS.comment,
     "kind number",
     ("kind", "VARCHAR", "text_unit, entity or community_report."),
-    ("number", "INTEGER", "human_readable_id of the embedded row."),
+    ("number", "BIGINT", "human_readable_id of the embedded row."),
     ("id", "VARCHAR", "Id of the embedded row."),
     ("model", "VARCHAR", "The embedding model."),
     ("vector", "FLOAT[{dimensions}]", "The unit vector."),
@@ -117,9 +123,9 @@ EDGES = table(
     "search.edges",
     "Each relationship twice, once from either end: the adjacency list of the graph.",
     "entity neighbor",
-    ("entity", "INTEGER", "human_readable_id of one end."),
-    ("neighbor", "INTEGER", "human_readable_id of the other end."),
-    ("relationship", "INTEGER", "human_readable_id of the relationship."),
+    ("entity", "BIGINT", "human_readable_id of one end."),
+    ("neighbor", "BIGINT", "human_readable_id of the other end."),
+    ("relationship", "BIGINT", "human_readable_id of the relationship."),
     ("weight", "DOUBLE", "The relationship's weight."),
     ("combined_degree", "BIGINT", "The relationship's combined degree."),
 )
@@ -127,30 +133,30 @@ ENTITY_TEXT_UNITS = table(
     "search.entity_text_units",
     "Which text units name which entity.",
     "entity text_unit",
-    ("entity", "INTEGER", "human_readable_id of the entity."),
-    ("text_unit", "INTEGER", "human_readable_id of the text unit."),
-    ("n_relationships", "INTEGER", "Relationships of the entity stated in the text unit."),
+    ("entity", "BIGINT", "human_readable_id of the entity."),
+    ("text_unit", "BIGINT", "human_readable_id of the text unit."),
+    ("n_relationships", "BIGINT", "Relationships of the entity stated in the text unit."),
 )
 RELATIONSHIP_TEXT_UNITS = table(
     "search.relationship_text_units",
     "Which text units state which relationship.",
     "relationship text_unit",
-    ("relationship", "INTEGER", "human_readable_id of the relationship."),
-    ("text_unit", "INTEGER", "human_readable_id of the text unit."),
+    ("relationship", "BIGINT", "human_readable_id of the relationship."),
+    ("text_unit", "BIGINT", "human_readable_id of the text unit."),
 )
 ENTITY_COMMUNITIES = table(
     "search.entity_communities",
     "The community of each entity at each level.",
     "entity level",
-    ("entity", "INTEGER", "human_readable_id of the entity."),
-    ("level", "INTEGER", "Level of the hierarchy."),
-    ("community", "INTEGER", "Number of the community."),
+    ("entity", "BIGINT", "human_readable_id of the entity."),
+    ("level", "BIGINT", "Level of the hierarchy."),
+    ("community", "BIGINT", "Number of the community."),
 )
 COMMUNITY_WEIGHTS = table(
     "search.community_weights",
     "How much text each community stands for.",
     "community",
-    ("community", "INTEGER", "Number of the community."),
+    ("community", "BIGINT", "Number of the community."),
     ("text_units", "BIGINT", "Number of distinct text units that name a member."),
 )
 ENTITY_NAMES = table(
@@ -158,7 +164,7 @@ ENTITY_NAMES = table(
     "What entities are called: normalized titles, with and without diacritics and hyphens, and accepted aliases.",
     "name entity",
     ("name", "UBIGINT", "md5_number_lower of the normalized name."),
-    ("entity", "INTEGER", "human_readable_id of the entity."),
+    ("entity", "BIGINT", "human_readable_id of the entity."),
     ("frequency", "BIGINT", "Number of text units that name the entity."),
     ("subject", "UBIGINT", "The entity's name in passage_subjects, whichever of its names this is."),
 )
@@ -168,7 +174,7 @@ PASSAGE_SUBJECTS = table(
     "name text_unit",
     ("name", "UBIGINT", "md5_number_lower of the thing's normalized name; of an entity, its title_key."),
     ("title", "VARCHAR", "The thing's name as the text unit has it."),
-    ("text_unit", "INTEGER", "human_readable_id of the text unit."),
+    ("text_unit", "BIGINT", "human_readable_id of the text unit."),
     ("weight", "DOUBLE", "1 / number of text units about the thing."),
     ("rarity", "DOUBLE", "1 / log2(1 + number of text units that name the thing)."),
 )
@@ -176,7 +182,7 @@ PASSAGE_NAMES = table(
     "search.passage_names",
     "Which text units name a thing that others are about. Searches walk from here to passage_subjects.",
     "text_unit name",
-    ("text_unit", "INTEGER", "human_readable_id of the text unit."),
+    ("text_unit", "BIGINT", "human_readable_id of the text unit."),
     ("name", "UBIGINT", "As in passage_subjects."),
     ("weight", "DOUBLE", "Share of the text unit's rank that passes to the thing: its rarity, at most 1 in all."),
 )
@@ -201,13 +207,13 @@ TITLES_IN_TEXT = table(
     "Which text units have which of these in their text.",
     "form text_unit",
     ("form", "VARCHAR", "As in heading_forms."),
-    ("text_unit", "INTEGER", "human_readable_id of the text unit."),
+    ("text_unit", "BIGINT", "human_readable_id of the text unit."),
 )
 DEFINITIONS = table(
     "search.definitions",
     "Which text units begin with a definition of the first thing they name.",
     "text_unit",
-    ("text_unit", "INTEGER", "human_readable_id of the text unit."),
+    ("text_unit", "BIGINT", "human_readable_id of the text unit."),
     ("name", "UBIGINT", "md5_number_lower of the thing's title_key."),
     ("form", "VARCHAR", "The thing's name as the text unit has it."),
 )
@@ -217,16 +223,16 @@ POSTINGS = table(
     "term number",
     ("kind", "VARCHAR", "text_unit, entity or community_report."),
     ("term", "UBIGINT", "md5_number_lower of the kind, a space and the term: see word_forms."),
-    ("number", "INTEGER", "human_readable_id of the row."),
-    ("n", "INTEGER", "Occurrences of the term in its text."),
-    ("length", "INTEGER", "Number of words of its text."),
+    ("number", "BIGINT", "human_readable_id of the row."),
+    ("n", "BIGINT", "Occurrences of the term in its text."),
+    ("length", "BIGINT", "Number of words of its text."),
 )
 POSTING_TERMS = table(
     "search.posting_terms",
     "The terms of the inverted index.",
     "term",
     ("term", "UBIGINT", "As in postings."),
-    ("texts", "INTEGER", "Number of texts of the kind that contain it."),
+    ("texts", "BIGINT", "Number of texts of the kind that contain it."),
 )
 POSTING_STATISTICS = table(
     "search.posting_statistics",
@@ -251,7 +257,7 @@ WORD_FORMS = table(
     ("beginning", "VARCHAR", "First three characters of the form; the table is sorted by it."),
     ("form", "VARCHAR", "The word in lower case, without diacritics, or with ae for ä."),
     ("term", "VARCHAR", "Its stem in the language of a text that has it, without diacritics."),
-    ("texts", "INTEGER", "Number of text units that contain the term."),
+    ("texts", "BIGINT", "Number of text units that contain the term."),
     ("uses", "BIGINT", "How many words of how many texts of all kinds have this form and term; never zero."),
 )
 WORD_ENDINGS = table(
@@ -281,8 +287,8 @@ FACTS = table(
     "id",
     ("id", "VARCHAR", "Id of the claim, or of the row of relationship_mentions."),
     ("kind", "VARCHAR", "claim or relationship."),
-    ("number", "INTEGER", "human_readable_id of the claim or relationship."),
-    ("text_unit", "INTEGER", "human_readable_id of the text unit."),
+    ("number", "BIGINT", "human_readable_id of the claim or relationship."),
+    ("text_unit", "BIGINT", "human_readable_id of the text unit."),
     ("slot", "UBIGINT", "Hash of what has one value at a time: subject, family of predicates, object slot."),
     ("value", "UBIGINT", "Hash of the value that it states."),
     *_TIMES,
@@ -291,8 +297,8 @@ CONTRADICTING_CLAIMS = table(
     "search.contradicting_claims",
     "The pairs of claims that the macro contradictions shows.",
     "a b",
-    ("a", "INTEGER", "human_readable_id of a claim."),
-    ("b", "INTEGER", "human_readable_id of the other one, the greater number."),
+    ("a", "BIGINT", "human_readable_id of a claim."),
+    ("b", "BIGINT", "human_readable_id of the other one, the greater number."),
     ("differs", "VARCHAR", "status, number, date or object."),
 )
 LLM_CALLS = table(
@@ -330,7 +336,7 @@ MAIN = (
     COMMUNITY_REPORTS,
     COVARIATES,
     COMMUNITY_MEMBERS,
-    s.COMMUNITY_HISTORY,
+    COMMUNITY_HISTORY,
     ENTITY_MENTIONS,
     RELATIONSHIP_MENTIONS,
     s.ENTITY_ALIASES,

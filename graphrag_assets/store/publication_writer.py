@@ -115,9 +115,8 @@ def _publish(
                 dimensions = vector_dimensions(connection)
             if last and last.digest == digest and (found := _whole(working, index_folder, kept)):
                 return found
-            made = Made(number, digest, number)
             start_empty(index_folder, copy, dimensions, draft)
-            rows = fill(copy, draft, made, llm_calls)
+            made, rows = fill(copy, draft, number, digest, llm_calls)
             updated = Update(made._replace(base_bytes=draft.stat().st_size), rows, revision)
         if judge:
             judge(draft, number)

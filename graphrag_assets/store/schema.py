@@ -215,7 +215,7 @@ COVARIATES = table(
     ("type", "VARCHAR", "Kind of claim."),
     ("description", "VARCHAR", "The claim in words."),
     ("subject_id", "VARCHAR", "Name of the subject, as in GraphRAG."),
-    ("object_id", "VARCHAR", "Name of the object, or NONE."),
+    ("object_id", "VARCHAR", "Name of the object; null if it has none (NONE in the working tables)."),
     ("subject_key", "VARCHAR", "Normalized subject name; joins entities.title_key after aliases."),
     ("object_key", "VARCHAR", "Normalized object name."),
     ("status", "VARCHAR", "TRUE, FALSE or SUSPECTED."),
@@ -517,7 +517,7 @@ INDEX_SETTINGS = table(
     "The settings the index was built with.",
     "name",
     ("name", "VARCHAR", "Setting, as in GRAPHRAG_<NAME>."),
-    ("value", "VARCHAR", "Its value."),
+    ("value", "VARCHAR", "Its value; null: no limit."),
 )
 
 PUBLICATIONS = table(
@@ -530,6 +530,7 @@ PUBLICATIONS = table(
     ("version", "VARCHAR", "Version of graphrag_assets that published it."),
     ("base", "BIGINT", "The publication made from nothing that this one began as a copy of; itself if made so."),
     ("base_bytes", "BIGINT", "Size of the base's file."),
+    ("community_revision", "BIGINT", "The last revision of community_history in it; 0: none."),
 )
 
 NUMBERS = table(

@@ -40,8 +40,8 @@ DELETE FROM search.entity_names WHERE entity IN (FROM touched_names)
 
 # Text units whose text, mentions or titles of entities may be others; those that are gone still have their numbers.
 _PASSAGE_UNITS = """
-SELECT number::INTEGER AS text_unit FROM touched_texts WHERE kind = 'text_unit'
-UNION SELECT text_unit_number::INTEGER FROM entity_mentions
+SELECT number AS text_unit FROM touched_texts WHERE kind = 'text_unit'
+UNION SELECT text_unit_number FROM entity_mentions
 WHERE id IN (FROM touched_entity_mentions) AND text_unit_number IS NOT NULL
 UNION SELECT text_unit FROM search.entity_text_units WHERE entity IN (FROM retitled)
 """

@@ -22,6 +22,7 @@ from tests.conftest import default_settings
 
 TIMES = {
     "batch_state": ("run_id", "committed_at"),
+    "community_history": ("published_at",),
     "index_errors": ("first_seen",),
     "publication": ("published_at",),
     "publications": ("published_at",),

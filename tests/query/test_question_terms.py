@@ -209,7 +209,7 @@ def test_names_are_found_without_diacritics_and_hyphens(tmp_path: Path) -> None:
         ("who was cyrus field", 3),
     ):
         assert named_entities(reader, Question(question)) == [number], question
-    assert reader.query("FROM entities_called('malmo')")["entity"].to_list() == [0]
+    assert reader.query("FROM entities_called('malmo')")["human_readable_id"].to_list() == [0]
 
 
 def in_sql(reader: Reader, words: list[str]) -> set[tuple]:

@@ -24,7 +24,7 @@ ALIASES, COLUMNS = _ALIASES.split(), _COLUMNS.split()
 
 # By macro: its arguments with their types; DuckDB takes no column for `k`, a LIMIT, and for the name of a database.
 CALLS: dict[str, tuple[tuple[str, str], ...]] = {
-    "entities_called": (("'great eastern'", "VARCHAR"),),
+    "entities_called": (("'the big ship'", "VARCHAR"),),
     "search.word_terms": (("['cable', 'ships']", "VARCHAR[]"),),
     "find_entity": (("'GREAT eastrn'", "VARCHAR"), ("3", "")),
     "bm25": (("'entities'", "VARCHAR"), ("'telegraph company'", "VARCHAR"), ("3", "")),
@@ -71,7 +71,7 @@ UPDATE documents SET title = title || ' in {name}';
 UPDATE community_reports SET title = title || ' in {name}';
 UPDATE search.posting_statistics SET mean_length = mean_length + {n};
 INSERT INTO search.word_forms BY NAME (SELECT 'shi' AS beginning, 'ships' AS form, 'ship{name}' AS term, 1 AS texts);
-INSERT INTO search.entity_names BY NAME (SELECT md5_number_lower('great eastern') AS name, {n} AS entity);
+INSERT INTO search.entity_names BY NAME (SELECT md5_number_lower('the big ship') AS name, {n} AS entity);
 UPDATE search.character_forms SET replacement = '{name}' WHERE purpose = 'nfkc';
 UPDATE search.languages SET stop_words = list_append(stop_words, IF({n} = 1, 'captain', 'ship'));
 INSERT INTO search.contradicting_claims VALUES (1, 2, 'number');
@@ -205,8 +205,8 @@ def test_the_macro_of_an_attached_index_reads_that_index(both, rows_of):
 
 def test_one_query_reads_two_indexes(both, rows_of):
     on_path(both, "memory", "a", "b")
-    both_of_them = "SELECT 'a', * FROM a.entities_called('great eastern') UNION ALL SELECT 'b', * FROM b.{}"
-    found = both.execute(both_of_them.format("entities_called('great eastern')")).fetchall()
+    both_of_them = "SELECT 'a', * FROM a.entities_called('the big ship') UNION ALL SELECT 'b', * FROM b.{}"
+    found = both.execute(both_of_them.format("entities_called('the big ship')")).fetchall()
     assert sorted(found) == sorted((name, *row) for name in "ab" for row in rows_of[name, "entities_called"])
 
 

@@ -21,7 +21,7 @@ def publish(folder: Path, number: int) -> Path:
     with duckdb.connect(str(path), config=CONNECTION_CONFIG) as connection:
         for table in PUBLISHED:
             connection.execute(table.ddl().replace("{dimensions}", "4"))
-        connection.execute("INSERT INTO publication VALUES ($n, now()::TIMESTAMP, '', '', $n, 0)", {"n": number})
+        connection.execute("INSERT INTO publication BY NAME SELECT $n AS number", {"n": number})
     (folder / "CURRENT").write_text(f"publications/{path.name}\n")
     return path
 
@@ -119,7 +119,7 @@ def test_a_file_that_is_no_publication_is_refused(tmp_path: Path) -> None:
 def test_readers_do_not_write(tmp_path: Path) -> None:
     reader = CurrentPublication(publish(tmp_path, 1)).reader()
     for query in (
-        "INSERT INTO publication VALUES (2, now()::TIMESTAMP, '', '', 2, 0)",
+        "INSERT INTO publication BY NAME SELECT 2 AS number",
         "CREATE TABLE other (number INT)",
         "DROP TABLE publication",
         "FROM nowhere",

@@ -16,7 +16,7 @@ from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.publications import roll_back
-from graphrag_assets.store.working import WorkingDatabase, assign_numbers, replace_table
+from graphrag_assets.store.working import WorkingDatabase, assign_numbers, replace_rows, replace_table
 
 UNITS = pl.DataFrame(
     {
@@ -201,6 +201,35 @@ def test_unchanged_content_is_detected_without_building_a_publication(working, t
     again = publish(working, tmp_path)
     assert (again.is_new, again.path, again.rows) == (False, first.path, first.rows)
     assert again.rows["entities"] == 3
+
+
+def test_events_of_communities_have_the_first_publication_with_them_and_its_time(published, tmp_path, monkeypatch):
+    made = "SELECT number, published_at FROM publications"
+    events = "SELECT revision, publication, published_at FROM community_history ORDER BY ALL"
+
+    def happen(*revisions: int) -> None:
+        with published.transaction() as connection:
+            history = pl.DataFrame({"revision": revisions, "event": "born", "level": 0, "community_id": "c", "size": 1})
+            history = history.with_columns(other_id=None, jaccard=None)
+            replace_rows(connection, schema.COMMUNITY_HISTORY, history, "revision", history["revision"])
+
+    monkeypatch.setattr(publication_content, "MAX_CHANGED", 2.0)
+    monkeypatch.setattr(publication_writer, "MAX_GROWTH", 100.0)
+    happen(1, 2)
+    publish(published, tmp_path)
+    happen(3)
+    publish(published, tmp_path)
+    at = dict(published.read(made).rows())
+    expected = [(1, 2, at[2]), (2, 2, at[2]), (3, 3, at[3])]
+    assert rows(tmp_path, events) == expected
+    assert rows(tmp_path, "SELECT number, base, published_at FROM publication") == [(3, 1, at[3])]
+    publish(published, tmp_path, always=True)  # made from nothing
+    assert rows(tmp_path, "SELECT number, base FROM publication") == [(4, 4)]
+    assert rows(tmp_path, events) == expected
+    with published.transaction() as connection:  # as if a version without this column had made them
+        connection.execute("UPDATE publications SET community_revision = NULL")
+    publish(published, tmp_path, always=True)
+    assert rows(tmp_path, events) == [(revision, None, None) for revision in (1, 2, 3)]
 
 
 def test_the_digest_covers_all_that_is_published():

@@ -256,17 +256,17 @@ def tests_frame(reader: Reader, tests: Collection[Tested]) -> pl.DataFrame:
     relevant = [None if one.sentences is None else bool(one.sentences) for one in tests]
     frame = pl.DataFrame(
         {
-            "human_readable_id": pl.Series([one.unit for one in tests], dtype=pl.Int32),
-            "community": pl.Series([one.community for one in tests], dtype=pl.Int32),
-            "level": pl.Series([one.level for one in tests], dtype=pl.Int32),
+            "human_readable_id": pl.Series([one.unit for one in tests], dtype=pl.Int64),
+            "community": pl.Series([one.community for one in tests], dtype=pl.Int64),
+            "level": pl.Series([one.level for one in tests], dtype=pl.Int64),
             "relevant": pl.Series(relevant, dtype=pl.Boolean),
-            "sentences": pl.Series([list(one.sentences or ()) for one in tests], dtype=pl.List(pl.Int32)),
+            "sentences": pl.Series([list(one.sentences or ()) for one in tests], dtype=pl.List(pl.Int64)),
         }
-    ).with_columns(order=pl.int_range(1, pl.len() + 1, dtype=pl.Int32))
+    ).with_columns(order=pl.int_range(1, pl.len() + 1, dtype=pl.Int64))
     ids = reader.rows(
         "SELECT human_readable_id, id FROM text_units WHERE human_readable_id IN (SELECT unnest($units::INT[]))",
         {"units": frame["human_readable_id"].to_list()},
     )
-    return frame.join(
-        ids.cast({"human_readable_id": pl.Int32}), on="human_readable_id", how="left", maintain_order="left"
-    ).select("order", "human_readable_id", "id", "community", "level", "relevant", "sentences")
+    return frame.join(ids, on="human_readable_id", how="left", maintain_order="left").select(
+        "order", "human_readable_id", "id", "community", "level", "relevant", "sentences"
+    )

@@ -255,7 +255,7 @@ def _groups(search: Search[LazyOptions], exploration: Exploration) -> list[Secti
     }
     shown = rows.with_columns(text=pl.Series([" ".join(lines) for lines in numbered.values()], dtype=pl.String))
     tokens = count_tokens(lines_of(layout, shown))
-    shown = shown.with_columns(line_tokens=pl.Series(tokens, dtype=pl.Int32))
+    shown = shown.with_columns(line_tokens=pl.Series(tokens, dtype=pl.Int64))
     parts = packed(tokens, limit - _HEADING_TOKENS)
     return [_as_written(fill(layout, shown[part], limit), written, numbered) for part in parts]
 

@@ -201,14 +201,15 @@ class Scope:
             "community_report",
             f"""
             WITH touched AS (
-                SELECT community FROM search.entity_communities WHERE get_bit($whole_entities::BLOB::BIT, entity) = 0
+                SELECT community FROM search.entity_communities
+                WHERE get_bit($whole_entities::BLOB::BIT, entity::INT) = 0
                 UNION
                 SELECT a.community
                 FROM search.edges e
                 JOIN search.entity_communities a ON a.entity = e.entity
                 JOIN search.entity_communities b
                   ON b.entity = e.neighbor AND b.level = a.level AND b.community = a.community
-                WHERE get_bit($whole_relationships::BLOB::BIT, e.relationship) = 0
+                WHERE get_bit($whole_relationships::BLOB::BIT, e.relationship::INT) = 0
                 UNION
                 SELECT m.community
                 FROM covariates c JOIN search.entity_communities m ON m.entity IN (c.subject_number, c.object_number)

@@ -19,8 +19,7 @@ WITH alike AS (  -- on one subject, of one type, in several text units
     SELECT c.human_readable_id AS claim, about, c.type, c.text_unit_number, c.status, c.starts_on,
            coalesce(c.ends_on, c.starts_on) AS ends_on, c.description,
            -- An object may also be none, or a value such as £600,000.
-           CASE WHEN c.object_id <> 'NONE' AND NOT regexp_matches(c.object_id, '\d')
-                THEN coalesce(c.object_number::VARCHAR, c.object_key) END AS object,
+           CASE WHEN NOT regexp_matches(c.object_id, '\d') THEN coalesce(c.object_number::VARCHAR, c.object_key) END AS object,
            list_distinct(list_transform(
                regexp_extract_all(
                    regexp_replace(  -- 1962-63 are two years

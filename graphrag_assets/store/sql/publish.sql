@@ -110,7 +110,11 @@ JOIN entities e ON e.title_key = coalesce(here.title_key, everywhere.title_key, 
 DELETE FROM covariates WHERE id IN (FROM touched_covariates);
 INSERT INTO covariates BY NAME
 WITH numbered AS (
-SELECT c.*, n.human_readable_id, u.number AS text_unit_number, d.document_date,
+SELECT c.* REPLACE (
+           -- What extraction and imports write for a text that there is not.
+           nullif(c.object_id, 'NONE') AS object_id, CASE WHEN c.object_id <> 'NONE' THEN c.object_key END AS object_key,
+           nullif(c.type, 'NONE') AS type, nullif(c.source_text, 'NONE') AS source_text
+       ), n.human_readable_id, u.number AS text_unit_number, d.document_date,
        -- Dates are as precise as known: 1866, 1866-07 or 1866-07-27.
        try_cast(CASE length(start_date) WHEN 4 THEN start_date || '-01-01' WHEN 7 THEN start_date || '-01'
                 ELSE start_date END AS DATE) AS starts_on,
@@ -121,7 +125,7 @@ FROM claims c SEMI JOIN touched_covariates USING (id)
 JOIN working.numbers n ON n.table_name = 'covariates' AND n.id = c.id
 JOIN unit_numbers u ON u.id = c.text_unit_id
 LEFT JOIN entity_of_name s ON s.document_id = c.document_id AND s.key = c.subject_key
-LEFT JOIN entity_of_name o ON o.document_id = c.document_id AND o.key = c.object_key
+LEFT JOIN entity_of_name o ON o.document_id = c.document_id AND o.key = c.object_key AND c.object_id <> 'NONE'
 LEFT JOIN working.documents d ON d.id = c.document_id
 )
 SELECT * EXCLUDE (document_date), coalesce(document_date, starts_on) AS stated_on,

@@ -26,7 +26,7 @@ WITH kinds(type, family, has_object) AS (
 ), claims AS (
     SELECT c.id, c.human_readable_id AS number, c.text_unit_number AS text_unit, c.valid_from, c.stated_on,
            coalesce(s.title_key, c.subject_key) AS subject, c.type, k.family, k.has_object,
-           CASE WHEN c.object_id <> 'NONE' THEN coalesce(o.title_key, c.object_key) END AS object,
+           coalesce(o.title_key, c.object_key) AS object,
            regexp_matches(c.object_id, '\d') AS is_value,
            -- What is measured, in words; dates and the other numbers are not part of it.
            list_filter(regexp_extract_all(lower(c.description), '[\p{L}\p{M}]+'), lambda w: NOT regexp_full_match(w,

@@ -24,5 +24,15 @@ WHERE m.rowid IN (SELECT rowid FROM working.relationship_mentions WHERE id IN (F
 ORDER BY relationship_number, text_unit_number, m.id;
 
 DELETE FROM community_history WHERE revision NOT IN (SELECT revision FROM working.community_history);
+-- An event is of the first publication with its revision: that of the newest revisions is this one.
 INSERT INTO community_history BY NAME
-FROM working.community_history WHERE revision NOT IN (SELECT revision FROM community_history) ORDER BY ALL;
+WITH made AS (
+    SELECT number, published_at, community_revision FROM working.publications
+    UNION SELECT number, published_at, community_revision FROM publication
+), spans AS (
+    SELECT number, published_at, lag(community_revision, 1, 0) OVER (ORDER BY number) AS before, community_revision AS last
+    FROM made
+)
+SELECT h.*, s.number AS publication, s.published_at
+FROM working.community_history h LEFT JOIN spans s ON h.revision > s.before AND h.revision <= s.last
+WHERE h.revision NOT IN (SELECT revision FROM community_history) ORDER BY ALL;

@@ -91,9 +91,9 @@ JOIN degrees t ON t.number = r.target_number
 ORDER BY r.human_readable_id;
 
 CREATE OR REPLACE TEMP VIEW v3_covariates AS
-SELECT n.id, c.human_readable_id, c.covariate_type, c.type, c.description, upper(c.subject_id) AS subject_id,
-       upper(c.object_id) AS object_id, c.status, stated_date(c.start_date) AS start_date,
-       stated_date(c.end_date) AS end_date, c.source_text,
+SELECT n.id, c.human_readable_id, c.covariate_type, coalesce(c.type, 'NONE') AS type, c.description, upper(c.subject_id) AS subject_id,
+       coalesce(upper(c.object_id), 'NONE') AS object_id, c.status, stated_date(c.start_date) AS start_date,
+       stated_date(c.end_date) AS end_date, coalesce(c.source_text, 'NONE') AS source_text,
        u.id AS text_unit_id
 FROM covariates c
 JOIN kept_covariates k ON k.number = c.human_readable_id

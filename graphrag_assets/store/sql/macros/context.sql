@@ -6,15 +6,9 @@
 CREATE OR REPLACE MACRO local_context(titles, budget := 4000) AS TABLE
 WITH _g_local_context AS MATERIALIZED (SELECT titles AS _g_titles, budget AS _g_budget),
 given AS MATERIALIZED (
-    SELECT md5_number_lower(own.title_key(t.title)) AS name, own.entity_number(t.title) AS number, t.place
-    FROM (SELECT unnest(g._g_titles) AS title, generate_subscripts(g._g_titles, 1) AS place FROM _g_local_context g) t
+    SELECT unnest(g._g_titles) AS title, generate_subscripts(g._g_titles, 1) AS place FROM _g_local_context g
 ), chosen AS MATERIALIZED (
-    SELECT c.entity, min(c.place) AS place FROM (
-        SELECT n.entity, g.place FROM own.entity_names n JOIN given g ON g.name = n.name AND g.number IS NULL
-        WHERE n.name IN (SELECT o.name FROM given o)
-        UNION ALL
-        SELECT e.human_readable_id, g.place FROM given g JOIN own.entities e ON e.human_readable_id = g.number
-    ) c GROUP BY c.entity
+    SELECT c.entity, min(t.place) AS place FROM given t, own.entities_called(t.title) c GROUP BY c.entity
 ), touching AS (
     SELECT e.relationship, e.neighbor IN (SELECT c.entity FROM chosen c) AS inside, e.weight,
            count(*) OVER (PARTITION BY e.neighbor) AS links

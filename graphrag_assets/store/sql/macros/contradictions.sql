@@ -7,8 +7,8 @@ alike AS MATERIALIZED (
     SELECT p.a, p.b, p.differs FROM own.contradicting_claims p
     WHERE (SELECT g._g_claims IS NULL FROM _g_contradictions g) OR p.a IN (FROM chosen) OR p.b IN (FROM chosen)
 ), placed AS MATERIALIZED (
-    SELECT c.human_readable_id AS claim, c.description, c.status, nullif(c.object_id, 'NONE') AS object, c.start_date, d.document_date,
-           d.title AS document, d.source, d.id AS document_id, c.text_unit_number AS text_unit,
+    SELECT c.human_readable_id, c.description, c.status, c.object_id AS object, c.start_date, d.document_date,
+           d.title AS document, d.source, d.id AS document_id, c.text_unit_number,
            t.start_char + coalesce(nullif(strpos(t.text, c.source_text), 0) - 1, 0) AS start_char,
            CASE WHEN strpos(t.text, c.source_text) > 0
                 THEN t.start_char + strpos(t.text, c.source_text) - 1 + length(c.source_text)
@@ -22,15 +22,15 @@ alike AS MATERIALIZED (
     SELECT p.differs, v, w,
            CASE WHEN v.document_date <> w.document_date THEN v.document_date > w.document_date
                 WHEN v.starts_on <> w.starts_on THEN v.starts_on > w.starts_on END AS v_is_later
-    FROM alike p JOIN placed v ON v.claim = p.a JOIN placed w ON w.claim = p.b
+    FROM alike p JOIN placed v ON v.human_readable_id = p.a JOIN placed w ON w.human_readable_id = p.b
 )
 SELECT d.v.subject_id AS subject, d.v.type AS type, d.differs,
        CASE WHEN d.v_is_later THEN d.w ELSE d.v END AS one, CASE WHEN d.v_is_later THEN d.v ELSE d.w END AS other,
        d.v_is_later IS NOT NULL AS other_is_later
 FROM dated d
 -- A sentence may be the source of several claims.
-QUALIFY row_number() OVER (PARTITION BY d.v.text_unit, d.v.start_char, d.w.text_unit, d.w.start_char
-                           ORDER BY d.v.claim, d.w.claim) = 1
-ORDER BY subject, type, d.v.claim, d.w.claim;
+QUALIFY row_number() OVER (PARTITION BY d.v.text_unit_number, d.v.start_char, d.w.text_unit_number, d.w.start_char
+                           ORDER BY d.v.human_readable_id, d.w.human_readable_id) = 1
+ORDER BY subject, type, d.v.human_readable_id, d.w.human_readable_id;
 COMMENT ON MACRO TABLE contradictions IS
     'Pairs of claims on the same subject and type that are alike but for a status, number, date or object, each with its document and the characters of the quoted passage. claims: only pairs with one of these human_readable_ids.';

@@ -5,7 +5,7 @@ CREATE MACRO own.facts_about(claims, relationships) AS TABLE
 WITH _g_facts_about AS MATERIALIZED (SELECT claims AS _g_claims, relationships AS _g_relationships),
 claims_of AS (
     SELECT 'claim' AS kind, c.human_readable_id, c.subject_id AS subject, c.type AS predicate,
-           nullif(c.object_id, 'NONE') AS object, c.description, c.status, c.valid_from, c.valid_until, c.stated_on,
+           c.object_id AS object, c.description, c.status, c.valid_from, c.valid_until, c.stated_on,
            c.superseded_by, c.id, c.text_unit_number AS text_unit
     FROM (SELECT unnest(g._g_claims::INT[]) AS claim FROM _g_facts_about g) n
     JOIN own.covariates c ON c.human_readable_id = n.claim

@@ -6,27 +6,27 @@ h0 AS MATERIALIZED (
     FROM own.entities_called((SELECT CASE WHEN g._g_hops BETWEEN 1 AND 4 THEN g._g_title
                                       ELSE error('neighbors: hops must be 1 to 4.') END FROM _g_neighbors g))
 ), h1 AS MATERIALIZED (
-    SELECT 1 AS hop, e.neighbor AS entity, max_by(
+    SELECT 1::BIGINT AS hop, e.neighbor AS entity, max_by(
         {'via': e.entity, 'relationship': e.relationship, 'weight': e.weight}, (e.weight, -e.relationship)) AS best
     FROM h0 s JOIN own.edges e ON e.entity = s.entity WHERE e.neighbor NOT IN (FROM h0) GROUP BY e.neighbor
 ), s2 AS MATERIALIZED (
     SELECT h.entity FROM h1 h, _g_neighbors g WHERE g._g_hops >= 2
 ), h2 AS MATERIALIZED (
-    SELECT 2 AS hop, e.neighbor AS entity, max_by(
+    SELECT 2::BIGINT AS hop, e.neighbor AS entity, max_by(
         {'via': e.entity, 'relationship': e.relationship, 'weight': e.weight}, (e.weight, -e.relationship)) AS best
     FROM s2 s JOIN own.edges e ON e.entity = s.entity
     WHERE e.neighbor NOT IN (FROM h0 UNION ALL SELECT h.entity FROM h1 h) GROUP BY e.neighbor
 ), s3 AS MATERIALIZED (
     SELECT h.entity FROM h2 h, _g_neighbors g WHERE g._g_hops >= 3
 ), h3 AS MATERIALIZED (
-    SELECT 3 AS hop, e.neighbor AS entity, max_by(
+    SELECT 3::BIGINT AS hop, e.neighbor AS entity, max_by(
         {'via': e.entity, 'relationship': e.relationship, 'weight': e.weight}, (e.weight, -e.relationship)) AS best
     FROM s3 s JOIN own.edges e ON e.entity = s.entity
     WHERE e.neighbor NOT IN (SELECT h.entity FROM h1 h UNION ALL SELECT h.entity FROM h2 h) GROUP BY e.neighbor
 ), s4 AS MATERIALIZED (
     SELECT h.entity FROM h3 h, _g_neighbors g WHERE g._g_hops >= 4
 ), h4 AS MATERIALIZED (
-    SELECT 4 AS hop, e.neighbor AS entity, max_by(
+    SELECT 4::BIGINT AS hop, e.neighbor AS entity, max_by(
         {'via': e.entity, 'relationship': e.relationship, 'weight': e.weight}, (e.weight, -e.relationship)) AS best
     FROM s4 s JOIN own.edges e ON e.entity = s.entity
     WHERE e.neighbor NOT IN (SELECT h.entity FROM h2 h UNION ALL SELECT h.entity FROM h3 h) GROUP BY e.neighbor
@@ -37,7 +37,7 @@ h0 AS MATERIALIZED (
     FROM (SELECT m.entity FROM met m UNION SELECT m.best.via FROM met m) m JOIN own.entities n ON n.human_readable_id = m.entity
 )
 SELECT m.hop, e.title, e.type, e.degree, v.title AS via, r.type AS relationship_type, m.best.weight AS weight, r.description,
-       e.human_readable_id, m.best.relationship AS relationship
+       e.human_readable_id, m.best.relationship AS relationship_number
 FROM met m
 JOIN named e ON e.human_readable_id = m.entity
 JOIN named v ON v.human_readable_id = m.best.via
@@ -72,11 +72,11 @@ CREATE MACRO own.longer_way(way, node, relationship, weight) AS {
 CREATE OR REPLACE MACRO path_between(a, b, max_hops := 4) AS TABLE
 WITH _g_path AS MATERIALIZED (SELECT a AS _g_a, b AS _g_b, max_hops AS _g_hops),
 f0 AS MATERIALIZED (
-    SELECT c.entity, {'nodes': [c.entity], 'relationships': []::INTEGER[], 'weight': 0::DOUBLE} AS way
+    SELECT c.entity, {'nodes': [c.entity], 'relationships': []::BIGINT[], 'weight': 0::DOUBLE} AS way
     FROM own.entities_called((SELECT CASE WHEN p._g_hops BETWEEN 1 AND 6 THEN p._g_a
                                       ELSE error('path_between: max_hops must be 1 to 6.') END FROM _g_path p)) c
 ), g0 AS MATERIALIZED (
-    SELECT c.entity, {'nodes': [c.entity], 'relationships': []::INTEGER[], 'weight': 0::DOUBLE} AS way
+    SELECT c.entity, {'nodes': [c.entity], 'relationships': []::BIGINT[], 'weight': 0::DOUBLE} AS way
     FROM own.entities_called((SELECT p._g_b FROM _g_path p)) c
 ), m0 AS MATERIALIZED (
     SELECT f.way AS there, g.way AS back FROM f0 f JOIN g0 g ON g.entity = f.entity
@@ -138,7 +138,7 @@ f0 AS MATERIALIZED (
            unnest(range(1, len(m.there.relationships) + len(m.back.relationships) + 1)) AS step
     FROM m6 m
 )
-SELECT s.step, n.title AS "from", r.type AS relationship_type, r.description, t.title AS "to", r.weight, s.relationship
+SELECT s.step, n.title AS "from", r.type AS relationship_type, r.description, t.title AS "to", r.weight, s.relationship AS relationship_number
 FROM steps s
 JOIN own.relationships r ON r.human_readable_id = s.relationship
 JOIN own.entities n ON n.human_readable_id = s.near
@@ -187,11 +187,11 @@ units AS MATERIALIZED (
     SELECT e.neighbor AS entity, max_by(e.relationship, (e.weight, -e.relationship)) AS relationship
     FROM called c JOIN own.edges e ON e.entity = c.entity GROUP BY e.neighbor
 )
-SELECT e.title, e.type, n.text_units, n.documents, e.frequency, r.relationship, e.human_readable_id, e.id
+SELECT e.title, e.type, n.text_units, n.documents, e.frequency, r.relationship AS relationship_number, e.human_readable_id, e.id
 FROM counted n JOIN own.entities e ON e.human_readable_id = n.entity LEFT JOIN tied r ON r.entity = n.entity
 ORDER BY n.text_units DESC, n.documents DESC, e.frequency, e.human_readable_id LIMIT greatest(coalesce(k, 20), 0);
 COMMENT ON MACRO TABLE co_mentions IS
-    'The entities that are mentioned in the same text units, with the numbers of these text units and of their documents. relationship: the strongest relationship of both; null if there is none.';
+    'The entities that are mentioned in the same text units, with the numbers of these text units and of their documents. relationship_number: the strongest relationship of both; null if there is none.';
 
 CREATE OR REPLACE MACRO similar_entities(title, k := 10) AS TABLE
 WITH _g_similar_entities AS MATERIALIZED (SELECT title AS _g_title),

@@ -4,19 +4,37 @@
 CREATE MACRO own.entity_number(title) AS
     try_cast(CASE WHEN typeof(title) LIKE '%INT' OR typeof(title) = 'INTEGER' THEN title::VARCHAR END AS BIGINT);
 
+-- The entity of a name or number. A name of several is an error that lists them: rows of both would look like those of one.
 CREATE MACRO own.entities_called(title) AS TABLE
 WITH _g_called AS MATERIALIZED (SELECT title AS _g_title),
 wanted AS MATERIALIZED (
-    SELECT md5_number_lower(own.title_key(g._g_title)) AS name,
-           own.entity_number(g._g_title) AS number
-    FROM _g_called g
+    SELECT own.title_key(g._g_title) AS key, own.entity_number(g._g_title) AS number FROM _g_called g
+), called AS MATERIALIZED (
+    SELECT e.human_readable_id AS entity, e.title, e.type, e.title_key, w.key
+    FROM wanted w JOIN own.entity_names n ON n.name = md5_number_lower(w.key)
+    JOIN own.entities e ON e.human_readable_id = n.entity WHERE w.number IS NULL
+), exact AS MATERIALIZED (  -- a spelling without accents or hyphens counts where nothing is called so exactly
+    SELECT c.entity, c.title, c.type FROM called c
+    WHERE c.title_key = c.key OR EXISTS (
+        FROM own.entity_aliases a WHERE a.alias_key = c.key AND a.title_key = c.title_key AND a.accepted)
+), meant AS MATERIALIZED (
+    SELECT x.entity, x.title, x.type FROM exact x
+    UNION ALL SELECT c.entity, c.title, c.type FROM called c WHERE NOT EXISTS (FROM exact)
+), several AS (
+    SELECT count(*) AS n, string_agg(m.title || ' (' || m.type || ', number ' || m.entity || ')', ', ' ORDER BY m.entity) AS listed
+    FROM meant m
 )
-SELECT n.entity FROM wanted w JOIN own.entity_names n ON n.name = w.name WHERE w.number IS NULL
+SELECT CASE WHEN s.n = 1 THEN m.entity ELSE error(
+           (SELECT g._g_title::VARCHAR FROM _g_called g) || ' may be any of ' || s.n || ' entities: ' || s.listed
+           || '. Give the number in place of the name.') END AS entity
+FROM meant m, several s
 UNION ALL
 SELECT e.human_readable_id FROM wanted w JOIN own.entities e ON e.human_readable_id = w.number;
-CREATE OR REPLACE MACRO entities_called(title) AS TABLE FROM own.entities_called(title);
+CREATE OR REPLACE MACRO entities_called(title) AS TABLE
+WITH _g_entities_called AS MATERIALIZED (SELECT title AS _g_title)
+SELECT c.entity AS human_readable_id FROM own.entities_called((SELECT g._g_title FROM _g_entities_called g)) c;
 COMMENT ON MACRO TABLE entities_called IS
-    'human_readable_id of the entities of that title or accepted alias, however it is written; an integer is the number of an entity. No rows: none, see find_entity.';
+    'human_readable_id of the entity of that title or accepted alias, however it is written; an integer is the number of an entity. No rows: none, see find_entity. A name of several entities is an error that lists them.';
 
 -- A normalized title without accents, and with one form of hyphens and apostrophes.
 CREATE MACRO own.without_marks(key) AS translate(strip_accents(key), '’‘`´‐‑–', '''''''''---');
@@ -135,9 +153,12 @@ words AS MATERIALIZED (
 )
 SELECT number, round(sum(score), 9) AS score
 FROM scores GROUP BY number ORDER BY round(sum(score), 9) DESC, number LIMIT greatest(coalesce(k, 10), 0);
-CREATE OR REPLACE MACRO bm25(text_kind, query, k) AS TABLE FROM own.bm25(text_kind, query, k);
+CREATE OR REPLACE MACRO bm25(text_kind, query, k) AS TABLE
+WITH _g_bm25_rows AS MATERIALIZED (SELECT text_kind AS _g_kind, query AS _g_query)
+SELECT b.number AS human_readable_id, b.score
+FROM own.bm25((SELECT g._g_kind FROM _g_bm25_rows g), (SELECT g._g_query FROM _g_bm25_rows g), k) b;
 COMMENT ON MACRO TABLE bm25 IS
-    'The k rows of a table (text_units, entities, community_reports) whose texts fit the query best by BM25: number, score.';
+    'The k rows of a table (text_units, entities, community_reports) whose texts fit the query best by BM25: human_readable_id, score.';
 
 CREATE OR REPLACE MACRO search_text(query, k := 10) AS TABLE
 WITH _g_search_text AS MATERIALIZED (SELECT query AS _g_query),
@@ -178,7 +199,7 @@ best AS MATERIALIZED (
     SELECT s.human_readable_id, sum(r.rarity) AS score FROM shared s JOIN rarity r USING (word) GROUP BY ALL
 )
 SELECT round(coalesce(s.score, 0), 9) AS score, c.human_readable_id, c.subject_id,
-       nullif(c.object_id, 'NONE') AS object_id, c.type, c.status,
+       c.object_id, c.type, c.status,
        c.start_date, c.end_date, c.description, c.text_unit_number, c.id
 FROM claims b
 JOIN own.covariates c USING (human_readable_id)

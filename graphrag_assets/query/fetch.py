@@ -141,7 +141,7 @@ def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> 
     Returns:
         entity, neighbor, human_readable_id, weight, combined_degree; by entity, then neighbor.
     """
-    found = reader.arrays(
+    edges = reader.frame(
         f"""
         SELECT entity, neighbor, relationship AS human_readable_id, weight, combined_degree FROM search.edges
         WHERE entity IN (SELECT unnest($entities::INT[])) AND {scope.allows("relationship", "relationship")}
@@ -149,7 +149,6 @@ def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> 
         """,
         {"entities": entities, **scope.parameters("relationship")},
     )
-    edges = pl.DataFrame(found)
     if scope.is_everything or edges.is_empty():
         return edges
     degrees = scope.degrees[edges["entity"].to_numpy()] + scope.degrees[edges["neighbor"].to_numpy()]

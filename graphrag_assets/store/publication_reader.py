@@ -170,7 +170,7 @@ class Reader:
         return self._fetch(query, parameters, lambda found: [row[0] for row in found.fetchall()])
 
     def frame(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
-        """As `rows`, for thousands of rows or nested columns: exact types, no Python object per value."""
+        """As `rows`, for thousands of rows or nested columns with different names: exact types, no object per value."""
         with self._cursor() as cursor:
             # By Arrow's C interface, where `.pl()` imports pyarrow: 40 MB. Polars takes no intervals from it.
             return interruptible(cursor, lambda: pl.DataFrame(cursor.sql(query, params=dict(parameters or {}))))

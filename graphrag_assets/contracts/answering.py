@@ -378,6 +378,8 @@ def as_note(point: Point) -> str:
 def best_points(points: Sequence[Point], max_tokens: int) -> list[Point]:
     """The relevant points whose notes fit `max_tokens`, best first; a point that does not fit is skipped."""
     relevant = sorted((p for p in points if p.score > 0 and p.text.strip()), key=lambda p: (-p.score, p.text))
+    if sum(len(as_note(point).encode()) + 2 for point in relevant) <= max_tokens:  # a token has at least one byte
+        return relevant
     kept, left = [], max_tokens
     for point, tokens in zip(relevant, count_tokens([as_note(p) for p in relevant]), strict=True):
         if tokens + 2 <= left:  # with the empty line between notes

@@ -40,6 +40,7 @@ from graphrag_assets.contracts.answering import (
 from graphrag_assets.embedded.conversation import in_conversation, rate, suggest
 from graphrag_assets.embedded.defining_sentences import DEFINES
 from graphrag_assets.embedded.questions import (
+    MIN_COMMON,
     Asked,
     kinship,
     language_of_question,
@@ -48,6 +49,7 @@ from graphrag_assets.embedded.questions import (
     with_dates_in_words,
 )
 from graphrag_assets.embedded.statements import Quotation, Statement, quotation, statements
+from graphrag_assets.runtime.cancellation import raise_if_canceled
 from graphrag_assets.text.references import reference, without_references
 from graphrag_assets.text.words import search_words, sentence_lines
 
@@ -94,7 +96,7 @@ class EmbeddedAnswerer(Answerer):
 
     async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
         """One to five quotations from the evidence, the best first, each with its citation."""
-        asked = in_conversation(question, options.history)
+        asked = await asyncio.to_thread(in_conversation, question, options.history)
         return await asyncio.to_thread(respond, asked, evidence, options.by_meaning)
 
     def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Pieces:
@@ -110,7 +112,7 @@ class EmbeddedAnswerer(Answerer):
         options: AnswerOptions = PLAIN,
     ) -> Mapped:
         """The quotations that answer best as points, scored by what they have of the question."""
-        asked = in_conversation(question, options.history)
+        asked = await asyncio.to_thread(in_conversation, question, options.history)
         return await asyncio.to_thread(map_, asked, evidence, follow_ups, options.by_meaning)
 
     async def areduce(
@@ -135,7 +137,7 @@ class EmbeddedAnswerer(Answerer):
         self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN
     ) -> Rewritten:
         """The question in its conversation, whole: it is ranked by its words, which parts would have as well."""
-        return Rewritten(in_conversation(question, options.history))
+        return Rewritten(await asyncio.to_thread(in_conversation, question, options.history))
 
     async def atest(
         self, question: str, passages: Sequence[Passage], rarity: Mapping[str, float] | None = None
@@ -225,14 +227,20 @@ def _occurrences(asked: Asked, texts: Sequence[str]) -> np.ndarray:
     """How far each text has each term of the question, 0 to 1: of shape (texts, terms)."""
     words = search_words(pl.Series(map(with_dates_in_words, texts), dtype=pl.String)).to_list()
     vocabulary = sorted(set().union(*words))
-    begins = {term[:1] for term in asked.terms}
-    stems = zip(vocabulary, terms_of(vocabulary, asked.language), strict=True)
-    shares = {word: [kinship(stem, term) for term in asked.terms] for word, stem in stems if stem[:1] in begins}
-    kin = {word: np.array(each) for word, each in shares.items() if any(each)}
+    similar = defaultdict[str, list[tuple[int, str]]](list)  # the terms by how they begin, with their places
+    for place, term in enumerate(asked.terms):
+        similar[term[:MIN_COMMON]].append((place, term))
+    kin: dict[str, list[tuple[int, float]]] = {}
+    for word, stem in zip(vocabulary, terms_of(vocabulary, asked.language), strict=True):
+        raise_if_canceled()
+        shares = [(place, kinship(stem, term)) for place, term in similar.get(stem[:MIN_COMMON], ())]
+        if found := [(place, share) for place, share in shares if share]:
+            kin[word] = found
     has = np.zeros((len(texts), len(asked.terms)))
     for row, listed in zip(has, words, strict=True):
         for word in kin.keys() & listed:
-            np.maximum(row, kin[word], out=row)
+            for place, share in kin[word]:
+                row[place] = max(row[place], share)
     return has
 
 
@@ -261,6 +269,7 @@ def _quoted(
     np.maximum.at(in_passages, of_passage, own)
     above, before = np.zeros_like(own), np.zeros_like(own)
     for place, one in enumerate(found):
+        raise_if_canceled()
         introductions = [*one.headings, *([] if one.lead is None else [one.lead])]
         above[place] = own[introductions].max(axis=0, initial=0)
         if one.before is not None:
@@ -275,6 +284,7 @@ def _quoted(
     is_row = np.array([one.kind == "row" for one in found])[:, None]  # its columns are named above the table
     complete = np.asarray(((own > 0) | (is_row & (np.maximum(above, titles[of_passage]) > 0))).all(axis=1))
     for place in np.flatnonzero(eligible).tolist():
+        raise_if_canceled()
         kinds = asked.kinds_in(texts[place])
         complete[place] &= kinds == 1
         extra[place] += _KIND * kinds + (_DEFINITION if defines and defines.search(texts[place]) else 0)

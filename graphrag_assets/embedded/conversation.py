@@ -16,8 +16,10 @@ _QUESTIONS = {
 
 def in_conversation(question: str, history: str) -> str:
     """The question; if it names nothing, with the subject of the earlier turns."""
+    if not history:
+        return question
     asked = Asked.of(question)
-    if not history or asked.named or asked.subject:
+    if asked.named or asked.subject:
         return question
     for line in reversed(history.splitlines()):
         speaker, _, said = line.partition(": ")

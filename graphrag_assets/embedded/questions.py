@@ -6,6 +6,7 @@ terms count.
 
 import re
 from calendar import month_name
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -24,7 +25,7 @@ _INNER_NAME = re.compile(rf"(?<=[\w,;] ){_CAPITALIZED}")  # not the first word o
 _PARTICLES = frozenset(["of", "and", "the", "de", "la", "le", "von", "van", "der", "du", "del", "&", "for"])
 _MAX_NAME_WORDS = 6
 _ISO_DATE = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-([0-3]\d)\b")
-_MIN_COMMON, _MIN_SHARED = 5, 0.8  # letters that begin kindred terms, and their part of the longer one
+MIN_COMMON, _MIN_SHARED = 5, 0.8  # letters that begin kindred terms, and their part of the longer one
 _KINDRED = 0.7
 _POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
 
@@ -103,8 +104,8 @@ def language_of_question(question: str, text: str = "") -> str:
     ('de', 'en')
     """
     asked = question.rpartition(_REGARD)[2]
-    words = _WORD.findall(asked.casefold())
-    counts = {language: sum(word in stop_words(language) for word in words) for language in LANGUAGES}
+    words = Counter(_WORD.findall(asked.casefold()))
+    counts = {language: sum(words[word] for word in words.keys() & stop_words(language)) for language in LANGUAGES}
     likely = [language for language, count in counts.items() if count == max(counts.values())]
     if len(likely) == 1:
         return likely[0]
@@ -133,7 +134,7 @@ def kinship(one: str, other: str) -> float:
     """
     if one == other:
         return 1.0
-    if one[:_MIN_COMMON] != other[:_MIN_COMMON] or min(len(one), len(other)) < _MIN_COMMON:
+    if one[:MIN_COMMON] != other[:MIN_COMMON] or min(len(one), len(other)) < MIN_COMMON:
         return 0.0
     common = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return _KINDRED if common >= _MIN_SHARED * max(len(one), len(other)) else 0.0

@@ -75,25 +75,21 @@ class Citation:
 
     `table`, `number`, `id` and `title` are those of the first row. The passage is
     `documents.text[start_char:end_char]`, which is `quote`: the cited sentence if it occurs literally in the text,
-    otherwise the text unit. Entities, relationships and reports have several text units: each of the first few is a
-    separate citation. `place` is where the passage stands in its file, such as "page 12", "sheet Prices, row 4" or
-    "00:12:03"; None for a file without places. The fields are None for a cited row without a text unit.
+    otherwise the text unit. `document` is the title of its document. Entities, relationships and reports have several
+    text units: each of the first few is a separate citation. `place` is where the passage stands in its file, such as
+    "page 12", "sheet Prices, row 4" or "00:12:03"; None for a file without places. The fields are None for a cited row
+    without a text unit.
     """
 
     rows: tuple[CitedRow, ...]
     text_unit_id: str | None
     document_id: str | None
-    document_title: str | None
+    document: str | None
     source: str | None
     start_char: int | None
     end_char: int | None
     quote: str | None
     place: str | None = None
-
-    @property
-    def document(self) -> str | None:
-        """Title of the document."""
-        return self.document_title
 
     @property
     def table(self) -> str:
@@ -276,7 +272,7 @@ def _passages(
     texts = reader.rows(
         """
         SELECT t.human_readable_id AS text_unit, t.id AS text_unit_id, t.start_char, t.end_char, t.text,
-               d.id AS document_id, d.title AS document_title, d.source, d.row_number, d.places
+               d.id AS document_id, d.title AS document, d.source, d.row_number, d.places
         FROM text_units t LEFT JOIN documents d ON d.id = t.document_id
         WHERE t.human_readable_id IN (SELECT unnest($units::INT[]))
         """,
@@ -322,9 +318,9 @@ def _citation(reference: Reference, row: dict[str, Any]) -> tuple[Citation, bool
         text = text[span[0] : span[1]]
         if start is not None:  # an imported text unit may not stand literally in its document
             start, end = start + span[0], start + span[1]
-    columns = ("text_unit_id", "document_id", "document_title", "source")
+    columns = ("text_unit_id", "document_id", "document", "source")
     citation = Citation(
-        (CitedRow(reference.table, reference.number, row["id"], row["title"] or row["document_title"] or ""),),
+        (CitedRow(reference.table, reference.number, row["id"], row["title"] or row["document"] or ""),),
         **{column: row[column] for column in columns},
         start_char=start,
         end_char=end,

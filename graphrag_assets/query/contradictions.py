@@ -23,7 +23,7 @@ class ContradictingClaim:
     object: str | None
     start_date: str | None
     document_id: str | None
-    document_title: str | None
+    document: str | None
     source: str | None
     start_char: int | None
     end_char: int | None
@@ -35,7 +35,7 @@ class ContradictingClaim:
         """The claim and its source in one line."""
         dated = f", {self.document_date}" if self.document_date else ""
         later = ", the later one" if self.later else ""
-        place = f"{self.document_title}{dated}, characters {self.start_char}-{self.end_char}{later}"
+        place = f"{self.document}{dated}, characters {self.start_char}-{self.end_char}{later}"
         return f"{self.status}: {' '.join(self.description.split())} ({place})"
 
 
@@ -126,7 +126,7 @@ def _claim(row: Mapping[str, Any], later: bool, citations: Sequence[Citation]) -
         object=row["object"],
         start_date=row["start_date"],
         document_id=row["document_id"],
-        document_title=row["document"],
+        document=row["document"],
         source=row["source"],
         start_char=start,
         end_char=end,

@@ -44,7 +44,7 @@ def sources(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.D
     frame = reader.rows(
         f"""
         SELECT t.human_readable_id, t.id, t.context, t.text, t.n_tokens, t.document_id, t.start_char, t.end_char,
-               t.line_tokens, d.title AS document_title, d.source, coalesce(d.language, 'und') AS language,
+               t.line_tokens, d.title AS document, d.source, coalesce(d.language, 'und') AS language,
                {_document_date(reader)}
         FROM text_units t LEFT JOIN documents d ON d.id = t.document_id
         WHERE t.human_readable_id IN (SELECT unnest($units::INT[]))
@@ -141,7 +141,7 @@ def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> 
     Returns:
         entity, neighbor, human_readable_id, weight, combined_degree; by entity, then neighbor.
     """
-    found = reader.arrays(
+    edges = reader.frame(
         f"""
         SELECT entity, neighbor, relationship AS human_readable_id, weight, combined_degree FROM search.edges
         WHERE entity IN (SELECT unnest($entities::INT[])) AND {scope.allows("relationship", "relationship")}
@@ -149,7 +149,6 @@ def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> 
         """,
         {"entities": entities, **scope.parameters("relationship")},
     )
-    edges = pl.DataFrame(found)
     if scope.is_everything or edges.is_empty():
         return edges
     degrees = scope.degrees[edges["entity"].to_numpy()] + scope.degrees[edges["neighbor"].to_numpy()]
@@ -204,7 +203,7 @@ def _current_first(claims: pl.DataFrame) -> pl.DataFrame:
 
 
 def claim_rows(reader: Reader, numbers: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """The claims in the order given, with the dates of their documents.
+    """The claims in the order given, with the titles and dates of their documents.
 
     `until`: the day from which another statement of the scope holds; `state`: the status with this day.
     """
@@ -212,7 +211,8 @@ def claim_rows(reader: Reader, numbers: list[int], scope: Scope = EVERYTHING) ->
     details = reader.rows(  # a query of its own, which reads only the texts of these claims
         f"""
         SELECT c.human_readable_id, c.id, c.subject_id, c.object_id, c.type, c.status, c.start_date, c.end_date,
-               c.description, c.text_unit_number, c.line_tokens, {until} AS until, {_document_date(reader)}
+               c.description, c.text_unit_number, c.line_tokens, c.document_id, d.title AS document, {until} AS until,
+               {_document_date(reader)}
         FROM covariates c LEFT JOIN documents d ON d.id = c.document_id
         WHERE c.human_readable_id IN (SELECT unnest($numbers::INT[]))
         """,

@@ -261,7 +261,6 @@ def _fitted(reports: pl.DataFrame, layout: Layout, room: int) -> tuple[pl.DataFr
 
 
 def _sections(reports: pl.DataFrame, layout: Layout, batches: list[list[int]], tokens: list[int]) -> Iterator[Section]:
-    heading = f"-----{layout.name}-----\n{'|'.join(layout.shown)}\n"
     places = [place for batch in batches for place in batch]
     ordered = reports[places].with_columns(in_context=pl.lit(True))
     lines = lines_of(layout, ordered)
@@ -275,6 +274,6 @@ def _sections(reports: pl.DataFrame, layout: Layout, batches: list[list[int]], t
     for batch in batches:
         end = start + len(batch)
         used = _HEADING_TOKENS + sum(tokens[place] for place in batch)
-        text = heading + "".join(lines[start:end])
+        text = layout.heading + "".join(lines[start:end])
         yield Section(layout.name, ordered.slice(start, len(batch)), tuple(passages[start:end]), text, used)
         start = end

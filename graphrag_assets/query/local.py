@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Annotated, Literal, Self
 
 import polars as pl
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, InstanceOf, model_validator
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import QueryError
@@ -29,6 +29,32 @@ from graphrag_assets.store.publication_reader import Reader
 
 
 @dataclass(frozen=True, kw_only=True)
+class RowOptions(Options):
+    """How a local context ranks its rows, and which of their columns it shows; names and defaults as in GraphRAG.
+
+    Args:
+        include_entity_rank: show each entity's degree.
+        include_relationship_weight: show each relationship's weight.
+        include_community_rank: show each report's rank.
+        relationship_ranking_attribute: weight, or rank (combined degree), which is GraphRAG's default.
+        similar_reports: number of reports most similar to the question that are ranked together with those of the
+            entities' communities; 0: only these, as in GraphRAG.
+        min_community_rank: minimum rank of the reports that are used.
+        return_candidate_context: the frames also have the rows that did not fit (GraphRAG: False).
+    """
+
+    include_entity_rank: types.Flag = True
+    include_relationship_weight: types.Flag = True
+    include_community_rank: types.Flag = False
+    relationship_ranking_attribute: Annotated[Literal["weight", "rank"], Field(description="'weight' or 'rank'")] = (
+        "weight"
+    )
+    similar_reports: types.Count = 10
+    min_community_rank: types.Number = 0.0
+    return_candidate_context: types.Flag = True
+
+
+@dataclass(frozen=True, kw_only=True)
 class LocalOptions(Options):
     """Options of a local context; those of GraphRAG have its names and defaults unless something else is said.
 
@@ -42,18 +68,11 @@ class LocalOptions(Options):
         max_context_tokens: maximum number of tokens of the context.
         hops: maximum length of the paths along which relationships are selected, the best paths first; the context
             has up to `top_k_entities` more entities, those that the best paths reach.
-        include_entity_rank: show each entity's degree, under the heading `rank_description`.
-        include_relationship_weight: show each relationship's weight.
-        relationship_ranking_attribute: weight, or rank (combined degree), which is GraphRAG's default.
         use_community_summary: show the reports' summaries, not their full content.
-        include_community_rank: show each report's rank.
-        similar_reports: number of reports most similar to the question that are ranked together with those of the
-            entities' communities; 0: only these, as in GraphRAG.
-        min_community_rank: minimum rank of the reports that are used.
         community_level: the deepest level of communities whose reports are used, 0 being the coarsest; None: all
             (GraphRAG: 2).
         include_covariates: add a section of claims.
-        return_candidate_context: the frames also have the rows that did not fit (GraphRAG: False).
+        rows: how rows are ranked, and which of their columns are shown: `RowOptions`.
     """
 
     text_unit_prop: types.Share = 0.5
@@ -64,19 +83,12 @@ class LocalOptions(Options):
     hops: Annotated[int, Field(ge=1, le=4, description="a whole number from 1 to 4")] = 1
     include_entity_names: types.Texts = ()
     exclude_entity_names: types.Texts = ()
-    include_entity_rank: types.Flag = True
-    rank_description: types.Text = "number of relationships"
-    include_relationship_weight: types.Flag = True
-    relationship_ranking_attribute: Annotated[Literal["weight", "rank"], Field(description="'weight' or 'rank'")] = (
-        "weight"
-    )
     use_community_summary: types.Flag = False
-    include_community_rank: types.Flag = False
-    similar_reports: types.Count = 10
-    min_community_rank: types.Number = 0.0
     community_level: types.OptionalCount = None
     include_covariates: types.Flag = True
-    return_candidate_context: types.Flag = True
+    rows: Annotated[
+        InstanceOf[RowOptions], BeforeValidator(types.made_of(RowOptions)), Field(description="RowOptions(…)")
+    ] = RowOptions()
 
     @model_validator(mode="after")
     def _shares_fit(self) -> Self:
@@ -191,15 +203,16 @@ def local_context(
         passages=passages.scores,
     )
     relationships = submit(lambda: _relationships(reader, question, entities, options, scope))
-    near, n_near, level = similar.result(), options.similar_reports, options.community_level
+    near, n_near, level = similar.result(), options.rows.similar_reports, options.community_level
     reports = submit(lambda: fetch.reports_about(reader, entities, scope, near, n_near, level))
     known = [*entities, *(relationships.result()[1] if options.hops > 1 else [])]
     units = _text_units(reader, passages.numbers, entities, options, scope)
     texts = submit(lambda: _sources(reader, question, units, options, scope))
     claims = submit(lambda: fetch.claims_about(reader, known, units, scope)) if options.include_covariates else None
     graph = max(1 - options.text_unit_prop - options.community_prop, 0)  # rounding must not make it negative
+    shown = ENTITIES if options.rows.include_entity_rank else ENTITIES.without("number of relationships")
     of_graph = [
-        (_entities_layout(options), fetch.entity_rows(reader, known, scope), _OF_ENTITIES),
+        (shown, fetch.entity_rows(reader, known, scope), _OF_ENTITIES),
         (_relationships_layout(options), relationships.result()[0], _OF_RELATIONSHIPS if claims else 1.0),
         *([(CLAIMS.with_dates(reader), claims.result(), 1.0)] if claims else []),
     ]
@@ -209,7 +222,7 @@ def local_context(
         (options.text_unit_prop, [(SOURCES.with_dates(reader), texts.result(), 1.0)]),
     ]
     sections = fill_sections(groups, options.max_context_tokens, _PRECEDENCE)
-    if not options.return_candidate_context:
+    if not options.rows.return_candidate_context:
         sections = tuple(replace(section, frame=section.frame.filter("in_context")) for section in sections)
     return Context("local", question.text, sections)
 
@@ -255,20 +268,20 @@ def _relationships(
     if options.hops > 1:
         found, reached = paths(reader, question, entities, options.hops, scope, outside)
         return found, reached[: options.top_k_entities]
-    return fetch.relationships_around(reader, entities, outside, options.relationship_ranking_attribute, scope), []
+    return fetch.relationships_around(reader, entities, outside, options.rows.relationship_ranking_attribute, scope), []
 
 
 def _similar_reports(reader: Reader, question: Question, options: LocalOptions, scope: Scope) -> list[int]:
-    if not options.similar_reports:
+    if not options.rows.similar_reports:
         return []
-    return search_in_thread(reader, "community_report", question.for_reports, 4 * options.similar_reports, scope)
+    return search_in_thread(reader, "community_report", question.for_reports, 4 * options.rows.similar_reports, scope)
 
 
 def _important(reports: pl.DataFrame, options: LocalOptions) -> pl.DataFrame:
     if options.community_level is not None:
         reports = reports.filter(pl.col("level") <= options.community_level)
-    if options.min_community_rank > 0:
-        reports = reports.filter(pl.col("rank").fill_null(0) >= options.min_community_rank)
+    if options.rows.min_community_rank > 0:
+        reports = reports.filter(pl.col("rank").fill_null(0) >= options.rows.min_community_rank)
     return _without_repetition(reports)
 
 
@@ -295,19 +308,12 @@ def _ancestors(community: int, parents: Mapping[int, int]) -> list[int]:
 
 def reports_layout(options: LocalOptions) -> Layout:
     """The columns of reports."""
-    layout = RANKED_REPORTS if options.include_community_rank else REPORTS
+    layout = RANKED_REPORTS if options.rows.include_community_rank else REPORTS
     return layout.shortened() or layout if options.use_community_summary else layout
 
 
-def _entities_layout(options: LocalOptions) -> Layout:
-    if not options.include_entity_rank:
-        return ENTITIES.without("number of relationships")
-    shown = {options.rank_description if c == "degree" else name: c for name, c in ENTITIES.shown.items()}
-    return replace(ENTITIES, shown=shown)
-
-
 def _relationships_layout(options: LocalOptions) -> Layout:
-    layout = RELATIONSHIPS if options.include_relationship_weight else RELATIONSHIPS.without("weight")
+    layout = RELATIONSHIPS if options.rows.include_relationship_weight else RELATIONSHIPS.without("weight")
     if options.top_k_entities > _MAX_LINKS_COUNTED:
         layout = layout.showing(layout.shown)
     if options.hops == 1:

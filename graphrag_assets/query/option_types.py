@@ -86,6 +86,10 @@ def _sentence(kind: type[Options], error: ValidationError, given: Mapping[str, A
     first = error.errors(include_url=False)[0]
     name = str(first["loc"][0]) if first["loc"] else ""
     if first["type"] == "unexpected_keyword_argument":
+        for field in fields(kind):
+            if isinstance(field.default, Options) and hasattr(field.default, name):
+                within = f"{field.name}={type(field.default).__name__}({name}=…)"
+                return f"The {kind.noun} {name} is one of {field.name}: {within}."
         return _unknown_option(name, sorted(f.name for f in fields(kind)))
     if first["type"] == "unexpected_positional_argument":
         return f"A {kind.noun} is given by its name, such as {fields(kind)[0].name}=…."

@@ -7,7 +7,7 @@ something that a matching passage names. If no passage is about what others name
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Annotated, Literal, get_args
 
@@ -178,8 +178,8 @@ def _walk(reader: Reader, question: Question, text: Scores, scope: Scope) -> tup
     return graph.ranks(), graph.reached
 
 
-Edges = Mapping[str, np.ndarray]
-"""Columns text_unit, name, weight."""
+Edge = tuple[int, int, float]
+"""A text unit, a hashed name, and the weight between them."""
 
 
 class _Neighborhood:
@@ -198,16 +198,16 @@ class _Neighborhood:
         self._naming: list[tuple[int, int, float]] = []  # passage, name, weight
         self._about: list[tuple[int, int, float]] = []  # name, passage, weight
 
-    def add_naming(self, edges: Edges) -> set[int]:
+    def add_naming(self, edges: Sequence[Edge]) -> set[int]:
         """Add the names in passages; returns the new ones."""
-        new = {name for name in edges["name"].tolist() if name not in self._names}
-        for unit, name, weight in _rows(edges):
+        new = {name for _, name, _ in edges if name not in self._names}
+        for unit, name, weight in edges:
             self._naming.append((_node(self._passages, unit), _node(self._names, name), weight))
         return new
 
-    def add_about(self, edges: Edges) -> None:
+    def add_about(self, edges: Sequence[Edge]) -> None:
         """Add the passages that are about names."""
-        for unit, name, weight in _rows(edges):
+        for unit, name, weight in edges:
             self._about.append((_node(self._names, name), _node(self._passages, unit), weight))
             self.reached.setdefault(unit, []).append(name)
 
@@ -234,24 +234,21 @@ class _Neighborhood:
         return dict(sorted(found.items(), key=lambda pair: (-round(pair[1], 12), pair[0])))
 
 
-def _rows(edges: Edges) -> Iterator[tuple[int, int, float]]:
-    return zip(edges["text_unit"].tolist(), edges["name"].tolist(), edges["weight"].tolist(), strict=True)
-
-
 def _node(nodes: dict[int, int], key: int) -> int:
     return nodes.setdefault(key, len(nodes))
 
 
-def _naming(reader: Reader, passages: list[int]) -> Edges:
-    return reader.arrays(
+def _naming(reader: Reader, passages: list[int]) -> list[Edge]:
+    found = reader.frame(
         "SELECT text_unit, name, weight FROM search.passage_names WHERE text_unit IN (SELECT unnest($units::INT[])) "
         "ORDER BY weight DESC, text_unit, name LIMIT $limit",
         {"units": passages, "limit": MAX_EDGES},
     )
+    return found.rows()
 
 
-def _about(reader: Reader, names: set[int], scope: Scope) -> Edges:
-    return reader.arrays(
+def _about(reader: Reader, names: set[int], scope: Scope) -> list[Edge]:
+    found = reader.frame(
         f"""
         SELECT text_unit, name, weight FROM search.passage_subjects
         WHERE name IN (SELECT unnest($names::UBIGINT[])) AND {scope.allows("text_unit", "text_unit")}
@@ -259,6 +256,7 @@ def _about(reader: Reader, names: set[int], scope: Scope) -> Edges:
         """,
         {"names": sorted(names), "limit": MAX_EDGES, **scope.parameters("text_unit")},
     )
+    return found.rows()
 
 
 def passage_frame(reader: Reader, ranked: RankedPassages, scope: Scope) -> pl.DataFrame:

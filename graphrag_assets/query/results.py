@@ -253,7 +253,7 @@ def _rows_in_words(rows: Iterable[CitedRow]) -> str:
 
 def _places(group: list[Citation]) -> str:
     places = []
-    for (title, source, place), passages in groupby(group, key=lambda c: (c.document_title, c.source, c.place)):
+    for (title, source, place), passages in groupby(group, key=lambda c: (c.document, c.source, c.place)):
         spans = ", ".join(f"{c.start_char}-{c.end_char}" for c in passages if c.start_char is not None)
         where = ", ".join(part for part in (title, source, place) if part)
         places.append(f"{where}, characters {spans}" if spans else "no text unit")

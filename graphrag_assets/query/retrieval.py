@@ -17,6 +17,7 @@ from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.preferences import with_preference
 from graphrag_assets.query.query_models import embedder
 from graphrag_assets.query.question_terms import question_terms
+from graphrag_assets.runtime.cancellation import raise_if_canceled
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.binary_quantization import binary_codes
 from graphrag_assets.store.publication_reader import Reader
@@ -135,9 +136,10 @@ class Question:
                 runs += [(first, end) for end in range(first + 2, last + 1)]
         found: dict[str, list[tuple[int, int]]] = {}
         for first, last in runs:
+            raise_if_canceled()
             run = self.text[first:last]
             # With and without the punctuation around it: "Glass, Elliot & Co." and "the Niagara?".
-            keys = {title_key(run), title_key(run.lstrip("(").rstrip("?!.,;:)"))}
+            keys = set(map(title_key, {run, run.lstrip("(").rstrip("?!.,;:)")}))
             for key in {*keys, *map(name_key, keys)} - {""}:
                 if key not in STOP_WORDS:
                     found.setdefault(key, []).append((first, last))

@@ -38,9 +38,9 @@ from graphrag_assets.query.question_options import CommonOptions, QuestionOption
 from graphrag_assets.query.results import Answer, Draft, Failure
 from graphrag_assets.query.retrieval import MAX_QUESTION_CHARACTERS, Question
 from graphrag_assets.query.support import supported_sentences
+from graphrag_assets.runtime.cancellation import Cancellation
 from graphrag_assets.runtime.tracing import span
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.interrupts import Cancellation
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Search(Generic[OptionsOf]):
         unresolved: references to rows that were not given to the answerer.
         progress_notes: what was done so far, for the message of a timeout.
         last_error: why the last model that the search was waiting for had not answered, if it failed.
-        statements: ends the SQL in threads, which would go on after a timeout.
+        cancellation: ends what runs in threads, which would go on after a timeout.
     """
 
     tools: Tools
@@ -140,7 +140,7 @@ class Search(Generic[OptionsOf]):
     unresolved: dict[str, None] = field(default_factory=dict)
     progress_notes: list[str] = field(default_factory=list)
     last_error: BaseException | None = None
-    statements: Cancellation = field(default_factory=Cancellation)
+    cancellation: Cancellation = field(default_factory=Cancellation)
     events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue)
     task: asyncio.Task[None] | None = None
     end_reason: str = ""
@@ -162,7 +162,7 @@ class Search(Generic[OptionsOf]):
         kind failed.
         """
         self.task, self.started = asyncio.current_task(), time.perf_counter()
-        self.statements.hold()
+        self.cancellation.hold()
         self.tools.running.add(self)
         limit = asyncio.timeout(self.options.timeout)
         try:
@@ -174,7 +174,7 @@ class Search(Generic[OptionsOf]):
                 annotate({"graphrag.cost_usd": sum(usage.cost for usage in self.usage.values())})
             self.notify(DONE, result)
         except BaseException as error:  # the caller waits for the last event, whatever the error is
-            self.statements.cancel()
+            self.cancellation.cancel()
             timed_out = isinstance(error, TimeoutError) and limit.expired()
             ended = QueryError(self.end_reason) if self.end_reason else error
             self.notify(FAILED, self._timeout_error() if timed_out else ended)

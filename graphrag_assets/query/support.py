@@ -13,6 +13,7 @@ from graphrag_assets.embedded import Period, periods
 from graphrag_assets.query.citations import REMARK, Citation
 from graphrag_assets.query.contradictions import ContradictingClaim, Contradiction
 from graphrag_assets.query.question_terms import words_of_texts
+from graphrag_assets.runtime.cancellation import raise_if_canceled
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.iso_dates import MONTHS
 from graphrag_assets.text.references import BLOCK, rows_cited_in
@@ -68,6 +69,7 @@ def supported_sentences(
     for statement, rows in cited_statements(answer):
         quotes = " ".join(c.quote or "" for c in citations if any((row.table, row.number) in rows for row in c.rows))
         for span in sentences(statement):
+            raise_if_canceled()
             sentence = statement[span.start : span.end].strip()
             if sentence.startswith("#") or sentence.endswith(":") or _GAP.search(sentence):
                 continue

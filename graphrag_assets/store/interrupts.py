@@ -8,12 +8,12 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextvars import ContextVar
 from typing import TypeVar
 
 import duckdb
 
 from graphrag_assets.errors import chain_of
+from graphrag_assets.runtime.cancellation import executing
 from graphrag_assets.runtime.received_signals import raise_if_interrupted
 
 Result = TypeVar("Result")
@@ -45,44 +45,6 @@ def _is_interrupt(error: BaseException) -> bool:
     )
 
 
-class Cancellation:
-    """Ends the statements of one caller, in all threads that have its context, and lets no other begin."""
-
-    def __init__(self) -> None:
-        self._running, self._lock, self._canceled = set[duckdb.DuckDBPyConnection](), threading.Lock(), False
-
-    def hold(self) -> None:
-        """Make it that of the current context, and of the threads and tasks that get a copy of it."""
-        _cancellation.set(self)
-
-    def cancel(self) -> None:
-        """Interrupt the statements."""
-        with self._lock:
-            self._canceled = True
-            for connection in self._running:
-                connection.interrupt()
-
-    @contextlib.contextmanager
-    def running(self, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-        """The connection executes statements inside the block.
-
-        Raises:
-            duckdb.InterruptException: `cancel` was called.
-        """
-        with self._lock:
-            if self._canceled:
-                raise duckdb.InterruptException("The search has ended.")
-            self._running.add(connection)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._running.discard(connection)
-
-
-_cancellation: ContextVar[Cancellation | None] = ContextVar("cancellation", default=None)
-
-
 def interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], Result]) -> Result:
     """The result of `work`, which executes statements of `connection`; a signal ends them, and its error is raised.
 
@@ -90,8 +52,7 @@ def interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], Resu
     thread waits, with a timeout: a signal that the system gives to another thread does not end an unlimited wait.
     """
     if threading.current_thread() is not threading.main_thread():
-        cancellation = _cancellation.get()
-        with cancellation.running(connection) if cancellation else contextlib.nullcontext():
+        with executing(connection):
             return work()
     with ThreadPoolExecutor(1) as executor:
         future = executor.submit(work)

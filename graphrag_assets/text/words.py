@@ -11,11 +11,13 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from html.entities import html5
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 import sentencex
-import tiktoken
+
+if TYPE_CHECKING:
+    import tiktoken
 
 _QUOTES = "\"'`´‘’‚‛“”„‟«»‹›_"
 INVISIBLE: dict[int, None] = dict.fromkeys(
@@ -310,8 +312,13 @@ def lines(columns: Sequence[Sequence[object]]) -> list[str]:
 
 
 @functools.cache
-def tokenizer(encoding: str = "o200k_base") -> tiktoken.Encoding:
-    """A tiktoken encoding that needs no network: litellm ships the two common ones inside its package."""
+def tokenizer(encoding: str = "o200k_base") -> "tiktoken.Encoding":
+    """A tiktoken encoding that needs no network: litellm ships the two common ones inside its package.
+
+    It takes 80 MB, so what is counted at publication, or fits surely, is not counted again.
+    """
+    import tiktoken
+
     if "TIKTOKEN_CACHE_DIR" not in os.environ:
         spec = importlib.util.find_spec("litellm")
         if spec and spec.submodule_search_locations:

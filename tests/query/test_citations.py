@@ -40,7 +40,7 @@ def test_a_source_leads_to_the_cited_sentence_in_its_document(reader: Reader) ->
     (citation,), unresolved = resolve(reader, answer, EVERYTHING)
     assert unresolved == []
     assert (citation.table, citation.number, citation.id) == ("Sources", 0, "t0")
-    assert (citation.document_title, citation.source) == ("Document 0", "b/document-0.txt")
+    assert (citation.document, citation.source) == ("Document 0", "b/document-0.txt")
     # The first sentence has 60 characters and a blank.
     assert (citation.start_char, citation.end_char) == (61, 106)
     assert citation.quote == "Captain William Hudson commanded the Niagara."

@@ -155,8 +155,8 @@ def test_an_answer_has_the_contradicting_claims_of_its_sources_with_the_later_on
     (found,) = [each for each in answer.contradictions if each.subject == "Northern Star"]
     assert (found.differs, found.cited) == ("number", True)
     earlier, later = found.claims
-    assert (earlier.document_title, earlier.document_date, earlier.later) == ("ledger", "1870-01-01", False)
-    assert (later.document_title, later.document_date, later.later) == ("memoir", "1890-01-01", True)
+    assert (earlier.document, earlier.document_date, earlier.later) == ("ledger", "1870-01-01", False)
+    assert (later.document, later.document_date, later.later) == ("memoir", "1890-01-01", True)
     assert (later.start_char, later.end_char) == (0, len(DOCUMENTS["memoir"][1]))
     assert "memoir, 1890-01-01, characters 0-82, the later one" in str(answer)
     assert "the later one" in answer_to_markdown(answer)
@@ -168,8 +168,8 @@ def test_the_filter_holds_for_contradictions(rag):
     question = "For how much was the Northern Star sold in 1864?"
     assert rag.local(question, documents=["ledger", "coal"]).contradictions == []
     until_1880 = rag.basic(question, as_of="1880").contradictions
-    assert "memoir" not in {claim.document_title for each in until_1880 for claim in each.claims}
-    assert {claim.document_title for each in rag.basic(question).contradictions for claim in each.claims} >= {"memoir"}
+    assert "memoir" not in {claim.document for each in until_1880 for claim in each.claims}
+    assert {claim.document for each in rag.basic(question).contradictions for claim in each.claims} >= {"memoir"}
 
 
 @pytest.mark.extended

@@ -28,7 +28,7 @@ def test_defaults_hold_for_every_way_to_ask_and_explicit_options_win(
         found = [rag.basic(QUESTION), rag.search("basic", QUESTION), rag.ask('Where is "commanded the Niagara"?')]
         for answer in found:
             assert answer.method == "basic"
-            assert set(answer.context["sources"]["document_title"]) == {"Document 0"}
+            assert set(answer.context["sources"]["document"]) == {"Document 0"}
         assert rag.context("basic", QUESTION).frames["sources"].height == 2
         assert rag.context("basic", QUESTION, k=1).frames["sources"].height == 1
         assert rag.context("local", QUESTION).frames["entities"].height == 1

@@ -197,6 +197,18 @@ def test_importing_the_query_module_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_questions_load_neither_the_tokenizer_nor_pyarrow(index_file: Path) -> None:
+    code = f"""if True:
+        import sys
+        from graphrag_assets import GraphRAG
+        with GraphRAG({str(index_file)!r}) as rag:
+            rag.local("Who commanded the Niagara?"), rag.global_("What happened?"), rag.basic("Who?")
+        print([m for m in ("tiktoken", "pyarrow", "numpy.ma") if m in sys.modules])
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_rows_that_are_cited_for_the_same_passage_share_a_line(rag: GraphRAG) -> None:
     lines = str(rag.local("Who commanded the Niagara?")).split("Citations\n")[1].splitlines()
     assert lines[0] == ("  Sources (0); Entities (2); Reports (0, 3): Document 0, b/document-0.txt, characters 61-106")

@@ -59,9 +59,9 @@ def test_something_that_the_question_only_describes_is_found_by_the_model(server
     by_model = rag.context("local", question, top_k_entities=5, linking="model")
     assert "Wildman Whitehouse" not in titles(by_names)
     assert titles(by_model)[0] == "Wildman Whitehouse"
-    first = by_model.frames["sources"]["document_title"][0]
+    first = by_model.frames["sources"]["document"][0]
     assert first == "The electrician at Valentia: Whitehouse and his coils"
-    assert by_names.frames["sources"]["document_title"][0] != first
+    assert by_names.frames["sources"]["document"][0] != first
     assert len(server.chats) == 1
 
 

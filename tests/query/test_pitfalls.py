@@ -186,7 +186,7 @@ def test_20_cited_rows_are_distinguished_from_offered_ones_and_invented_ids_are_
     assert sources["in_context"].sum() > 1
     assert not answer.context["entities"]["cited"].any()
     (citation,) = answer.citations
-    assert (citation.document_title, citation.source) == ("Document 0", "b/document-0.txt")
+    assert (citation.document, citation.source) == ("Document 0", "b/document-0.txt")
     assert (citation.start_char, citation.end_char) == (0, 107)
 
 

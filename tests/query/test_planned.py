@@ -294,7 +294,7 @@ def test_claims_between_two_dates_are_found_by_sql_within_the_filter(sample_inde
     assert answer.context["claims"]["human_readable_id"].to_list() == days
     assert {row.number for citation in answer.citations for row in citation.rows} == {days[0]}
     other = planner.planned(question, documents=["honours-and-after"])
-    assert {citation.document_title for citation in other.citations} <= {"honours-and-after"}
+    assert {citation.document for citation in other.citations} <= {"honours-and-after"}
 
 
 def test_a_publication_of_an_older_version_without_the_macro_is_an_error_with_a_remedy(tmp_path, server):

@@ -49,7 +49,8 @@ WITH facts AS (
     QUALIFY row_number() OVER (PARTITION BY f.id, f.b ORDER BY md5($seed || f.id || s.id)) = 1
     ORDER BY md5($seed || key) LIMIT $n
 )
-SELECT p.key, a.title, b.title, b.type, c.title, c.type, u1.document_id, u1.text, u2.document_id, u2.text FROM pairs p
+SELECT p.key, a.title AS a, b.title AS b, b.type AS b_type, c.title AS c, c.type AS c_type,
+       u1.document_id AS document1, u1.text AS text1, u2.document_id AS document2, u2.text AS text2 FROM pairs p
 JOIN entities a ON a.human_readable_id = p.a JOIN entities b ON b.human_readable_id = p.b
 JOIN entities c ON c.human_readable_id = p.c
 JOIN text_units u1 ON u1.human_readable_id = p.unit1 JOIN text_units u2 ON u2.human_readable_id = p.unit2

@@ -87,7 +87,7 @@ class Footnotes:
             {
                 "footnote": number,
                 "title": title_of(citation),
-                "document": citation.document_title,
+                "document": citation.document,
                 "document_id": citation.document_id,
                 "source": citation.source,
                 "place": citation.place,
@@ -109,7 +109,7 @@ class Footnotes:
 
 def title_of(citation: Citation) -> str:
     """Document and place: "report.pdf, page 12"."""
-    return ", ".join(part for part in (citation.document_title or citation.title, citation.place) if part)
+    return ", ".join(part for part in (citation.document or citation.title, citation.place) if part)
 
 
 def graph_of(answer: Answer) -> dict[str, list[dict[str, Any]]]:

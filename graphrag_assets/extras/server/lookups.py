@@ -156,7 +156,7 @@ def passage(reader: Reader, scope: Scope, text_unit: str) -> Row:
 def passages(frame: pl.DataFrame) -> list[Row]:
     """Text units as `fetch.sources` has them, with names as citations have them."""
     return frame.select(
-        pl.col("document_title").alias("document"),
+        "document",
         "document_id",
         "source",
         "document_date",

@@ -123,12 +123,12 @@ def _allowed_units(reader: Reader, filter: Filter) -> np.ndarray | None:
             others = [other.documents for other in conditions if other is not condition]
             existing = condition.values(set.intersection(*others) if others else None)
             raise _no_such(condition.what, condition.unknown, existing)
-    found = reader.arrays(
+    found = reader.frame(
         "SELECT human_readable_id FROM text_units WHERE document_id IN (SELECT unnest($documents::VARCHAR[]))",
         {"documents": sorted(set.intersection(*(condition.documents for condition in conditions)))},
     )
     units = np.zeros(size(reader, "text_units"), bool)
-    units[found["human_readable_id"]] = True
+    units[found["human_readable_id"].to_numpy()] = True
     return units
 
 

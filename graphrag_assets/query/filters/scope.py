@@ -230,15 +230,15 @@ class Scope:
 
     def _found(self, kind: str, query: str, *kinds: str, **given: Any) -> np.ndarray:
         """The rows of `kind` whose numbers a query returns, booleans by number; `kinds`: those of its scopes."""
-        (numbers,) = self._reader.arrays(query, {**self.parameters(*kinds), **given}).values()
+        numbers = self._reader.frame(query, {**self.parameters(*kinds), **given}).to_series()
         found = np.zeros(size(self._reader, _TABLES[kind]), bool)
-        found[numbers] = True
+        found[numbers.to_numpy()] = True
         return found
 
     def _by_number(self, kind: str, query: str, dtype: Any, *kinds: str) -> np.ndarray:
-        found = self._reader.arrays(query, self.parameters(*kinds))
+        found = self._reader.frame(query, self.parameters(*kinds))
         values: np.ndarray = np.zeros(size(self._reader, _TABLES[kind]), dtype)
-        values[found["number"]] = found["value"]
+        values[found["number"].to_numpy()] = found["value"].to_numpy()
         return values
 
 

@@ -83,15 +83,15 @@ def test_planted_secrets_are_found_nowhere(recorded, capfd, caplog):
 @pytest.mark.long
 def test_a_key_that_a_server_writes_into_valid_answers_is_masked(recorded):
     project, server = recorded
-    server.content = lambda body: content_for(body).replace("commanded", f"commanded {CHAT_KEY}")
+    server.content = lambda body: content_for(body).replace(" the ", f" the {CHAT_KEY} ")
     project.write("one/a.md", TEXT)
     project.index_all()
     for table, column in (("entity_mentions", "description"), ("community_reports", "full_content")):
-        assert project.index.working.read(f"SELECT count(*) FROM {table} WHERE {column} LIKE '%commanded …%'").item()
+        assert project.index.working.read(f"SELECT count(*) FROM {table} WHERE {column} LIKE '% the … %'").item()
     rag = GraphRAG(project.root / "index")
     answers = [rag.basic("Who commanded the Great Eastern?").answer]
     answers.append("".join(rag.basic.stream("Who commanded the ship Great Eastern?")))
-    assert all("commanded …" in answer for answer in answers), answers
+    assert all(" the … " in answer for answer in answers), answers
     places = everything(project) | {"answers": "\n".join(answers)}
     assert [place for place, content in places.items() if "plantedchatsecret" in content] == []
 

@@ -87,7 +87,7 @@ def test_a_key_that_a_server_writes_into_valid_answers_is_masked(recorded):
     project.write("one/a.md", TEXT)
     project.index_all()
     for table, column in (("entity_mentions", "description"), ("community_reports", "full_content")):
-        assert project.index.working.read(f"SELECT count(*) FROM {table} WHERE {column} LIKE '% the … %'").item()
+        assert project.index.working.read(f"SELECT count(*) FROM {table} WHERE {column} ILIKE '% the … %'").item()
     rag = GraphRAG(project.root / "index")
     answers = [rag.basic("Who commanded the Great Eastern?").answer]
     answers.append("".join(rag.basic.stream("Who commanded the ship Great Eastern?")))

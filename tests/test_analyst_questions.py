@@ -66,7 +66,10 @@ QUESTIONS = {
         "Do other documents say so?",
         "FROM evidence_for(113) WHERE NOT is_source",
     ),
-    "Do two documents contradict each other?": ("contradictions(claims := NULL)", "FROM contradictions()"),
+    "Do two documents contradict each other?": (
+        "contradictions(claims := NULL, min_score := 0)",
+        "FROM contradictions()",
+    ),
     "What was true on the last day of 1858?": ("facts_as_of(day)", "FROM facts_as_of('1858-12-31')"),
     "How did the facts on the Atlantic Telegraph Company change?": (
         "history_of(entity)",

@@ -8,6 +8,9 @@ from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
 
+MIN_SCORE = 0.3
+"""Of the pairs that an answer names."""
+
 
 @dataclass(frozen=True, slots=True)
 class ContradictingClaim:
@@ -41,8 +44,12 @@ class ContradictingClaim:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """Two claims on the same subject and type, alike but for what `differs`: status, number, date or object."""
+    """Two claims on the same subject and type, alike but for what `differs`: status, number, date or object.
 
+    `score`: 0 to 1, how alike they are otherwise.
+    """
+
+    score: float
     subject: str
     type: str
     differs: str
@@ -91,10 +98,12 @@ def contradictions_of(
     )
     if not numbers:
         return []
-    rows = reader.rows("FROM contradictions(claims := $claims::INT[])", {"claims": numbers}).to_dicts()
+    query = "FROM contradictions(claims := $claims::INT[], min_score := $score)"
+    rows = reader.rows(query, {"claims": numbers, "score": MIN_SCORE}).to_dicts()
     allowed = scope.allowed_text_units(row[side]["text_unit_number"] for row in rows for side in ("one", "other"))
     return [
         Contradiction(
+            row["score"],
             row["subject"],
             row["type"],
             row["differs"],

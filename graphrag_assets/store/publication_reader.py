@@ -258,7 +258,7 @@ class Reader:
     @cached_property
     def has_contradictions(self) -> bool:
         """Whether there are claims that contradict each other; older versions published no table of them."""
-        if not self._has_column("contradicting_claims", "differs"):
+        if not self._has_column("contradicting_claims", "likeness"):
             log.warning(
                 "%s was published by an older version: answers name no contradictions. Run `graphrag-assets index`.",
                 self.path,

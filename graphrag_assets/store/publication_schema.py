@@ -300,6 +300,7 @@ CONTRADICTING_CLAIMS = table(
     ("a", "BIGINT", "human_readable_id of a claim."),
     ("b", "BIGINT", "human_readable_id of the other one, the greater number."),
     ("differs", "VARCHAR", "status, number, date or object."),
+    ("likeness", "DOUBLE", "0 to 1: how alike both are but for that; half of it within one document."),
 )
 LLM_CALLS = table(
     "llm_calls",

@@ -149,6 +149,6 @@ def test_a_claim_that_a_later_one_contradicts_lowers_the_level(cites_the_other: 
         return ContradictingClaim(number, said, "TRUE", "NONE", None, "d", "d", "d", 0, 9, None, later, cited)
 
     claims = claim(0, "£500", False, True), claim(1, "£700", True, cites_the_other)
-    found = [Contradiction("Wanderer", "AMOUNT", "number", claims)]
+    found = [Contradiction(0.9, "Wanderer", "AMOUNT", "number", claims)]
     said = "The Wanderer was sold for £500. [Data: Sources (0)]"
     assert supported_sentences(said, [passage(0, claims[0].description)], found) == supported

@@ -17,7 +17,7 @@ WITH alike AS (  -- on one subject, of one type, in several text units
     GROUP BY ALL HAVING min(text_unit_number) < max(text_unit_number)
 ), given AS MATERIALIZED (
     SELECT c.human_readable_id AS claim, about, c.type, c.text_unit_number, c.status, c.starts_on,
-           coalesce(c.ends_on, c.starts_on) AS ends_on, c.description,
+           coalesce(c.ends_on, c.starts_on) AS ends_on, c.description, c.document_id,
            -- An object may also be none, or a value such as £600,000.
            CASE WHEN NOT regexp_matches(c.object_id, '\d') THEN coalesce(c.object_number::VARCHAR, c.object_key) END AS object,
            list_distinct(list_transform(
@@ -33,13 +33,11 @@ WITH alike AS (  -- on one subject, of one type, in several text units
     SELECT DISTINCT claim, about, type, word FROM (SELECT claim, about, type, unnest(words) AS word, names FROM given)
     WHERE NOT list_contains(names, word) AND NOT regexp_full_match(word, '\d+')
       AND word NOT IN (SELECT unnest(l.stop_words) FROM search.languages l)
-    UNION SELECT claim, about, type, '' FROM given  -- those without words are alike, too
 ), wording AS MATERIALIZED (
-    SELECT claim, list(word) FILTER (word <> '') AS words FROM content_words GROUP BY claim
+    SELECT claim, list(word) AS words FROM content_words GROUP BY claim
 ), rarest AS (  -- Two claims that share half of their words share one of the rarer half of each.
     FROM (
         SELECT *, count(*) OVER (PARTITION BY about, type, word) AS uses FROM content_words
-        WHERE word <> '' OR claim IN (SELECT claim FROM wording WHERE words IS NULL)
     ) QUALIFY row_number() OVER (PARTITION BY claim ORDER BY uses, word) <= count(*) OVER (PARTITION BY claim) // 2 + 1
 ), candidates AS MATERIALIZED (
     SELECT DISTINCT least(x.claim, y.claim) AS a, greatest(x.claim, y.claim) AS b
@@ -49,6 +47,7 @@ WITH alike AS (  -- on one subject, of one type, in several text units
 ), pairs AS (
     SELECT a.claim AS a, b.claim AS b, a.object IS NOT DISTINCT FROM b.object AS on_same,
            a.starts_on <= b.ends_on AND b.starts_on <= a.ends_on AS same_time,  -- null: unknown
+           a.document_id = b.document_id AS one_document,
            a.numbers AS of_a, b.numbers AS of_b,
            list_has_all(b.numbers, a.numbers) AS b_has_all, list_has_all(a.numbers, b.numbers) AS a_has_all,
            a.status <> b.status AND 'SUSPECTED' NOT IN (a.status, b.status) AS opposite,
@@ -56,7 +55,7 @@ WITH alike AS (  -- on one subject, of one type, in several text units
     FROM candidates c JOIN given a ON a.claim = c.a JOIN given b ON b.claim = c.b
     WHERE a.text_unit_number <> b.text_unit_number AND a.description <> b.description
 ), differing AS (
-    SELECT a, b, CASE
+    SELECT *, CASE
         WHEN opposite THEN CASE WHEN on_same AND same_time IS DISTINCT FROM false AND a_has_all AND b_has_all
                                 THEN 'status' END
         WHEN on_same AND same_time IS DISTINCT FROM false AND NOT a_has_all AND NOT b_has_all THEN 'number'
@@ -68,9 +67,14 @@ WITH alike AS (  -- on one subject, of one type, in several text units
     END AS differs
     FROM pairs
 )
-SELECT p.a, p.b, p.differs
-FROM differing p JOIN wording v ON v.claim = p.a JOIN wording w ON w.claim = p.b
-WHERE p.differs IS NOT NULL
-  AND len(list_intersect(coalesce(v.words, []), coalesce(w.words, [])))
-      >= len(list_distinct(list_concat(v.words, w.words))) * CASE WHEN p.differs IN ('status', 'number') THEN 0.5 ELSE 0.75 END
+SELECT p.a, p.b, p.differs,
+       -- The share of common words, less where these are few, as a rule of succession would have it: a claim of two words
+       -- is a label. A document seldom contradicts itself; what looks so are the items of a list.
+       round(p.common / p.distinct_words * p.common / (p.common + 2) * CASE WHEN p.one_document THEN 0.5 ELSE 1 END, 4) AS likeness
+FROM (
+    SELECT d.*, len(list_intersect(v.words, w.words)) AS common, len(list_distinct(list_concat(v.words, w.words))) AS distinct_words
+    FROM differing d JOIN wording v ON v.claim = d.a JOIN wording w ON w.claim = d.b WHERE d.differs IS NOT NULL
+) p
+WHERE p.common > 0
+  AND p.common >= p.distinct_words * CASE WHEN p.differs IN ('status', 'number') THEN 0.5 ELSE 0.75 END
 ORDER BY ALL;

@@ -35,8 +35,10 @@ def main() -> None:
             time.sleep(MEASURED_SECONDS)
             after, seconds = _cpu_seconds(program.pid), time.monotonic() - started
             share = sum(used - before.get(process, 0.0) for process, used in after.items()) / seconds
-            memory = sum(process.memory_full_info().pss for process in after)
-            print(f"{len(after)} processes: {share:.1%} of a core, {memory / 1e6:.0f} MB")
+            memory = [(process.memory_full_info(), process.cmdline()) for process in after]
+            print(f"{len(after)} processes: {share:.1%} of a core, {sum(m.pss for m, _ in memory) / 1e6:.0f} MB")
+            for used, command in memory:
+                print(f"  {used.rss / 1e6:.0f} MB with shared pages: {' '.join(command[2:4])}")
         finally:
             program.send_signal(signal.SIGINT)
             program.wait(60)

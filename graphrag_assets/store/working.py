@@ -158,12 +158,12 @@ class WorkingDatabase:
     def read(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
         """The result of one query."""
         with self._reading() as connection:
-            return connection.sql(query, params=dict(parameters or {})).pl()
+            return pl.DataFrame(connection.sql(query, params=dict(parameters or {})))
 
     def read_all(self, *queries: str) -> list[pl.DataFrame]:
         """The results of several queries, all as of the same moment."""
         with self._reading() as connection:
-            return [connection.sql(query).pl() for query in queries]
+            return [pl.DataFrame(connection.sql(query)) for query in queries]
 
     def read_tables(self, *names: str) -> list[pl.DataFrame]:
         """The named tables, all as of the same moment, in the order of their declared columns."""

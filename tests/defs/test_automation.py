@@ -294,39 +294,49 @@ def test_dagsters_own_eager_condition_loses_a_batch_that_lands_while_the_merge_r
             assert not later  # b is never carried on
 
 
-def test_runs_whose_process_is_gone_are_failed_and_living_ones_are_not(project):
+def run_in(instance: dg.DagsterInstance, pid: int, at: float, *events: dg.DagsterEventType) -> str:
+    """A run that said at that time that it is this process, with the events after it."""
     job = defs().get_repository_def().get_job("preview_cost")
-
-    def run_in(pid: int) -> str:
-        run = project.instance.create_run_for_job(job)
-        project.instance.handle_new_event(
-            dg._core.events.log.EventLogEntry(
-                error_info=None,
-                level=20,
-                user_message="",
-                run_id=run.run_id,
-                timestamp=time.time(),
-                dagster_event=dg.DagsterEvent(
-                    event_type_value=dg.DagsterEventType.ENGINE_EVENT.value,
-                    job_name=job.name,
-                    event_specific_data=dg._core.events.EngineEventData.in_process(pid),
-                ),
-            )
+    run = instance.create_run_for_job(job)
+    instance.handle_new_event(
+        dg._core.events.log.EventLogEntry(
+            error_info=None,
+            level=20,
+            user_message="",
+            run_id=run.run_id,
+            timestamp=at,
+            dagster_event=dg.DagsterEvent(
+                event_type_value=dg.DagsterEventType.ENGINE_EVENT.value,
+                job_name=job.name,
+                event_specific_data=dg._core.events.EngineEventData.in_process(pid),
+            ),
         )
-        for kind in (dg.DagsterEventType.RUN_STARTING, dg.DagsterEventType.RUN_START):
-            project.instance.report_dagster_event(
-                dg.DagsterEvent(event_type_value=kind.value, job_name=job.name), run_id=run.run_id
-            )
-        return run.run_id
+    )
+    for kind in (dg.DagsterEventType.RUN_STARTING, *events):
+        event = dg.DagsterEvent(event_type_value=kind.value, job_name=job.name)
+        instance.report_dagster_event(event, run_id=run.run_id)
+    return run.run_id
 
+
+def test_runs_whose_process_is_gone_are_failed_and_living_ones_are_not(project):
     ended = psutil.Popen(["true"])
     ended.wait()
-    dead, alive = run_in(ended.pid), run_in(os.getpid())
+    dead, alive = (
+        run_in(project.instance, pid, time.time(), dg.DagsterEventType.RUN_START) for pid in (ended.pid, os.getpid())
+    )
     assert fail_dead_runs(IndexNames(("papers",)), project.instance) == []  # another index of the instance
     assert fail_dead_runs(IndexNames(), project.instance) == [dead]
     assert project.instance.get_run_by_id(dead).status == dg.DagsterRunStatus.FAILURE
     assert project.instance.get_run_by_id(alive).status == dg.DagsterRunStatus.STARTED
     assert fail_dead_runs(IndexNames(), project.instance) == []
+
+
+def test_a_run_that_starts_after_an_hour_in_the_queue_is_not_failed(project, monkeypatch):
+    later = time.time() + 3600
+    monkeypatch.setattr(psutil.Process, "create_time", lambda _: later)
+    starting = run_in(project.instance, os.getpid(), later)
+    assert fail_dead_runs(IndexNames(), project.instance) == []
+    assert project.instance.get_run_by_id(starting).status == dg.DagsterRunStatus.STARTING
 
 
 def test_a_run_that_no_celery_worker_has_twice_in_a_row_is_failed(project):

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -126,22 +127,37 @@ def _config(limits: Limits, one_thread: bool) -> dict[str, Any]:
 
 
 _idle: dict[object, duckdb.DuckDBPyConnection] = {}
-"""At most one database."""
+_inherited: list[duckdb.DuckDBPyConnection] = []
+_SHORT_SECONDS = 0.05
 
 
 @contextlib.contextmanager
 def idle_in_memory(limits: Limits, one_thread: bool) -> Iterator[duckdb.DuckDBPyConnection]:
     """As `in_memory`, for work that leaves nothing attached and no tables but temporary ones.
 
-    The database is kept for the next one: to make a database in memory takes as long as most transactions.
+    After short work the database is kept for the next: making one takes as long as most transactions. Longer work may
+    have taken memory, or have spilled, which only closing gives back.
     """
     config = _config(limits, one_thread)
-    key = (os.getpid(), *config.items())  # a forked process has none of its threads
+    key = tuple(config.items())
     database = _idle.pop(key, None) or duckdb.connect(config=config)
+    started = time.monotonic()
     with database.cursor() as connection:
         yield connection
+    if time.monotonic() - started < _SHORT_SECONDS:
+        _idle.clear()
+        _idle[key] = database
+    else:
+        database.close()
+
+
+def _leave_to_parent() -> None:
+    """A forked process has none of the threads of a database: it can neither use nor close it."""
+    _inherited.extend(_idle.values())
     _idle.clear()
-    _idle[key] = database
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 @contextlib.contextmanager

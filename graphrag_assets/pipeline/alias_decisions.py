@@ -5,7 +5,7 @@ SQL. What a decision does is in derived rows only.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from fnmatch import fnmatch
+from fnmatch import fnmatchcase
 
 import polars as pl
 
@@ -116,6 +116,7 @@ def _split(aliases: pl.DataFrame, name: str, splits: Sequence[Decision], read_na
         .cast(aliases.schema)
     )
     rows = apply_aliases(rows, aliases, ["title_key"])  # a thing may have been accepted as another
+    rows = rows.filter(pl.col("alias_key") != pl.col("title_key"))
     return pl.concat([aliases.join(rows, on=_SCOPE, how="anti"), rows]).sort(_SCOPE)
 
 
@@ -144,7 +145,12 @@ def _things(named: pl.DataFrame, name: str, splits: Sequence[Decision]) -> pl.Da
 def _thing(name: str, source: str, title: str, splits: Sequence[Decision]) -> str:
     if not splits:
         return title_key(f"{name} ({title})")
-    return next((one.other for one in splits if any(fnmatch(source, each) for each in one.documents)), name)
+    return next((one.other for one in splits if any(matches(source, each) for each in one.documents)), name)
+
+
+def matches(source: str, pattern: str) -> bool:
+    """Whether the source of a document is what a pattern says, or is the pattern itself."""
+    return source == pattern or fnmatchcase(source, pattern)
 
 
 def are_apart(one: str, other: str, splits: Collection[str]) -> bool:

@@ -202,10 +202,16 @@ def _entities(mentions: pl.DataFrame, summarize: Summarize) -> pl.DataFrame:
 
 
 def _qualified_title() -> pl.Expr:
-    """The title with the qualifier of a key that no mention has: of one of the things of a split name."""
-    qualifier = pl.col("title_key").str.extract(r"( \([^()]+\))$")
-    lacks = ~pl.col("canonical") & qualifier.is_not_null() & ~pl.col("title").str.ends_with(")")
-    return pl.when(lacks).then(pl.col("title") + qualifier).otherwise("title").alias("title")
+    """The title of a key that no mention has, one of the things of a split name: with its qualifier, or by the key."""
+    qualifier = pl.col("title_key").str.extract(r"( \(.+\))$")
+    return (
+        pl.when(pl.col("canonical") | pl.col("title").str.ends_with(")"))
+        .then("title")
+        .when(qualifier.is_null())
+        .then(pl.col("title_key").str.to_titlecase())
+        .otherwise(pl.col("title") + qualifier)
+        .alias("title")
+    )
 
 
 def _undirected(pairs: pl.DataFrame) -> pl.DataFrame:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from filelock import FileLock
+from pydantic import TypeAdapter, ValidationError
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.drafts import draft_folder, move_into_place
@@ -57,6 +58,9 @@ class Decision:
         return (self.kind, self.name, self.other, self.split_by, self.documents)
 
 
+_DECISION = TypeAdapter(Decision)
+
+
 def pair_key(one: str, other: str) -> Key:
     """The key of a decision on two names, in either order."""
     return ("pair", *sorted((one, other)))
@@ -95,7 +99,7 @@ def changing_decisions(index_folder: Path) -> Iterator[dict[Key, Decision]]:
 
 def _read(file: Path) -> dict[Key, Decision]:
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = file.read_text(encoding="utf-8").split("\n")  # a reason may have other characters that end lines
     except FileNotFoundError:
         return {}
     decisions = [_parse(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
@@ -104,10 +108,14 @@ def _read(file: Path) -> dict[Key, Decision]:
 
 def _parse(file: Path, number: int, line: str) -> Decision:
     try:
-        values = json.loads(line)
-        decision = Decision(**{**values, "documents": tuple(values.get("documents", ()))})
-    except (ValueError, TypeError, AttributeError) as error:
-        raise StoreError(f"{file}, line {number} is no decision: {error}. Correct or delete the line.") from error
-    if decision.kind not in ("accept", "reject", "unsure", "split") or not decision.name:
-        raise StoreError(f"{file}, line {number} has no kind that exists, or no name. Correct or delete the line.")
+        decision = _DECISION.validate_json(line)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        where = f"{'.'.join(map(str, wrong['loc']))}: " if wrong["loc"] else ""
+        raise StoreError(
+            f"{file}, line {number} is no decision: {where}{wrong['msg']}. Correct or delete the line."
+        ) from error
+    needed = (decision.name, decision.split_by) if decision.kind == "split" else (decision.name, decision.other)
+    if not all(needed):
+        raise StoreError(f"{file}, line {number} lacks a name, or how it is split. Correct or delete the line.")
     return decision

@@ -98,7 +98,7 @@ class Corpus:
         )
         roots = dict(aliases.iter_rows())
         scoped = index.working.read(
-            "SELECT m.title_key, a.title_key FROM entity_mentions m "
+            "SELECT m.title_key, a.title_key AS stands_for FROM entity_mentions m "
             "JOIN entity_aliases a ON a.document_id = m.document_id AND a.alias_key = m.title_key WHERE accepted"
         )
         roots |= dict(scoped.iter_rows())

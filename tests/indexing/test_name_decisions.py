@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_assets.errors import InputError, StoreError
 from graphrag_assets.extras.purge.index_rows import purge_rows
+from graphrag_assets.extras.resolution.decide import accept, record, split_by_documents, split_by_type, undo
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
 from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.scan import scan
-from graphrag_assets.store.decisions import Decision, changing_decisions, read_decisions
+from graphrag_assets.store.decisions import FILE, Decision, changing_decisions, read_decisions
 from tests.comparison import facts, index_at, no_settings
 
 TEXTS = (
@@ -124,6 +126,57 @@ def test_a_decision_outlives_its_documents_and_a_purge(index: Index, tmp_path: P
     merge_due(index)
     assert "Andersen" not in titles(index)
     assert "Anderson" in titles(index)
+
+
+def test_a_thing_of_a_split_name_has_the_title_that_is_decided(index: Index) -> None:
+    decide(index, Decision("split", "mercury", "quick metal", "documents", ("batch/2*",)))
+    merge_due(index)
+    assert {"Mercury", "Quick Metal"} <= titles(index)
+
+
+REFUSED = [
+    [("accept", "mercury", "venus"), ("split", "Mercury")],
+    [("split", "Mercury"), ("accept", "mercury", "venus")],
+    [("split", "Mercury", "batch/2*", "Mercury (element)"), ("accept", "Mercury (element)", "Mercury")],
+    [("accept", "Venus", "Mercury"), ("split", "Mercury", "batch/2*", "Venus")],
+    [("split", "Mercury", "batch/2*", '"')],
+    [("split", "Mercury", "nowhere/*", "Mercury (element)")],
+    [("undo", "")],
+]
+
+
+def test_what_contradicts_or_says_nothing_is_refused(index: Index) -> None:
+    def make(kind: str, name: str, *more: str) -> None:
+        if kind == "split" and more:
+            split_by_documents(index, name, more[:1], more[1])
+        elif kind == "split":
+            split_by_type(index, name)
+        else:
+            {"accept": accept, "undo": undo}[kind](index, name, *more)
+
+    for *earlier, last in REFUSED:
+        for one in earlier:
+            make(*one)
+        with pytest.raises(InputError):
+            make(*last)
+        undo_all(index)
+
+
+def test_a_reason_may_have_any_character_and_a_line_that_is_no_decision_is_named(index: Index) -> None:
+    folder = index.settings.index_folder
+    (made,) = record(index, [Decision("accept", "andersen", "anderson", reason="one\u2028two\x85 three")])
+    assert read_decisions(folder) == [made]
+    assert made.reason == "one two three"
+    for line in (
+        '{"kind": "accept", "name": "mercury"}',
+        '{"kind": "accept", "name": "mercury", "other": 5}',
+        '{"kind": "split", "name": "mercury", "split_by": "documents", "documents": "chem*"}',
+        '{"kind": "split", "name": "mercury"}',
+        "[1]",
+    ):
+        (folder / FILE).write_text(line + "\n")
+        with pytest.raises(StoreError, match="line 1"):
+            read_decisions(folder)
 
 
 def some_decision(chance: random.Random) -> Decision:

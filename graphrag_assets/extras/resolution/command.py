@@ -10,16 +10,14 @@ from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.resolution import decide
 from graphrag_assets.extras.resolution.judge import judge as judge_candidates
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.store.decisions import Decision, read_decisions
+from graphrag_assets.store.decisions import Decision, pair_key, read_decisions
 from graphrag_assets.text.words import title_key
 
 _NEXT = "`graphrag-assets index` applies it; `graphrag-assets resolve undo` takes it back."
 _CANDIDATES = """
-SELECT name_key, other_key, evidence, score, documents, neighbors, decision FROM entity_candidates
-WHERE decision IN ('', 'unsure') AND ($name = '' OR $name IN (name_key, other_key))
-ORDER BY score DESC, name_key, other_key LIMIT $limit
+SELECT name_key, other_key, evidence, score, documents, neighbors FROM entity_candidates WHERE evidence <> ''
+ORDER BY score DESC, name_key, other_key
 """
-_OPEN = "SELECT count(*) FROM entity_candidates WHERE decision IN ('', 'unsure')"
 _IN_WORDS = {"accept": "is", "reject": "is not", "unsure": "may be", "split": "is split:"}
 
 
@@ -30,19 +28,24 @@ _IN_WORDS = {"accept": "is", "reject": "is not", "unsure": "may be", "split": "i
 def list_(name: str, limit: int, decided: bool) -> None:
     """List pairs of names, or those of NAME, that may be one thing, and that nobody has decided on."""
     console, index, key = Console(), _existing_index(), title_key(name)
+    decisions = read_decisions(index.settings.index_folder)
     if decided:
-        decisions = [one for one in read_decisions(index.settings.index_folder) if key in ("", one.name, one.other)]
+        decisions = [one for one in decisions if key in ("", one.name, one.other)]
         for one in decisions[:limit]:
             console.say(f"{_in_words(one)} ({one.decided_by}{f': {one.reason}' if one.reason else ''})")
         console.say(f"{len(decisions)} decisions")
         return
-    rows = index.working.read(_CANDIDATES, {"name": key, "limit": limit})
+    # Decisions since the candidates were found are in the file alone.
+    kinds = {one.key: one.kind for one in decisions}
+    found = index.working.read(_CANDIDATES).iter_rows()
+    rows = [row for row in found if kinds.get(pair_key(row[0], row[1]), "unsure") == "unsure"]
+    shown = [row for row in rows if key in ("", row[0], row[1])][:limit]
     table = table_of("name", "may be", "evidence", numbers=("score", "documents", "neighbors"))
-    for one, other, evidence, score, documents, neighbors, decision in rows.iter_rows():
-        shown = f"{evidence} ({decision})" if decision else evidence
-        table.add_row(one, other, shown, f"{score or 0:.2f}", f"{documents:,}", f"{neighbors:,}")
+    for one, other, evidence, score, documents, neighbors in shown:
+        why = f"{evidence} (unsure)" if pair_key(one, other) in kinds else evidence
+        table.add_row(one, other, why, f"{score or 0:.2f}", f"{documents:,}", f"{neighbors:,}")
     print_table(console, table)
-    console.say(f"{rows.height:,} of {index.working.read(_OPEN).item():,} open candidates")
+    console.say(f"{len(shown):,} of {len(rows):,} open candidates")
 
 
 @click.command()
@@ -97,10 +100,13 @@ def judge(limit: int, min_score: float) -> None:
     judged = judge_candidates(index, limit, min_score)
     for one in judged.decisions:
         console.say(f"{_in_words(one)}{f': {one.reason}' if one.reason else ''}")
+    if judged.error:
+        console.say(f"A request failed: {judged.error}")
     used = judged.usage.total
+    applied = " `graphrag-assets index` applies them." if judged.decisions else ""
     console.say(
         f"{len(judged.decisions)} decisions, {judged.n_without} pairs without a verdict, {used.calls} calls, "
-        f"${used.cost_usd:.4f}. `graphrag-assets index` applies them."
+        f"${used.cost_usd:.4f}.{applied}"
     )
 
 

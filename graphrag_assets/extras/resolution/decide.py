@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from graphrag_assets.errors import InputError
 from graphrag_assets.indexing.index import Index
+from graphrag_assets.pipeline.alias_decisions import are_apart, matches
 from graphrag_assets.store.decisions import Decision, Key, changing_decisions, read_decisions
 from graphrag_assets.text.words import title_key
 
@@ -46,8 +47,12 @@ def split_by_documents(index: Index, name: str, patterns: Sequence[str] = (), ot
     (key,) = _keys(index, name)
     if bool(patterns) != bool(other):
         raise InputError("--documents and --as go together: in which documents the name is another thing, and which.")
-    if other and title_key(other) == key:
-        raise InputError(f"{other!r} is the name itself. Say what it is in these documents: '{name} (planet)'.")
+    if other and title_key(other) in ("", key):
+        raise InputError(f"{other!r} is not another name. Say what it is in these documents: '{name} (planet)'.")
+    sources = index.working.read("SELECT DISTINCT source FROM documents")["source"]
+    for pattern in patterns:
+        if not any(matches(source, pattern) for source in sources):
+            raise InputError(f"No document has a source that matches {pattern!r}, such as {sources.first()!r} does.")
     return _decide(index, Decision("split", key, title_key(other), "documents", tuple(patterns)))
 
 
@@ -58,6 +63,8 @@ def undo(index: Index, *names: str) -> list[Decision]:
         InputError: there is none.
     """
     keys = [title_key(name) for name in names]
+    if not all(keys):
+        raise InputError("A name is empty. `graphrag-assets resolve undo` without one takes back the newest decision.")
     with changing_decisions(index.settings.index_folder) as decisions:
         if not keys:
             gone = sorted(decisions.values(), key=lambda one: one.decided_at)[-1:]
@@ -79,7 +86,7 @@ def record(index: Index, decisions: Sequence[Decision]) -> list[Decision]:
         for one in decisions:
             if one.key not in kept and _contradiction(one, kept) is None:
                 kept[one.key] = _dated(one)
-                recorded.append(one)
+                recorded.append(kept[one.key])
     return recorded
 
 
@@ -93,29 +100,40 @@ def _decide(index: Index, decision: Decision) -> Decision:
 
 
 def _dated(decision: Decision) -> Decision:
-    return replace(decision, decided_at=datetime.now(UTC).isoformat(timespec="microseconds"))
+    reason = " ".join(decision.reason.split())
+    return replace(decision, reason=reason, decided_at=datetime.now(UTC).isoformat(timespec="microseconds"))
 
 
 def _contradiction(decision: Decision, decisions: Mapping[Key, Decision]) -> str | None:
     """Why a decision cannot stand beside the others; None if it can."""
-    name, other = decision.name, decision.other
-    stands_for = {one.name: one.other for one in decisions.values() if one.kind == "accept"}
-    if decision.kind == "accept":
-        if name in stands_for:
-            return f"{name!r} stands for {stands_for[name]!r} already. Undo that first, or accept {stands_for[name]!r}."
-        if name in _chain(other, stands_for):
-            return f"{other!r} stands for {name!r} already."
-        stands_for[name] = other
-    elif decision.kind == "reject" and _chain(name, stands_for)[-1] == _chain(other, stands_for)[-1]:
-        return f"{name!r} and {other!r} are one thing by earlier decisions on other pairs. Undo one of these first."
-    elif decision.kind == "split":
-        same = [one for one in decisions.values() if one.kind == "split" and one.name == name]
-        if any(one.split_by != decision.split_by or not (one.documents and decision.documents) for one in same):
-            return f"{name!r} is split in another way already. Undo that first."
-    if decision.kind == "accept":
-        for one in decisions.values():
-            if one.kind == "reject" and _chain(one.name, stands_for)[-1] == _chain(one.other, stands_for)[-1]:
-                return f"{one.name!r} and {one.other!r} would be one thing, which is rejected. Undo that first."
+    name, other, kept = decision.name, decision.other, decisions.values()
+    stands_for = {one.name: one.other for one in kept if one.kind == "accept"}
+    splits = [one for one in kept if one.kind == "split"]
+    match decision.kind:
+        case "accept":
+            if name in stands_for:
+                now = stands_for[name]
+                return f"{name!r} stands for {now!r} already. Undo that first, or accept {now!r}."
+            if name in _chain(other, stands_for):
+                return f"{other!r} stands for {name!r} already."
+            split = {one.name for one in splits}
+            things = {(one.other, one.name) for one in splits}
+            if name in split or (name, other) in things or are_apart(name, other, split):
+                return f"{name if name in split else other!r} is split. Undo that first."
+            then = stands_for | {name: other}
+            for one in kept:
+                if one.kind == "reject" and _chain(one.name, then)[-1] == _chain(one.other, then)[-1]:
+                    return f"{one.name!r} and {one.other!r} would be one thing, which is rejected. Undo that first."
+        case "reject":
+            if _chain(name, stands_for)[-1] == _chain(other, stands_for)[-1]:
+                return f"{name!r} and {other!r} are one thing by decisions on other pairs. Undo one of these first."
+        case "split":
+            if name in stands_for or stands_for.get(other) == name:
+                which = name if name in stands_for else other
+                return f"{which!r} stands for {stands_for[which]!r}. Undo that first."
+            same = [one for one in splits if one.name == name]
+            if any(one.split_by != decision.split_by or not (one.documents and decision.documents) for one in same):
+                return f"{name!r} is split in another way already. Undo that first."
     return None
 
 

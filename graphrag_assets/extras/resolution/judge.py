@@ -15,11 +15,15 @@ from graphrag_assets.llm.concurrent_calls import run_concurrently
 from graphrag_assets.llm.prompts import Prompts, prompts_of
 from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin
 from graphrag_assets.llm.tasks.judge_names import PAIRS_PER_REQUEST, NameVerdict, verdicts_on
-from graphrag_assets.store.decisions import Decision
+from graphrag_assets.store.decisions import Decision, read_decisions
 from graphrag_assets.text.words import sentences, title_key
 
+# Decisions since the candidates were found are in the file alone.
 _OPEN = """
-SELECT name_key, other_key FROM entity_candidates WHERE decision = '' AND score >= $score
+SELECT name_key, other_key FROM entity_candidates
+ANTI JOIN (SELECT unnest($low::VARCHAR[]) AS low, unnest($high::VARCHAR[]) AS high)
+    ON low = least(name_key, other_key) AND high = greatest(name_key, other_key)
+WHERE score >= $score AND name_key IN (SELECT title_key FROM entities) AND other_key IN (SELECT title_key FROM entities)
 ORDER BY score DESC, name_key, other_key LIMIT $limit
 """
 _THINGS = """
@@ -36,10 +40,11 @@ _KINDS = {"same": "accept", "different": "reject", "unsure": "unsure"}
 
 
 class Judged(NamedTuple):
-    """The verdicts recorded, how many pairs have none, and the usage of the model."""
+    """The verdicts recorded, how many pairs have none, the first error of a request, and the usage of the model."""
 
     decisions: list[Decision]
     n_without: int
+    error: Exception | None
     usage: UsageMeter
 
 
@@ -58,18 +63,20 @@ def judge(index: Index, limit: int, min_score: float = 0.0, chat: Chat | None = 
         model = chat_model(settings, run_id, index.keys)
         model.usage = meter
         chat = model
-    pairs = index.working.read(_OPEN, {"score": min_score, "limit": limit}).rows()
-    verdicts = _verdicts(index, chat, prompts_of(settings, index.profile), pairs, run_id, meter)
+    decided = [one.key[1:] for one in read_decisions(settings.index_folder) if one.kind != "split"]
+    known = {"low": [low for low, _ in decided], "high": [high for _, high in decided]}
+    pairs = index.working.read(_OPEN, {"score": min_score, "limit": limit, **known}).rows()
+    verdicts, error = _verdicts(index, chat, prompts_of(settings, index.profile), pairs, run_id, meter)
     decisions = [
         Decision(_KINDS[one.verdict], *pair, decided_by=name, reason=one.reason)  # type: ignore[arg-type]
         for pair, one in verdicts.items()
     ]
-    return Judged(record(index, decisions), len(pairs) - len(verdicts), meter)
+    return Judged(record(index, decisions), len(pairs) - len(verdicts), error, meter)
 
 
 def _verdicts(
     index: Index, chat: Chat, prompts: Prompts, pairs: Sequence[tuple[str, str]], run_id: str, meter: UsageMeter
-) -> dict[tuple[str, str], NameVerdict]:
+) -> tuple[dict[tuple[str, str], NameVerdict], Exception | None]:
     rows = index.working.read(_THINGS, {"keys": sorted({key for pair in pairs for key in pair})})
     things = {row["title_key"]: row for row in rows.iter_rows(named=True)}
     requests = [pairs[start : start + PAIRS_PER_REQUEST] for start in range(0, len(pairs), PAIRS_PER_REQUEST)]
@@ -79,11 +86,13 @@ def _verdicts(
         found, _ = await verdicts_on(chat, prompts, texts, Origin(run_id=run_id))
         return found
 
-    verdicts: dict[tuple[str, str], NameVerdict] = {}
+    verdicts, error = dict[tuple[str, str], NameVerdict](), None
     for several, found in run_concurrently(ask, requests, "requests for verdicts", meter):
-        if not isinstance(found, Exception):
+        if isinstance(found, Exception):
+            error = error or found
+        else:
             verdicts |= {pair: one for pair, one in zip(several, found, strict=True) if one}
-    return {pair: verdicts[pair] for pair in pairs if pair in verdicts}
+    return {pair: verdicts[pair] for pair in pairs if pair in verdicts}, error
 
 
 def _short(text: str) -> str:

@@ -1,5 +1,5 @@
--- Pairs of names that may be one thing. Input: names (n, key, type, frequency, touched), edges (a, b, in both
--- directions), near (a, b, cosine). Output: found (a, b, score, evidence), a < b.
+-- Pairs of names that may be one thing. Input: names (n, key, type, frequency), edges (a, b, in both directions), near (a,
+-- b, cosine). Output: pairs (a, b, kind, score), a < b, to which entity_candidates_typos.sql adds.
 -- A block is what two names must have in common to be compared; one with more than $most names says nothing.
 
 CREATE OR REPLACE TEMP TABLE forms AS

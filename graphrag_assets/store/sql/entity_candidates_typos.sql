@@ -1,8 +1,8 @@
 -- One letter more, less, changed, or two exchanged: names that are the same without one of their letters. Of all blocks
 -- those whose hash has the remainder $part, so that memory is bounded.
 INSERT INTO pairs
-WITH places AS (
-    SELECT n, folded, unnest(range(0, size + 1)) AS i FROM forms WHERE size BETWEEN 5 AND 60
+WITH short AS (FROM forms WHERE size BETWEEN 5 AND 60), places AS (
+    SELECT n, folded, unnest(range(0, size + 1)) AS i FROM short
 ), blocks AS MATERIALIZED (
     SELECT DISTINCT n, hash(CASE i WHEN 0 THEN folded ELSE left(folded, i - 1) || substr(folded, i + 1) END) AS block
     FROM places WHERE block % $parts = $part
@@ -12,7 +12,7 @@ near_pairs AS (SELECT DISTINCT a.n AS a, b.n AS b FROM compared a JOIN compared 
 differing AS (
     SELECT a, b, least(f.size, g.size) AS size, least(f.frequency, g.frequency) AS frequency,
            damerau_levenshtein(f.folded, g.folded) AS distance
-    FROM near_pairs JOIN forms f ON f.n = a JOIN forms g ON g.n = b
+    FROM near_pairs JOIN short f ON f.n = a JOIN short g ON g.n = b
     WHERE f.digits = g.digits
       -- Not "model a" and "model b".
       AND (len(f.words) <> len(g.words) OR list_bool_and(list_transform(

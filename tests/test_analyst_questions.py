@@ -27,7 +27,7 @@ QUESTIONS = {
         "SELECT e.title, n.title FROM entities e, neighbors(e.human_readable_id) n WHERE e.type = 'NAME' AND n.type = 'NAME'",
     ),
     "What did the Great Eastern do between 1865 and 1866?": (
-        "lists what the\nship did",
+        "lists what the ship did in",
         "FROM claims_between('1865-01-01', '1866-12-31', (SELECT list(human_readable_id) FROM entities_called('Great Eastern')))",
     ),
     "Give me the literal passage of each dated claim on Whitehouse.": (

@@ -322,7 +322,7 @@ LLM_CALLS = table(
     ("cost_usd", "DOUBLE", "US dollars."),
     ("seconds", "DOUBLE", "Seconds until the answer, waiting for limits not counted."),
     ("batch", "VARCHAR", "Batch it was asked for; null for what belongs to none."),
-    ("unit", "VARCHAR", "Id of the text unit it was asked for."),
+    ("text_unit_id", "VARCHAR", "The text unit it was asked for."),
     ("run_id", "VARCHAR", "Dagster run; null for questions."),
     ("created_at", "TIMESTAMP", "When, UTC."),
 )

@@ -16,7 +16,9 @@ from graphrag_assets.store.working import WorkingDatabase
 
 RECORDS_FILE = "records.duckdb"
 _INDEX_RUNS = next(table for table in OPERATIONS if table.name == "index_runs")
-CALLS_AS_PUBLISHED = "SELECT * REPLACE (created_at[:26]::TIMESTAMP AS created_at) FROM incoming_calls"
+CALLS_AS_PUBLISHED = """
+SELECT * EXCLUDE (unit) REPLACE (created_at[:26]::TIMESTAMP AS created_at), unit AS text_unit_id FROM incoming_calls
+"""
 """Query for the rows of llm_calls from `incoming_calls`, a frame as `Ledger.frame` returns it."""
 
 

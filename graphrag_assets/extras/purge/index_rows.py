@@ -141,7 +141,7 @@ SELECT (SELECT count(*) FROM (SELECT id, source, title, content_hash FROM file.d
         ) WHERE batch NOT IN (FROM live_batches))
      + (SELECT count(*) FROM (SELECT unnest(examples).text AS passage FROM file.operations.prompt_profile)
         ANTI JOIN live_examples USING (passage))
-     + (SELECT count(*) FROM file.llm_calls WHERE unit NOT IN (SELECT id FROM live_text_units))
+     + (SELECT count(*) FROM file.llm_calls WHERE text_unit_id NOT IN (SELECT id FROM live_text_units))
      + (SELECT count(*) FROM file.publication WHERE base <> number)
 """
 

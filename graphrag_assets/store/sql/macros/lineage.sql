@@ -15,13 +15,13 @@ asked AS MATERIALIZED (
                ('communities', 'community'), ('community_reports', 'community_report'), ('embeddings', 'embedding'),
                ('llm_calls', 'llm_call')) k(kind, one) ON lower(g._g_table) IN (k.kind, k.one)
 ), calls AS MATERIALIZED (
-    SELECT l.key, l.task, l.model, l.unit FROM asked a JOIN own.llm_calls l ON l.key = a.key AND a.kind = 'llm_calls'
+    SELECT l.key, l.task, l.model, l.text_unit_id FROM asked a JOIN own.llm_calls l ON l.key = a.key AND a.kind = 'llm_calls'
 ), embedded AS MATERIALIZED (
     SELECT e.kind, e.id, e.number, e.model
     FROM asked a JOIN own.embeddings e ON e.id = a.key AND a.kind = 'embeddings'
 ), wanted AS MATERIALIZED (
     FROM asked
-    UNION ALL SELECT 'text_units', c.unit FROM calls c
+    UNION ALL SELECT 'text_units', c.text_unit_id FROM calls c
     UNION ALL SELECT CASE e.kind WHEN 'text_unit' THEN 'text_units' WHEN 'entity' THEN 'entities'
                      ELSE 'community_reports' END, e.id FROM embedded e
 ), numbered AS MATERIALIZED (  -- rows are fetched by number alone: that reads a few blocks, ids are found in all
@@ -100,7 +100,7 @@ asked AS MATERIALIZED (
     FROM own.documents d WHERE d.id IN (SELECT u.document_id FROM units u)
 ), explained AS (
     SELECT 0 AS place, 'llm_calls' AS kind, NULL::BIGINT AS number, c.key AS row_id, c.task || ' by ' || c.model AS says,
-           [c.unit] AS made_from, NULL::BIGINT AS start_char, NULL::BIGINT AS end_char FROM calls c
+           [c.text_unit_id] AS made_from, NULL::BIGINT AS start_char, NULL::BIGINT AS end_char FROM calls c
     UNION ALL SELECT 0, 'embeddings', e.number, e.id, 'embedded by ' || e.model, [e.id], NULL, NULL FROM embedded e
     UNION ALL SELECT 1, 'community_reports', r.human_readable_id, r.id, r.title,
            list_concat((SELECT list(g.id) FROM groups g WHERE g.community = r.community),

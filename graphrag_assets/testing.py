@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from graphrag_assets.contracts.answering import NO_ANSWER, PLAIN, Answerer, AnswerOptions, BaseAnswerer, Evidence, Reply
-from graphrag_assets.errors import InputError
+from graphrag_assets.errors import InputError, InvalidOption
 from graphrag_assets.extras.evaluation.bootstrap import mean
 from graphrag_assets.extras.evaluation.questions import load_questions, place
 from graphrag_assets.extras.evaluation.retrieval import measure
@@ -59,14 +59,11 @@ def index_of(documents: Mapping[str, str], answerer: Answerer | None = None) -> 
     The settings of the environment do not count.
 
     Raises:
-        InputError: nothing could be indexed; the message has the reason.
+        InputError: a text could not be indexed; the message has the reason.
     """
     with TemporaryDirectory(prefix="graphrag-") as folder:
         root = Path(folder)
-        for name, text in documents.items():
-            file = root / "input" / (name if Path(name).suffix else f"{name}.txt")
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
+        _write(documents, root / "input")
         overrides = {
             name: field.get_default() for name, field in Settings.model_fields.items() if not field.is_required()
         }
@@ -77,8 +74,35 @@ def index_of(documents: Mapping[str, str], answerer: Answerer | None = None) -> 
         runs.append(runner.refresh(index))
         if failed := [run.reason for run in runs if run.reason]:
             raise InputError(f"The texts cannot be indexed: {failed[0]}")
+        _check_all_indexed(index, root / "input")
         with closing(GraphRAG(root / "index", answerer, settings=index.settings)) as rag:
             yield rag
+
+
+def _write(documents: Mapping[str, str], folder: Path) -> None:
+    if not documents:
+        raise InputError("There are no texts to index.")
+    for name, text in documents.items():
+        file = folder / (name if Path(name).suffix else f"{name}.txt")
+        try:
+            if not file.resolve().is_relative_to(folder.resolve()) or file.exists():
+                raise InputError(f"The name {name!r} is outside the input folder, or that of another text.")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise InputError(f"The text {name!r} cannot be a file: {error}") from error
+
+
+def _check_all_indexed(index: Index, folder: Path) -> None:
+    listed = {file.path for batch in index.input.listed() for file in batch.files}
+    paths = (file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
+    problems = [f"{path} is hidden, or its name is that of no batch" for path in paths if path not in listed]
+    rows = index.working.read(
+        "SELECT source, error FROM index_errors WHERE stage = 'load' AND source NOT IN (SELECT source FROM documents)"
+    )
+    problems += [f"{source}: {error}" for source, error in rows.iter_rows()]
+    if problems:
+        raise InputError(f"Texts are not indexed: {'; '.join(problems)}.")
 
 
 def assert_recall(
@@ -97,11 +121,14 @@ def assert_recall(
     Raises:
         AssertionError: a recall is lower; the message names the questions whose passages were not found.
         InputError: the file cannot be read.
+        InvalidOption: no recall is given.
     """
+    wanted = {f"recall@{k}": share for k, share in ((2, at_2), (5, at_5), (10, at_10)) if share is not None}
+    if not wanted:
+        raise InvalidOption("Give the recall that must be reached: at_2, at_5 or at_10.")
     loaded = load_questions(Path(questions))
     asked = [question for question in loaded.questions if question.gold]
     placed, unplaced = place(rag.index.reader(), asked)
-    wanted = {f"recall@{k}": share for k, share in ((2, at_2), (5, at_5), (10, at_10)) if share is not None}
     scores = measure(rag.index.reader(), placed, rag.tools.settings, [method], rag.context, (), rag.tools.embedder)
     problems = [str(problem) for problem in loaded.problems]
     for metric, share in wanted.items():

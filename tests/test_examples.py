@@ -57,7 +57,9 @@ def test_types_are_complete_for_pyright(shared_folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def service(sample_index: Project) -> Iterator[str]:
-    made = module("service").application(GraphRAG(sample_index.root / "index"))
+    example = module("service")
+    rights = {**example.RIGHTS, "dan": ["deleted", "1-beginnings"], "fay": ["deleted"]}
+    made = example.application(GraphRAG(sample_index.root / "index"), rights)
     server = uvicorn.Server(uvicorn.Config(made, port=0, log_level="warning"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -84,7 +86,9 @@ def test_the_service_streams_within_the_rights_of_the_user(service: str) -> None
         assert "Anderson" not in json.dumps(get(f"{service}/ask", user, question=QUESTION))
     (found,) = get(f"{service}/passages", "ann", question=QUESTION)
     assert len(found) == 5
-    assert get(f"{service}/passages", "eve", question=QUESTION) == [[]]
+    for user in ("eve", "fay"):
+        assert get(f"{service}/passages", user, question=QUESTION) == [[]]
+    assert get(f"{service}/passages", "dan", question=QUESTION) == get(f"{service}/passages", "ben", question=QUESTION)
     with pytest.raises(urllib.error.HTTPError, match="400"):
         get(f"{service}/ask", "ann")
 

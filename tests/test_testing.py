@@ -1,11 +1,13 @@
 """What the package offers for the tests of applications."""
 
 import asyncio
+import re
 
 import pytest
 
+from graphrag_assets.errors import InputError, InvalidOption
 from graphrag_assets.query import QueryError
-from graphrag_assets.testing import FakeAnswerer, index_of
+from graphrag_assets.testing import FakeAnswerer, assert_recall, index_of
 
 NOTES = {"ada": "Ada Lovelace met Charles Babbage in London in 1833.", "mail/two.md": "# Ships\n\nThe Niagara sailed."}
 
@@ -17,6 +19,8 @@ def test_an_index_of_a_few_texts_answers_and_is_gone_afterwards(monkeypatch: pyt
         assert "Charles Babbage" in answer.answer
         assert answer.citations[0].source == "ada.txt"
         assert set(rag.sql("SELECT source FROM documents")["source"]) == {"ada.txt", "mail/two.md"}
+        with pytest.raises(InvalidOption, match="at_5"):
+            assert_recall(rag, "questions.jsonl")
         folder = rag.index.path
     assert not folder.exists()
     with pytest.raises(QueryError, match="closed"):
@@ -35,3 +39,20 @@ def test_a_fake_answerer_replies_and_records() -> None:
         "Whom did Ada Lovelace meet?",
     ]
     assert any("Babbage" in passage.text for passage in fake.asked[0][1].passages)
+
+
+@pytest.mark.parametrize(
+    ("texts", "reason"),
+    [
+        ({}, "no texts"),
+        ({"ada": "Ada met Charles.", "a.pdf": "no PDF", "b": ""}, "b.txt: the file is empty"),
+        ({".hidden": "Ada met Charles."}, ".hidden.txt is hidden"),
+        ({"": "Ada met Charles."}, ".txt is hidden"),
+        ({"../x": "Ada met Charles."}, "outside the input folder"),
+        ({"a": "Ada met Charles.", "a.txt": "Ada met Mary."}, "that of another text"),
+        ({"x" * 300: "Ada met Charles."}, "cannot be a file"),
+    ],
+)
+def test_a_text_that_is_not_indexed_is_an_error(texts: dict[str, str], reason: str) -> None:
+    with pytest.raises(InputError, match=re.escape(reason)), index_of(texts):
+        pass

@@ -216,3 +216,29 @@ def test_without_an_endpoint_opentelemetry_is_not_imported() -> None:
     environment = {name: value for name, value in os.environ.items() if name not in tracing.ENDPOINTS}
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert run.stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("variables", "service"),
+    [
+        ({"OTEL_RESOURCE_ATTRIBUTES": "service.name=cable"}, "cable"),
+        ({"OTEL_RESOURCE_ATTRIBUTES": "service.name=cable", "OTEL_SERVICE_NAME": "ship"}, "ship"),
+        ({"OTEL_SERVICE_NAME": ""}, "graphrag_assets"),
+    ],
+)
+def test_the_service_has_the_name_of_the_environment_and_ends_without_a_collector(
+    variables: dict[str, str], service: str
+) -> None:
+    code = (
+        "import atexit, time; from graphrag_assets.runtime import tracing\n"
+        "atexit.register(lambda: print(time.monotonic() - end))\n"
+        "tracing.start_tracing(export_seconds=0.1)\nwith tracing.span('a'): pass\n"
+        "from opentelemetry import trace\n"
+        "print(trace.get_tracer_provider().resource.attributes['service.name'])\nend = time.monotonic()"
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
+    environment |= variables | {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    name, seconds = run.stdout.split()
+    assert name == service
+    assert float(seconds) < 4

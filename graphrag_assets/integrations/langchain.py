@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_assets.integrations.passages import Index, metadata_of, opened
+from graphrag_assets.integrations.passages import Index, OpensAnIndex, metadata_of
 from graphrag_assets.query import Filter, GraphRAG
 from graphrag_assets.query.passages import RankingMethod
 
@@ -22,7 +22,7 @@ except ModuleNotFoundError as error:
     raise ImportError("GraphRAGRetriever for LangChain needs langchain-core: pip install -e '.[langchain]'.") from error
 
 
-class GraphRAGRetriever(BaseRetriever):
+class GraphRAGRetriever(OpensAnIndex, BaseRetriever):
     """The passages of an index that match a question best, as LangChain's documents, best first.
 
     Attributes:
@@ -35,6 +35,8 @@ class GraphRAGRetriever(BaseRetriever):
 
     The metadata of a document: title, source, place, context (title › headings), start_char and end_char in the
     document, score, text_unit_id, document_id, entities.
+
+    `close`, or a `with` block, closes an index that the retriever opened.
     """
 
     index: Index = None
@@ -46,7 +48,7 @@ class GraphRAGRetriever(BaseRetriever):
     def model_post_init(self, context: Any) -> None:
         """Open the index."""
         super().model_post_init(context)
-        self._rag = opened(self.index)
+        self._open()
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_assets.integrations.passages import PLACE, SOURCE, TITLE, Index, metadata_of, opened
+from graphrag_assets.integrations.passages import PLACE, SOURCE, TITLE, Index, OpensAnIndex, metadata_of
 from graphrag_assets.query import Filter
 from graphrag_assets.query.passages import RankingMethod
 
@@ -26,11 +26,13 @@ _READ_BY_MODELS = (TITLE, SOURCE, PLACE)
 """LlamaIndex puts the metadata of a node into prompts, but for the keys that the node excludes."""
 
 
-class GraphRAGRetriever(BaseRetriever):
+class GraphRAGRetriever(OpensAnIndex, BaseRetriever):
     """The passages of an index that match a question best, as LlamaIndex's nodes, best first.
 
     The metadata of a node: title, source, place, context (title › headings), start_char and end_char in the document,
     score, text_unit_id, document_id, entities. Prompts and embeddings get title, source and place.
+
+    `close`, or a `with` block, closes an index that the retriever opened.
 
     Args:
         index: a `GraphRAG`, or the path that one would be given; default: the index of the settings.
@@ -49,7 +51,8 @@ class GraphRAGRetriever(BaseRetriever):
         filter: Filter | None = None,
         **more: Any,
     ) -> None:
-        self._rag = opened(index)
+        self.index = index
+        self._open()
         self._options: dict[str, Any] = {"k": k, "method": method, "filter": filter}
         super().__init__(**more)
 

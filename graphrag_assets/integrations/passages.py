@@ -2,18 +2,36 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphrag_assets.query import GraphRAG
 
 Index = GraphRAG | str | Path | None
 """What a retriever reads: a `GraphRAG`, or the path that one would be given."""
+_Retriever = TypeVar("_Retriever", bound="OpensAnIndex")
 TITLE, SOURCE, PLACE = "title", "source", "place"
 
 
-def opened(index: Index) -> GraphRAG:
-    """The `GraphRAG` itself, or one of the index at this path."""
-    return index if isinstance(index, GraphRAG) else GraphRAG(index)
+class OpensAnIndex:
+    """A retriever that opens its `index`, unless that is a `GraphRAG` already, and closes what it opened."""
+
+    if TYPE_CHECKING:  # to pydantic, these would be fields
+        index: Index
+        _rag: GraphRAG
+
+    def _open(self) -> None:
+        self._rag = self.index if isinstance(self.index, GraphRAG) else GraphRAG(self.index)
+
+    def close(self) -> None:
+        """Close the index if the retriever opened it; later questions raise QueryError."""
+        if not isinstance(self.index, GraphRAG):
+            self._rag.close()
+
+    def __enter__(self: _Retriever) -> _Retriever:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def metadata_of(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,16 @@ from graphrag_assets.pipeline.formats import (
     read_records,
     refused_kind,
 )
-from graphrag_assets.pipeline.own_facts import Mappings, is_facts, is_mapping, mapping_of, reading_options, with_facts
+from graphrag_assets.pipeline.own_facts import (
+    Mappings,
+    facts_name,
+    is_facts,
+    is_mapping,
+    mapping_of,
+    reading_options,
+    unused_mapping,
+    with_facts,
+)
 from graphrag_assets.pipeline.source_records import LoadOptions, Problem, Record, clean, too_long
 from graphrag_assets.pipeline.tables import parse_json
 from graphrag_assets.store import schema
@@ -103,16 +112,21 @@ def load_documents(
     ids: set[str] = set()
     refused: dict[tuple[RefusedKind, str], list[str]] = {}
     files = list(files)
-    slack, mappings = _slack_exports(files), _mappings(files)
+    slack, (mappings, unused) = _slack_exports(files), _mappings(files)
     for file in files:
         folder = PurePosixPath(file.path).parent
-        if is_mapping(file.path) or (str(folder) in slack and PurePosixPath(file.path).name in SLACK_LISTS):
+        if str(folder) in slack and PurePosixPath(file.path).name in SLACK_LISTS:
             continue
         source = clean(file.path)
         created = file.modified.astimezone(UTC).isoformat(timespec="seconds") if file.modified else None
-        own = is_facts(file.path)
-        items = _read(file, reading_options(options) if own else options, convert, slack.get(str(folder.parent)))
-        for item in with_facts(items, file.path, mappings, options) if own else items:
+        items: Iterable[Record | Problem]
+        if is_mapping(file.path):
+            items = [unused[file.path]] if file.path in unused else []
+        elif is_facts(file.path):
+            items = with_facts(_read(file, reading_options(options), convert, None), file.path, mappings, options)
+        else:
+            items = _read(file, options, convert, slack.get(str(folder.parent)))
+        for item in items:
             if isinstance(item, RefusedKind):
                 refused.setdefault((item, str(PurePosixPath(source).parent)), []).append(source)
                 continue
@@ -157,17 +171,23 @@ def load_documents(
     )
 
 
-def _mappings(files: Iterable[SourceFile]) -> Mappings:
-    """How the files of facts are read that have a mapping beside them, by path without its ending."""
+def _mappings(files: Iterable[SourceFile]) -> tuple[Mappings, dict[str, Problem]]:
+    """How the tables of facts are read that have a mapping, by `facts_name`; and why others are not used, by path."""
+    tables = {facts_name(file.path) for file in files if is_facts(file.path) and not is_mapping(file.path)}
     mappings: dict[str, Mapping[str, Any] | Problem] = {}
+    unused: dict[str, Problem] = {}
     for file in files:
-        if is_mapping(file.path):
-            try:
-                mapping = _unread(file.refused) if file.refused else mapping_of(file.read())
-            except OSError as error:
-                mapping = _unread(error)
-            mappings[str(PurePosixPath(file.path).with_suffix(""))] = mapping
-    return mappings
+        if not is_mapping(file.path):
+            continue
+        name = facts_name(file.path)
+        if name not in tables or name in mappings:
+            unused[file.path] = unused_mapping(file.path, name in mappings)
+            continue
+        try:
+            mappings[name] = _unread(file.refused) if file.refused else mapping_of(file.read())
+        except OSError as error:
+            mappings[name] = _unread(error)
+    return mappings, unused
 
 
 def _slack_exports(files: Iterable[SourceFile]) -> dict[str, dict[str, str]]:

@@ -21,12 +21,16 @@ Attributes = Mapping[str, str | int | float | bool]
 Annotate = Callable[[Attributes], None]
 """Adds attributes to a span."""
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-SERVICE_NAME = "OTEL_SERVICE_NAME"
+_TIMEOUTS = ("OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT")
 _NAME = "graphrag_assets"
 
 
-def start_tracing() -> None:
+def start_tracing(export_seconds: float | None = None) -> None:
     """Send the spans of this process to the endpoint, if one is set and the process has no tracer provider yet.
+
+    Args:
+        export_seconds: how long an export may take, and so the end of the process without a collector; a variable of
+            `_TIMEOUTS` prevails.
 
     Raises:
         SettingsError: an endpoint is set, and OpenTelemetry's SDK is not installed.
@@ -36,7 +40,7 @@ def start_tracing() -> None:
     try:
         from opentelemetry import trace
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.resources import OTELResourceDetector, Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ModuleNotFoundError:
@@ -44,8 +48,10 @@ def start_tracing() -> None:
         raise SettingsError(f"{variable} is set, but not the extra trace: pip install -e '.[trace]'.") from None
     if isinstance(trace.get_tracer_provider(), TracerProvider):
         return
-    provider = TracerProvider(resource=Resource.create({"service.name": os.environ.get(SERVICE_NAME, _NAME)}))
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    service = OTELResourceDetector().detect().attributes.get("service.name") or _NAME
+    provider = TracerProvider(resource=Resource.create({"service.name": service}))
+    seconds = None if any(os.environ.get(name) for name in _TIMEOUTS) else export_seconds
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(timeout=seconds)))
     trace.set_tracer_provider(provider)
 
 

@@ -186,6 +186,15 @@ def test_errors_of_the_server_are_sentences(
         export_neo4j("bolt://127.0.0.1:1", "neo4j", None, index)
 
 
+@pytest.mark.parametrize("uri", ["neo4j://localhost:notaport", "bolt://localhost:notaport", "bolt://[::1", "localhost"])
+def test_an_address_that_is_none_is_a_sentence(
+    uri: str, sample_index: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEO4J_PASSWORD", "password")
+    with pytest.raises(StoreError, match=f"export to {re.escape(uri)} failed"):
+        export_neo4j(uri, "neo4j", index=sample_index.root / "index")
+
+
 def test_password_and_target_are_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("NEO4J_PASSWORD", raising=False)
     with pytest.raises(InputError, match="password of neo4j in the environment variable NEO4J_PASSWORD"):

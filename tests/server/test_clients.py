@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
@@ -17,11 +18,13 @@ from graphrag_assets.testing import FakeAnswerer, index_of
 from tests.server.conftest import serve
 
 RED, BLUE, ALL = "red-token-0123456789", "blue-token-0123456789", "all-token-0123456789"
+GONE = "gone-token-0123456789"
 CLIENTS = json.dumps(
     {
         "red": {"token": RED, "filter": {"batches": ["red"]}},
         "blue": {"token": BLUE, "filter": {"batches": ["blue"]}},
         "all": {"token": ALL},
+        "gone": {"token": GONE, "filter": {"batches": ["gone"]}},
     }
 )
 SECRETS = {"red": "Vermilion Falcon", "blue": "Cobalt Heron"}
@@ -101,6 +104,15 @@ def test_lookups_show_nothing_of_the_other_client(tenants):
     with tenants.http(ALL) as http:
         assert http.post("/api/sql", json={"query": "SELECT 1"}).status_code == 200
         assert "Explorer" in http.get("/explorer").text
+
+
+def test_a_filter_that_the_index_does_not_have_lists_nothing_of_others(tenants):
+    with tenants.http(GONE) as http:
+        responses = [http.post(f"/api/{path}", json={"question": "x"}) for path in ("query", "context", "retrieve")]
+        responses.append(http.get("/api/status"))
+    assert [response.status_code for response in responses] == [400] * 4
+    assert not [found for response in responses for found in re.findall(r"\b(?:red|blue)\b", response.text)]
+    assert "what the filter of this token names" in responses[0].text
 
 
 def test_tokens_are_asked_for_everywhere_but_at_the_page(tenants):

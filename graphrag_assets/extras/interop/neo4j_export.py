@@ -59,7 +59,7 @@ def export_neo4j(
             driver.session(database=database) as session,
         ):
             return _Export(connection, session).run()
-    except (DriverError, Neo4jError) as error:
+    except (DriverError, Neo4jError, ValueError) as error:  # ValueError: an address that does not resolve
         raise StoreError(f"The export to {uri} failed: {error}. What was sent stays; run it again.") from error
 
 

@@ -149,7 +149,7 @@ class Searches:
 
         def found() -> Result:
             reader = self.rag.index.reader()
-            return work(reader, scope_of(reader, client.filter))
+            return work(reader, _scope(reader, client))
 
         async with self._slot(client, "lookup", is_question=False):
             return await asyncio.to_thread(found)
@@ -161,6 +161,7 @@ class Searches:
             asked = Filter(**filter)
         except QueryError as error:
             raise InvalidOption(str(error)) from None
+        _scope(self.rag.index.reader(), client)
         return {**options, "filter": narrowed(client.filter, asked), "timeout": self.seconds}
 
     @contextlib.asynccontextmanager
@@ -175,6 +176,18 @@ class Searches:
                 yield
         finally:
             self._slots.release()
+
+
+def _scope(reader: Reader, client: Client) -> Scope:
+    """What a client may see.
+
+    Raises:
+        InvalidOption: its filter names what the index does not have; the message does not list what there is.
+    """
+    try:
+        return scope_of(reader, client.filter)
+    except InvalidOption:
+        raise InvalidOption("The index does not have what the filter of this token names.") from None
 
 
 def narrowed(own: Filter | None, asked: Filter) -> Filter:

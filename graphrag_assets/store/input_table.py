@@ -24,6 +24,7 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.runtime.masking import without_credentials
 from graphrag_assets.store.connections import NO_EXTENSIONS
 from graphrag_assets.store.input_files import Input, Listed, SourceFile, UnusableName, unusable, usable
+from graphrag_assets.store.locks import when_unlocked
 from graphrag_assets.store.schema import identifier, literal
 
 SCHEMES = ("duckdb:", "postgresql:", "postgresql+")
@@ -206,26 +207,10 @@ def _run_in_duckdb(table: InputTable, statement: str, parameters: dict[str, str]
         if table._file_name:
             if not Path(table._file_name).exists():
                 raise InputError(f"The input {table._place} is missing. Run what writes it, or correct GRAPHRAG_INPUT.")
-            _attach(connection, table._file_name)
+            attach = f"ATTACH {literal(table._file_name)} AS input (READ_ONLY)"
+            when_unlocked(lambda: connection.execute(attach), _LOCK_SECONDS)
         connection.execute("SET TimeZone = 'UTC'")  # a time must have the same text on every machine
         return connection.execute(statement, parameters).fetchall()
-
-
-def _attach(connection: duckdb.DuckDBPyConnection, file: str) -> None:
-    """Attach a file for reading; while another process has it open for writing, try again.
-
-    Raises:
-        duckdb.IOException: that process keeps it open.
-    """
-    end = time.monotonic() + _LOCK_SECONDS
-    while True:
-        try:
-            connection.execute(f"ATTACH {literal(file)} AS input (READ_ONLY)")
-            return
-        except duckdb.IOException as error:
-            if "Could not set lock" not in str(error) or time.monotonic() > end:
-                raise
-            time.sleep(0.2)
 
 
 def _run_in_postgres(table: InputTable, statement: str, parameters: dict[str, str]) -> list[tuple[Any, ...]]:

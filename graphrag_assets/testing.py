@@ -27,6 +27,11 @@ from graphrag_assets.indexing.stage_runner import StageRunner
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.settings import Settings
 
+_NOT_INDEXED = """
+SELECT concat(source, ': ', error, '. ', hint) AS reason FROM index_errors
+WHERE source NOT IN (SELECT source FROM documents) ORDER BY ALL
+"""
+
 __all__ = ["FakeAnswerer", "assert_recall", "index_of"]
 
 
@@ -59,12 +64,15 @@ def index_of(documents: Mapping[str, str], answerer: Answerer | None = None) -> 
     The settings of the environment do not count.
 
     Raises:
-        InputError: nothing could be indexed; the message has the reason.
+        InputError: there is no text, or one of them is not indexed; the message has the reason.
     """
-    with TemporaryDirectory(prefix="graphrag-") as folder:
-        root = Path(folder)
+    if not documents:
+        raise InputError("There is no text to index.")
+    with TemporaryDirectory(prefix="graphrag-") as temporary:
+        root = Path(temporary)
+        folder, files = root / "input", dict[str, Path]()
         for name, text in documents.items():
-            file = root / "input" / (name if Path(name).suffix else f"{name}.txt")
+            files[name] = file = _file_of(folder, name)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
         overrides = {
@@ -72,13 +80,25 @@ def index_of(documents: Mapping[str, str], answerer: Answerer | None = None) -> 
         }
         overrides |= {"data": str(root)}
         index = Index(root / "index" / "working.duckdb", overrides)
+        listed = {file.path for batch in index.input.listed() for file in batch.files}
+        if ignored := [name for name, file in files.items() if file.relative_to(folder).as_posix() not in listed]:
+            raise InputError(f"Texts whose names indexing ignores: {', '.join(map(repr, ignored))}. Rename them.")
         runner = StageRunner(index)
         runs = [*runner.index(scan_input(index).due)]
         runs.append(runner.refresh(index))
-        if failed := [run.reason for run in runs if run.reason]:
-            raise InputError(f"The texts cannot be indexed: {failed[0]}")
+        failed = [run.reason for run in runs if run.reason] or index.working.read(_NOT_INDEXED)["reason"].to_list()
+        if failed:
+            raise InputError(f"The texts cannot be indexed: {' '.join(failed)}")
         with closing(GraphRAG(root / "index", answerer, settings=index.settings)) as rag:
             yield rag
+
+
+def _file_of(folder: Path, name: str) -> Path:
+    """The file of a text in the input folder."""
+    file = folder / (name if Path(name).suffix else f"{name}.txt")
+    if ".." in file.parts or not file.is_relative_to(folder) or file.exists():
+        raise InputError(f"The text {name!r} needs another name: a path of its own within the input folder.")
+    return file
 
 
 def assert_recall(
@@ -97,11 +117,14 @@ def assert_recall(
     Raises:
         AssertionError: a recall is lower; the message names the questions whose passages were not found.
         InputError: the file cannot be read.
+        TypeError: neither `at_2` nor `at_5` nor `at_10` is given.
     """
+    wanted = {f"recall@{k}": share for k, share in ((2, at_2), (5, at_5), (10, at_10)) if share is not None}
+    if not wanted:
+        raise TypeError("assert_recall needs at_2, at_5 or at_10: without, it would pass whatever is found.")
     loaded = load_questions(Path(questions))
     asked = [question for question in loaded.questions if question.gold]
     placed, unplaced = place(rag.index.reader(), asked)
-    wanted = {f"recall@{k}": share for k, share in ((2, at_2), (5, at_5), (10, at_10)) if share is not None}
     scores = measure(rag.index.reader(), placed, rag.tools.settings, [method], rag.context, (), rag.tools.embedder)
     problems = [str(problem) for problem in loaded.problems]
     for metric, share in wanted.items():

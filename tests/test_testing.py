@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from graphrag_assets.errors import InputError
 from graphrag_assets.query import QueryError
 from graphrag_assets.testing import FakeAnswerer, index_of
 
@@ -21,6 +22,23 @@ def test_an_index_of_a_few_texts_answers_and_is_gone_afterwards(monkeypatch: pyt
     assert not folder.exists()
     with pytest.raises(QueryError, match="closed"):
         rag.local("Whom?")
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        ({}, "no text"),
+        ({".hidden": "Ada"}, "ignores: '.hidden'"),
+        ({"": "Ada"}, "ignores: ''"),
+        ({"../x": "Ada"}, "'../x' needs another name"),
+        ({"/x": "Ada"}, "'/x' needs another name"),
+        ({"a": "Ada", "a.txt": "Babbage"}, "'a.txt' needs another name"),
+        ({"a": " ", "b": NOTES["ada"]}, "a.txt: the file contains only white space"),
+    ],
+)
+def test_texts_that_are_not_indexed_are_an_error(documents: dict[str, str], message: str) -> None:
+    with pytest.raises(InputError, match=message), index_of(documents):
+        pass
 
 
 def test_a_fake_answerer_replies_and_records() -> None:

@@ -135,6 +135,8 @@ def test_assert_recall_names_the_questions_that_were_lost(project, tmp_path):
             assert_recall(rag, file, at_5=0.8)
         with pytest.raises(InputError):
             assert_recall(rag, tmp_path / "none.jsonl", at_5=0.8)
+        with pytest.raises(TypeError, match="at_5"):
+            assert_recall(rag, file)
 
 
 def test_the_paired_bootstrap_tells_a_loss_from_chance():

@@ -134,6 +134,7 @@ def test_index_names_the_command_that_shows_what_was_skipped(project):
 def test_index_names_the_columns_that_it_chose(project):
     project.write("one/guests.csv", "Guest,City\nIda Holm,Oslo\nHugo Brand,Ulm\n")
     project.write("one/notes.csv", "title,text\nCable,Ida Holm met Hugo Brand.\n")
+    project.write("one/firms.facts.csv", "source,target,description\nIda Holm,Hugo Brand,met\n")  # has no text column
     printed = " ".join(run_command("index").split())
     assert "Each row is indexed as its columns and values: one/guests.csv (title: Guest). " in printed
 

@@ -26,6 +26,7 @@ from graphrag_assets.indexing.models import existing_ledger
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.scan import Which, scan_input
 from graphrag_assets.indexing.up_to_date import up_to_date
+from graphrag_assets.pipeline.own_facts import FORMAT
 from graphrag_assets.pipeline.source_records import WHOLE_ROW
 from graphrag_assets.store.batches import languages_extracted_by
 from graphrag_assets.store.imports import unfinished
@@ -155,9 +156,9 @@ def _summarize(
 def _print_columns(console: Console, index: Index, batches: list[str]) -> None:
     """Name the tables whose rows are indexed as columns and values, and where their titles are from."""
     tables = index.working.read(
-        "SELECT DISTINCT source, title_column FROM documents WHERE text_column = $whole "
+        "SELECT DISTINCT source, title_column FROM documents WHERE text_column = $whole AND format != $facts "
         "AND batch IN (SELECT unnest($batches::VARCHAR[])) ORDER BY ALL",
-        {"whole": WHOLE_ROW, "batches": batches},
+        {"whole": WHOLE_ROW, "facts": FORMAT, "batches": batches},  # facts have no text column
     )
     if tables.is_empty():
         return

@@ -127,8 +127,7 @@ class Input(ABC):
 
     def unusable_names(self) -> list[UnusableName]:
         """What is no batch because of its name, for `index_errors`."""
-        hint = "Rename the file or folder."
-        return [UnusableName(printable(name), error, hint) for name in self.names() if (error := _name_error(name))]
+        return unusable(self.names(), "Rename the file or folder.")
 
     def digest(self, batch: str, files: Iterable[SourceFile] | None = None) -> str:
         """A hash of the paths and contents of a batch: another one means that something in it has changed.
@@ -157,6 +156,11 @@ class Input(ABC):
 def usable(names: Iterable[str]) -> list[str]:
     """The names that can be partition keys."""
     return [name for name in names if _name_error(name) is None]
+
+
+def unusable(names: Iterable[str], hint: str) -> list[UnusableName]:
+    """The names that cannot be partition keys; `hint`: what to do about them."""
+    return [UnusableName(printable(name), error, hint) for name in names if (error := _name_error(name))]
 
 
 def hashed_name(key: str, n: int) -> str:

@@ -1,10 +1,14 @@
-"""The lock files of an index, in a folder of their own.
+"""The lock files of an index, in a folder of their own; and waiting for DuckDB's own locks.
 
-They stay when their locks are released: deleting one while another process waits for it would give both the lock.
+The files stay when their locks are released: deleting one while another process waits for it would give both the lock.
 """
 
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
+
+import duckdb
 
 from graphrag_assets.errors import refuse_denied
 from graphrag_assets.ids import stable_id
@@ -36,3 +40,24 @@ def batch_lock(batch: str) -> str:
 def batch_locks() -> list[str]:
     """The names of the locks of all batches."""
     return [f"batch-{number}" for number in range(BATCH_LOCKS)]
+
+
+def is_locked(error: duckdb.Error) -> bool:
+    """Whether a DuckDB file cannot be opened because another process has it open."""
+    return "Could not set lock" in str(error)
+
+
+def when_unlocked(connect: Callable[[], duckdb.DuckDBPyConnection], seconds: float) -> duckdb.DuckDBPyConnection:
+    """Call `connect`; while another process has the DuckDB file open, try again for so long.
+
+    Raises:
+        duckdb.IOException: that process keeps it open.
+    """
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return connect()
+        except duckdb.IOException as error:
+            if not is_locked(error) or time.monotonic() > end:
+                raise
+            time.sleep(0.2)

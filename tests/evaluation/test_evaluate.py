@@ -1,11 +1,14 @@
 """`evaluate`: the table, the file over publications, comparisons, exports, and assert_recall."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
-from graphrag_assets.errors import InputError
+from graphrag_assets.errors import InputError, StoreError
+from graphrag_assets.extras.evaluation import results as evaluation_results
 from graphrag_assets.extras.evaluation.bootstrap import paired
 from graphrag_assets.extras.evaluation.results import RESULTS, results, trend
 from graphrag_assets.query import GraphRAG
@@ -77,20 +80,49 @@ def test_two_publications_are_compared_on_the_questions_that_both_have(project):
 
 
 def test_scores_as_json_and_answers_in_the_formats_of_benchmarkqed(project, tmp_path):
-    found = json.loads(
-        run_command("evaluate", "--generated", "0", "--json").partition("{")[1]
-        + run_command("evaluate", "--generated", "0", "--json").partition("{")[2]
-    )
+    folder = tmp_path / "qed"
+    printed = run_command("evaluate", "--generated", "0", "--answers", "2", "--export", str(folder), "--json")
+    found = json.loads(printed[printed.index("{") :])
     assert found["publication"] == 1
     assert {"question", "method", "metric", "value"} == set(found["scores"][0])
-    folder = tmp_path / "qed"
-    run_command("evaluate", "--generated", "0", "--answers", "2", "--export", str(folder))
     answers = json.loads((folder / "local" / "answers.json").read_text())
     assert {"question_id", "question_text", "answer"} == set(answers[0])
     retrieval = json.loads((folder / "local" / "retrieval.json").read_text())
     assert {"source_id", "source_text"} == set(retrieval[0]["context"][0])
     assert "has files already" in run_command("evaluate", "--answers", "2", "--export", str(folder), status=1)
     assert "--answers" in run_command("evaluate", "--export", str(folder), status=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--answers", "-1"], "-1 is not in the range x>=0"),
+        (["--generated", "-1"], "-1 is not in the range x>=0"),
+        (["--answers", "1", "--judge", "--method", "local", "--method", "local"], "--judge compares two methods"),
+        (["--answers", "1", "--judge", "--json"], "leave out --judge"),
+        (["--compare", "1", "2", "--json"], "leave out"),
+        (["--compare", "1", "2", "--answers", "1", "--export", "folder"], "leave out"),
+    ],
+)
+def test_options_without_effect_are_refused(options, message):
+    assert message in run_command("evaluate", *options, status=2)
+
+
+def test_results_that_a_notebook_has_open_are_not_called_damaged(tmp_path, monkeypatch):
+    monkeypatch.setattr(evaluation_results, "_LOCK_SECONDS", 0)
+    with results(tmp_path):
+        pass
+    code = "import duckdb, sys; c = duckdb.connect(sys.argv[1], read_only=True); print('open', flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path / RESULTS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as notebook:
+        assert notebook.stdout and notebook.stdout.readline()  # noqa: PT018
+        with pytest.raises(StoreError, match="close it there"), results(tmp_path):
+            pass
+        notebook.communicate(b"\n", timeout=30)
+    (tmp_path / RESULTS).write_text("no database")
+    with pytest.raises(StoreError, match="Move it away"), results(tmp_path):
+        pass
 
 
 def test_assert_recall_names_the_questions_that_were_lost(project, tmp_path):
@@ -103,6 +135,8 @@ def test_assert_recall_names_the_questions_that_were_lost(project, tmp_path):
             assert_recall(rag, file, at_5=0.8)
         with pytest.raises(InputError):
             assert_recall(rag, tmp_path / "none.jsonl", at_5=0.8)
+        with pytest.raises(TypeError, match="at_5"):
+            assert_recall(rag, file)
 
 
 def test_the_paired_bootstrap_tells_a_loss_from_chance():

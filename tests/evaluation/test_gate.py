@@ -1,5 +1,6 @@
 """The gate: five kinds of damage are caught and named, no change gives the same numbers, readers keep the old file."""
 
+import json
 import shutil
 
 import duckdb
@@ -7,8 +8,10 @@ import pytest
 
 from graphrag_assets.contracts.candidates import candidate_checks, register_candidate_check
 from graphrag_assets.errors import CheckError
-from graphrag_assets.extras.evaluation.gate import MAX_QUESTIONS, check_candidate, compare, in_words
+from graphrag_assets.extras.evaluation import gate
+from graphrag_assets.extras.evaluation.gate import MAX_QUESTIONS, check_candidate, compare, gate_questions, in_words
 from graphrag_assets.extras.evaluation.generated import generated_questions
+from graphrag_assets.extras.evaluation.questions import FILE
 from graphrag_assets.extras.evaluation.retrieval import Score
 from graphrag_assets.settings import Settings
 from graphrag_assets.text.languages import stop_words
@@ -88,6 +91,21 @@ def test_only_missing_scores_of_the_accepted_publication_are_measured(sample, ch
     altered = [score._replace(value=0.0) for score in before if score.question == questions[0].id]
     _comparison, (again, _) = compare(sample, sample, questions, Settings(), altered)
     assert sorted(again) == sorted([*altered, *(score for score in before if score.question != questions[0].id)])
+
+
+def test_a_corrected_question_is_measured_again(sample, tmp_path, monkeypatch):
+    monkeypatch.setattr(gate, "MAX_QUESTIONS", 1)
+    (document,) = sample.rows("SELECT title FROM documents LIMIT 1")["title"]
+
+    def scores(text: str, recorded: list[Score]) -> list[Score]:
+        line = {"id": "mine", "question": text, "document": document}
+        (tmp_path / FILE).write_text(json.dumps(line), encoding="utf-8")
+        questions = gate_questions(Settings(data=tmp_path), sample)
+        return compare(sample, sample, questions, Settings(), recorded)[1][0]
+
+    before = [score._replace(value=0.5) for score in scores("Who?", [])]
+    assert scores("Who?", before) == before
+    assert not {score.value for score in scores("When?", before)} & {0.5}
 
 
 def test_a_worse_candidate_is_blocked_and_readers_keep_the_old_one(start_with, monkeypatch):

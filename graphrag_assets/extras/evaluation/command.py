@@ -31,14 +31,19 @@ from graphrag_assets.query.graphrag import METHODS as SEARCH_METHODS
 from graphrag_assets.settings import Settings
 
 _SHOWN = 5  # questions lost, for each metric
+_COUNT = click.IntRange(min=0)
 
 
 @click.command()
 @click.argument("questions", required=False, type=click.Path(path_type=Path))
 @click.option("--compare", nargs=2, metavar="BEFORE AFTER", help="Compare two publications: numbers, previous, newest.")
 @click.option("--method", "methods", multiple=True, type=click.Choice(SEARCH_METHODS), help="Default: local and basic.")
-@click.option("--generated", default=200, show_default=True, help="Generate questions until there are this many.")
-@click.option("--answers", default=0, show_default=True, help="Answer this many questions, and score the answers.")
+@click.option(
+    "--generated", type=_COUNT, default=200, show_default=True, help="Generate questions until there are this many."
+)
+@click.option(
+    "--answers", type=_COUNT, default=0, show_default=True, help="Answer this many questions, and score the answers."
+)
 @click.option("--export", "folder", type=click.Path(path_type=Path), help="Write BenchmarkQED's files to this folder.")
 @click.option("--judge", is_flag=True, help="Have the chat model judge the answers of two methods, in both orders.")
 @click.option("--json", "as_json", is_flag=True, help="Print all scores as JSON.")
@@ -61,9 +66,14 @@ def evaluate(
     console, settings = Console(), Settings.load()
     if (folder or judge) and not answers:
         raise click.UsageError("--export and --judge are about answers: say how many with --answers.")
-    if judge and len(methods or METHODS) != 2:
+    if compare and (answers or as_json):
+        raise click.UsageError("--compare is about searches: leave out --answers, --export, --judge and --json.")
+    if judge and as_json:
+        raise click.UsageError("--json prints scores: leave out --judge.")
+    chosen = tuple(dict.fromkeys(methods)) or METHODS
+    if judge and len(chosen) != 2:
         raise click.UsageError("--judge compares two methods: give --method twice.")
-    options = Options(methods or METHODS, generated, answers)
+    options = Options(chosen, generated, answers)
     with GraphRAG(path) as rag:
         asked = questions_of(settings, questions, rag, options)
         for problem in asked.problems:
@@ -74,6 +84,7 @@ def evaluate(
         measured = evaluate_publication(rag, asked, options)
         if path is None:
             record(settings, measured)
+        written = export_answers(folder, measured.answered, measured.answers) if folder else []
         if as_json:
             rows = [score._asdict() for score in measured.scores]
             write(json.dumps({"publication": measured.publication, "scores": rows}, ensure_ascii=False) + "\n")
@@ -81,8 +92,7 @@ def evaluate(
         print_evaluation(console, measured, asked.lines)
     if judge:
         _print_judged(console, settings, measured)
-    if folder:
-        written = export_answers(folder, measured.answered, measured.answers)
+    if written:
         console.say(f"Written: {', '.join(map(str, written))}")
 
 

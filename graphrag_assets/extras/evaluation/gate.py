@@ -7,6 +7,7 @@ bootstrap gives p < 0.05. GRAPHRAG_GATE says what follows: warn logs it and publ
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ from graphrag_assets.extras.evaluation.results import (
     results,
 )
 from graphrag_assets.extras.evaluation.retrieval import Score, measure
+from graphrag_assets.ids import stable_id
 from graphrag_assets.runtime.outgoing import listed
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_files import current_number, publication_file
@@ -127,11 +129,15 @@ def _made_with(reader: Reader) -> str:
 
 
 def gate_questions(settings: Settings, accepted: Reader) -> list[Question]:
-    """The questions of `<data>/questions.jsonl` that have gold passages, then generated ones; at most 50."""
+    """The questions of `<data>/questions.jsonl` that have gold passages, then generated ones; at most 50.
+
+    Their ids are those of the file with text and passages, so that a corrected question is measured again.
+    """
     own: list[Question] = []
     if (path := settings.data / FILE).is_file():
         try:
-            own = [question for question in load_questions(path).questions if question.gold][:MAX_QUESTIONS]
+            loaded = [question for question in load_questions(path).questions if question.gold][:MAX_QUESTIONS]
+            own = [replace(each, id=stable_id(each.id, each.text, each.gold)) for each in loaded]
         except InputError as error:
             log.warning("%s", error)
     return [*own, *generated_questions(accepted, MAX_QUESTIONS - len(own))]

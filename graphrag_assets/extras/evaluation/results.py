@@ -16,9 +16,11 @@ from filelock import FileLock
 from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.evaluation.retrieval import Score
 from graphrag_assets.store.connections import CONNECTION_CONFIG
-from graphrag_assets.store.locks import lock_file
+from graphrag_assets.store.locks import is_locked, lock_file, when_unlocked
 
 RESULTS = "evaluation.duckdb"
+_LOCK_SECONDS = 5.0
+"""How long another program may have the file open before this is an error."""
 _TABLES = """
 CREATE TABLE IF NOT EXISTS scores (
     publication INTEGER, purpose VARCHAR, made_with VARCHAR, question VARCHAR, method VARCHAR, metric VARCHAR,
@@ -54,16 +56,19 @@ def results(index_folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """The results, open for reading and writing by this process alone.
 
     Raises:
-        StoreError: the file is damaged.
+        StoreError: the file is damaged, or another program keeps it open.
     """
     path = index_folder / RESULTS
     with FileLock(lock_file(index_folder, "evaluation")):
         try:
-            connection = duckdb.connect(str(path), config=CONNECTION_CONFIG)
+            connection = when_unlocked(lambda: duckdb.connect(str(path), config=CONNECTION_CONFIG), _LOCK_SECONDS)
         except duckdb.Error as error:
-            raise StoreError(
-                f"{path} cannot be opened: {error}. Move it away; the next evaluation begins a new one."
-            ) from None
+            remedy = (
+                "If a DuckDB shell or notebook has it open, close it there."
+                if is_locked(error)
+                else "Move it away; the next evaluation begins a new one."
+            )
+            raise StoreError(f"{path} cannot be opened: {error}. {remedy}") from None
         try:
             connection.execute(_TABLES)
             yield connection

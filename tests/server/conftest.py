@@ -14,6 +14,7 @@ import uvicorn
 
 from graphrag_assets.extras.server.access import Client, clients_of
 from graphrag_assets.extras.server.app import make_app, server_searches
+from graphrag_assets.extras.server.draining import DrainingServer
 from graphrag_assets.extras.server.searches import Searches
 from graphrag_assets.query import GraphRAG
 
@@ -41,9 +42,8 @@ def serve(rag: GraphRAG, clients: Sequence[Client] = (), **options: Any) -> Iter
     limits = {name: options.pop(name) for name in ("seconds", "at_once") if name in options}
     searches = server_searches(rag, list(clients), url, **limits)
     app = make_app(searches, "127.0.0.1", port, [], **options)
-    server = uvicorn.Server(
-        uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", timeout_graceful_shutdown=5)
-    )
+    config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", timeout_graceful_shutdown=5)
+    server = DrainingServer(config, rag)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     deadline = time.monotonic() + 60

@@ -1,5 +1,6 @@
 """`serve`: questions over HTTP, MCP and OpenAI's protocol, and a page to ask at."""
 
+import contextlib
 import logging
 from pathlib import Path
 
@@ -11,8 +12,6 @@ from graphrag_assets.cli.terminal import Console
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.settings import Settings, variable
-
-_DRAIN_SECONDS = 10
 
 
 @click.command()
@@ -48,6 +47,8 @@ def serve(
 
         from graphrag_assets.extras.server.access import EVERYONE, clients_of
         from graphrag_assets.extras.server.app import describe_start, make_app, server_searches
+        from graphrag_assets.extras.server.draining import DrainingServer
+        from graphrag_assets.extras.server.http import DRAIN_SECONDS
         from graphrag_assets.extras.server.sql import SqlQuery
         from graphrag_assets.extras.server.tools import mcp_server
     except ImportError as error:
@@ -65,6 +66,8 @@ def serve(
         app = make_app(searches, host, port, urls, allow_sql)
         for name, value in describe_start(address, clients, allow_sql).items():
             Console().say(f"{name}: {value}")
-        uvicorn.run(
-            app, host=host, port=port, log_level="warning", access_log=False, timeout_graceful_shutdown=_DRAIN_SECONDS
+        config = uvicorn.Config(
+            app, host, port, log_level="warning", access_log=False, timeout_graceful_shutdown=DRAIN_SECONDS
         )
+        with contextlib.suppress(KeyboardInterrupt):  # as in `uvicorn.run`
+            DrainingServer(config, rag).run()

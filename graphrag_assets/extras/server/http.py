@@ -6,6 +6,7 @@ import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
+import anyio
 from pydantic import BaseModel, ValidationError
 from sse_starlette import EventSourceResponse
 from starlette.requests import Request
@@ -20,6 +21,7 @@ log = logging.getLogger(__name__)
 
 Body = TypeVar("Body", bound=BaseModel)
 Handler = Callable[[Request], Awaitable[Response]]
+DRAIN_SECONDS = 10
 PING_SECONDS = 15
 """Between comments in a stream: proxies close one that is silent for a minute."""
 
@@ -91,9 +93,14 @@ async def explained(request: Request, error: Exception) -> Response:
 
 
 def event_stream(events: AsyncIterator[dict[str, Any]]) -> Response:
-    """Server-sent events; the iterator is closed when the client leaves."""
+    """Server-sent events; the iterator is closed when the client leaves.
+
+    When the server ends, the answer has so many seconds, as others have: see `draining`.
+    """
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    ended = anyio.Event()  # without one the response does not wait
     return EventSourceResponse(
-        events, ping=PING_SECONDS, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        events, ping=PING_SECONDS, headers=headers, shutdown_event=ended, shutdown_grace_period=DRAIN_SECONDS
     )
 
 

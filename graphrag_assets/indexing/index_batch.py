@@ -54,8 +54,8 @@ from graphrag_assets.store.working import Changes
 
 CORPUS_VERSION = 6
 """Incremented when chunking or contexts change for the same files, or loading does for all formats."""
-_SECOND = ("csv", "eml", "json", "jsonl", "mbox", "md", "msg", "ods", "parquet", "pptx", "tsv", "xls", "xlsx")
-READER_VERSIONS = dict.fromkeys(sorted(FORMATS), 1) | dict.fromkeys(_SECOND, 2)
+_SECOND, _THIRD = ("eml", "mbox", "md", "msg", "pptx"), ("csv", "json", "jsonl", "ods", "parquet", "tsv", "xls", "xlsx")
+READER_VERSIONS = dict.fromkeys(sorted(FORMATS), 1) | dict.fromkeys(_SECOND, 2) | dict.fromkeys(_THIRD, 3)
 """By format; incremented when its reader gives another text for the same file. Other batches are not read again."""
 CODE_VERSION = f"{CORPUS_VERSION}/{EXTRACTOR}"
 """Differs when the same files give other rows."""

@@ -27,7 +27,9 @@ def main() -> None:
 def ran() -> nbformat.NotebookNode:
     """The notebook with the outputs it has now, on the index of the settings, and nothing that tells the time."""
     notebook = nbformat.read(NOTEBOOK, as_version=4)
-    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(ROOT)}}).execute()
+    # A slow kernel sends what a cell prints in several pieces.
+    resources = {"metadata": {"path": str(ROOT)}}
+    NotebookClient(notebook, timeout=120, resources=resources, coalesce_streams=True).execute()
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
     notebook.metadata["language_info"] = {"name": "python"}

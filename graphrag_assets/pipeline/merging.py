@@ -16,6 +16,7 @@ from graphrag_assets.contracts.records import UNKNOWN
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.embedded import summarize as most_central
 from graphrag_assets.ids import with_id
+from graphrag_assets.pipeline.alias_decisions import SPLIT
 from graphrag_assets.pipeline.resolution import apply_aliases
 from graphrag_assets.store import schema
 
@@ -80,7 +81,7 @@ def merge(
     mentions = pl.concat([mentions, _undeclared(mentions, pairs)], how="diagonal")
     undirected = _undirected(pairs)
     merged = _merged_pairs(undirected, mentions)
-    entities = _entities(mentions, summarize)
+    entities = _entities(mentions, aliases.filter(rule=SPLIT)["title_key"], summarize)
     relationships = _relationships(undirected, merged, entities, summarize)
     ends = pl.concat([relationships["source_id"], relationships["target_id"]]).rename("id")
     degree = ends.value_counts(name="degree").with_columns(pl.col("degree").cast(pl.Int64))
@@ -174,7 +175,8 @@ def _majority_type(frame: pl.DataFrame, key: str, least_share: float = 0.0) -> p
     )
 
 
-def _entities(mentions: pl.DataFrame, summarize: Summarize) -> pl.DataFrame:
+def _entities(mentions: pl.DataFrame, things: pl.Series, summarize: Summarize) -> pl.DataFrame:
+    """The entities; `things`: the keys of things of split names."""
     # A form of the canonical name itself where there is one; a name that only aliases lead to has none.
     titles = (
         mentions.group_by("title_key", "title")
@@ -182,7 +184,7 @@ def _entities(mentions: pl.DataFrame, summarize: Summarize) -> pl.DataFrame:
         .sort("title_key", ~pl.col("canonical"), pl.col("n_sentences").neg(), "title")
         .group_by("title_key", maintain_order=True)
         .agg(pl.col("title", "canonical").first())
-        .with_columns(_qualified_title())
+        .with_columns(_title_of_thing(things))
         .drop("canonical")
     )
     units = mentions.group_by("title_key").agg(text_unit_ids=pl.col("text_unit_id").unique().sort())
@@ -201,17 +203,12 @@ def _entities(mentions: pl.DataFrame, summarize: Summarize) -> pl.DataFrame:
     return with_id(entities, "kind", "title_key").drop("kind")
 
 
-def _qualified_title() -> pl.Expr:
-    """The title of a key that no mention has, one of the things of a split name: with its qualifier, or by the key."""
+def _title_of_thing(things: pl.Series) -> pl.Expr:
+    """The title; of one of the things of a split name, whose key no mention has, with its qualifier or by the key."""
+    is_thing = ~pl.col("canonical") & pl.col("title_key").is_in(things.implode()) & ~pl.col("title").str.ends_with(")")
     qualifier = pl.col("title_key").str.extract(r"( \(.+\))$")
-    return (
-        pl.when(pl.col("canonical") | pl.col("title").str.ends_with(")"))
-        .then("title")
-        .when(qualifier.is_null())
-        .then(pl.col("title_key").str.to_titlecase())
-        .otherwise(pl.col("title") + qualifier)
-        .alias("title")
-    )
+    named = pl.coalesce(pl.col("title") + qualifier, pl.col("title_key").str.to_titlecase())
+    return pl.when(is_thing).then(named).otherwise("title").alias("title")
 
 
 def _undirected(pairs: pl.DataFrame) -> pl.DataFrame:

@@ -87,7 +87,7 @@ def _differing(connection: duckdb.DuckDBPyConnection, table: Table) -> int:
     if table.name in RECORDS:
         return 0
     name = f"{table.schema}.{identifier(table.name)}"
-    without = ", ".join(TIMES.get(table.name, ()))
+    without = ", ".join(column for column in TIMES.get(table.name, ()) if column in table.column_names)
     columns = f"* EXCLUDE ({without})" if without else "*"
     one, two = (f"SELECT {columns} FROM {side}.{name}" for side in ("ours", "theirs"))
     query = f"SELECT count(*) FROM (({one} EXCEPT ALL {two}) UNION ALL ({two} EXCEPT ALL {one}))"

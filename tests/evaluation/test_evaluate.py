@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from graphrag_assets.errors import InputError, StoreError
+from graphrag_assets.errors import InputError, InvalidOption, StoreError
 from graphrag_assets.extras.evaluation import results as evaluation_results
 from graphrag_assets.extras.evaluation.bootstrap import paired
 from graphrag_assets.extras.evaluation.results import RESULTS, results, trend
@@ -135,7 +135,7 @@ def test_assert_recall_names_the_questions_that_were_lost(project, tmp_path):
             assert_recall(rag, file, at_5=0.8)
         with pytest.raises(InputError):
             assert_recall(rag, tmp_path / "none.jsonl", at_5=0.8)
-        with pytest.raises(TypeError, match="at_5"):
+        with pytest.raises(InvalidOption, match="at_5"):
             assert_recall(rag, file)
 
 

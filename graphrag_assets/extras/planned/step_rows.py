@@ -30,7 +30,8 @@ def claims_between(reader: Reader, question: Question, scope: Scope = EVERYTHING
     numbers = reader.numbers(
         f"""
         SELECT human_readable_id FROM claims_between($start, $end, $entities::INT[])
-        WHERE {scope.allows("text_unit", "text_unit")} ORDER BY starts_on, ends_on, human_readable_id LIMIT $limit
+        WHERE {scope.allows("text_unit", "text_unit_number")}
+        ORDER BY starts_on, ends_on, human_readable_id LIMIT $limit
         """,
         {
             "start": start,

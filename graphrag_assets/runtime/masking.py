@@ -23,7 +23,7 @@ _SECRET_NAME = re.compile(
     r"(?i)(?:key|token|_pat|secret|password|passwd|pwd|passphrase|credentials?|signature|webhook|alert_url)(?![a-z])"
 )
 _USER = re.compile(r"(?<=://)(?:[^\s/@:'\"<>]*:[^\s'\"<>]*|[^\s/@'\"<>]+)@")
-_QUERY = re.compile(r"(\w+://[^\s?'\"<>]+)\?[^\s'\"<>)\]},;]*")
+_QUERY = re.compile(r"(\w+://[^\s?'\"<>]+)\?[^\s'\"<>]*?(?=[)\]},;.]{0,4}(?:[\s'\"<>]|$))")  # without the end of a bracket
 _URL = re.compile(r"\w+://[^\s'\"<>]+")
 _SECRET_IN_URL = re.compile(  # by its name, as in signed URLs too; or without one, such as ?0123456789abcdef
     r"(?i)([?&;#][\w.%~-]*(?:key|token|secret|passw|pwd|passphrase|credential|signature|webhook|auth|session|jwt)[\w.%~-]*="
@@ -49,6 +49,8 @@ def without_credentials(text: str) -> str:
 
     >>> without_credentials("https://me:p@ss/word@models.example/v1?token=t is down")
     'https://models.example/v1 is down'
+    >>> without_credentials("It failed (postgresql://db/x?a={b}&password=c;d), again.")
+    'It failed (postgresql://db/x), again.'
     """
     return _QUERY.sub(r"\1", _USER.sub("", text))
 

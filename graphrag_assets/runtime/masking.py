@@ -23,7 +23,8 @@ _SECRET_NAME = re.compile(
     r"(?i)(?:key|token|_pat|secret|password|passwd|pwd|passphrase|credentials?|signature|webhook|alert_url)(?![a-z])"
 )
 _USER = re.compile(r"(?<=://)(?:[^\s/@:'\"<>]*:[^\s'\"<>]*|[^\s/@'\"<>]+)@")
-_QUERY = re.compile(r"(\w+://[^\s?'\"<>]+)\?[^\s'\"<>]*?(?=[)\]},;.]{0,4}(?:[\s'\"<>]|$))")  # without the end of a bracket
+# Without the end of a bracket around the URL.
+_QUERY = re.compile(r"(\w+://[^\s?'\"<>]+)\?[^\s'\"<>]*?(?=[)\]},;.]{0,4}(?:[\s'\"<>]|$))")
 _URL = re.compile(r"\w+://[^\s'\"<>]+")
 _SECRET_IN_URL = re.compile(  # by its name, as in signed URLs too; or without one, such as ?0123456789abcdef
     r"(?i)([?&;#][\w.%~-]*(?:key|token|secret|passw|pwd|passphrase|credential|signature|webhook|auth|session|jwt)[\w.%~-]*="

@@ -204,11 +204,12 @@ def _entities(mentions: pl.DataFrame, things: pl.Series, summarize: Summarize) -
 
 
 def _title_of_thing(things: pl.Series) -> pl.Expr:
-    """The title; of one of the things of a split name, whose key no mention has, with its qualifier or by the key."""
-    is_thing = ~pl.col("canonical") & pl.col("title_key").is_in(things.implode()) & ~pl.col("title").str.ends_with(")")
+    """The title; of a key that no mention has with its qualifier, or, of a thing of a split name, by the key."""
+    is_named = pl.col("canonical") | pl.col("title").str.ends_with(")")
     qualifier = pl.col("title_key").str.extract(r"( \(.+\))$")
-    named = pl.coalesce(pl.col("title") + qualifier, pl.col("title_key").str.to_titlecase())
-    return pl.when(is_thing).then(named).otherwise("title").alias("title")
+    by_key = pl.when(pl.col("title_key").is_in(things.implode())).then(pl.col("title_key").str.to_titlecase())
+    title = pl.coalesce(pl.col("title") + qualifier, by_key, "title")
+    return pl.when(is_named).then("title").otherwise(title).alias("title")
 
 
 def _undirected(pairs: pl.DataFrame) -> pl.DataFrame:

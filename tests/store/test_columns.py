@@ -1,4 +1,4 @@
-"""What holds for every column of a publication and of its macros, also of those that are yet to come."""
+"""What holds for every column of a publication and of its macros, now and later."""
 
 import re
 

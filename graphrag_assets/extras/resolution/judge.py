@@ -115,7 +115,7 @@ def pair_text(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
         for key in keys:
             rest, n = re.subn(rf"(?<!\w){re.escape(key)}(?!\w)", " ", rest)
             found += [key] if n else []
-        naming.setdefault(tuple(found), []).append(f"- {shorten(line, _CHARACTERS, placeholder=' …')}")
+        naming.setdefault(tuple(found), []).append(f"- {_short(line)}")
     blocks = list[str]()
     for row in (one, other):
         blocks.append(f"{row['title']} ({row['type']}): {_short(row['description'] or '')}")

@@ -138,30 +138,6 @@ ChatParameters = Annotated[str, _json_object('{"temperature": 0, "report": {"tem
 SearchOptions = Annotated[str, _json_object('{"local": {"timeout": 60}}', _is_search)]
 Tags = Annotated[str, _json_object('{"team": "archive"}')]
 Prices = Annotated[str, _json_object('{"chat_input": 2}', _is_price)]
-_MERGED = {
-    "TOKENIZER": ("ENCODING",),
-    "CLAIMS=off": ("EXTRACT_CLAIMS",),
-    'SEARCH_OPTIONS={"local": {…}}': (*(f"{name.upper()}_OPTIONS" for name in SEARCHES), "LINKING"),
-    'CHAT_PARAMETERS={"report": {…}}': tuple(f"{use.upper()}_PARAMETERS" for use in _USES),
-    "STRICT_TYPES": ("STRICT_ENTITY_TYPES", "STRICT_RELATIONSHIP_TYPES"),
-    'USD_PER_MILLION={"chat_input": …}': tuple(f"{name.upper()}_USD_PER_MILLION" for name in PRICES),
-    "PROMPTS_DIR": ("PROMPT_FILES",),
-}
-_RENAMED = {
-    f"{_PREFIX}{old}": f"{_PREFIX}{old} is now {_PREFIX}{new}. Set that instead, see docs/settings.md."
-    for new, names in _MERGED.items()
-    for old in names
-}
-_CONSTANT = {
-    f"{_PREFIX}{name}"
-    for name in (
-        *("SETTLE_SECONDS", "NIGHTLY_CRON", "MAX_FILE_MB", "CONVERSION_SECONDS", "CONVERSION_MEMORY_MB", "SEED"),
-        *("CHUNK_OVERLAP", "PRUNE_MIN_FREQUENCY", "PRUNE_MIN_DEGREE", "PRUNE_MIN_WEIGHT_PERCENTILE"),
-        *("CLUSTER_RESOLUTION", "STRUCTURED_OUTPUT", "MAX_RETRIES", "BACKOFF_SECONDS", "SHARD_SIZE"),
-        *("SUMMARY_MIN_TOKENS", "SUMMARY_WORDS", "MAX_FAILED_UNITS", "SPILL_FOLDER"),
-    )
-}
-"""Settings of earlier versions whose value nobody could choose well: docs/settings.md has the fixed values."""
 _LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 
 
@@ -174,13 +150,11 @@ def unknown_variables() -> list[str]:
     file = Path(".env")
     referred = re.findall(r"\$\{(\w+)", file.read_text(encoding="utf-8")) if file.is_file() else []
     given = dict.fromkeys(name.upper() for name in (*os.environ, *dotenv_values(".env")))
-    unknown = [name for name in given if name.startswith(_PREFIX) and name not in (*known, *referred, *_RENAMED)]
+    unknown = [name for name in given if name.startswith(_PREFIX) and name not in (*known, *referred)]
     return [f"{name} is not a setting and is ignored. {_meant(name, known)}" for name in unknown]
 
 
 def _meant(name: str, known: Sequence[str]) -> str:
-    if name in _CONSTANT:
-        return "Its value is fixed now, see docs/settings.md. Remove the variable."
     own = {one.removeprefix(_PREFIX): one for one in known}  # the prefix would make all names similar
     similar = difflib.get_close_matches(name.removeprefix(_PREFIX), own, n=1, cutoff=0.75)
     return f"Did you mean {own[similar[0]]}?" if similar else "docs/settings.md lists the settings."
@@ -209,14 +183,14 @@ class Settings(BaseSettings):
     data: Path = Field(Path("data"), description="Folder that holds input/ and index/.")
     input: str = Field(
         "",
-        description="Input folder or URL (s3://…), or a table: duckdb:///file.duckdb?table=raw.tickets, "
-        "postgresql://host/db?table=…; default: input/ in the data folder.",
+        description="Input folder or URL (s3://…), or a table: "
+        "duckdb:///file.duckdb?table=raw.tickets; default: input/ in the data folder.",
     )
     batch_by: str = Field(
         "entry",
-        pattern=r"^(entry|(depth|prefix|hash)=[1-9]\d{0,3})$",
+        pattern=r"^(entry|(depth|hash)=[1-9]\d{0,3})$",
         description="What a batch of the input folder is. entry: an entry directly under it; depth=2: one two levels "
-        "below it; prefix=3: the entries whose names share three characters; hash=64: one of 64 sets of files.",
+        "below it; hash=64: one of 64 sets of files.",
     )
 
     file_pattern: str = Field(
@@ -443,12 +417,8 @@ class Settings(BaseSettings):
 
     @classmethod
     @lru_cache(maxsize=64)  # pydantic takes milliseconds, and a question loads the settings several times
-    def _loaded(cls, variables: tuple[tuple[str, str | None], ...], overrides: str) -> "Settings":
-        """The settings with these variables, and overrides as JSON."""
-        known = dict(variables)
-        for name, remedy in _RENAMED.items():
-            if known.get(name):
-                raise SettingsError(remedy)
+    def _loaded(cls, _variables: tuple[tuple[str, str | None], ...], overrides: str) -> "Settings":
+        """The settings with overrides as JSON; the variables are the key of the cache."""
         try:
             settings = cls(**json.loads(overrides))
         except ValidationError as error:

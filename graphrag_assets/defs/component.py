@@ -68,9 +68,7 @@ class Documents(dg.Model, dg.Resolvable):
 
     asset: str | list[str] | None = Field(default=None, description="Key of the asset, for its lineage: raw/tickets.")
     folder: str = Field(default="", description="Folder or URL that the asset writes files to.")
-    database: str = Field(
-        default="", description='DuckDB file, or "{{ env.WAREHOUSE }}" with the URL of PostgreSQL; unset: Parquet.'
-    )
+    database: str = Field(default="", description="DuckDB file; unset: Parquet.")
     table: str = Field(default="", description="Table or view, such as raw.tickets, or Parquet files: out/*.parquet.")
     columns: Mapping[Literal["id", "text", "title", "date"], str] = Field(
         default_factory=dict, description="Columns with these meanings; unset: those called so. Others are metadata."
@@ -81,18 +79,17 @@ class Documents(dg.Model, dg.Resolvable):
         """The setting `input`.
 
         Raises:
-            SettingsError: there is neither a folder nor a table.
+            SettingsError: there is neither a folder nor a table, or the database is no file.
         """
+        if "://" in self.database:
+            raise SettingsError("input: database must be a DuckDB file. Load rows of a server into it with an asset.")
         if not self.table:
             if not self.folder:
                 raise SettingsError("input: give the folder or the table with the documents.")
             return _location(root, self.folder)
         table = self.table if self.database else str(root / self.table)
         query = urlencode({"table": table, "partition_by": self.partition_by})
-        database = (
-            self.database if "://" in self.database else f"duckdb:///{root / self.database if self.database else ''}"
-        )
-        return f"{database}{'&' if '?' in database else '?'}{query}"
+        return f"duckdb:///{root / self.database if self.database else ''}?{query}"
 
     @property
     def settings(self) -> dict[str, str]:

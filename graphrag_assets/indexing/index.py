@@ -17,7 +17,7 @@ from graphrag_assets.store.batches import stored_options
 from graphrag_assets.store.connections import Limits
 from graphrag_assets.store.input_files import Input
 from graphrag_assets.store.input_folder import InputFolder
-from graphrag_assets.store.input_table import SCHEMES, InputTable
+from graphrag_assets.store.input_table import SCHEME, InputTable
 from graphrag_assets.store.prompt_profiles import profile_in_force, profile_of
 from graphrag_assets.store.staging import Staging
 from graphrag_assets.store.working import WorkingDatabase
@@ -78,7 +78,7 @@ class Index:
     def input(self) -> Input:
         """The folder or table of documents."""
         settings = self.settings
-        if settings.input.startswith(SCHEMES):
+        if settings.input.startswith(SCHEME):
             return InputTable(settings.input, settings.id_column, MAX_FILE_BYTES)
         return InputFolder(
             settings.input_folder, MAX_FILE_BYTES, settings.outside_links, settings.file_pattern, settings.batch_by

@@ -58,8 +58,7 @@ class InputFolder(Input):
         max_file_bytes: larger files are refused.
         outside_links: whether links that lead out of the folder are followed.
         pattern: regular expression that a file's path below the folder must contain; other files do not count.
-        batch_by: entry; depth=N: an entry N levels below the folder; prefix=N: the entries whose names share their
-            first N characters; hash=N: one of N sets of files, by their paths.
+        batch_by: entry; depth=N: an entry N levels below the folder; hash=N: one of N sets of files, by their paths.
     """
 
     location: str
@@ -102,7 +101,6 @@ class InputFolder(Input):
         n = int(number or 0)
         by_path: dict[str, Callable[[str], str]] = {
             "depth": lambda path: "/".join(path.split("/")[:n]),
-            "prefix": lambda path: path.partition("/")[0][:n],
             "hash": lambda path: hashed_name(path, n),
         }
         return by_path.get(kind)

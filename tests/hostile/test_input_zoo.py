@@ -289,8 +289,6 @@ def test_a_batch_with_a_folder_that_cannot_be_listed_stays_and_the_others_go_on(
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("GRAPHRAG_ENCODING", "cl100k_base", "GRAPHRAG_ENCODING is now GRAPHRAG_TOKENIZER"),
-        ("GRAPHRAG_LOCAL_OPTIONS", "{}", "GRAPHRAG_LOCAL_OPTIONS is now GRAPHRAG_SEARCH_OPTIONS="),
         ("GRAPHRAG_TEXT_ENCODING", "klingon", "GRAPHRAG_TEXT_ENCODING='klingon'.*no text encoding of this name"),
     ],
 )

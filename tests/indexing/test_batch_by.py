@@ -18,7 +18,7 @@ def test_another_division_into_batches_extracts_nothing_again(tmp_path: Path, mo
         text = f"Captain Ansel Berg{number} met Cyrus Field in Valentia in 186{number}. The Niagara laid the cable."
         (tmp_path / "input" / f"note {number}.txt").write_text(text)
     index_all(index_at(tmp_path, monkeypatch))
-    for division, names in (("hash=3", {"0", "1", "2"}), ("prefix=1", {"n"})):
+    for division, names in (("hash=3", {"0", "1", "2"}), ("depth=1", {f"note {number}.txt" for number in range(5)})):
         monkeypatch.setenv("GRAPHRAG_BATCH_BY", division)
         index = index_at(tmp_path, monkeypatch)
         before, found = facts(index), scan(index)

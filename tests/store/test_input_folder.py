@@ -270,7 +270,6 @@ def test_only_files_of_the_pattern_count(tmp_path: Path) -> None:
         ("entry", {"2024": ["2024/a/1.md", "2024/a/2.md", "2024/b.md"], "2025.md": ["2025.md"]}),
         ("depth=1", {"2024": ["2024/a/1.md", "2024/a/2.md", "2024/b.md"], "2025.md": ["2025.md"]}),
         ("depth=2", {"2024/a": ["2024/a/1.md", "2024/a/2.md"], "2024/b.md": ["2024/b.md"], "2025.md": ["2025.md"]}),
-        ("prefix=3", {"202": ["2024/a/1.md", "2024/a/2.md", "2024/b.md", "2025.md"]}),
     ],
 )
 def test_a_batch_is_what_the_setting_says(tmp_path: Path, batch_by: str, batches: dict[str, list[str]]) -> None:
@@ -279,7 +278,6 @@ def test_a_batch_is_what_the_setting_says(tmp_path: Path, batch_by: str, batches
     assert folder.batches() == list(batches)
     assert {batch: paths(folder, batch) for batch in folder.batches()} == batches
     assert {one.batch: [file.path for file in one.files] for one in folder.listed()} == batches
-    assert folder.has("202") is ("202" in batches)
 
 
 def test_many_files_are_few_batches_by_a_hash_and_an_edit_concerns_one(tmp_path: Path) -> None:

@@ -4,61 +4,44 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
-import sqlalchemy as sa
 
 from graphrag_assets.errors import InputError
 from graphrag_assets.store import input_table
 from graphrag_assets.store.input_files import hashed_name
 from graphrag_assets.store.input_table import InputTable
-from tests.postgres import cluster
 
 TICKETS = """
 CREATE SCHEMA raw;
 CREATE TABLE raw.tickets AS
 SELECT i AS id, 'Ticket ' || i AS title, 'The pump ' || i || ' leaks.' AS text, DATE '2026-01-01' + i::INT AS day,
        CASE WHEN i % 3 = 0 THEN NULL WHEN i % 3 = 1 THEN 'north' ELSE 'south/east' END AS region
-FROM {numbers} AS n(i);
+FROM range(1, 31) AS n(i);
 """
-NUMBERS = {"duckdb": "range(1, 31)", "postgresql": "generate_series(1, 30)"}
 
 
 class Warehouse:
-    """A database with a table of tickets. `url`: without the query."""
+    """A DuckDB file with a table of tickets."""
 
-    def __init__(self, url: str, file: Path | None = None) -> None:
-        self.url, self.file = url, file
-        for statement in TICKETS.format(numbers=NUMBERS[url.partition(":")[0].partition("+")[0]]).split(";")[:-1]:
-            self.run(statement)
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.run(TICKETS)
 
     def run(self, statement: str) -> None:
-        if self.file:
-            with duckdb.connect(self.file) as connection:
-                connection.execute(statement)
-        else:
-            with sa.create_engine(self.url).begin() as connection:
-                connection.execute(sa.text(statement.replace(":", "\\:")))
+        with duckdb.connect(self.file) as connection:
+            connection.execute(statement)
 
     def table(self, query: str = "", name: str = "raw.tickets") -> InputTable:
-        sign = "&" if "?" in self.url else "?"
-        return InputTable(f"{self.url}{sign}table={name}{query}")
+        return InputTable(f"duckdb:///{self.file}?table={name}{query}")
 
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
-    file = tmp_path / "ware house.duckdb"
-    return Warehouse(f"duckdb:///{file}", file)
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Warehouse]:
-    with cluster() as home:
-        yield Warehouse(f"postgresql+psycopg://postgres@/postgres?host={home}")
+    return Warehouse(tmp_path / "ware house.duckdb")
 
 
 def rows(table: InputTable, batch: str) -> list[dict[str, object]]:
@@ -70,7 +53,7 @@ def versions(table: InputTable) -> dict[str, str]:
     return {one.batch: one.files[0].version for one in table.listed()}
 
 
-def check_batches(warehouse: Warehouse) -> None:
+def test_rows_are_batches_by_a_column_or_by_a_hash(warehouse: Warehouse) -> None:
     by_region = warehouse.table("&partition_by=region")
     assert by_region.batches() == ["none", "north", "south/east"]
     assert [row["id"] for row in rows(by_region, "none")] == [12, 15, 18, 21, 24, 27, 3, 30, 6, 9]
@@ -88,7 +71,7 @@ def check_batches(warehouse: Warehouse) -> None:
     assert sum(map(len, expected.values())) == 30
 
 
-def check_versions(warehouse: Warehouse) -> None:
+def test_an_edit_changes_the_version_of_its_batch_only(warehouse: Warehouse) -> None:
     before = versions(warehouse.table("&partition_by=region"))
     assert versions(warehouse.table("&partition_by=region")) == before
     warehouse.run("UPDATE raw.tickets SET text = 'The pump 1 is mended.' WHERE id = 1")
@@ -101,24 +84,22 @@ def check_versions(warehouse: Warehouse) -> None:
 
 
 EDITS = {
-    "column t": ("id INT, t TEXT, text TEXT", "(1, 'x', 'old')", "UPDATE {} SET text = 'new'"),
-    "equal rows": ("id INT, text TEXT", "(1, 'old'), (1, 'old')", "UPDATE {} SET text = 'new'"),
-    "column name": ("id INT, text TEXT, note TEXT", "(1, 'old', 'x')", "ALTER TABLE {} RENAME note TO title"),
+    "column t": ("id INT, t TEXT, text TEXT", "(1, 'x', 'old')", "UPDATE edited SET text = 'new'"),
+    "equal rows": ("id INT, text TEXT", "(1, 'old'), (1, 'old')", "UPDATE edited SET text = 'new'"),
+    "column name": ("id INT, text TEXT, note TEXT", "(1, 'old', 'x')", "ALTER TABLE edited RENAME note TO title"),
 }
 
 
-def check_edits(warehouse: Warehouse) -> None:
-    for number, (columns, values, edit) in enumerate(EDITS.values()):
-        name = f"edited{number}"
-        warehouse.run(f"CREATE TABLE {name} ({columns}); INSERT INTO {name} VALUES {values}")
-        before = versions(warehouse.table("&partition_by=1", name))
-        warehouse.run(edit.format(name))
-        after = versions(warehouse.table("&partition_by=1", name))
-        assert before["0"] != after["0"], edit
+@pytest.mark.parametrize(("columns", "values", "edit"), EDITS.values(), ids=EDITS)
+def test_every_edit_changes_the_version(warehouse: Warehouse, columns: str, values: str, edit: str) -> None:
+    warehouse.run(f"CREATE TABLE edited ({columns}); INSERT INTO edited VALUES {values}")
+    before = versions(warehouse.table("&partition_by=1", "edited"))
+    warehouse.run(edit)
+    after = versions(warehouse.table("&partition_by=1", "edited"))
+    assert before["0"] != after["0"]
 
 
-def check_odd_rows(warehouse: Warehouse) -> None:
-    """Rows without an id are named and the others read; so are names with braces, colons and percent signs."""
+def test_rows_without_an_id_are_named_and_odd_names_are_read(warehouse: Warehouse) -> None:
     warehouse.run('CREATE TABLE "a{b}" (id TEXT, text TEXT, "{x}:y%" TEXT)')
     values = "('1', 'one', 'a'), ('2', 'two', ''), (NULL, 'three', 'a'), (' ', 'four', 'b'), ('5', 'five', 'x\ny')"
     warehouse.run(f'INSERT INTO "a{{b}}" VALUES {values}')
@@ -133,33 +114,9 @@ def check_odd_rows(warehouse: Warehouse) -> None:
     assert (ids.name, ids.error) == ("a{b}", "2 rows have no value in the column 'id'")
 
 
-def test_rows_are_batches_by_a_column_or_by_a_hash(warehouse: Warehouse) -> None:
-    check_batches(warehouse)
-
-
-def test_an_edit_changes_the_version_of_its_batch_only(warehouse: Warehouse) -> None:
-    check_versions(warehouse)
-
-
-@pytest.mark.parametrize("check", [check_edits, check_odd_rows])
-def test_odd_tables_in_duckdb(warehouse: Warehouse, check: Callable[[Warehouse], None]) -> None:
-    check(warehouse)
-
-
-@pytest.mark.parametrize("check", [check_batches, check_versions, check_edits, check_odd_rows])
-def test_a_table_in_postgresql_is_read_like_one_in_duckdb(
-    postgres: Warehouse, check: Callable[[Warehouse], None]
-) -> None:
-    check(postgres)
-
-
-def test_values_that_python_lacks(warehouse: Warehouse, postgres: Warehouse) -> None:
+def test_values_that_python_lacks(warehouse: Warehouse) -> None:
     warehouse.run("CREATE TABLE odd AS SELECT 1 AS id, MAP {DATE '2026-01-02': 3} AS m, DATE 'infinity' AS d")
     assert rows(warehouse.table("&partition_by=1", "odd"), "0") == [{"id": 1, "m": {"2026-01-02": 3}, "d": "infinity"}]
-    postgres.run("CREATE TABLE odd (id int, d date, far date, j json)")
-    postgres.run("INSERT INTO odd VALUES (1, 'infinity', '20000-01-01', '{\"a\":\n2}')")
-    row = {"id": 1, "d": "infinity", "far": "20000-01-01", "j": {"a": 2}}
-    assert rows(postgres.table("&partition_by=1", "odd"), "0") == [row]
 
 
 def test_a_batch_that_appears_during_a_scan_waits_for_the_next(
@@ -170,9 +127,9 @@ def test_a_batch_that_appears_during_a_scan_waits_for_the_next(
         warehouse.run(f"COPY (SELECT 99 AS id, 'west' AS region) TO '{tmp_path}/west.parquet'")
         return result
 
-    run = input_table._run_in_duckdb
+    run = InputTable._run
     warehouse.run(f"COPY (SELECT 1 AS id, 'north' AS region) TO '{tmp_path}/north.parquet'")
-    monkeypatch.setattr(input_table, "_run_in_duckdb", then_write)
+    monkeypatch.setattr(InputTable, "_run", then_write)
     table = InputTable(f"duckdb:///?table={tmp_path}/*.parquet&partition_by=region")
     assert list(versions(table)) == ["north"]
     assert list(versions(table)) == ["north", "west"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
+
 from graphrag_assets.contracts.records import RETRY
 from graphrag_assets.errors import InputError, full_disk_in
 from graphrag_assets.ids import stable_id

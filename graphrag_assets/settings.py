@@ -372,11 +372,6 @@ class Settings(BaseSettings):
         pattern=r"^\d+(\.\d+)?\s*(KB|MB|GB|TB|KiB|MiB|GiB|TiB)$",
         description="Memory that one query of DuckDB may use, such as 500MB; what is more goes to the spill folder.",
     )
-    publish_to: str = Field(
-        "",
-        description="URL (s3://…, gs://…, abfs://…) that publications are uploaded to, for readers on other machines: "
-        'GraphRAG("s3://…").',
-    )
     gate: Literal["warn", "block", "off"] = Field(
         "warn",
         description="What follows if a new publication is measured to be worse than the last one. warn: a warning, and "
@@ -621,7 +616,7 @@ class Settings(BaseSettings):
 
         What performs a task is given as it is chosen, not as it is set.
         """
-        where = {"data", "input", "ledger_url", "automation", "memory_limit", "staging", "extract_tags", "publish_to"}
+        where = {"data", "input", "ledger_url", "automation", "memory_limit", "staging", "extract_tags"}
         where |= {"search_options", "rerank_model", "rerank_base_url", "gate"}
         settings = self.model_dump(exclude={*where, *Choices._fields}) | {"chunk_size": self.max_unit_tokens}
         values = {name: None if value is None else without_credentials(str(value)) for name, value in settings.items()}

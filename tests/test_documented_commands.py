@@ -58,10 +58,6 @@ COVERED = {
     ("docs/component.md", "python"): "tests/defs/test_component.py::test_two_indexes_share_no_state",
     ("docs/models.md", "sql"): "tests/test_docs.py::test_the_queries_on_spend_run",
     (
-        "docs/scale.md",
-        "python",
-    ): "tests/store/test_remote_publications.py::test_a_reader_elsewhere_answers_from_the_storage_and_follows_it",
-    (
         "docs/integrations.md",
         "python",
     ): "tests/integrations/test_langchain.py::test_it_passes_the_standard_tests_of_langchain",

@@ -8,7 +8,6 @@ from rich.text import Text
 
 from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
-from graphrag_assets.indexing.publish import share_publications
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_files import publication_file
 from graphrag_assets.store.publications import (
@@ -46,12 +45,11 @@ def list_() -> None:
 @click.argument("publication")
 def rollback(publication: str) -> None:
     """Make PUBLICATION the current one: a number, or previous, newest, oldest."""
-    console, settings = Console(), Settings.load()
-    number, is_another = roll_back(settings.index_folder, publication)
+    console = Console()
+    number, is_another = roll_back(Settings.load().index_folder, publication)
     if not is_another:
         console.say(f"Publication {number} is the current one already.")
         return
-    share_publications(settings)
     console.say(
         f"Readers see publication {number} from their next question on, until something new is published. "
         "The working database and the documents are unchanged."

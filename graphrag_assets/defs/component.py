@@ -199,6 +199,5 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
             "automation": "on" if self.automation else "off",
             # One for each index: those of the environment would be shared by all components.
             "staging": "",
-            "publish_to": "",
             **self.settings,
         }

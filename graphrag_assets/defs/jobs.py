@@ -6,7 +6,6 @@ from pydantic import Field
 from graphrag_assets.defs.index_names import COMMIT, ROLLBACK, IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.resources import begin_step, needs
-from graphrag_assets.indexing.publish import share_publications
 from graphrag_assets.store.publications import roll_back
 
 
@@ -26,9 +25,7 @@ def rollback_job(names: IndexNames) -> dg.JobDefinition:
     )
     @masked
     def roll_back_publication(context: dg.OpExecutionContext, config: Rollback) -> None:
-        settings = begin_step(names, context).settings
-        roll_back(settings.index_folder, config.publication)
-        share_publications(settings)
+        roll_back(begin_step(names, context).settings.index_folder, config.publication)
         context.log.info("readers see publication %d", config.publication)
 
     return job_of(roll_back_publication, names.name(ROLLBACK), "Point readers to an earlier publication.")

@@ -15,13 +15,11 @@ from graphrag_assets.indexing.models import ledger_entries
 from graphrag_assets.indexing.scan import overtaken
 from graphrag_assets.runtime.outgoing import shown
 from graphrag_assets.runtime.tracing import traced
-from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, recorded
 from graphrag_assets.store.compaction import compact, trim_records
 from graphrag_assets.store.publication_writer import Publication, publish
 from graphrag_assets.store.records_file import write_records
-from graphrag_assets.store.remote_publications import follow_index
 from graphrag_assets.store.working import replace_table
 
 log = logging.getLogger(__name__)
@@ -59,7 +57,6 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
             check(settings, candidate, number)
 
     publication = publish(index.working, settings.index_folder, settings.keep_publications, calls, judge=judge)
-    share_publications(settings)
     if inputs:
         with index.working.transaction() as connection:
             record_inputs(connection, "published", inputs, run_id)
@@ -68,16 +65,6 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
     with _warned("The working database could not be compacted; the next publication tries again"):
         compact(index.working)
     return publication
-
-
-def share_publications(settings: Settings) -> None:
-    """Make the publications in object storage those of the index folder, where the settings name a place for them.
-
-    Raises:
-        StoreError: the storage cannot be used.
-    """
-    if settings.publish_to:
-        follow_index(settings.index_folder, settings.publish_to)
 
 
 def made_with(index: Index) -> dict[str, str | None]:

@@ -54,8 +54,7 @@ class GraphRAG:
     Use it in a `with` block, or call `close`, to close the index file.
 
     Args:
-        index: an index folder, a published .duckdb file, or a URL that GRAPHRAG_PUBLISH_TO names (s3://…), whose
-            publications are downloaded once each; default `<GRAPHRAG_DATA or ./data>/index`.
+        index: an index folder or a published .duckdb file; default `<GRAPHRAG_DATA or ./data>/index`.
         answerer: writes answers from contexts; default: that of the settings, which is the chat model, or the
             embedded default, which quotes sentences of the context.
         rating_model: rates reports for dynamic community selection: an answerer, or the name of a model such as

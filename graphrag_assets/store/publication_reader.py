@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import duckdb
 import numpy as np
@@ -23,9 +23,6 @@ from graphrag_assets.store.publication_files import STABLE_NAME, current_number,
 from graphrag_assets.store.publication_schema import SEARCH
 from graphrag_assets.store.records_file import RECORDS_FILE
 from graphrag_assets.store.schema import literal
-
-if TYPE_CHECKING:
-    from graphrag_assets.store.remote_publications import RemotePublications
 
 log = logging.getLogger(__name__)
 
@@ -359,14 +356,12 @@ class CurrentPublication:
     """The publications in an index folder, or a single publication.
 
     Args:
-        path: a data folder, its index folder (with CURRENT, publications/ and graphrag.duckdb) or a .duckdb file; or
-            the URL of publications in object storage, which are downloaded once each, see `RemotePublications`.
+        path: a data folder, its index folder (with CURRENT, publications/ and graphrag.duckdb) or a .duckdb file.
         default: where to look without a path; else the index folder of the settings, `<GRAPHRAG_DATA or ./data>/index`.
     """
 
     def __init__(self, path: str | Path | None = None, default: Path | None = None) -> None:
-        self._remote = _remote(path) if isinstance(path, str) and "://" in path else None
-        self.path = self._remote.folder if self._remote else _index_folder(path or default)
+        self.path = _index_folder(path or default)
         self._is_given = path is not None
         self._lock = threading.Lock()
         self._reader: Reader | None = None
@@ -384,8 +379,6 @@ class CurrentPublication:
         with self._lock:
             if self._closed:
                 raise QueryError("This GraphRAG is closed. Make another one.")
-            if self._remote:
-                self._remote.follow()
             current = self._current_file()
             identity = _identity(current)
             if self._reader is None or (self._reader.path, self._identity) != (current, identity):
@@ -440,12 +433,6 @@ class CurrentPublication:
             f"Nothing is published in {self.path} yet. Run `graphrag-assets index`, or materialize "
             "the asset publication; set another location with GRAPHRAG_DATA or GraphRAG(path)."
         )
-
-
-def _remote(url: str) -> "RemotePublications":
-    from graphrag_assets.store.remote_publications import RemotePublications  # imports fsspec
-
-    return RemotePublications(url)
 
 
 def _index_folder(path: str | Path | None) -> Path:

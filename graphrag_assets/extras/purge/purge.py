@@ -17,7 +17,6 @@ from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.models import existing_ledger, ledger_entries
-from graphrag_assets.indexing.publish import share_publications
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import Scan, present_inputs, scan
 from graphrag_assets.indexing.staged_batches import staging_of
@@ -103,7 +102,6 @@ def _purge_publications(index: Index, batches: list[str], dry_run: bool) -> Remo
                 index.working, folder, index.settings.keep_publications, ledger_entries(index.settings), always=True
             )
         delete_publications(folder, [number for number, _ in stale])
-        share_publications(index.settings)
         if page_path(folder).exists():
             write_page(folder)  # it may show what a publication held that is gone now
     return Removed("publications", ", ".join(path.name for _, path in stale), len(stale), size)

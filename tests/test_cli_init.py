@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from dotenv import dotenv_values
 
-from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.settings import Settings
 from tests.cli import run_command
 
@@ -23,12 +22,10 @@ def _no_settings(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def graphrag_project(folder: Path, version: int, **prompts: str) -> Path:
-    (folder / "prompts").mkdir(parents=True)
+def graphrag_project(folder: Path, version: int) -> Path:
+    folder.mkdir()
     shutil.copy(SETTINGS / f"graphrag-{version}.yaml", folder / "settings.yaml")
     (folder / ".env").write_text(f"GRAPHRAG_API_KEY={SECRET}\nUNRELATED=1\n")
-    for name, text in prompts.items():
-        (folder / "prompts" / f"{name}.txt").write_text(text)
     return folder / "settings.yaml"
 
 
@@ -62,12 +59,7 @@ def test_an_existing_file_is_replaced_only_with_the_option(tmp_path):
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_settings_of_graphrag_are_in_force_and_its_key_is_not_printed(tmp_path, monkeypatch, version):
-    theirs = graphrag_project(
-        tmp_path / "theirs",
-        version,
-        local_search_system_prompt="Answer from {context_data} as {response_type}.",
-        extract_graph='("entity"{input_text})',
-    )
+    theirs = graphrag_project(tmp_path / "theirs", version)
     printed = run_command("init", "mine", "--from", str(theirs))
     env = tmp_path / "mine/.env"
     assert SECRET not in printed
@@ -78,16 +70,8 @@ def test_settings_of_graphrag_are_in_force_and_its_key_is_not_printed(tmp_path, 
     settings = Settings.load()
     assert settings.chunking == "tokens"
     assert settings.input_folder == str(tmp_path / "theirs/input")
-    prompt = Prompts(tmp_path / "mine/graphrag-prompts").render(
-        "local_search",
-        **{"context": "DATA", "question": "Who?", "response_type": "a list", "no_answer": "", "history": None},
-        language="",
-    )
-    assert "as a list." in prompt[0]["content"]
-    assert prompt[1]["content"] == "Who?"
     names = re.findall(r"^(?:# )?(GRAPHRAG_\w+)=", env.read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert len(names) == len(set(names))
-    assert "# GRAPHRAG_PROMPTS_DIR=graphrag-prompts\n" in env.read_text(encoding="utf-8")
     comments = [line for line in env.read_text(encoding="utf-8").splitlines() if line.startswith("# ")]
     for listed in ("extract_graph.prompt: ", "UNRELATED: ", "snapshots.graphml: ", "basic_search.prompt: "):
         assert any(listed in line for line in comments)

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from rich.text import Text
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.errors import InputError
 from graphrag_assets.extras.interop.graphrag_settings import REFERENCE, Translation, translate
-from graphrag_assets.llm.graphrag_prompts import translate_prompt
 from graphrag_assets.settings import Settings
 
 GROUPS = {
@@ -55,7 +54,6 @@ _KEYS = """\
 # GRAPHRAG_EMBEDDING_API_KEY=
 """
 _NAMES = ("settings.yaml", "settings.yml", "settings.json")
-_PROMPTS = "graphrag-prompts"
 _PLACEHOLDER = "<API_KEY>"  # `graphrag init` writes it
 _PLAIN = re.compile(r"[\w./:@%+,=-]*")
 
@@ -66,13 +64,11 @@ class Source:
 
     Attributes:
         variables: of its `.env`: those that the settings refer to, or all that would be replaced.
-        templates: translated prompts, by the names of their files.
     """
 
     path: Path
     translation: Translation
     variables: Mapping[str, str]
-    templates: Mapping[str, str] = field(default_factory=dict)
 
 
 @click.command()
@@ -87,17 +83,13 @@ class Source:
 def init(folder: Path, settings_file: Path | None, force: bool) -> None:
     """Write a commented .env and create the input folder in FOLDER, the current one by default."""
     source = read_source(settings_file, folder) if settings_file else None
-    templates = {folder / _PROMPTS / name: text for name, text in source.templates.items()} if source else {}
-    if taken := [path for path in (folder / ".env", *templates) if path.exists()]:
+    file = folder / ".env"
+    if file.exists():
         if not force:
-            raise InputError(f"{taken[0]} exists. Choose another folder, or replace it with --force.")
-        for path in taken:
-            path.unlink()
+            raise InputError(f"{file} exists. Choose another folder, or replace it with --force.")
+        file.unlink()
     folder.mkdir(parents=True, exist_ok=True)
-    for path, text in templates.items():
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    _write_private(folder / ".env", env_text(source))
+    _write_private(file, env_text(source))
     given = source.translation.settings.get("input") if source else None
     if given is None:
         (folder / "data" / "input").mkdir(parents=True, exist_ok=True)
@@ -113,12 +105,7 @@ def env_text(source: Source | None = None) -> str:
     for title, names in groups.items():
         if names:
             parts.append("\n".join([f"# ---- {title}", *(_setting(name, given.get(name)) for name in names)]) + "\n")
-    text = "\n".join(parts)
-    if source and source.templates:
-        unset = "# GRAPHRAG_PROMPTS_DIR="
-        made = "# Templates made of GraphRAG's prompts; to use them, remove the # of the next line."
-        text = text.replace(f"{unset}\n", f"{made}\n{unset}{_PROMPTS}\n")
-    return text
+    return "\n".join(parts)
 
 
 def _setting(name: str, value: str | None) -> str:
@@ -174,8 +161,9 @@ def read_source(path: Path, target: Path) -> Source:
     for name in sorted(needed - theirs.keys()):
         known = "in the environment, not copied" if name in os.environ else "not set: give it a value in .env"
         translation.left_out[f"${{{name}}}"] = known
-    templates = _templates(translation, path.parent)
-    return Source(path, translation, {name: theirs[name] for name in sorted(needed & theirs.keys())}, templates)
+    for key in translation.prompts:
+        translation.left_out[key] = "carry over what you changed to a copy of the template here: prompts/README.md"
+    return Source(path, translation, {name: theirs[name] for name in sorted(needed & theirs.keys())})
 
 
 def _parsed(path: Path) -> Mapping[str, Any]:
@@ -203,22 +191,6 @@ def _restored(value: Any) -> Any:
     return re.sub(r"__reference_(\w+?)__", r"${\1}", value) if isinstance(value, str) else value
 
 
-def _templates(translation: Translation, folder: Path) -> dict[str, str]:
-    """The prompts that can be templates here; the reasons of the others are added to `left_out`."""
-    found = {}
-    for key, name in translation.prompts.items():
-        try:
-            made = translate_prompt(key, (folder / name).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError):
-            translation.left_out[key] = f"{name} cannot be read; the built-in prompt is used"
-            continue
-        if isinstance(made, str):
-            translation.left_out[key] = made
-        else:
-            found[f"{made[0]}.jinja"] = made[1]
-    return found
-
-
 def _write_private(path: Path, text: str) -> None:
     """Write a new file that only its owner can read."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
@@ -230,8 +202,6 @@ def _report(folder: Path, source: Source | None, input_folder: str) -> None:
     if source:
         console.say(f"Translated {len(source.translation.settings)} settings of {source.path}. Not translated:")
         console.print(_left_out(source.translation.left_out))
-        if source.templates:
-            console.say(f"Prompts translated to {folder / _PROMPTS}; .env says how to use them.")
     console.say(f"Written: {folder / '.env'}, readable by you alone.")
     console.say("Next:")
     if folder.resolve() != Path.cwd():

@@ -8,7 +8,6 @@ template cannot omit the fence.
 import functools
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from importlib import resources
@@ -160,11 +159,9 @@ class Prompts:
 
     def __init__(self, folder: Path | None = None, profile: PromptProfile | None = None) -> None:
         self.profile = profile
-        self._own, self._parts = prompt_sources(tuple(TASKS), folder)
+        self._own = prompt_sources(tuple(TASKS), folder)
         self._loaded: dict[str, _Template] = {}
-        for (task, kind), part in self._parts.items():
-            _check(TASKS[task], _block(kind, part.text), part.origin)
-        for task in {*self._own, *(task for task, _ in self._parts)}:  # those of the package are checked by its tests
+        for task in self._own:  # those of the package are checked by its tests
             self._template(task)
 
     def render(self, task: str, **values: object) -> tuple[Message, ...]:
@@ -203,24 +200,18 @@ class Prompts:
         """The text of the template in use."""
         if task not in TASKS:
             raise SettingsError(f"Unknown task {task!r} for a prompt. The tasks are: {', '.join(sorted(TASKS))}.")
-        text = self._own[task].text if task in self._own else _read(_built_in() / f"{task}{SUFFIX}")
-        for kind in ("system", "user"):
-            if part := self._parts.get((task, kind)):
-                text = _with_block(text, kind, part.text)
-        return text
+        return self._own[task].text if task in self._own else _read(_built_in() / f"{task}{SUFFIX}")
 
     def _profile_of(self, task: str) -> PromptProfile | None:
         """The profile, if the prompt of a task uses it; the user's own prompts do not."""
-        own = task in self._own or any(name == task for name, _ in self._parts)
         used = PROFILED.get(task, frozenset()) - {"claims"}
-        return self.profile if not own and any(getattr(self.profile, name, None) for name in used) else None
+        is_used = task not in self._own and any(getattr(self.profile, name, None) for name in used)
+        return self.profile if is_used else None
 
     def _template(self, task: str) -> _Template:
         if task not in self._loaded:
             source = self.source(task)
-            parts = [part.origin for (name, _), part in self._parts.items() if name == task]
-            base = self._own[task].origin if task in self._own else f"{task}{SUFFIX} of the package"
-            origin = " with ".join([base, *parts])
+            origin = self._own[task].origin if task in self._own else f"{task}{SUFFIX} of the package"
             self._loaded[task] = _Template(
                 origin, _compiled(task, source, origin), stable_id("prompt", _FORMAT, task, source)
             )
@@ -302,30 +293,14 @@ def _read(file: Traversable) -> str:
     return file.read_text(encoding="utf-8")
 
 
-_BLOCK = r"\{%-?\s*block\s+KIND\s*-?%\}.*?\{%-?\s*endblock(?:\s+KIND)?\s*-?%\}"
-
-
-def _block(kind: str, text: str) -> str:
-    """A block on the lines of its text, so that errors name its lines."""
-    return f"{{% block {kind} %}}{text}{{% endblock %}}"
-
-
-def _with_block(source: str, kind: str, text: str) -> str:
-    """`source` with a block in place of its own, or added to it."""
-    block = _block(kind, text)
-    replaced, n = re.subn(_BLOCK.replace("KIND", kind), lambda _: block, source, count=1, flags=re.DOTALL)
-    return replaced if n else f"{source}\n{block}"
-
-
 def _environment() -> ImmutableSandboxedEnvironment:
     return ImmutableSandboxedEnvironment(
         undefined=jinja2.StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True
     )
 
 
-def _check(placeholders: Placeholders, source: str, origin: str) -> tuple[jinja2.Template, Set[str]]:
-    """The compiled source, and the placeholders that it uses; raises SettingsError for unknown ones."""
-    environment = _environment()
+def _compiled(task: str, source: str, origin: str) -> jinja2.Template:
+    placeholders, environment = TASKS[task], _environment()
     try:
         tree = environment.parse(source, filename=origin)
         compiled = environment.from_string(source)
@@ -340,12 +315,6 @@ def _check(placeholders: Placeholders, source: str, origin: str) -> tuple[jinja2
         raise SettingsError(
             f"{origin}, line {line}: unknown placeholder {_listed(unknown)}. Available: {_listed(placeholders.all)}."
         )
-    return compiled, used
-
-
-def _compiled(task: str, source: str, origin: str) -> jinja2.Template:
-    placeholders = TASKS[task]
-    compiled, used = _check(placeholders, source, origin)
     if missing := placeholders.needed - used:
         raise SettingsError(
             f"{origin}: the placeholder {_listed(missing)} is missing. Available: {_listed(placeholders.all)}."

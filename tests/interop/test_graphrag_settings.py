@@ -4,13 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import pytest
 import yaml
 
 from graphrag_assets.errors import InputError
 from graphrag_assets.extras.interop.graphrag_settings import Translation, translate
-from graphrag_assets.llm.graphrag_prompts import translate_prompt
 from graphrag_assets.query.graphrag import SEARCH_METHODS as METHODS
 
 FILES = Path(__file__).parents[1] / "data" / "graphrag-settings"
@@ -213,33 +211,6 @@ def test_models_limits_and_storage_of_graphrag_3():
 def test_older_settings_are_refused():
     with pytest.raises(InputError, match="graphrag init --force"):
         translated("llm: {model: gpt-4}\nchunks: {size: 300}")
-
-
-def test_prompts_with_the_same_form_of_answer_become_templates():
-    name, source = translate_prompt(  # type: ignore[misc]
-        "global_search.map_prompt",
-        'Answer as {{"points": []}}, not {{%raw%}}, in {max_length} words.\n{{{context_data}}}',
-    )
-    assert name == "global_map"
-    blocks = jinja2.Environment(trim_blocks=True).from_string(source)
-    text = blocks.render(max_words=9, context="DATA", question="Who?")
-    assert 'Answer as {"points": []}, not {%raw%}, in 9 words.\n{DATA}\n' in text
-    assert text.endswith("Who?\n")
-
-
-@pytest.mark.parametrize(
-    ("key", "text", "reason"),
-    [
-        ("extract_graph.prompt", "{entity_types} {input_text}", "not as tuples"),
-        ("local_search.prompt", "{context_data} {mood}", "placeholder {mood}"),
-        ("local_search.prompt", "{context_data", "not a valid str.format template"),
-        ("some.prompt", "{context_data}", "no task"),
-    ],
-)
-def test_other_prompts_are_to_be_carried_over_by_hand(key, text, reason):
-    found = translate_prompt(key, text)
-    assert isinstance(found, str)
-    assert reason in found
 
 
 def test_parameters_and_dimensions_of_the_embedding_model_are_carried_over():

@@ -203,45 +203,7 @@ def test_the_folder_wins_over_the_profile_and_that_over_the_package(tmp_path: Pa
     assert found == [("folder", False), ("You", True), ("You", False)]
 
 
-@pytest.mark.parametrize("suffix", [".jinja", ".txt"])
-def test_one_message_is_replaced_by_its_stage_key(tmp_path: Path, suffix: str):
-    """In a folder as GraphRAG for .NET names it."""
-    folder = tmp_path / "folder/index/extract_graph"
-    folder.mkdir(parents=True)
-    (folder / f"system{suffix}").write_text("Find {{ entity_types }} and {{ claim_description }}, {braces} too.")
-    (folder / f"user{suffix}").write_text("Read this.\n{{ text }}")
-    prompts = Prompts(folder.parents[1])
-    system, user = prompts.render("extract_graph", **values("extract_graph"))
-    assert system["content"] == "Find person, ship and Dated facts., {braces} too."
-    assert user["content"] == f"Read this.\n{fence(DATA)}"
-    assert prompts.fingerprint("extract_graph") != Prompts().fingerprint("extract_graph")
-
-
-def test_an_error_in_a_part_names_its_file_and_line(tmp_path: Path):
-    file = tmp_path / "index/community_reports/user.txt"  # the name of the workflow in GraphRAG for .NET
-    file.parent.mkdir(parents=True)
-    file.write_text("Write at most {{ max_words }} words on\n{{ entities }}")
-    with pytest.raises(SettingsError, match=r"community_reports/user\.txt, line 2: unknown placeholder \{\{ entities"):
-        Prompts(tmp_path)
-
-
-def test_two_files_for_one_prompt_are_an_error(tmp_path: Path):
-    write(tmp_path, "local_search", "{% block user %}{{ context }} {{ question }}{% endblock %}")
-    (tmp_path / "local_search_system_prompt.txt").write_text("{context_data}")
-    with pytest.raises(SettingsError, match=r"local_search\.jinja and .*prompt\.txt are the same prompt"):
-        Prompts(tmp_path)
-
-
-def test_prompts_of_graphrag_are_translated_or_refused_by_name(tmp_path: Path):
-    (tmp_path / "local_search_system_prompt.txt").write_text("Answer as {response_type} from {context_data}.")
-    system, _ = Prompts(tmp_path).render("local_search", **values("local_search"))
-    assert "Answer as one paragraph from <data " in system["content"]
-    (tmp_path / "extract_graph.txt").write_text("-Goal- {entity_types} {input_text}")
-    with pytest.raises(SettingsError, match=r"extract_graph\.txt cannot be used: entities and .* extract_graph\.jinja"):
-        Prompts(tmp_path)
-
-
-@pytest.mark.parametrize("name", ["local_search.jinja2", "extract_graph.jinja.bak", "notes", "notes.txt", "old"])
+@pytest.mark.parametrize("name", ["local_search.jinja2", "extract_graph.jinja.bak", "notes", "local_search.txt", "old"])
 def test_file_that_is_no_prompt_is_an_error(tmp_path: Path, name: str):
     write(tmp_path, "extract_graph", GRAPH.replace("__", "folder"))
     for allowed in ("README.md", ".gitignore"):

@@ -1,4 +1,4 @@
-"""Communities of the graph, their members and history, the map's layout, and their reports."""
+"""Communities of the graph, their members and history, and their reports."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,7 +11,6 @@ from graphrag_assets.defs.options import CommunityOptions, ReportOptions, cache_
 from graphrag_assets.defs.reporting import (
     Metadata,
     asset_spec,
-    picture,
     selected_results,
     tables_metadata,
     usage_metadata,
@@ -20,7 +19,6 @@ from graphrag_assets.defs.resources import MODELS, begin_step, needs
 from graphrag_assets.defs.sharing import ShareModels
 from graphrag_assets.indexing import communities, report_inputs, reports
 from graphrag_assets.indexing.stage import StageResult, usage_sums
-from graphrag_assets.pictures.graph_map import graph_map
 from graphrag_assets.pipeline.incremental_leiden import Reclustered
 from graphrag_assets.store import schema
 
@@ -28,7 +26,6 @@ _COMMUNITY_TABLES = {
     schema.COMMUNITIES: ["entities", "relationships"],
     schema.COMMUNITY_MEMBERS: ["communities"],
     schema.COMMUNITY_HISTORY: ["communities"],
-    schema.ENTITY_POSITIONS: ["community_members"],
 }
 _BY_NAME = [table.name for table in _COMMUNITY_TABLES]
 _REPORT_TABLES = {
@@ -38,7 +35,7 @@ _REPORT_TABLES = {
 
 
 def detect_communities(names: IndexNames) -> dg.AssetsDefinition:
-    """The assets of communities, their members, their history and the map."""
+    """The assets of communities, their members and their history."""
     version = communities.CODE_VERSION
 
     @dg.multi_asset(
@@ -51,12 +48,11 @@ def detect_communities(names: IndexNames) -> dg.AssetsDefinition:
     def detect_communities(
         context: dg.AssetExecutionContext, config: CommunityOptions
     ) -> Iterator[dg.MaterializeResult]:
-        """Communities of the graph as it is now, with their members, their history and the map."""
+        """Communities of the graph as it is now, with their members and their history."""
         own = config.apply_to(begin_step(names, context), None)
         written = communities.update_communities(own, context.run.run_id, config.from_scratch)
-        entities, relationships = own.working.read_tables("entities", "relationships")
         frames = dict(zip(_BY_NAME, own.working.read_tables(*_BY_NAME), strict=True))
-        yield from selected_results(context, own, community_metadata(names, *written, frames, entities, relationships))
+        yield from selected_results(context, own, community_metadata(names, *written, frames))
 
     return detect_communities
 
@@ -66,11 +62,8 @@ def community_metadata(
     updated: StageResult,
     clustering: Reclustered,
     frames: Mapping[str, pl.DataFrame],
-    entities: pl.DataFrame,
-    relationships: pl.DataFrame,
 ) -> Metadata:
-    """Metadata of the communities' tables: how much the clustering moved and how good it is, sizes, the map."""
-    drawn = graph_map(entities, relationships, frames["community_members"], frames["entity_positions"])
+    """Metadata of the communities' tables: how much the clustering moved and how good it is, sizes."""
     more: Metadata = {
         "communities": {
             "mean_size": frames["communities"]["size"].mean() or 0.0,
@@ -81,7 +74,6 @@ def community_metadata(
             "modularity_of_fresh_run": clustering.last_fresh.modularity,
             "clustered_from_scratch": int(clustering.fresh),
         },
-        "entity_positions": {"map": picture("The map of the graph", drawn)},
     }
     return tables_metadata(names, updated.changes, updated.seconds, frames, more)
 

@@ -29,7 +29,6 @@ DESCRIPTIONS = {
     "community_members": "The community of each entity on every level: use it for roll-ups.",
     "community_history": "What happened to communities when the graph changed. Ids and numbers stay with communities "
     "that continue.",
-    "entity_positions": "The map of the graph, laid out by communities. Its picture is in the metadata.",
     "community_reports": "Global and DRIFT search read these. A report is rewritten only when its inputs have changed. "
     "With a language model, each costs a call.",
     "citations": "The references of the reports, each resolved and checked.",
@@ -125,7 +124,6 @@ _SOURCES: dict[str, dict[str, str]] = {
         "level": "communities.level",
         "size": "communities.size",
     },
-    "entity_positions": {"id": "community_members.entity_id", "x y": f"community_members.community {_ENDS}"},
     "community_reports": {
         "id community": "communities.community",
         "level": "communities.level",

@@ -15,7 +15,8 @@ from graphrag_assets.defs.resources import MODELS, begin_step, needs
 from graphrag_assets.indexing import publish as stage
 from graphrag_assets.indexing.checks import clear_verified
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.pictures.graph_map import graph_map
+from graphrag_assets.pictures.graph_map import MAX_ENTITIES, graph_map
+from graphrag_assets.pipeline.layout import layout
 from graphrag_assets.runtime.outgoing import as_markdown, listed
 from graphrag_assets.store.publication_files import STABLE_NAME, kept_publications, publication_file
 from graphrag_assets.store.publication_writer import Publication
@@ -40,7 +41,7 @@ def publication(names: IndexNames) -> dg.AssetsDefinition:
         key=names.key(PUBLICATION),
         group_name=names.group_name("publication"),
         # and through them, all tables
-        deps=names.keys(["entity_candidates", "citations", "community_history", "entity_positions"]),
+        deps=names.keys(["entity_candidates", "citations", "community_history"]),
         code_version=stage.CODE_VERSION,
         kinds={"duckdb"},
         required_resource_keys=needs(names, MODELS),
@@ -72,14 +73,15 @@ _COUNTED = ("documents", "text_units", "entities", "relationships", "covariates"
 
 def _metadata(published: Publication, index: Index, seconds: float) -> dict[str, Any]:
     """Metadata of the publication: what changed, where it is, how large, its map, and what models have cost."""
-    entities, relationships, members, positions, spent, problems = index.working.read_all(
+    entities, relationships, members, spent, problems = index.working.read_all(
         "SELECT id, title, degree FROM entities",
         "SELECT source_id, target_id, weight FROM relationships",
         "FROM community_members WHERE level = 0",
-        "FROM entity_positions",
         _SPENT,
         "SELECT stage, source, error FROM index_errors ORDER BY ALL",
     )
+    drawn = entities.sort("degree", "title", descending=[True, False]).head(MAX_ENTITIES)
+    positions = layout(drawn, members, relationships)
     costs: dict[str, Any] = {}
     if spent.height:
         costs["cost_usd_of_recorded_runs"] = float(spent["cost_usd"].sum())

@@ -1,4 +1,4 @@
-"""Communities of the graph, their members and history, and the layout of the map."""
+"""Communities of the graph, their members and history."""
 
 import json
 import time
@@ -13,7 +13,6 @@ from graphrag_assets.pipeline.clustering import ClusterOptions, community_table
 from graphrag_assets.pipeline.community_identity import Matched, match_communities
 from graphrag_assets.pipeline.community_tables import finish_communities, finish_members, periods
 from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, FreshRun, Reclustered, recluster
-from graphrag_assets.pipeline.layout_updates import Positions, update_layout
 from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, record_options, record_stage, recorded
@@ -28,7 +27,6 @@ _READ = (
     "SELECT id, level, entity_ids FROM communities",
     "SELECT level, community AS cluster, entity_id FROM community_members",
     "FROM clustered_edges",
-    "FROM entity_positions",
     "SELECT t.id, d.creation_date FROM text_units t JOIN documents d ON d.id = t.document_id",
     # Imported communities were good enough for their index: what they lack does not count against later ones.
     "SELECT count(*) AS n, coalesce(max(modularity_loss), 0)::DOUBLE AS loss FROM imports",
@@ -56,13 +54,12 @@ class _Clustered(NamedTuple):
     table: pl.DataFrame
     matched: Matched
     dated_units: pl.DataFrame
-    placed: Positions
 
 
 @exclusive("detect_communities")
 @traced("detect_communities")
 def update_communities(index: Index, run_id: str, from_scratch: bool = False) -> UpdatedCommunities:
-    """Cluster, starting from the previous communities; match them so that ids stay; lay out.
+    """Cluster, starting from the previous communities; match them so that ids stay.
 
     Stores the run options of `index`.
     """
@@ -71,7 +68,6 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
     with index.working.transaction() as connection:
         changes = _write(connection, found)
         record_options(connection, None, index.run_options)
-        record_inputs(connection, "layout", str(found.placed.n_placed), run_id)
         record_inputs(connection, _FRESH_RUN, json.dumps(found.clustering.last_fresh), run_id)
         record_stage(connection, run_id, "detect_communities", None, time.monotonic() - started, changes, "communities")
         remove_mark(connection, "detect_communities")  # of an earlier version, for which the log would keep all changes
@@ -80,8 +76,8 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
 
 def _cluster(index: Index, options: ClusterOptions, from_scratch: bool) -> _Clustered:
     with index.working.connect() as connection:
-        last_fresh, n_placed = (recorded(connection, stage) for stage in (_FRESH_RUN, "layout"))
-    entities, relationships, previous, previous_members, clustered_edges, positions, dated_units, imported = (
+        last_fresh = recorded(connection, _FRESH_RUN)
+    entities, relationships, previous, previous_members, clustered_edges, dated_units, imported = (
         index.working.read_all(*_READ)
     )
     is_imported = imported.item(0, "n") > 0
@@ -98,9 +94,7 @@ def _cluster(index: Index, options: ClusterOptions, from_scratch: bool) -> _Clus
         last_fresh=FreshRun(*json.loads(last_fresh)) if last_fresh and not is_imported else None,
     )
     table = community_table(clustering.members, entities, relationships)
-    known = positions.clear() if from_scratch else positions
-    placed = update_layout(entities, clustering.members, relationships, options.seed, known, int(n_placed or 0))
-    return _Clustered(clustering, table, match_communities(previous, table), dated_units, placed)
+    return _Clustered(clustering, table, match_communities(previous, table), dated_units)
 
 
 def _write(connection: duckdb.DuckDBPyConnection, found: _Clustered) -> dict[str, Changes]:
@@ -118,6 +112,5 @@ def _write(connection: duckdb.DuckDBPyConnection, found: _Clustered) -> dict[str
         "community_history": replace_rows(
             connection, schema.COMMUNITY_HISTORY, events, "revision", pl.Series([revision])
         ),
-        "entity_positions": replace_table(connection, schema.ENTITY_POSITIONS, found.placed.frame),
         "clustered_edges": replace_table(connection, schema.CLUSTERED_EDGES, found.clustering.edges),
     }

@@ -36,7 +36,7 @@ OUT_OF_BUDGET = (
 _GRAPH = (
     *(table.name for table in BATCH_TABLES),
     *("entity_aliases", "entities", "relationships"),
-    *("communities", "community_members", "community_history", "entity_positions"),
+    *("communities", "community_members", "community_history"),
 )
 """Tables up to the communities, from which reports are written."""
 

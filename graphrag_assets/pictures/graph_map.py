@@ -24,7 +24,7 @@ def graph_map(
         entities: id, title, degree. Of a large graph those of the highest degree are drawn.
         relationships: source_id, target_id, weight. The heaviest are drawn.
         members: community, level, entity_id; colors are those of level 0, the largest communities first.
-        positions: id, x, y, from -1 to 1.
+        positions: id, x, y, from -1 to 1, of the entities to be drawn.
     """
     drawn = _drawn(entities, members, positions)
     lines = (

@@ -26,7 +26,6 @@ _LOGGED = {
     "covariates": ("id", "[subject_key, object_key, text_unit_id]"),
     "entities": ("id", "[title_key]"),
     "relationships": ("id", "[source_id, target_id]"),
-    "entity_positions": ("id", "[]"),
     "communities": ("id", "[community::VARCHAR, parent::VARCHAR]"),
     "community_members": ("entity_id", "[community::VARCHAR]"),
     "community_history": ("revision::VARCHAR", "[]"),

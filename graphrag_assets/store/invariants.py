@@ -25,7 +25,6 @@ _TOUCHED_BY = {
     "entities": ("id", "title_key"),
     "relationships": ("id", "source_id", "target_id"),
     "clustered_edges": ("source_id", "target_id"),
-    "entity_positions": ("id",),
     "communities": ("id", "community", "parent"),
     "community_members": ("entity_id", "community"),
     "community_reports": ("id", "community"),
@@ -213,7 +212,6 @@ INVARIANTS = (
         + "UNION ALL SELECT 'community_reports', id FROM {community_reports} ANTI JOIN communities USING (community) "
         "UNION ALL SELECT 'citations', c.report_id FROM {citations} c "
         "ANTI JOIN community_reports r ON r.id = c.report_id "
-        "UNION ALL SELECT 'entity_positions', id FROM {entity_positions} ANTI JOIN entities USING (id) "
         "UNION ALL SELECT 'index_errors', source FROM index_errors "
         "WHERE stage <> 'scan' AND batch NOT IN (SELECT batch FROM batch_state) "
         "UNION ALL SELECT 'embeddings', id FROM {embeddings} ANTI JOIN text_units USING (id) "

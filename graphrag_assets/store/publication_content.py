@@ -51,7 +51,7 @@ _EMPTY = "empty-publication-"
 _OPTIONS = f"{ROW_GROUPS}, RECOVERY_MODE NO_WAL_WRITES"
 # By temporary table of touched ids, the working table and its column.
 _TOUCHED = {
-    **{name: (name, "id") for name in LOGGED - {"community_history", "entity_positions"}},
+    **{name: (name, "id") for name in LOGGED - {"community_history"}},
     "community_members": ("community_members", "entity_id"),
     "citations": ("citations", "report_id"),
 }

@@ -49,8 +49,6 @@ TEXT_UNITS = _extended(
 )
 ENTITIES = _extended(
     s.ENTITIES,
-    ("x", "FLOAT", "Horizontal position on the graph's map, -1 to 1."),
-    ("y", "FLOAT", "Vertical position on the graph's map, -1 to 1."),
     _LINE_TOKENS,
     after="degree",
 )

@@ -301,15 +301,6 @@ RELATIONSHIPS = table(
     TYPES,
 )
 
-ENTITY_POSITIONS = table(
-    "entity_positions",
-    "Where each entity stands on the graph's map.",
-    "id",
-    ID,
-    ("x", "FLOAT", "Horizontal position, -1 to 1."),
-    ("y", "FLOAT", "Vertical position, -1 to 1."),
-)
-
 COMMUNITIES = table(
     "communities",
     "One row per community of the hierarchical Leiden clustering, at the level where it arises.",
@@ -584,7 +575,6 @@ GLOBAL_TABLES = (
     COMMUNITIES,
     COMMUNITY_MEMBERS,
     COMMUNITY_HISTORY,
-    ENTITY_POSITIONS,
     COMMUNITY_REPORTS,
     CITATIONS,
     EMBEDDINGS,

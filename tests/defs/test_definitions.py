@@ -22,13 +22,12 @@ LINEAGE = {
     "communities": {"entities", "relationships"},
     "community_members": {"communities"},
     "community_history": {"communities"},
-    "entity_positions": {"community_members"},
     "community_reports": {"communities", "community_members", "entities", "relationships", "covariates"},
     "citations": {"community_reports"},
     "embeddings": {"text_units", "entities", "community_reports"},
     "prompt_profile": {"text_units", "embeddings"},
     "entity_candidates": {"entities", "relationships", "embeddings"},
-    "publication": {"entity_candidates", "citations", "community_history", "entity_positions"},
+    "publication": {"entity_candidates", "citations", "community_history"},
 }
 
 

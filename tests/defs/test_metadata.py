@@ -153,9 +153,9 @@ def test_metadata_tells_of_documents_in_which_no_names_are_found(project):
 
 
 def test_pictures_of_the_graph_are_drawn_and_small(sample_index):
-    labels = {text.text for text in pictures(metadata_of(sample_index, "entity_positions"))["map"].iter() if text.text}
-    assert {"Great Eastern", "William Thomson"} <= labels
-    assert set(pictures(metadata_of(sample_index, "publication"))) == {"map"}
+    labels = {text.text for text in pictures(metadata_of(sample_index, "publication"))["map"].iter() if text.text}
+    assert "William Thomson" in labels  # of the highest degree
+    assert len(labels) > 20
 
 
 def test_degrees_and_sizes_are_numbers_that_dagster_plots(sample_index):

@@ -16,7 +16,7 @@ from graphrag_assets.pipeline import incremental_leiden
 from tests.comparison import index_all, modularity
 from tests.store.test_publication_by_difference import edit, first_documents
 
-ASSETS = ("communities", "community_members", "community_history", "entity_positions")
+ASSETS = ("communities", "community_members", "community_history")
 
 
 @pytest.fixture(autouse=True)

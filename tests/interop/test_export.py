@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import xml.etree.ElementTree as ET
 
 import duckdb
 import igraph
@@ -283,38 +282,17 @@ def test_graphml_opens_with_all_attributes(small, tmp_path):
     assert sorted(graph.es["weight"]) == [1.0, 1.0, 2.0, 4.0, 5.0]
 
 
-def test_gexf_has_nodes_edges_and_places(small, tmp_path):
-    export("gexf", tmp_path / "graph.gexf", small.root / "index")
-    space = {"g": "http://gexf.net/1.3", "viz": "http://gexf.net/1.3/viz"}
-    root = ET.parse(tmp_path / "graph.gexf").getroot()
-    labels = {node.get("id"): node.get("label") for node in root.iterfind(".//g:node", space)}
-    assert set(labels.values()) >= {"AGAMEMNON", "CYRUS FIELD"}
-    edges = {
-        (labels[edge.get("source")], labels[edge.get("target")]): float(edge.get("weight"))
-        for edge in root.iterfind(".//g:edge", space)
-    }
-    assert edges["GREAT EASTERN", "VALENTIA"] == 4.0
-    assert len(root.findall(".//viz:position", space)) == 7
-    declared = {a.get("id") for a in root.iterfind(".//g:attributes[@class='node']/g:attribute", space)}
-    assert {"type", "description", "degree", "community_level_0"} <= declared
-    values = {v.get("for") for v in root.iterfind(".//g:node//g:attvalue", space)}
-    assert values <= declared
-
-
 def test_characters_that_xml_cannot_hold_are_left_out(tmp_path):
     from graphrag_assets.extras.interop.graph_xml import write_graph
 
-    first = {"number": 0, "title": 'A "<b>"\x00\x0b', "type": "T", "description": "d\ud800&", "x": None, "y": None}
-    second = {"number": 1, "title": "B", "type": "", "description": "", "x": 0.5, "y": -0.5}
+    first = {"number": 0, "title": 'A "<b>"\x00\x0b', "type": "T", "description": "d\ud800&"}
+    second = {"number": 1, "title": "B", "type": "", "description": ""}
     more = {"frequency": 1, "degree": 1}
     nodes = [first | more | {"community_level_0": 3}, second | more | {"community_level_0": None}]
     edge = {"number": 0, "source": 0, "target": 1, "type": "", "description": "x < y\x1f", "weight": 1.5}
     edges = [edge | {"combined_degree": 2}]
-    write_graph(tmp_path / "g.graphml", "graphml", nodes, edges, 1)
+    write_graph(tmp_path / "g.graphml", nodes, edges, 1)
     assert igraph.Graph.Read_GraphML(str(tmp_path / "g.graphml")).vs["title"] == ['A "<b>"', "B"]
-    write_graph(tmp_path / "g.gexf", "gexf", nodes, edges, 1)
-    nodes_in_file = ET.parse(tmp_path / "g.gexf").getroot().iterfind(".//{http://gexf.net/1.3}node")
-    assert [node.get("label") for node in nodes_in_file] == ['A "<b>"', "B"]
 
 
 def test_unknown_batch_or_community_is_reported(small, tmp_path):
@@ -324,7 +302,7 @@ def test_unknown_batch_or_community_is_reported(small, tmp_path):
         export("reports", tmp_path / "r.jsonl", small.root / "index", communities=[99])
 
 
-@pytest.mark.parametrize("kind", ["graphrag", "csv", "reports", "graphml", "gexf"])
+@pytest.mark.parametrize("kind", ["graphrag", "csv", "reports", "graphml"])
 def test_a_failed_export_leaves_nothing_and_the_earlier_one_stays(small, tmp_path, monkeypatch, kind):
     target = tmp_path / "deep" / "export"
     export(kind, target, small.root / "index")

@@ -15,45 +15,45 @@ def working(tmp_path: Path) -> WorkingDatabase:
     return WorkingDatabase(tmp_path / "working.duckdb")
 
 
-def positions(*ids: str, x: float = 0.0) -> pl.DataFrame:
-    return pl.DataFrame({"id": list(ids), "x": [x] * len(ids), "y": [0.0] * len(ids)})
+def members(*ids: str, community: int = 0) -> pl.DataFrame:
+    return pl.DataFrame({"community": [community] * len(ids), "level": [0] * len(ids), "entity_id": list(ids)})
 
 
 def write(working: WorkingDatabase, frame: pl.DataFrame) -> None:
     with working.transaction() as connection:
-        replace_table(connection, schema.ENTITY_POSITIONS, frame)
+        replace_table(connection, schema.COMMUNITY_MEMBERS, frame)
 
 
 def mark(working: WorkingDatabase, reader: str = "reader", made_with: str = "") -> None:
     with working.transaction() as connection:
-        set_mark(connection, reader, ["entity_positions"], last_revision(connection), made_with)
+        set_mark(connection, reader, ["community_members"], last_revision(connection), made_with)
 
 
 def changed(working: WorkingDatabase, reader: str = "reader", made_with: str = "") -> list[str] | None:
     with working.connect() as connection:
-        found = changes_since_mark(connection, reader, ["entity_positions"], made_with)
-    return None if found is None else sorted(found.ids("entity_positions"))
+        found = changes_since_mark(connection, reader, ["community_members"], made_with)
+    return None if found is None else sorted(found.ids("community_members"))
 
 
 def test_a_reader_without_a_mark_derives_everything(working: WorkingDatabase) -> None:
-    write(working, positions("a"))
+    write(working, members("a"))
     assert changed(working) is None
     assert working.read("SELECT count(*) FROM changed_rows").item() == 0  # nobody reads them
 
 
 def test_changed_new_and_deleted_rows_are_logged_and_equal_ones_are_not(working: WorkingDatabase) -> None:
-    write(working, positions("same", "moved", "deleted"))
+    write(working, members("same", "moved", "deleted"))
     mark(working)
-    write(working, pl.concat([positions("same", "new"), positions("moved", x=1.0)]))
+    write(working, pl.concat([members("same", "new"), members("moved", community=1)]))
     assert changed(working) == ["deleted", "moved", "new"]
 
 
 def test_readers_have_marks_of_their_own_and_what_all_have_seen_is_deleted(working: WorkingDatabase) -> None:
     mark(working, "first")
     mark(working, "second")
-    write(working, positions("a"))
+    write(working, members("a"))
     mark(working, "first")
-    write(working, positions("a", "b"))
+    write(working, members("a", "b"))
     assert (changed(working, "first"), changed(working, "second")) == (["b"], ["a", "b"])
     mark(working, "second")
     mark(working, "first")
@@ -72,18 +72,18 @@ def test_other_settings_or_removed_marks_derive_everything(working: WorkingDatab
 
 def test_a_change_of_most_of_a_large_table_derives_everything(working: WorkingDatabase) -> None:
     ids = [f"{n:05}" for n in range(6_000)]
-    write(working, positions(*ids))
+    write(working, members(*ids))
     mark(working)
-    write(working, pl.concat([positions(*ids[1_100:]), positions(*ids[:1_100], x=1.0)]))
+    write(working, pl.concat([members(*ids[1_100:]), members(*ids[:1_100], community=1)]))
     assert changed(working) == ids[:1_100]
-    write(working, positions(*ids, x=2.0))
+    write(working, members(*ids, community=2))
     assert changed(working) is None
     assert working.read("SELECT count(*) FROM changed_rows WHERE id IS NULL").item() == 1
 
 
 def write_and_crash(working: WorkingDatabase) -> None:
     with working.transaction() as connection:
-        replace_table(connection, schema.ENTITY_POSITIONS, positions("a"))
+        replace_table(connection, schema.COMMUNITY_MEMBERS, members("a"))
         raise RuntimeError("crash")
 
 
@@ -95,11 +95,15 @@ def test_a_write_that_is_rolled_back_is_not_logged(working: WorkingDatabase) -> 
 
 
 def test_rows_of_some_ids_are_replaced_and_others_stay(working: WorkingDatabase) -> None:
-    write(working, positions("a", "b", "c"))
+    write(working, members("a", "b", "c"))
     mark(working)
     with working.transaction() as connection:
-        given = positions("a", "d", x=1.0)
-        changes = replace_rows(connection, schema.ENTITY_POSITIONS, given, "id", pl.Series(["a", "b", "d"]))
+        given = members("a", "d", community=1)
+        changes = replace_rows(connection, schema.COMMUNITY_MEMBERS, given, "entity_id", pl.Series(["a", "b", "d"]))
     assert (changes.rows, changes.inserted, changes.deleted) == (3, 2, 2)
     assert changed(working) == ["a", "b", "d"]
-    assert working.read("SELECT id, x FROM entity_positions ORDER BY id").rows() == [("a", 1.0), ("c", 0.0), ("d", 1.0)]
+    assert working.read("SELECT entity_id, community FROM community_members ORDER BY ALL").rows() == [
+        ("a", 1),
+        ("c", 0),
+        ("d", 1),
+    ]

@@ -25,10 +25,6 @@ BREAKS = [
     ("nothing_stems_from_a_gone_document", "UPDATE citations SET report_id = 'gone' WHERE human_readable_id = 0"),
     (
         "nothing_stems_from_a_gone_document",
-        "UPDATE entity_positions SET id = 'gone' WHERE id = (SELECT min(id) FROM entities)",
-    ),
-    (
-        "nothing_stems_from_a_gone_document",
         "INSERT INTO index_errors BY NAME SELECT 'gone' AS batch, 'extract' AS stage",
     ),
     ("communities_have_the_members_listed", "UPDATE communities SET entity_ids = entity_ids[2:] WHERE community = 0"),

@@ -245,7 +245,6 @@ def test_the_digest_covers_all_that_is_published():
         ("UPDATE relationships SET weight = 1.25 WHERE id = 'ab'", True),
         ("UPDATE text_units SET text = 'Ada met Bea.' WHERE id = 'u0'", True),
         ("UPDATE numbers SET human_readable_id = 7 WHERE id = 'u0'", True),
-        ("INSERT INTO entity_positions VALUES ('ada', 0.5, 0.5)", True),
         ("INSERT INTO index_settings VALUES ('chat_model', 'another')", True),
         ("DELETE FROM embeddings WHERE id = 'eve'", True),
         ("UPDATE embeddings SET model = 'n' WHERE id = 'eve'", True),

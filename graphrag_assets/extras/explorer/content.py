@@ -12,6 +12,7 @@ import polars as pl
 import polars.selectors as cs
 
 from graphrag_assets.contracts.records import LOSS_STAGES
+from graphrag_assets.pipeline.layout import layout
 from graphrag_assets.store.publication_reader import Reader
 
 TABLES = (
@@ -85,6 +86,7 @@ def page_content(reader: Reader, limits: Limits | None = None) -> Content:
     """
     limits = limits or Limits()
     tables = {name: _table(reader, name, limits) for name in TABLES}
+    tables["entities"] = _placed(tables)
     texts = tables["text_units"]["text"].count()
     shown = {name: texts if name == "text_units" else tables[name].height for name in _COUNTED}
     counts = ", ".join(f"(SELECT count(*) FROM {_PUBLISHED_AS.get(name, name)}) AS {name}" for name in _COUNTED)
@@ -98,6 +100,20 @@ def page_content(reader: Reader, limits: Limits | None = None) -> Content:
         rows={name: (shown[name], totals[name]) for name in _COUNTED},
         tables=tables,
     )
+
+
+def _placed(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    """The entities of the page with their places on the map, `x` and `y` from -1 to 1."""
+    entities = tables["entities"]
+    places = layout(
+        entities.select(id=pl.col("number").cast(pl.String)),
+        tables["memberships"].select("level", "community", entity_id=pl.col("entity").cast(pl.String)),
+        tables["relationships"]
+        .filter(pl.col("weight") > 0)
+        .select("weight", source_id=pl.col("source").cast(pl.String), target_id=pl.col("target").cast(pl.String)),
+    )
+    numbered = places.select(pl.col("id").cast(entities.schema["number"]).alias("number"), pl.col("x", "y").round(4))
+    return entities.join(numbered, on="number", how="left", maintain_order="left")
 
 
 def _table(reader: Reader, name: str, limits: Limits) -> pl.DataFrame:

@@ -87,7 +87,7 @@ def export(
 ) -> None:
     """Export the publication to TARGET, or into a Neo4j server.
 
-    graphrag, csv, ducklake and cypher (files for neo4j-admin) write a folder; graphml, gexf and reports a file. neo4j
+    graphrag, csv, ducklake and cypher (files for neo4j-admin) write a folder; graphml and reports a file. neo4j
     sends what has changed since the last export to the server --uri.
     """
     if kind == _NEO4J:

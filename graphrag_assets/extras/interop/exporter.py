@@ -1,4 +1,4 @@
-"""Exports a publication: GraphRAG 3's tables as parquet, CSV or DuckLake, GraphML, GEXF, a property graph, or reports.
+"""Exports a publication: GraphRAG 3's tables as parquet, CSV or DuckLake, GraphML, a property graph, or reports.
 
 An export reads one publication, so its files are consistent. It can be limited to batches and communities; lists,
 degrees and frequencies then count the exported rows only.
@@ -6,7 +6,6 @@ degrees and frequencies then count the exported rows only.
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,7 +35,7 @@ def export(
     """Write the index, or a part of it, to `target` in a format of `FORMATS`.
 
     Args:
-        kind: graphrag (parquet files), csv, ducklake or cypher (a folder each), graphml, gexf or reports (a file each).
+        kind: graphrag (parquet files), csv, ducklake or cypher (a folder each), graphml or reports (a file each).
         target: file or folder. It appears in one step, complete; an existing file is replaced. A DuckLake gets one
             more snapshot.
         index: an index folder or published file; default: that of the settings.
@@ -201,10 +200,10 @@ def _copy(connection: duckdb.DuckDBPyConnection, query: str, path: Path, options
     return int(count)
 
 
-def _graph(form: str, connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, int]:
+def _graph(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, int]:
     ((levels,),) = connection.execute("SELECT coalesce(max(level) + 1, 0) FROM communities").fetchall()
     nodes = _rows(connection, _NODES.format(communities="".join(_COMMUNITY.format(level=n) for n in range(levels))))
-    write_graph(target, form, nodes, _rows(connection, _EDGES), levels)
+    write_graph(target, nodes, _rows(connection, _EDGES), levels)
     return {
         name: connection.execute(f"SELECT count(*) FROM v3_{name}").fetchall()[0][0]
         for name in ("entities", "relationships")
@@ -213,7 +212,7 @@ def _graph(form: str, connection: duckdb.DuckDBPyConnection, target: Path) -> di
 
 _COMMUNITY = ", any_value(c.community) FILTER (c.level = {level}) AS community_level_{level}"
 _NODES = """
-SELECT e.human_readable_id AS number, e.title, e.type, e.description, v.frequency, v.degree, e.x, e.y{communities}
+SELECT e.human_readable_id AS number, e.title, e.type, e.description, v.frequency, v.degree{communities}
 FROM v3_entities v JOIN entities e USING (human_readable_id)
 LEFT JOIN search.entity_communities c ON c.entity = e.human_readable_id
 GROUP BY ALL ORDER BY 1
@@ -237,8 +236,7 @@ FORMATS: dict[str, Callable[[duckdb.DuckDBPyConnection, Path], dict[str, int]]] 
     "graphrag": _parquet,
     "csv": _csv,
     "ducklake": _ducklake,
-    "graphml": partial(_graph, "graphml"),
-    "gexf": partial(_graph, "gexf"),
+    "graphml": _graph,
     "cypher": write_neo4j_files,
     "reports": _reports,
 }

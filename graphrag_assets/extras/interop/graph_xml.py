@@ -1,7 +1,6 @@
-"""GraphML and GEXF from the templates in `graphs/`, written row by row, so that a graph of any size fits.
+"""GraphML from the template in `graphs/`, written row by row, so that a graph of any size fits.
 
-GraphML: http://graphml.graphdrawing.org/specification.html. GEXF 1.3: https://gexf.net/schema.html. Gephi, igraph,
-networkx and Cytoscape read them.
+Specification: http://graphml.graphdrawing.org/specification.html. Gephi, igraph, networkx and Cytoscape read it.
 """
 
 import re
@@ -18,8 +17,6 @@ _NODE_ATTRIBUTES = {
     "description": "string",
     "frequency": "long",
     "degree": "long",
-    "x": "double",
-    "y": "double",
 }
 _EDGE_ATTRIBUTES = {"type": "string", "description": "string", "combined_degree": "long", "weight": "double"}
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -28,16 +25,16 @@ _BREAKS = str.maketrans({"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"})
 
 
 def write_graph(
-    path: Path, form: str, nodes: Iterable[Mapping[str, Any]], edges: Iterable[Mapping[str, Any]], levels: int
+    path: Path, nodes: Iterable[Mapping[str, Any]], edges: Iterable[Mapping[str, Any]], levels: int
 ) -> None:
-    """The graph as `form`, graphml or gexf; attributes without a value are left out.
+    """Write the graph; attributes without a value are left out.
 
     Args:
-        nodes: number, title, type, description, frequency, degree, x and y (the place on the map, -1 to 1), and
-            community_level_0 to the last of `levels`.
+        nodes: number, title, type, description, frequency, degree, and community_level_0 to
+            the last of `levels`.
         edges: number, source and target (numbers of nodes), type, description, weight, combined_degree.
     """
-    template = _ENVIRONMENT.get_template(f"{form}.xml")
+    template = _ENVIRONMENT.get_template("graphml.xml")
     communities = {f"community_level_{level}": "long" for level in range(levels)}
     rows = template.stream(
         nodes=nodes, edges=edges, node_attributes=_NODE_ATTRIBUTES | communities, edge_attributes=_EDGE_ATTRIBUTES

@@ -19,8 +19,8 @@ UNION SELECT unnest([source_number, target_number]) FROM relationships SEMI JOIN
 
 DELETE FROM entities WHERE id IN (FROM touched_entities);
 INSERT INTO entities BY NAME
-SELECT e.*, p.x, p.y
-FROM working.entities e LEFT JOIN working.entity_positions p USING (id)
+SELECT e.*
+FROM working.entities e
 WHERE e.rowid IN (SELECT rowid FROM working.entities WHERE id IN (FROM touched_entities))
 ORDER BY human_readable_id;
 

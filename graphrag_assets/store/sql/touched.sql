@@ -3,7 +3,7 @@
 -- touched_* (id); and the view `claims` of those that nobody takes back.
 
 -- Rows that were written, appeared or vanished.
-INSERT INTO touched_entities SELECT DISTINCT id FROM changed_rows WHERE table_name IN ('entities', 'entity_positions');
+INSERT INTO touched_entities SELECT DISTINCT id FROM changed_rows WHERE table_name = 'entities';
 INSERT INTO touched_relationships SELECT DISTINCT id FROM changed_rows WHERE table_name = 'relationships';
 
 -- Documents, text units and claims that lacked a number at the last publication have it now.

@@ -39,7 +39,6 @@ export function buildModel(content) {
   const mentions = rows(content.mentions);
   const statements = rows(content.statements);
 
-  placeTheUnplaced(entities);
   for (const one of entities) one.communities = [];
   for (const { entity: number, level, community: at } of rows(content.memberships)) entity.get(number).communities[level] = at;
   const members = new Map(communities.map((one) => [one.number, []]));
@@ -97,18 +96,6 @@ export function buildModel(content) {
     statedIn: (number) => (statedIn.get(number) ?? none).map((statement) => statement.unit),
     title: (one) => reports.get(one.number)?.title || one.title || `Community ${one.number}`,
   };
-}
-
-// Indexes made elsewhere may have no map: their entities make a spiral, the best connected in the middle.
-function placeTheUnplaced(entities) {
-  const GOLDEN_ANGLE = Math.PI * (3 - Math.sqrt(5));
-  const unplaced = entities.filter((one) => one.x === null || one.y === null);
-  const start = unplaced.length === entities.length ? 0 : 1.1;
-  unplaced.forEach((one, i) => {
-    const distance = start + Math.sqrt((i + 0.5) / unplaced.length) * (start ? 0.3 : 1);
-    one.x = distance * Math.cos(i * GOLDEN_ANGLE);
-    one.y = distance * Math.sin(i * GOLDEN_ANGLE);
-  });
 }
 
 // What the index has and the page has not, in words.

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Protocol, runtime_checkable
 
-from graphrag_assets.contracts.plans import Plan, StepKind
+from graphrag_assets.contracts.plans import Plan
 from graphrag_assets.text.words import count_tokens, sentences
 
 NO_ANSWER = "I am sorry but I am unable to answer this question given the provided data."
@@ -166,7 +166,6 @@ class Finding:
 
     value: str
     statement: str
-    score: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,15 +358,8 @@ class Planner(Protocol):
     async def aplan(self, question: str, options: AnswerOptions = PLAIN) -> Planned:
         """Return the steps of the question, which is understood in the conversation."""
 
-    async def afind(
-        self,
-        kind: StepKind,
-        question: str,
-        evidence: Evidence,
-        main_question: str | None = None,
-        options: AnswerOptions = PLAIN,
-    ) -> Found:
-        """Return the values that answer a step of a plan."""
+    async def afind(self, question: str, evidence: Evidence, main_question: str) -> Found:
+        """Return the values that answer a step of the plan of `main_question`, best first."""
 
 
 def as_note(point: Point) -> str:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -14,39 +13,13 @@ MAX_STEPS = 6
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
-class StepKind(StrEnum):
-    """What a step asks for."""
-
-    FIND = "find"
-    LIST = "list"
-    COUNT = "count"
-    BETWEEN = "between"
-    COMPARE = "compare"
-
-
-class Order(StrEnum):
-    """Which of the values that a step compares it asks for."""
-
-    EARLIEST = "earliest"
-    LATEST = "latest"
-    MOST = "most"
-    LEAST = "least"
-
-
 class Step(BaseModel):
-    """One step: a question that may refer to variables of other steps as `{NAME}`, and the variable for its answer.
-
-    `things` and `order` belong to a comparison: which of these things has the earliest, latest, greatest or smallest
-    of the values that the question refers to, in the same order.
-    """
+    """One step: a question that may refer to variables of other steps as `{NAME}`, and the variable for its answer."""
 
     model_config = ConfigDict(frozen=True)
 
     variable: str = Field(pattern=r"^\w+$")
-    kind: StepKind
     question: str = Field(min_length=1)
-    things: tuple[str, ...] = ()
-    order: Order | None = None
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -59,13 +32,12 @@ class Step(BaseModel):
 
 
 class Plan(BaseModel):
-    """The steps of a question in an order in which they can be taken; the last one answers it.
+    """The steps of a question in an order in which they can be taken.
 
     `note` says why a question has one step only.
 
     Raises:
-        ValidationError: no step or more than six, a variable that is bound twice or by no step, a cycle, or a
-            comparison without one thing for each variable.
+        ValidationError: no step or more than six, a variable that is bound twice or by no step, or a cycle.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -83,26 +55,17 @@ class Plan(BaseModel):
         for step in self.steps:
             if unknown := [variable for variable in step.needs if variable not in known]:
                 raise ValueError(f"The step {step.variable} refers to {unknown[0]}, which no step binds.")
-            if step.kind == StepKind.COMPARE and (
-                step.order is None or len(step.things) != len(step.needs) or len(step.things) < 2
-            ):
-                raise ValueError(
-                    f"The comparison {step.variable} needs an order, and a thing for each of its variables."
-                )
         try:
             order = list(TopologicalSorter({step.variable: step.needs for step in self.steps}).static_order())
         except CycleError as error:
             raise ValueError(f"The steps {', '.join(error.args[1])} wait for each other.") from None
-        last = self.steps[-1]
-        if any(last.variable in step.needs for step in self.steps):
-            raise ValueError("The last step answers the question: no other step may refer to it.")
-        steps = sorted(self.steps, key=lambda step: (step is last, order.index(step.variable)))
+        steps = sorted(self.steps, key=lambda step: order.index(step.variable))
         object.__setattr__(self, "steps", tuple(steps))
         return self
 
     def __str__(self) -> str:
-        """A line per step: "2. X = find: Who commanded {A}?"."""
-        lines = [f"{n}. {step.variable} = {step.kind}: {step.question}" for n, step in enumerate(self.steps, 1)]
+        """A line per step: "2. X: Who commanded {A}?"."""
+        lines = [f"{n}. {step.variable}: {step.question}" for n, step in enumerate(self.steps, 1)]
         return "\n".join([*lines, *([self.note] if self.note else [])])
 
     def to_dict(self) -> dict[str, Any]:

@@ -98,7 +98,7 @@ TASKS: Mapping[str, Placeholders] = {
     "link_question": Placeholders(required=_names("question"), optional=_names("history")),
     "relevance_test": Placeholders({"passages": "data"}, _names("question")),
     "plan_question": Placeholders(required=_names("question max_steps"), optional=_names("history")),
-    "answer_step": Placeholders({"context": "data"}, _names("question kind"), _names("main_question")),
+    "answer_step": Placeholders({"context": "data"}, _names("question main_question")),
     "question_kind": Placeholders(required=_names("question kinds"), optional=_names("history")),
     "tune_prompts": Placeholders({"sample": "sample", "types": "types"}, optional=_names("language")),
     "profile": Placeholders(

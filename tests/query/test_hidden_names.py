@@ -14,11 +14,9 @@ import pytest
 from graphrag_assets.contracts.answering import PLAIN, AnswerOptions, Evidence, Mapped, Point, Reply
 from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.errors import QueryError
-from graphrag_assets.extras.planned.step_rows import stated_relationships
 from graphrag_assets.query import METHODS, Callbacks, Filter, GraphRAG, answer_to_json, answer_to_markdown
 from graphrag_assets.query.filters import EVERYTHING, scope_of
 from graphrag_assets.query.passages import RankingMethod, passage_frame, rank_passages
-from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.publication_reader import CurrentPublication
 from tests.cli import run_command
 from tests.query.test_filters import DOCUMENTS, SECRETS, write
@@ -148,15 +146,6 @@ def test_no_passage_of_an_index_with_vectors_shows_a_hidden_name(tmp_path: Path)
         allowed = rank_passages(reader, embedded_question(QUESTION), 10, scope, ranking)
         assert allowed.numbers != []
         assert hidden_names(str(passage_frame(reader, allowed, scope).to_dicts())) == []
-
-
-def test_steps_see_the_relationships_of_the_visible_text(rag: GraphRAG) -> None:
-    reader = rag.index.reader()
-    scope = scope_of(reader, Filter(documents="voyage"))
-    asked = Question("Whom had Hudson bribed in the Niagara?")
-    assert stated_relationships(reader, asked, scope).is_empty()  # another document calls the relationship BRIBED
-    commanded = stated_relationships(reader, Question("Which ships did Hudson command?"), scope)
-    assert commanded.select("source", "target", "type").rows() == [("Hudson", "Niagara", "COMMANDED")]
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def server() -> Iterator[OpenAIServer]:
             DriftAnswer=drift,
             SubQuestions={"question": QUESTION, "questions": []},
             RelevantUnits={"units": [{"id": 1, "sentences": [1]}]},
-            PlannedSteps={"steps": [{"variable": "answer", "kind": "find", "question": QUESTION}]},
+            PlannedSteps={"steps": [{"variable": "answer", "question": QUESTION}]},
             StepValues={"values": [{"value": "Great Eastern", "statement": "It was she. [Data: Entities (4)]"}]},
             MapAnswer={"points": [{"description": "It did.", "score": 50}]},
             text="It did.",

@@ -147,7 +147,7 @@ def test_18_the_newest_turns_of_a_conversation_are_kept(modeled: GraphRAG, serve
         DriftAnswer={"points": [{"description": "He did.", "score": 9}], "follow_ups": []},
         SubQuestions={"question": QUESTION, "questions": []},
         RelevantUnits={"units": [{"id": 1, "sentences": [1]}]},
-        PlannedSteps={"steps": [{"variable": "who", "kind": "find", "question": QUESTION}]},
+        PlannedSteps={"steps": [{"variable": "who", "question": QUESTION}]},
         StepValues={"values": [{"value": "He", "statement": "He did. [Data: Sources (0)]"}]},
     )
     modeled.search(method, QUESTION, history=history, conversation_history_max_turns=3)

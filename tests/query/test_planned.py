@@ -5,28 +5,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 from pydantic import ValidationError
 
 from graphrag_assets.contracts.answering import NO_ANSWER
-from graphrag_assets.contracts.plans import Order, Plan, Step
-from graphrag_assets.errors import StoreError
+from graphrag_assets.contracts.plans import Plan, Step
 from graphrag_assets.extras.planned.search import NO_PLANNER
-from graphrag_assets.extras.planned.step_rows import claims_between, compared, stated_relationships
 from graphrag_assets.llm.model_errors import ModelError
 from graphrag_assets.query import Callbacks, GraphRAG
-from graphrag_assets.query.retrieval import Question
 from tests.cli import run_command
 from tests.openai_server import OpenAIServer, running
-from tests.query.conftest import write_index
 from tests.query.modeled import chat_answerer, question_of, says, user_message
 
 QUESTION = "Who commanded the ship that met the Agamemnon?"
 PLAN = {
     "steps": [
-        {"variable": "ship", "kind": "find", "question": "Which ship met the Agamemnon?"},
-        {"variable": "answer", "kind": "find", "question": "Who commanded the {ship}?"},
+        {"variable": "ship", "question": "Which ship met the Agamemnon?"},
+        {"variable": "answer", "question": "Who commanded the {ship}?"},
     ]
 }
 MET = "The Niagara met the Agamemnon. [Data: Sources (0)]"
@@ -82,20 +77,13 @@ def test_a_value_of_one_step_is_part_of_the_question_of_the_next(rag, server):
     (plan,) = sent(server, "PlannedSteps")
     assert plan.endswith(f"Question: {QUESTION}")
     assert "Sources" not in plan  # no data of the index
-
-
-def test_the_same_question_again_costs_nothing(rag, server):
-    first = rag.planned(QUESTION)
-    requests = len(server.requests)
     again = rag.planned(QUESTION)
-    assert len(server.requests) == requests
-    assert again.answer == first.answer
-    assert again.total_usage.calls == 0
+    assert (again.answer, again.total_usage.calls) == (answer.answer, 0)
 
 
 def test_the_plan_alone_asks_for_nothing_else(rag, server):
     plan = rag.plan(QUESTION)
-    assert str(plan) == "1. ship = find: Which ship met the Agamemnon?\n2. answer = find: Who commanded the {ship}?"
+    assert str(plan) == "1. ship: Which ship met the Agamemnon?\n2. answer: Who commanded the {ship}?"
     assert (plan.planned_by, len(server.requests)) == ("openai/test-model", 1)
     assert "Which ship met the Agamemnon" in plan._repr_markdown_()
 
@@ -104,22 +92,18 @@ def test_a_step_that_finds_nothing_is_reported_and_those_that_need_it_are_skippe
     server.content = model(PLAN, {})
     pieces = list(stream := rag.planned.stream(QUESTION))
     answer = stream.result
-    assert (
-        answer.answer
-        == "".join(pieces)
-        == (
-            f"{NO_ANSWER}\n\n"
-            "Step 1 (Which ship met the Agamemnon?) found nothing: nothing in the index answers it.\n"
-            "Step 2 (Who commanded the {ship}?) was skipped: it needs ship, for which nothing was found."
-        )
+    missing = (
+        "Step 1 (Which ship met the Agamemnon?) found nothing: nothing in the index answers it.\n"
+        "Step 2 (Who commanded the {ship}?) was skipped: it needs ship, for which nothing was found."
     )
+    assert answer.answer == "".join(pieces) == f"{NO_ANSWER}\n\n{missing}"
     assert answer.steps["found"].to_list() == [False, None]
     assert answer.citations == []
     assert server.counts["task text"] == 0
 
 
 def test_a_missing_step_is_named_after_the_answer_from_the_others(rag, server):
-    plan = [*PLAN["steps"], {"variable": "depth", "kind": "find", "question": "How deep was the sea?"}]
+    plan = [*PLAN["steps"], {"variable": "depth", "question": "How deep was the sea?"}]
     server.content = model({"steps": [plan[2], *plan[:2]]}, VALUES)
     pieces = list(stream := rag.planned.stream(QUESTION))
     ending = "Step 1 (How deep was the sea?) found nothing: nothing in the index answers it."
@@ -135,7 +119,7 @@ def test_statements_without_a_valid_reference_are_not_used(rag, server):
 
 
 def test_a_failed_step_is_an_error_beside_the_others(rag, server):
-    steps = [{"variable": "depth", "kind": "find", "question": "How deep was the sea?"}, *PLAN["steps"]]
+    steps = [{"variable": "depth", "question": "How deep was the sea?"}, *PLAN["steps"]]
     server.content = model({"steps": steps}, VALUES)
     server.replace = lambda body: (
         (400, {}, b'{"error": {"message": "no"}}') if question_of(body) == "How deep was the sea?" else None
@@ -144,33 +128,33 @@ def test_a_failed_step_is_an_error_beside_the_others(rag, server):
     assert [(failure.part, failure.what) for failure in answer.errors] == [("step", "the step 'How deep was the sea?'")]
     assert answer.steps["problem"][0] == "its calls failed"
     assert "William Hudson" in answer.answer
+    server.content = model({"steps": steps[:1]}, VALUES)
+    with pytest.raises(ModelError):
+        rag.planned("How deep was the sea between Valentia and Newfoundland?")
 
 
 @pytest.mark.parametrize(
     ("steps", "problem"),
     [
-        ([("a", "find", "Who met {b}?")], "which no step binds"),
-        ([("a", "find", "Who met {b}?"), ("b", "find", "Who met {a}?"), ("c", "find", "Who?")], "wait for each other"),
-        ([(f"v{i}", "find", "Who?") for i in range(7)], "at most 6"),
-        ([("a", "find", "Who?"), ("a", "find", "Where?")], "bound once"),
-        ([("a", "find", "Who met {b}?"), ("b", "find", "Who?")], "no other step may refer to it"),
-        ([("a", "find", "When?"), ("b", "compare", "Is {a} earlier?")], "needs an order"),
+        ([("a", "Who met {b}?")], "which no step binds"),
+        ([("a", "Who met {b}?"), ("b", "Who met {a}?")], "wait for each other"),
+        ([(f"v{i}", "Who?") for i in range(7)], "at most 6"),
+        ([("a", "Who?"), ("a", "Where?")], "bound once"),
         ([], "at least 1"),
     ],
 )
 def test_an_invalid_plan_is_asked_for_again_once(rag, server, steps, problem):
-    of = [{"variable": variable, "kind": kind, "question": question} for variable, kind, question in steps]
+    of = [{"variable": variable, "question": question} for variable, question in steps]
     with pytest.raises(ValidationError, match=problem):
         Plan(question="?", steps=tuple(Step(**step) for step in of))
     plans = iter([{"steps": of}, PLAN])
     server.content = model(lambda body: next(plans), VALUES)
     assert rag.planned(QUESTION).steps["values"][1].to_list() == ["William Hudson"]
-    first, second = (request.body["messages"] for request in server.chats if request.task == "PlannedSteps")
+    second = [request.body["messages"] for request in server.chats if request.task == "PlannedSteps"][1]
     assert problem in second[-1]["content"]
     server.content = model({"steps": of}, VALUES)
     with pytest.raises(ModelError):
         rag.plan("Who commanded the ship that left Valentia?")
-    assert len(first) < len(second)
 
 
 def test_conversation_and_language_reach_a_planned_search(rag, server):
@@ -189,67 +173,32 @@ def test_text_outside_the_filter_is_never_sent(rag, server):
     assert "Penguin" not in bodies
 
 
-def test_independent_steps_run_at_the_same_time_and_dates_are_compared_without_a_request(rag, server):
+def test_independent_steps_run_at_the_same_time_and_all_are_read_for_the_answer(rag, server):
     server.latency = 0.2
-    steps = [
-        {"variable": "a", "kind": "find", "question": "When did the Agamemnon reach Valentia?"},
-        {"variable": "e", "kind": "find", "question": "When did the Great Eastern leave Valentia?"},
-        {
-            "variable": "first",
-            "kind": "compare",
-            "question": "Which was earlier, {a} or {e}?",
-            "things": ["the Agamemnon", "the Great Eastern"],
-            "order": "earliest",
-        },
-    ]
     values = {
-        steps[0]["question"]: [("5 August 1858", "It reached Valentia on 5 August 1858. [Data: Sources (1)]")],
-        steps[1]["question"]: [("July 1866", "It left in July 1866. [Data: Sources (3)]")],
+        "When did the Agamemnon reach Valentia?": [("5 August 1858", "On 5 August 1858. [Data: Sources (1)]")],
+        "When did the Great Eastern leave Valentia?": [("July 1866", "In July 1866. [Data: Sources (3)]")],
     }
-    server.content = model({"steps": steps}, values)
+    server.content = model({"steps": [{"variable": f"v{n}", "question": q} for n, q in enumerate(values)]}, values)
     answer = rag.planned("Which was at Valentia first, the Agamemnon or the Great Eastern?")
-    assert answer.steps["values"][2].to_list() == ["the Agamemnon"]
-    assert answer.steps["method"].to_list() == ["local", "local", "computed"]
-    assert answer.steps["citations"][2] == 2
-    assert server.most_in_flight == 2
-    assert server.counts["task StepValues"] == 2
+    assert answer.answer == "On 5 August 1858. [Data: Sources (1)] In July 1866. [Data: Sources (3)]"
+    assert (server.most_in_flight, server.counts["task StepValues"]) == (2, 2)
 
 
-def test_a_step_follows_the_best_values_of_a_variable(rag, server):
-    both = [("Niagara", MET), ("Great Eastern", "The Great Eastern met it. [Data: Sources (2)]")]
-    server.content = model(PLAN, VALUES | {"Which ship met the Agamemnon?": both})
-    answer = rag.planned(QUESTION, max_values=2)
-    assert {question_of(r.body) for r in server.chats if r.task == "StepValues"} == {
-        *VALUES,
-        "Who commanded the Great Eastern?",
+def test_a_value_that_several_questions_find_is_kept_once_in_the_order_of_their_ranks(rag, server):
+    ships = [(name, f"{name}. [Data: Sources (0)]") for name in ("Niagara", "Agamemnon")]
+    found = {
+        "Which ship met the Agamemnon?": ships,
+        "Who commanded the Niagara?": [("Hudson", COMMANDED), ("Everett", COMMANDED)],
+        "Who commanded the Agamemnon?": [("Preedy", COMMANDED), ("hudson", COMMANDED)],
     }
+    server.content = model(PLAN, found)
+    answer = rag.planned(QUESTION, max_values=2)
     assert answer.steps["question"][1] == "Who commanded the Niagara?"
+    assert answer.steps["values"].to_list() == [["Niagara", "Agamemnon"], ["Hudson", "Everett", "Preedy"]]
     asked = server.counts["task StepValues"]
     rag.planned(QUESTION, max_values=1)
-    assert server.counts["task StepValues"] == asked  # those of the best value are stored
-
-
-def test_things_are_counted_not_by_the_model(rag, server):
-    step = {"variable": "n", "kind": "count", "question": "How many ships were there?"}
-    ships = [(name, f"The {name} was a ship. [Data: Sources (0)]") for name in ("Niagara", "Agamemnon", "niagara")]
-    server.content = model({"steps": [step]}, {step["question"]: ships})
-    assert rag.planned("How many ships were there?").steps["values"].to_list() == [["2"]]
-
-
-@pytest.mark.parametrize(
-    ("values", "order", "place"),
-    [
-        (["1863", "on 3 May 1889"], Order.EARLIEST, 0),
-        (["1858", "November 1866"], Order.LATEST, 1),
-        (["July 1866", "1866"], Order.EARLIEST, None),  # one may be in the other
-        (["£350,000", "£0.6 million"], Order.MOST, 1),
-        (["eight", "12 men"], Order.LEAST, 0),
-        (["8", "eight"], Order.MOST, None),
-        (["many", "8"], Order.MOST, None),
-    ],
-)
-def test_values_are_compared_by_arithmetic(values, order, place):
-    assert compared(values, order) == place
+    assert server.counts["task StepValues"] == asked == 3  # those of the best value are stored
 
 
 def test_without_a_chat_model_local_search_answers_and_the_answer_says_so(index_file):
@@ -268,56 +217,6 @@ def test_without_a_chat_model_local_search_answers_and_the_answer_says_so(index_
     assert plan.note == NO_PLANNER
     read = rag.context("planned", "Who commanded the Niagara?").frames["sources"]
     assert read["human_readable_id"].equals(answer.context["sources"]["human_readable_id"])
-
-
-def between(question: str) -> dict[str, Any]:
-    """A plan of one step that asks what happened between two dates."""
-    return {"steps": [{"variable": "answer", "kind": "between", "question": question}]}
-
-
-@pytest.mark.extended
-def test_claims_between_two_dates_are_found_by_sql_within_the_filter(sample_index, server, tmp_path):
-    rag = GraphRAG(sample_index.root / "index")
-    question = "What did the Great Eastern do between 1865 and August 1866?"
-    rows = claims_between(rag.index.reader(), Question(question))
-    days = rag.sql(
-        "SELECT human_readable_id FROM covariates WHERE starts_on BETWEEN '1865-01-01' AND '1866-08-31' "
-        "AND ends_on <= '1866-08-31' AND 'Great Eastern' IN (subject_id, object_id) ORDER BY starts_on, ends_on, 1"
-    )["human_readable_id"].to_list()
-    assert rows["human_readable_id"].to_list() == days
-    assert len(days) > 1
-    said = f"It sailed. [Data: Claims ({days[0]})]"
-    server.content = model(between(question), {question: [("1865", said)]})
-    planner = GraphRAG(sample_index.root / "index", answerer=chat_answerer(server, tmp_path))
-    answer = planner.planned(question)
-    assert answer.steps["method"].to_list() == ["sql"]
-    assert answer.context["claims"]["human_readable_id"].to_list() == days
-    assert {row.number for citation in answer.citations for row in citation.rows} == {days[0]}
-    other = planner.planned(question, documents=["honours-and-after"])
-    assert {citation.document for citation in other.citations} <= {"honours-and-after"}
-
-
-def test_a_publication_of_an_older_version_without_the_macro_is_an_error_with_a_remedy(tmp_path, server):
-    path = write_index(tmp_path / "graphrag-1.duckdb")
-    with duckdb.connect(str(path)) as connection:
-        connection.execute("DROP MACRO TABLE claims_between")
-    question = "What did the Agamemnon do between 1857 and 1859?"
-    server.content = model(between(question), {})
-    rag = GraphRAG(path, answerer=chat_answerer(server, tmp_path))
-    with pytest.raises(StoreError, match=r"older version: run `graphrag-assets index`"):
-        rag.planned(question)
-    assert GraphRAG(path).local("What did the Agamemnon do?").citations
-
-
-@pytest.mark.extended
-def test_relationships_of_the_type_that_is_asked_for_are_found_by_sql(sample_index):
-    rag = GraphRAG(sample_index.root / "index")
-    source, target = rag.sql(
-        "SELECT source, target FROM relationships WHERE type = 'ACCOMPANIED' ORDER BY human_readable_id"
-    ).row(0)
-    found = stated_relationships(rag.index.reader(), Question(f"What was {source} accompanied by?"))
-    assert found.select("source", "target").rows() == [(source, target)]
-    assert stated_relationships(rag.index.reader(), Question(f"Where was {source} built?")).is_empty()
 
 
 def test_the_command_shows_the_steps(index_file):

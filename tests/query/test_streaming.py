@@ -50,7 +50,7 @@ def server() -> Iterator[OpenAIServer]:
         SubQuestions={"question": QUESTION, "questions": []},
         RelevantUnits={"units": [{"id": 1, "sentences": [2]}]},
         StepValues={"values": [{"value": "William Hudson", "statement": f"{HUDSON} [Data: Sources (0)]"}]},
-        PlannedSteps={"steps": [{"variable": "answer", "kind": "find", "question": QUESTION}]},
+        PlannedSteps={"steps": [{"variable": "answer", "question": QUESTION}]},
     )
     with running(content=content) as server:
         yield server

@@ -14,6 +14,7 @@ from graphrag_assets.contracts.answering import (
     AnswerOptions,
     Choice,
     Evidence,
+    Finding,
     FollowUp,
     Found,
     Linked,
@@ -28,7 +29,7 @@ from graphrag_assets.contracts.answering import (
     Usage,
     as_note,
 )
-from graphrag_assets.contracts.plans import MAX_STEPS, StepKind
+from graphrag_assets.contracts.plans import MAX_STEPS
 from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.model_options import ChatRequest
@@ -170,20 +171,13 @@ class ChatAnswerer:
         )
         return Planned(steps.plan(question, self.model), usage)
 
-    async def afind(
-        self,
-        kind: StepKind,
-        question: str,
-        evidence: Evidence,
-        main_question: str | None = None,
-        options: AnswerOptions = PLAIN,
-    ) -> Found:
+    async def afind(self, question: str, evidence: Evidence, main_question: str) -> Found:
         """The values that answer a step, each with a statement that cites the evidence."""
         if not evidence.text.strip():
             return Found()
-        given = {"context": evidence.text, "kind": kind.value, "question": question, "main_question": main_question}
+        given = {"context": evidence.text, "question": question, "main_question": main_question}
         found, usage = await self._ask("answer_step", StepValues, **given)
-        return Found(tuple(found.findings), usage)
+        return Found(tuple(Finding(each.value, each.statement) for each in found.values), usage)
 
     async def achoose(self, question: str, kinds: Mapping[str, str], options: AnswerOptions = PLAIN) -> Choice:
         """The kind of the question, one of `kinds`."""

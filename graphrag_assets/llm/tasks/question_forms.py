@@ -1,13 +1,11 @@
 """Forms of models' answers about questions: points, further questions, kinds, links, plans and their values."""
 
 import functools
-from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
 from pydantic import Field, WithJsonSchema, create_model, model_validator
 
-from graphrag_assets.contracts.answering import Finding
-from graphrag_assets.contracts.plans import Order, Plan, Step, StepKind
+from graphrag_assets.contracts.plans import Plan, Step
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Score, Text
 
@@ -74,12 +72,9 @@ class QuestionLinks(RecordsForm):
 
 
 class PlannedStep(Form):
-    other_names: ClassVar = {"name": "variable", "type": "kind", "query": "question"}
+    other_names: ClassVar = {"name": "variable", "query": "question"}
     variable: Text
-    kind: StepKind
     question: Text
-    things: list[Text] = Field(default_factory=list)
-    order: Order | None = None
 
 
 class PlannedSteps(AnswerForm):
@@ -108,8 +103,3 @@ class StepValue(Form):
 class StepValues(RecordsForm):
     other_names: ClassVar = {"answers": "values", "findings": "values"}
     values: Salvaged[StepValue] = Field(default_factory=list)
-
-    @property
-    def findings(self) -> Sequence[Finding]:
-        """The values in the order of the answer, with scores that fall."""
-        return [Finding(each.value, each.statement, 1 / (1 + place)) for place, each in enumerate(self.values)]

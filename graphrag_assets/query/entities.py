@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 
 from graphrag_assets.errors import InvalidOption
 from graphrag_assets.ids import number_of
-from graphrag_assets.query.executor import submit
 from graphrag_assets.query.fetch import entity_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.retrieval import CANDIDATES, Question, Scores, fuse, search_texts
@@ -117,10 +116,10 @@ def entities_for(
         titles = entity_rows(reader, sorted(both), scope)["title"]
         raise InvalidOption(f"Both included and excluded: {', '.join(titles)}. Choose one.")
     candidates = top_k + CANDIDATES + len(unwanted)
-    in_passages = submit(lambda: _entities_in(reader, passages or {}, candidates, scope))
     described = search_texts(reader, "entity", question, candidates, scope)
     named = named_entities(reader, question, scope)
-    found = fuse(described, in_passages.result(), weights=(1, _PASSAGES_WEIGHT), k=_ENTITY_FUSION_K)
+    in_passages = _entities_in(reader, passages or {}, candidates, scope)
+    found = fuse(described, in_passages, weights=(1, _PASSAGES_WEIGHT), k=_ENTITY_FUSION_K)
     place = {number: i for i, number in enumerate(found)}
     named.sort(key=lambda number: place.get(number, len(found)))
     numbers = [n for n in dict.fromkeys([*wanted, *named, *found]) if n not in unwanted][:top_k]

@@ -14,7 +14,6 @@ from graphrag_assets.query import option_types as types
 from graphrag_assets.query.context import Context, Layout, columns, fill_sections
 from graphrag_assets.query.entities import called_entities, entities_for
 from graphrag_assets.query.excerpts import excerpts
-from graphrag_assets.query.executor import submit
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.linking import LinkingOptions, linked
 from graphrag_assets.query.option_types import Options
@@ -23,7 +22,7 @@ from graphrag_assets.query.paths import paths
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.reranking import reranked
 from graphrag_assets.query.results import Draft
-from graphrag_assets.query.retrieval import Question, fuse, search_in_thread
+from graphrag_assets.query.retrieval import Question, fuse, search_texts
 from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
 
@@ -192,7 +191,6 @@ def local_context(
         QueryError: an entity to include or to exclude does not exist.
     """
     passages = passages or rank_passages(reader, question, _MAX_TEXT_UNITS, scope)
-    similar = submit(lambda: _similar_reports(reader, question, options, scope))
     entities = entities_for(
         reader,
         question,
@@ -202,24 +200,24 @@ def local_context(
         exclude=options.exclude_entity_names,
         passages=passages.scores,
     )
-    relationships = submit(lambda: _relationships(reader, question, entities, options, scope))
-    near, n_near, level = similar.result(), options.rows.similar_reports, options.community_level
-    reports = submit(lambda: fetch.reports_about(reader, entities, scope, near, n_near, level))
-    known = [*entities, *(relationships.result()[1] if options.hops > 1 else [])]
+    relationships, reached = _relationships(reader, question, entities, options, scope)
+    similar, n_similar = _similar_reports(reader, question, options, scope), options.rows.similar_reports
+    reports = fetch.reports_about(reader, entities, scope, similar, n_similar, options.community_level)
+    known = [*entities, *reached]
     units = _text_units(reader, passages.numbers, entities, options, scope)
-    texts = submit(lambda: _sources(reader, question, units, options, scope))
-    claims = submit(lambda: fetch.claims_about(reader, known, units, scope)) if options.include_covariates else None
+    texts = _sources(reader, question, units, options, scope)
+    claims = fetch.claims_about(reader, known, units, scope) if options.include_covariates else None
     graph = max(1 - options.text_unit_prop - options.community_prop, 0)  # rounding must not make it negative
     shown = ENTITIES if options.rows.include_entity_rank else ENTITIES.without("number of relationships")
     of_graph = [
         (shown, fetch.entity_rows(reader, known, scope), _OF_ENTITIES),
-        (_relationships_layout(options), relationships.result()[0], _OF_RELATIONSHIPS if claims else 1.0),
-        *([(CLAIMS.with_dates(reader), claims.result(), 1.0)] if claims else []),
+        (_relationships_layout(options), relationships, 1.0 if claims is None else _OF_RELATIONSHIPS),
+        *([] if claims is None else [(CLAIMS.with_dates(reader), claims, 1.0)]),
     ]
     groups = [
-        (options.community_prop, [(reports_layout(options), _important(reports.result(), options), 1.0)]),
+        (options.community_prop, [(reports_layout(options), _important(reports, options), 1.0)]),
         (graph, of_graph),
-        (options.text_unit_prop, [(SOURCES.with_dates(reader), texts.result(), 1.0)]),
+        (options.text_unit_prop, [(SOURCES.with_dates(reader), texts, 1.0)]),
     ]
     sections = fill_sections(groups, options.max_context_tokens, _PRECEDENCE)
     if not options.rows.return_candidate_context:
@@ -274,7 +272,7 @@ def _relationships(
 def _similar_reports(reader: Reader, question: Question, options: LocalOptions, scope: Scope) -> list[int]:
     if not options.rows.similar_reports:
         return []
-    return search_in_thread(reader, "community_report", question.for_reports, 4 * options.rows.similar_reports, scope)
+    return search_texts(reader, "community_report", question.for_reports, 4 * options.rows.similar_reports, scope)
 
 
 def _important(reports: pl.DataFrame, options: LocalOptions) -> pl.DataFrame:

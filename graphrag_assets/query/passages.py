@@ -20,7 +20,6 @@ from graphrag_assets.errors import InvalidOption
 from graphrag_assets.query import retrieval
 from graphrag_assets.query.citations import place_of
 from graphrag_assets.query.entities import named_things
-from graphrag_assets.query.executor import submit
 from graphrag_assets.query.fetch import entity_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.option_types import PositiveCount
@@ -135,13 +134,11 @@ def rank_passages(
     if method == "words":
         words = retrieval.word_scores(reader, "text_unit", question, limit, scope)
         return RankedPassages(words, words=words)
-    retrieval.prepare(reader, question)
     if method == "vectors":
         vectors = retrieval.vector_scores(reader, "text_unit", question, limit, scope)
         return RankedPassages(vectors, vectors=vectors)
-    found = submit(lambda: retrieval.vector_scores(reader, "text_unit", question, candidates, scope))
     words = retrieval.word_scores(reader, "text_unit", question, candidates, scope)
-    vectors = found.result()
+    vectors = retrieval.vector_scores(reader, "text_unit", question, candidates, scope)
     text = with_preference(reader, question.text, retrieval.text_scores(words, vectors), scope, candidates)
     if method == "text":
         return RankedPassages(_first(text, limit), words, vectors, text)

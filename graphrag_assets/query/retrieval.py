@@ -12,7 +12,6 @@ import numpy as np
 
 from graphrag_assets.errors import InvalidOption, QueryError
 from graphrag_assets.ids import number_of
-from graphrag_assets.query.executor import submit
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.preferences import with_preference
 from graphrag_assets.query.query_models import embedder
@@ -146,34 +145,14 @@ class Question:
         return found
 
 
-def prepare(reader: Reader, question: Question) -> None:
-    """Compute concurrently what every search needs: the vector of the question, and its terms in the index.
-
-    Raises:
-        QueryError: the index was embedded by a model other than that of the questions.
-    """
-    vector = submit(lambda: question.vector(reader.embedding[0]) if reader.embedding else None)
-    known_terms(reader, question)
-    vector.result()
-
-
 def search_texts(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:
     """The rows of `kind` (text_unit, entity, community_report) whose texts match the question best, best first."""
     candidates = max(CANDIDATES, limit)
-    prepare(reader, question)
-    vectors = submit(lambda: vector_scores(reader, kind, question, candidates, scope))
     words = word_scores(reader, kind, question, candidates, scope)
-    scores = text_scores(words, vectors.result())
+    scores = text_scores(words, vector_scores(reader, kind, question, candidates, scope))
     if kind == "text_unit":
         scores = with_preference(reader, question.text, scores, scope, limit)
     return list(scores)[:limit]
-
-
-def search_in_thread(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:
-    """`search_texts` in the current thread alone, for work that is submitted."""
-    candidates = max(CANDIDATES, limit)
-    words = word_scores(reader, kind, question, candidates, scope)
-    return list(text_scores(words, vector_scores(reader, kind, question, candidates, scope)))[:limit]
 
 
 def text_scores(words: Scores, vectors: Scores) -> Scores:

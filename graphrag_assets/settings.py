@@ -304,12 +304,6 @@ class Settings(BaseSettings):
     )
     rerank_base_url: str = Field("", description="Server of the reranking model; key: _RERANK_API_KEY.")
     prompts_dir: str = Field("", description="Folder of prompt templates that replace the built-in ones.")
-    prompt_profile: str = Field(
-        "",
-        pattern=r"^\d*$",
-        description="Version of the prompt profile in force, a number of the table prompt_profile; 0: the built-in "
-        "prompts; unset: the version that was adopted.",
-    )
     entity_types: str = Field(
         "organization, person, geo, event", description="Entity types requested from the chat model."
     )

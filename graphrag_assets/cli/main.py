@@ -23,7 +23,11 @@ _PLACES: dict[str, str | dict[str, str]] = {
     "evaluate": "extras.evaluation.command.evaluate",
     "export": "extras.interop.command.export",
     "import": "extras.interop.command.import_",
-    "index": {"run": "cli.index.index", "plan": "extras.cost_preview.command.plan"},
+    "index": {
+        "run": "cli.index.index",
+        "plan": "extras.cost_preview.command.plan",
+        "tune": "extras.tuning.command.tune",
+    },
     "init": "cli.init.init",
     "publications": {
         "list": "cli.publications.list_",
@@ -41,11 +45,11 @@ _PLACES: dict[str, str | dict[str, str]] = {
     "serve": "extras.server.command.serve",
     "sql": "cli.sql.sql",
     "status": "cli.status.status",
-    "tune": "extras.tuning.command.tune",
 }
 """Module and function of each command, or those of its subcommands, of which the first is the default."""
 _GROUPS = {
-    "index": "Index the changed batches of the input folder, refresh the graph and publish; or plan what that costs.",
+    "index": "Index the changed batches of the input folder, refresh the graph and publish; plan what that costs; or "
+    "tune the prompts to the documents.",
     "doctor": "Try the models that are set, or this machine as one of a cluster.",
     "publications": "List, compare, switch and explore publications, or purge deleted documents from them.",
     "resolve": "Decide which names are one thing: list candidates, accept, reject, split, undo, or let a model judge.",

@@ -24,7 +24,6 @@ from graphrag_assets.defs.sharing import alone
 from graphrag_assets.extras.cluster.jobs import make_shards_job, shard_requests, sharing_models
 from graphrag_assets.extras.cost_preview.job import preview_cost_job
 from graphrag_assets.extras.evaluation.job import evaluate_job, quality_check, quality_check_key
-from graphrag_assets.extras.tuning.job import prompt_profile, tune_prompts_job
 from graphrag_assets.runtime.tracing import start_tracing
 
 register_candidate_check("graphrag_assets.extras.evaluation.gate.check_candidate")
@@ -50,7 +49,6 @@ def index_definitions(
         *(_linked(make(names), make) for make in (knowledge_graph, detect_communities)),
         *(_linked(make(names, share), make) for make in (write_community_reports, embed_texts)),
         _linked(find_candidates(names), find_candidates),
-        prompt_profile(names),
         _linked(publication(names), publication),
     ]
     jobs = asset_jobs(names, now.extract_tag_values if now.staging else None, [quality_check_key(names)])
@@ -61,7 +59,7 @@ def index_definitions(
         asset_checks=[batches_check(names), *asset_checks(names), quality_check(names)],
         jobs=[
             *jobs.values(),
-            *(make(names) for make in (preview_cost_job, evaluate_job, rollback_job, tune_prompts_job)),
+            *(make(names) for make in (preview_cost_job, evaluate_job, rollback_job)),
         ],
         schedules=[nightly_refresh(names, jobs[UPDATE_INDEX], automated)],
         sensors=[

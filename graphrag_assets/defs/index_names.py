@@ -10,15 +10,14 @@ import dagster as dg
 from graphrag_assets.store import schema
 
 PUBLICATION = "publication"
-PROMPT_PROFILE = schema.PROMPT_PROFILE.name
 SOURCE_FILES = "source_files"
 STAGED_BATCHES = "staged_batches"
 BATCH_ASSETS = tuple(table.name for table in schema.BATCH_TABLES)
 UPDATE_INDEX, INDEX_BATCHES, REFRESH_GRAPH = "update_index", "index_batches", "refresh_graph"
-PREVIEW_COST, ROLLBACK, TUNE_PROMPTS, EVALUATE = "preview_cost", "rollback", "tune_prompts", "evaluate"
+PREVIEW_COST, ROLLBACK, EVALUATE = "preview_cost", "rollback", "evaluate"
 EXTRACT_BATCHES, MAKE_SHARDS = "extract_batches", "make_shards"
 JOBS = (
-    *(UPDATE_INDEX, INDEX_BATCHES, REFRESH_GRAPH, PREVIEW_COST, ROLLBACK, TUNE_PROMPTS, EVALUATE),
+    *(UPDATE_INDEX, INDEX_BATCHES, REFRESH_GRAPH, PREVIEW_COST, ROLLBACK, EVALUATE),
     *(EXTRACT_BATCHES, MAKE_SHARDS),
 )
 REGISTER_BATCHES_SENSOR, DOCUMENT_BATCHES_SENSOR = "register_batches_sensor", "document_batches_sensor"
@@ -73,7 +72,7 @@ class IndexNames:
     @cached_property
     def all_keys(self) -> frozenset[dg.AssetKey]:
         """The keys of all assets that are materialized."""
-        return frozenset(self.keys((STAGED_BATCHES, *BATCH_ASSETS, *GLOBAL_ASSETS, PROMPT_PROFILE)))
+        return frozenset(self.keys((STAGED_BATCHES, *BATCH_ASSETS, *GLOBAL_ASSETS)))
 
     @cached_property
     def batches(self) -> dg.DynamicPartitionsDefinition:

@@ -32,8 +32,6 @@ DESCRIPTIONS = {
     "community_reports": "Global and DRIFT search read these. A report is rewritten only when its inputs have changed. "
     "With a language model, each costs a call.",
     "citations": "The references of the reports, each resolved and checked.",
-    "prompt_profile": "What was found in a sample of the text units: types, examples, domain, persona. It changes no "
-    "prompt until a version is adopted. The metadata compare extraction with and without it.",
     "embeddings": "Vectors for similarity search. A text is embedded again when it, or the model, has changed.",
 }
 """Descriptions of the assets, shown after the description of one row."""
@@ -138,11 +136,6 @@ _SOURCES: dict[str, dict[str, str]] = {
         "report_id": "community_reports.id",
         "table_name human_readable_id": "community_reports.full_content",
         "cited_id": "entities.id relationships.id covariates.id community_reports.id",
-    },
-    "prompt_profile": {
-        "entity_types relationship_types examples domain persona rating_scale": "text_units.text",
-        "language": "documents.language",
-        "sample_ids held_out_ids": "text_units.id embeddings.vector",
     },
     "embeddings": {
         "id": "text_units.id entities.id community_reports.id",

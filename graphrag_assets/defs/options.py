@@ -106,7 +106,6 @@ class ExtractionOptions(RerunOptions):
     text_unit_context: TextUnitContext | None = _of_batches(
         "HEADINGS, NONE or MODEL: context searched with a text unit. MODEL costs a call each."
     )
-    prompt_profile: str | None = _of_batches("Version of the prompt profile; 0: the built-in prompts.")
 
     @field_validator("entity_types")
     @classmethod
@@ -176,33 +175,6 @@ class ReportOptions(RerunOptions):
         description="NOTHING: reports whose community changed. REPORTS or EVERYTHING: all; costs nothing where the "
         "ledger has the answers.",
     )
-
-
-class TuningConfig(dg.Config):
-    """How this run makes a prompt profile, and whether it is adopted."""
-
-    sample: int = Field(default=30, description="Maximum number of text units to tune on, from 1.")
-    types: str = Field(
-        default="",
-        description='Entity types in place of those found: "PERSON, SHIP: a vessel"; or changes: "+PORT, -EVENT".',
-    )
-    examples: int = Field(default=4, description="Maximum number of worked examples, from 0.")
-    language: str = Field(
-        default="auto", description="Language to write in, ISO 639-1; auto: of nearly all documents; none: of each."
-    )
-    adopt: bool = Field(
-        default=False, description="true: put the profile in force. The next run extracts ALL BATCHES again, AND PAYS."
-    )
-    new_batches: bool = Field(
-        default=False, description="true, with adopt: batches that are indexed keep the prompts they were made with."
-    )
-
-    @model_validator(mode="after")
-    def _is_possible(self) -> "TuningConfig":
-        for name, minimum in (("sample", 1), ("examples", 0)):
-            if (value := getattr(self, name)) < minimum:
-                raise _refusal(f"{name}: {value} must be at least {minimum}.")
-        return self
 
 
 _STEPS = ("index_batch", BATCH_STATE, "detect_communities", "write_community_reports")

@@ -27,7 +27,7 @@ _PRIVATE |= {"findings", "rating_explanation", "vector"}
 _COSTS = {"graphrag/cost": "model-calls"}
 """The tag of assets that may cost money: the UI filters by it."""
 _MADE_BY_MODELS = {"text_units", "entity_mentions", "relationship_mentions", "covariates", "entities", "relationships"}
-_MADE_BY_MODELS |= {"community_reports", "embeddings", "prompt_profile"}
+_MADE_BY_MODELS |= {"community_reports", "embeddings"}
 _PARTITIONED = {table.name for table in BATCH_TABLES}
 _USAGE = Usage().as_dict()
 _FIRST = ("title", "type", "degree", "frequency", "rank", "size", "level", "source", "target")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from graphrag_assets.contracts.indexing_models import NO_KEYS, IndexingModels, Keys
-from graphrag_assets.contracts.prompt_profile import BUILT_IN, PromptProfile
+from graphrag_assets.contracts.prompt_profile import PromptProfile
 from graphrag_assets.errors import full_disk_in
 from graphrag_assets.indexing.models import models_for
 from graphrag_assets.runtime.peak_memory import restart_peak
@@ -67,8 +67,8 @@ class Index:
         if not self.database.exists():
             staged = self.settings.staging and Staging(self.settings.staging).get(STAGED_PROFILE)
             found = json.loads(staged or "null")
-            return profile_of(found) if found and self.settings.prompt_profile != str(BUILT_IN) else None
-        return profile_in_force(self.working.read, self.settings.prompt_profile)
+            return profile_of(found) if found else None
+        return profile_in_force(self.working.read)
 
     @property
     def working(self) -> WorkingDatabase:

@@ -33,7 +33,7 @@ def answerer(settings: Settings, reader: Reader, chat_model: str | None = None) 
         return embedded.EmbeddedAnswerer()
     from graphrag_assets.llm.backend import chat_answerer
 
-    profile = profile_in_force(reader.query, settings.prompt_profile, "operations.prompt_profile")
+    profile = profile_in_force(reader.query, "operations.prompt_profile")
     return chat_answerer(settings, profile)
 
 

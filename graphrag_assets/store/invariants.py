@@ -219,14 +219,6 @@ INVARIANTS = (
         _REINDEX,
     ),
     Check(
-        "at_most_one_profile_is_adopted",
-        "prompt_profile",
-        True,
-        "At most one version of the prompt profile is adopted.",
-        "SELECT version FROM prompt_profile WHERE adopted AND (SELECT count(*) FROM prompt_profile WHERE adopted) > 1",
-        "Run `graphrag-assets tune --rollback N` with the version that is to be in force.",
-    ),
-    Check(
         "everything_searchable_has_an_embedding",
         "embeddings",
         True,

@@ -10,36 +10,16 @@ from graphrag_assets.contracts.prompt_profile import BUILT_IN, ProfileType, Prom
 from graphrag_assets.contracts.records import EntityRecord, RelationshipRecord
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.store.batches import utc_now
-from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.schema import PROMPT_PROFILE
 from graphrag_assets.store.working import WorkingDatabase
 
 Query = Callable[[str, Mapping[str, Any]], pl.DataFrame]
 """Runs a query with parameters."""
-_ROW = f"FROM {PROMPT_PROFILE.name} WHERE CASE WHEN $version = '' THEN adopted ELSE version = $version END"
-OPTION = PROMPT_PROFILE.name
-"""The setting GRAPHRAG_PROMPT_PROFILE."""
-_KEEP = """
-INSERT INTO index_options BY NAME
-SELECT batch, $name AS name, coalesce(
-    (SELECT max(version) FROM text_units t JOIN made USING (extractor) WHERE t.batch = b.batch),
-    (SELECT max(version) FROM prompt_profile WHERE adopted), 0
-)::VARCHAR AS value
-FROM batch_state b WHERE batch NOT IN (SELECT batch FROM index_options WHERE name = $name)
-"""
 
 
-def profile_in_force(query: Query, version: str, table: str = PROMPT_PROFILE.name) -> PromptProfile | None:
-    """The profile of a version; of an empty one the adopted profile. None: the built-in prompts.
-
-    Raises:
-        SettingsError: there is no such version.
-    """
-    if version == str(BUILT_IN):
-        return None
-    rows = query(_ROW.replace(PROMPT_PROFILE.name, table, 1), {"version": version})
-    if rows.is_empty() and version:
-        raise SettingsError(f"There is no prompt profile {version}. `graphrag-assets tune --list` shows all.")
+def profile_in_force(query: Query, table: str = PROMPT_PROFILE.name) -> PromptProfile | None:
+    """The adopted profile; None: the built-in prompts."""
+    rows = query(f"FROM {table} WHERE adopted", {})
     return profile_of(rows.row(0, named=True)) if rows.height else None
 
 
@@ -94,22 +74,15 @@ def record_profile(working: WorkingDatabase, profile: PromptProfile, **record: A
 _PROOF = next(column.type for column in PROMPT_PROFILE.columns if column.name == "proof")
 
 
-def adopt(working: WorkingDatabase, version: int, made: Mapping[str, int] | None = None) -> None:
+def adopt(working: WorkingDatabase, version: int) -> None:
     """Put a version in force, 0 being the built-in prompts.
-
-    Args:
-        made: versions by the fingerprints of extraction with them. If given, batches that are indexed keep the version
-            that they were extracted with, as their setting `prompt_profile`.
 
     Raises:
         SettingsError: there is no such version.
     """
-    if version != BUILT_IN:
-        profile_in_force(working.read, str(version))
     with working.transaction() as connection:
-        if made is None:
-            connection.execute("DELETE FROM index_options WHERE name = $name", {"name": OPTION})
-        else:
-            frame = pl.DataFrame(list(made.items()), {"extractor": pl.String, "version": pl.Int64}, orient="row")
-            execute_with(connection, _KEEP, {"name": OPTION}, made=frame)
-        connection.execute("UPDATE prompt_profile SET adopted = (version = $version)", {"version": version})
+        rows = connection.execute(
+            "UPDATE prompt_profile SET adopted = (version = $version) RETURNING adopted", {"version": version}
+        ).fetchall()
+        if version != BUILT_IN and (True,) not in rows:
+            raise SettingsError(f"There is no prompt profile {version}. `graphrag-assets index tune --list` shows all.")

@@ -126,11 +126,6 @@ BREAKS = {
         "SELECT 'Save it again.'",
         blocking=False,
     ),
-    "at_most_one_profile_is_adopted": Break(
-        "INSERT INTO prompt_profile BY NAME SELECT unnest([1, 2]) AS version, true AS adopted",
-        "SELECT 2",
-        blocking=True,
-    ),
     "documents_have_a_yield": Break(
         "DELETE FROM text_units WHERE document_id = (SELECT min(id) FROM documents)",
         "SELECT min(id) FROM documents",

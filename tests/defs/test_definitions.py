@@ -25,7 +25,6 @@ LINEAGE = {
     "community_reports": {"communities", "community_members", "entities", "relationships", "covariates"},
     "citations": {"community_reports"},
     "embeddings": {"text_units", "entities", "community_reports"},
-    "prompt_profile": {"text_units", "embeddings"},
     "entity_candidates": {"entities", "relationships", "embeddings"},
     "publication": {"entity_candidates", "citations", "community_history"},
 }
@@ -53,7 +52,7 @@ def test_assets_have_descriptions_groups_and_column_schemas():
     for key in graph.get_all_asset_keys():
         node = graph.get(key)
         assert node.description, key
-        assert node.group_name in {"corpus", "graph", "communities", "retrieval", "prompts", "publication"}, key
+        assert node.group_name in {"corpus", "graph", "communities", "retrieval", "publication"}, key
         if key.to_user_string() not in {"source_files", "publication"}:
             assert isinstance(node.metadata["dagster/column_schema"], dg.TableSchema), key
 
@@ -80,16 +79,6 @@ def test_every_asset_has_words_of_its_own_and_so_has_every_column():
         node = graph.get(dg.AssetKey(table.name))
         assert node.description == f"{table.comment}\n\n{DESCRIPTIONS[table.name]}"
         assert [c.name for c in node.metadata["dagster/column_schema"].columns if not c.description] == []
-
-
-def test_materialize_all_does_not_tune_prompts():
-    """The button takes every asset that a step of a definition makes."""
-    graph = defs().resolve_asset_graph()
-    made = {key.to_user_string() for key in dg.AssetSelection.all().materializable().resolve(graph)}
-    assert made == {table.name for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES)} | {
-        "batch_state",
-        "publication",
-    }
 
 
 def test_sensors_that_launch_nothing_run_by_default():

@@ -11,7 +11,6 @@ from graphrag_assets.defs.options import (
     BatchOptions,
     CommunityOptions,
     ReportOptions,
-    TuningConfig,
     cache_not_before,
 )
 from graphrag_assets.indexing.models import ledger_entries
@@ -95,8 +94,6 @@ def test_settings_of_communities_and_reports_stay_with_the_index(sample_index, p
         (DueBatches, {"entity_types": " , "}, "entity_types: ' , ' names no entity type"),
         (CommunityOptions, {"max_cluster_size": 1}, "MAX_CLUSTER_SIZE=1: Input should be greater than or equal to 2"),
         (ReportOptions, {"report_words": 0}, "REPORT_WORDS=0: Input should be greater than or equal to 50"),
-        (TuningConfig, {"sample": 0}, "sample: 0 must be at least 1."),
-        (TuningConfig, {"examples": -1}, "examples: -1 must be at least 0."),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(project, options_of, config, said):

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-import dagster as dg
 import pytest
 
 from graphrag_assets.contracts.prompt_profile import WorkedExample
@@ -182,22 +181,20 @@ def test_text_of_documents_and_of_the_model_stays_data(modeled, server):
 def test_adopting_extracts_exactly_the_text_units_concerned(modeled, server):
     modeled.index_all()
     assert planned(modeled) == {}
-    run_command("tune", "--sample", "15")
+    run_command("index", "tune", "--sample", "15")
     assert planned(modeled) == {}  # nothing is adopted
     before = modeled.index.models().extractor
-    output = run_command("tune", "--sample", "15", "--apply", "--diff")
+    output = run_command("index", "tune", "--sample", "15", "--apply", "--diff")
     assert "Version 1 of the prompt profile is in force." in output
     assert "+You are a keeper of" in output
     assert modeled.index.models().extractor != before
     assert planned(modeled) == {"large": 30, "small": 10}
-    run_command("tune", "--rollback", "0")
+    run_command("index", "tune", "--rollback", "0")
     assert modeled.index.models().extractor == before
     assert planned(modeled) == {}
-    run_command("tune", "--rollback", "1")
-    run_command("tune", "--rollback", "1", "--new-batches")
-    assert planned(modeled) == {}  # indexed batches keep the prompts that they were made with
+    run_command("index", "tune", "--rollback", "1")
+    assert "There is no prompt profile 7" in run_command("index", "tune", "--rollback", "7", status=1)
     modeled.write("new/ship.txt", SENTENCES["ship"].format("Aurora", "Nova", 3, "Halpin"))
-    assert planned(modeled) == {"new": 1}
     server.requests.clear()
     modeled.index_all()
     (first, *_) = [request for request in server.chats if "Nova" in str(request.body)]
@@ -207,7 +204,7 @@ def test_adopting_extracts_exactly_the_text_units_concerned(modeled, server):
     server.requests.clear()
     run_command("query", "local", "Which ships left the harbor?")
     assert "You are a keeper of" in server.chats[-1].body["messages"][0]["content"]
-    assert run_command("tune", "--list").count("yes") == 1
+    assert run_command("index", "tune", "--list").count("yes") == 1
 
 
 @pytest.mark.extended
@@ -222,10 +219,6 @@ def test_summaries_reports_and_questions_change_only_where_the_profile_tells_the
     assert after.summarizer != before.summarizer
     assert after.reporter != before.reporter
     assert after.context_writer == before.context_writer
-    monkeypatch.setenv("GRAPHRAG_PROMPT_PROFILE", "0")
-    assert modeled.index.models().extractor == before.extractor
-    monkeypatch.setenv("GRAPHRAG_PROMPT_PROFILE", "7")
-    assert "There is no prompt profile 7" in run_command("index", "plan", status=1)
 
 
 def test_machines_without_the_working_database_extract_with_the_adopted_profile(indexed, tmp_path, monkeypatch):
@@ -284,13 +277,8 @@ def test_types_that_are_given_are_those_of_the_examples(modeled):
 
 
 @pytest.mark.extended
-def test_without_a_model_a_profile_is_made_and_published_by_a_run(indexed):
-    result = indexed.run("tune_prompts", ops={"tune": {"config": {"sample": 10, "adopt": True}}})
-    (event,) = result.asset_materializations_for_node("tune")
-    assert event.metadata["version"].value == 1
-    recorded = indexed.instance.get_latest_materialization_event(dg.AssetKey("prompt_profile"))
-    assert recorded.asset_materialization.tags["dagster/data_version"]
-    assert isinstance(event.metadata["entity_types"], dg.MarkdownMetadataValue)
+def test_without_a_model_a_profile_is_made_and_published(indexed):
+    run_command("index", "tune", "--sample", "10", "--apply")
     (row,) = rows(indexed)
     assert (row["model"], row["adopted"], row["calls"], row["proof"]) == (EXTRACTOR, True, 0, [])
     assert row["entity_types"]
@@ -302,13 +290,13 @@ def test_without_a_model_a_profile_is_made_and_published_by_a_run(indexed):
 def test_a_spent_budget_ends_the_tuning_and_records_nothing(modeled, server: OpenAIServer, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", '{"chat_input": 1000}')
     monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "1")
-    assert "budget" in run_command("tune", status=1)
+    assert "budget" in run_command("index", "tune", status=1)
     assert 0 < len(server.chats) < 30
     assert rows(modeled) == []
 
 
 def test_tuning_before_the_first_index_says_what_to_do(project):
-    assert "Run `graphrag-assets index`" in run_command("tune", status=1)
+    assert "Run `graphrag-assets index`" in run_command("index", "tune", status=1)
 
 
 def test_where_no_model_extracts_the_model_of_reports_describes_the_documents(indexed, monkeypatch):

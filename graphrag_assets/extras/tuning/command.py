@@ -1,4 +1,4 @@
-"""`tune`: prompts tuned to the corpus, compared with those in force, adopted and taken back."""
+"""`index tune`: prompts tuned to the corpus, compared with those in force, adopted and taken back."""
 
 import difflib
 from typing import Any
@@ -33,14 +33,12 @@ _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 @click.option("--plan", "only_plan", is_flag=True, help="Only estimate the cost of the tuning.")
 @click.option("--diff", "show_diff", is_flag=True, help="Show how the prompts would change.")
 @click.option("--apply", is_flag=True, help="Put the profile in force.")
-@click.option("--new-batches", is_flag=True, help="With --apply or --rollback: indexed batches keep their prompts.")
 @click.option("--list", "only_list", is_flag=True, help="Only list the versions of the profile.")
 @click.option("--rollback", type=click.IntRange(min=0), help="Only put this version in force; 0: the built-in prompts.")
 def tune(
     only_plan: bool,
     show_diff: bool,
     apply: bool,
-    new_batches: bool,
     only_list: bool,
     rollback: int | None,
     **options: Any,
@@ -50,7 +48,7 @@ def tune(
     if only_list:
         _print_profiles(console, index)
     elif rollback is not None:
-        _put_in_force(console, index, rollback, new_batches)
+        _put_in_force(console, index, rollback)
     elif only_plan:
         with console.status("Dry run: reading the sample"):
             costs, notes = plan_tuning(index, TuningOptions(**options))
@@ -58,11 +56,11 @@ def tune(
         for note in notes:
             console.say(note)
     else:
-        _tune(console, index, TuningOptions(**options), apply, new_batches, show_diff)
+        _tune(console, index, TuningOptions(**options), apply, show_diff)
 
 
-def _tune(console: Console, index: Index, options: TuningOptions, apply: bool, new_batches: bool, diff: bool) -> None:
-    before = profile_in_force(index.working.read, index.settings.prompt_profile)
+def _tune(console: Console, index: Index, options: TuningOptions, apply: bool, diff: bool) -> None:
+    before = profile_in_force(index.working.read)
     with console.status("Reading the sample"):
         tuned = tune_prompts(index, options, "tune")
     _print_profile(console, tuned)
@@ -72,7 +70,7 @@ def _tune(console: Console, index: Index, options: TuningOptions, apply: bool, n
     if diff:
         _print_diff(console, index, before, tuned.profile)
     if apply:
-        _put_in_force(console, index, tuned.version, new_batches)
+        _put_in_force(console, index, tuned.version)
     else:
         console.say(
             f"Version {tuned.version} is not adopted: the prompts in force stay. "
@@ -80,11 +78,10 @@ def _tune(console: Console, index: Index, options: TuningOptions, apply: bool, n
         )
 
 
-def _put_in_force(console: Console, index: Index, version: int, new_batches: bool) -> None:
-    adopt_profile(index, version, new_batches)
+def _put_in_force(console: Console, index: Index, version: int) -> None:
+    adopt_profile(index, version)
     what = "The built-in prompts are" if version == BUILT_IN else f"Version {version} of the prompt profile is"
-    kept = " for new batches; those that are indexed keep the prompts they were made with" if new_batches else ""
-    console.say(f"{what} in force{kept}. {_NEXT}")
+    console.say(f"{what} in force. {_NEXT}")
 
 
 def _print_profiles(console: Console, index: Index) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_assets.contracts.prompt_profile import BUILT_IN, PromptProfile
+from graphrag_assets.contracts.prompt_profile import PromptProfile
 from graphrag_assets.contracts.records import TextUnit
 from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.errors import InputError, SettingsError
@@ -20,7 +20,7 @@ from graphrag_assets.indexing.index import STAGED_PROFILE, Index, exclusive
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.staged_batches import staging_of
 from graphrag_assets.pipeline.batch import units_to_extract
-from graphrag_assets.store.prompt_profiles import OPTION, adopt, profile_in_force, record_profile
+from graphrag_assets.store.prompt_profiles import adopt, profile_in_force, record_profile
 from graphrag_assets.text.languages import NAMES
 
 CODE_VERSION = "1"
@@ -105,23 +105,17 @@ def tune_prompts(index: Index, options: TuningOptions, run_id: str) -> Tuned:
 
 
 @exclusive("prompt_profile")
-def adopt_profile(index: Index, version: int, new_batches: bool = False) -> None:
+def adopt_profile(index: Index, version: int) -> None:
     """Put a version in force, see `adopt`, also for other machines that extract.
 
     Raises:
         SettingsError: there is no such version.
         StagingError: the staging area cannot be used.
     """
-    adopt(index.working, version, _versions_by_extractor(index) if new_batches else None)
+    adopt(index.working, version)
     if staging := staging_of(index):
-        profile = profile_in_force(index.working.read, "")
+        profile = profile_in_force(index.working.read)
         staging.put(STAGED_PROFILE, json.dumps(asdict(profile) if profile else None).encode())
-
-
-def _versions_by_extractor(index: Index) -> dict[str, int]:
-    """By fingerprint of the extraction, the version whose prompts it has."""
-    versions = index.working.read("SELECT version FROM prompt_profile ORDER BY version DESC")["version"]
-    return {index.with_options({OPTION: str(one)}).models().extractor: one for one in (*versions, BUILT_IN)}
 
 
 def plan_tuning(index: Index, options: TuningOptions) -> "tuple[pl.DataFrame, list[str]]":
@@ -147,10 +141,7 @@ def tune(
     relationships = [r for unit in sample.ids if unit in untyped for r in untyped[unit].relationships]
     types = given_types(options.types, found_types((e.type, e.title) for e in entities))
     if not types:
-        raise InputError(
-            "Nothing was found in the sample to take types from. Name them: `--types 'PERSON, SHIP'`, or `types` in "
-            "the config of the job tune_prompts."
-        )
+        raise InputError("Nothing was found in the sample to take types from. Name them: `--types 'PERSON, SHIP'`.")
     pairs = [(r.type, f"{r.source} → {r.target}") for r in relationships if r.type]
     predicates = found_types(pairs, merge_heads=False, least=2)
     language = _language(index, options.language)

@@ -1,4 +1,4 @@
-"""Does Microsoft GraphRAG read what `export graphrag` writes? Its own local search builds a context from it.
+"""Does GraphRAG read what `publications export graphrag` writes? Its own local search builds a context from it.
 
     python benchmarks/graphrag_reads_export.py --venv ~/graphrag-venv --question "Who is Scrooge?"
 

@@ -21,7 +21,6 @@ _PLACES: dict[str, str | dict[str, str]] = {
     "dev": "cli.dev.dev",
     "doctor": {"models": "cli.doctor.models", "cluster": "extras.cluster.command.cluster"},
     "evaluate": "extras.evaluation.command.evaluate",
-    "export": "extras.interop.command.export",
     "import": "extras.interop.command.import_",
     "index": {
         "run": "cli.index.index",
@@ -34,6 +33,7 @@ _PLACES: dict[str, str | dict[str, str]] = {
         "diff": "cli.publications.diff",
         "rollback": "cli.publications.rollback",
         "explore": "extras.explorer.command.explore",
+        "export": "extras.interop.command.export",
         "purge": "extras.purge.command.purge",
     },
     "query": "cli.query.query",
@@ -41,7 +41,6 @@ _PLACES: dict[str, str | dict[str, str]] = {
         "list": "extras.resolution.command.list_",
         **{name: f"extras.resolution.command.{name}" for name in ("accept", "reject", "split", "undo", "judge")},
     },
-    "retrieve": "cli.retrieve.retrieve",
     "serve": "extras.server.command.serve",
     "sql": "cli.sql.sql",
     "status": "cli.status.status",
@@ -51,7 +50,7 @@ _GROUPS = {
     "index": "Index the changed batches of the input folder, refresh the graph and publish; plan what that costs; or "
     "tune the prompts to the documents.",
     "doctor": "Try the models that are set, or this machine as one of a cluster.",
-    "publications": "List, compare, switch and explore publications, or purge deleted documents from them.",
+    "publications": "List, compare, switch, explore and export publications, or purge deleted documents from them.",
     "resolve": "Decide which names are one thing: list candidates, accept, reject, split, undo, or let a model judge.",
 }
 

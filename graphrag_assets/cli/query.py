@@ -1,19 +1,25 @@
-"""`query`: ask the publication, or what to ask it."""
+"""`query`: ask the publication, find passages for a question, or questions that it answers."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
+import polars as pl
+from rich import box
 from rich.markdown import Markdown
+from rich.table import Table
+from rich.text import Text
 
 from graphrag_assets.cli.shared_options import HISTORY, INDEX, filtered, search_options
 from graphrag_assets.cli.terminal import Console, write
-from graphrag_assets.query import METHODS, Answering, AnswerStream, GraphRAG, answer_to_json, answer_to_markdown
+from graphrag_assets.query import METHODS, AnswerStream, GraphRAG, answer_to_json, answer_to_markdown
+from graphrag_assets.query.passages import RANKING_METHODS
 from graphrag_assets.query.query_models import default_options
 from graphrag_assets.settings import Settings
 
-_QUESTIONS = "questions"
+_CHARACTERS = 240  # of a passage, on the screen
 _HINT = 'The method comes before the question, and ask chooses it: graphrag-assets query ask "{question}"'
 
 
@@ -36,7 +42,7 @@ class _Method(click.Choice[str]):
 
 
 @click.command(cls=_Query)
-@click.argument("method", type=_Method((*METHODS, "ask", _QUESTIONS)))
+@click.argument("method", type=_Method((*METHODS, "ask", "retrieve", "questions")))
 @click.argument("question", default="")
 @INDEX
 @click.option(
@@ -62,9 +68,16 @@ class _Method(click.Choice[str]):
 @click.option("--stream/--no-stream", default=None, help="Stream the answer. Default: on a terminal.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer, its citations and usage as JSON.")
 @click.option("--context", is_flag=True, help="Show the context for the model instead of an answer.")
-@click.option("--count", type=int, default=5, show_default=True, help="questions: maximum number of questions.")
+@click.option("--count", type=int, help="Maximum number of passages of retrieve (10), or of questions (5).")
+@click.option(
+    "--ranking",
+    type=click.Choice(RANKING_METHODS),
+    default="graph",
+    show_default=True,
+    help="retrieve: how passages are ranked. text: by words and vectors; words: BM25.",
+)
 def query(
-    method: Answering | Literal["questions"],
+    method: Any,
     question: str,
     path: Path | None,
     dynamic: bool,
@@ -72,18 +85,24 @@ def query(
     stream: bool | None,
     as_json: bool,
     context: bool,
-    count: int,
+    count: int | None,
+    ranking: str,
     **others: Any,
 ) -> None:
     """Ask QUESTION by METHOD: local, global, drift, basic, lazy or planned; ask chooses the method by the question.
 
-    The METHOD questions suggests questions that the data answers: after QUESTION, or to begin with.
+    The METHOD retrieve shows the passages that match QUESTION best, without an answer. The METHOD questions suggests
+    questions that the data answers: after QUESTION, or to begin with.
     """
     if method == "questions":
-        _print_questions(question, count, path, search_options(**others))
+        _print_questions(question, count or 5, path, search_options(**others))
         return
     if not question:
         raise click.UsageError("Missing argument 'QUESTION'.")
+    if method == "retrieve":
+        options = search_options(k=count, method=ranking, **others)
+        _print_passages(GraphRAG(path).retrieve(question, **options), as_json)
+        return
     options = dynamic_option(method, dynamic) | hops_option(method, hops) | search_options(**others)
     console = Console()
     with GraphRAG(path) as rag:
@@ -104,6 +123,36 @@ def _print_questions(asked: str, count: int, path: Path | None, options: dict[st
     with GraphRAG(path) as rag:
         for question in rag.questions(before, count, **options):
             Console().print(question, markup=False, highlight=False, soft_wrap=True)
+
+
+def _print_passages(passages: pl.DataFrame, as_json: bool) -> None:
+    if as_json:
+        write(passages.write_json() + "\n")
+    elif passages.is_empty():
+        Console(stderr=True).print("No passage contains a word of the question.")
+    else:
+        Console().print(_table(passages))
+
+
+def _table(passages: pl.DataFrame) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_lines=True)
+    table.add_column("#", justify="right")
+    table.add_column("passage", overflow="fold")
+    for row in passages.iter_rows(named=True):
+        table.add_row(str(row["rank"]), _passage(row))
+    return table
+
+
+def _passage(row: Mapping[str, Any]) -> Text:
+    place = f"characters {row['start_char']}-{row['end_char']}; " if row["start_char"] is not None else ""
+    by = [(name, row[f"rank_by_{name}"]) for name in ("words", "vectors", "graph")]
+    ranks = ", ".join(f"{name} {rank}" for name, rank in by if rank is not None)
+    text = " ".join(row["text"].split())
+    shown = Text.assemble((row["document"] or "", "bold"), f"\n{row['source']}\n", place, f"score {row['score']:.3g}")
+    shown.append(f"; rank by {ranks}\n" if ranks else "\n")
+    if row["about"]:
+        shown.append(f"found through: {', '.join(row['about'])}\n", "italic")
+    return shown.append(text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS].rstrip()} …")
 
 
 def hops_option(method: str, hops: int | None) -> dict[str, Any]:

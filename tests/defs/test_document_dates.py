@@ -114,6 +114,6 @@ def test_the_command_line_takes_dates(project: Project) -> None:
 
     assert "commanded" not in printed("query", "local", "Who met?", "--context", "--since", "1867-01-01")
     assert "Valentia" not in printed("query", "basic", "Who commanded?", "--context", "--as-of", "1866")
-    found = json.loads(printed("retrieve", "Who met whom?", "--since", "1867", "--json"))
+    found = json.loads(printed("query", "retrieve", "Who met whom?", "--since", "1867", "--json"))
     assert ["Valentia" in passage["text"] for passage in found] == [True]
     assert "The search option as_of is 'soon'; it must be a day" in printed("query", "basic", "Who?", "--as-of", "soon")

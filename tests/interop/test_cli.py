@@ -1,4 +1,4 @@
-"""The commands `import` and `export`."""
+"""The commands `import` and `publications export`."""
 
 import json
 
@@ -24,8 +24,8 @@ def test_import_is_listed_removed_and_exported(project, tmp_path):
     assert "│ entities │ 8 │ 7 │" in printed
     assert "missing endpoints of relationships, added │ 1 │" in printed
     assert f"From {folder}" in run("import")
-    assert "7 entities" in run("export", "graphrag", tmp_path / "out")
-    assert "1 community_reports" in run("export", "reports", tmp_path / "r.jsonl", "--community", 1)
+    assert "7 entities" in run("publications", "export", "graphrag", tmp_path / "out")
+    assert "1 community_reports" in run("publications", "export", "reports", tmp_path / "r.jsonl", "--community", 1)
     assert json.loads((tmp_path / "r.jsonl").read_text())["community"] == 1
     assert "theirs/agamemnon.txt" in run("import", "--hand-over", "imported-theirs", "--document", "agamemnon.txt")
     assert (project.input / "theirs" / "agamemnon.txt").exists()

@@ -249,7 +249,10 @@ def test_a_ducklake_has_the_rows_of_the_export_and_a_snapshot_per_export(sample_
 
     run("-c", f"import duckdb; duckdb.sql(\"INSTALL '{extension}'\")")
     lake, index = tmp_path / "lake", str(sample_index.root / "index")
-    written = [run("-m", "graphrag_assets", "export", "ducklake", str(lake), "--index", index) for _ in range(2)]
+    written = [
+        run("-m", "graphrag_assets", "publications", "export", "ducklake", str(lake), "--index", index)
+        for _ in range(2)
+    ]
     export("graphrag", tmp_path / "parquet", sample_index.root / "index")
     query = f"""
 import duckdb

@@ -1,4 +1,4 @@
-"""`export cypher` and `export neo4j`: against ArcadeDB, which speaks Bolt and Cypher, with Neo4j's driver and linter."""
+"""`publications export cypher` and `export neo4j`: against ArcadeDB, which speaks Bolt and Cypher, with Neo4j's driver and linter."""
 
 import json
 import re
@@ -148,7 +148,9 @@ def test_a_database_is_kept_equal_and_gets_only_what_changed(
     assert sent(server, index) == {"sent Entity": 1, "sent MENTIONS": n_units}
     assert in_database(database) == in_files(tmp_path / "all")
 
-    printed = run("export", "neo4j", "--uri", server, "--user", "root", "--database", "graph", "--index", index)
+    printed = run(
+        "publications", "export", "neo4j", "--uri", server, "--user", "root", "--database", "graph", "--index", index
+    )
     assert f"{server}: nothing has changed" in printed
 
 
@@ -199,9 +201,11 @@ def test_password_and_target_are_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.delenv("NEO4J_PASSWORD", raising=False)
     with pytest.raises(InputError, match="password of neo4j in the environment variable NEO4J_PASSWORD"):
         export_neo4j("bolt://127.0.0.1:1", "neo4j")
-    assert "neo4j takes --uri, and no TARGET" in run("export", "neo4j", status=2)
-    assert "neo4j takes --uri, and no TARGET" in run("export", "neo4j", tmp_path, "--uri", "bolt://a", status=2)
-    assert "csv needs a TARGET" in run("export", "csv", status=2)
+    assert "neo4j takes --uri, and no TARGET" in run("publications", "export", "neo4j", status=2)
+    assert "neo4j takes --uri, and no TARGET" in run(
+        "publications", "export", "neo4j", tmp_path, "--uri", "bolt://a", status=2
+    )
+    assert "csv needs a TARGET" in run("publications", "export", "csv", status=2)
 
 
 def test_names_of_relationship_types_are_quoted() -> None:

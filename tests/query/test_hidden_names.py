@@ -225,11 +225,11 @@ def test_an_empty_list_in_the_settings_allows_nothing(path: Path, monkeypatch: p
 
 def test_the_command_line_filters_only_when_told_to(path: Path) -> None:
     given = ("--index", str(path), "--json")
-    everywhere = json.loads(run_command("retrieve", QUESTION, *given))
+    everywhere = json.loads(run_command("query", "retrieve", QUESTION, *given))
     assert {row["document"] for row in everywhere} == {"Voyage", "Sale", "Secret"}
     assert hidden_names(run_command("query", "local", QUESTION, *given, "--batch", "ships")) == []
     for option in ("--batch", "--document", "--entity-type", "--relationship-type", "--as-of", "--since"):
-        assert "Error: The " in run_command("retrieve", QUESTION, *given, option, "", status=1)
+        assert "Error: The " in run_command("query", "retrieve", QUESTION, *given, option, "", status=1)
 
 
 @pytest.mark.parametrize(

@@ -194,12 +194,14 @@ def test_a_wrong_option_is_named(rag, given, said):
 
 def test_the_command_shows_passages_with_their_ranks(planted):
     path = str(planted.root / "index")
-    printed = CliRunner().invoke(main, ["retrieve", QUESTION, "--k", "5", "--index", path], env={"COLUMNS": "120"})
+    printed = CliRunner().invoke(
+        main, ["query", "retrieve", QUESTION, "--count", "5", "--index", path], env={"COLUMNS": "120"}
+    )
     assert printed.exit_code == 0, printed.output
     assert "found through: Tarnby" in printed.output
-    as_json = CliRunner().invoke(main, ["retrieve", QUESTION, "--k", "5", "--json", "--index", path])
+    as_json = CliRunner().invoke(main, ["query", "retrieve", QUESTION, "--count", "5", "--json", "--index", path])
     rows = json.loads(as_json.stdout)
     assert [row["rank"] for row in rows] == [1, 2, 3, 4, 5]
     assert {"document", "start_char", "end_char", "rank_by_words", "rank_by_graph"} <= rows[0].keys()
-    nothing = CliRunner().invoke(main, ["retrieve", "???", "--method", "words", "--index", path])
+    nothing = CliRunner().invoke(main, ["query", "retrieve", "???", "--ranking", "words", "--index", path])
     assert nothing.stdout == ""

@@ -1,4 +1,4 @@
-"""`import` and `export`: exchange indexes with Microsoft GraphRAG and graph tools."""
+"""`import` and `publications export`: exchange indexes with Microsoft GraphRAG and graph tools."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -43,7 +43,7 @@ REASONS = {
     "cache": "the ledger keeps all answers; GRAPHRAG_LEDGER_URL moves it to another database",
     "reporting": "logs are Dagster's, and errors are rows of index_errors",
     "root_dir": "paths are relative to the folder that a command is started in",
-    "snapshots": "`graphrag-assets export` writes the graph and the vectors",
+    "snapshots": "`graphrag-assets publications export` writes the graph and the vectors",
     "umap": "the map has its own layout",
     "embed_graph": "the graph ranks by personalized PageRank, without vectors of its nodes",
     "prune_graph": "all entities, relationships and components of the graph stay",

@@ -178,7 +178,8 @@ def _load_ducklake(connection: duckdb.DuckDBPyConnection) -> None:
         raise StoreError(
             f"DuckDB {duckdb.__version__} has no extension ducklake here: {str(error).partition(chr(10))[0]}. Allow "
             "the connection to extensions.duckdb.org, or install it from a file of this version: "
-            "duckdb.sql(\"INSTALL 'ducklake.duckdb_extension'\"). `export graphrag` writes Parquet files without it."
+            "duckdb.sql(\"INSTALL 'ducklake.duckdb_extension'\"). `publications export graphrag` writes Parquet files "
+            "without it."
         ) from None
 
 

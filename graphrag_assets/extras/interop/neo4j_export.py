@@ -1,4 +1,4 @@
-"""`export neo4j`: makes a Neo4j database equal to a publication, by sending what differs.
+"""`publications export neo4j`: makes a Neo4j database equal to a publication, by sending what differs.
 
 Ids and fingerprints are read from the database and compared in DuckDB; the changed rows are sent in batches. An
 interrupted export is completed by the next one.

@@ -1,4 +1,4 @@
-"""`export cypher`: CSV files for `neo4j-admin database import`, the command, and the constraints."""
+"""`publications export cypher`: CSV files for `neo4j-admin database import`, the command, and the constraints."""
 
 from pathlib import Path
 

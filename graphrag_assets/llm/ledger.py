@@ -1,9 +1,9 @@
 """The ledger: every valid answer is stored before it is used, so that nothing is paid for twice.
 
-The table `llm_calls`, in SQLite (WAL) or any other database of SQLAlchemy; budgets have `llm_spending`. Reads and
-writes are batched: one thread reads, or commits, everything that is waiting; an awaited write is on disk. What could
-not be written, because the disk is full or the database down, is written before anything else is paid for. Any number
-of processes may share a ledger, and may be killed at any moment.
+The table `llm_calls`, in SQLite (WAL) or any other database of SQLAlchemy; budgets have `llm_spending`. Its statements
+run in threads, so that the event loop stays free; an awaited write is on disk. What could not be written, because the
+disk is full or the database down, is written before anything else is paid for. Any number of processes may share a
+ledger, and may be killed at any moment.
 """
 
 import asyncio
@@ -12,13 +12,14 @@ import json
 import threading
 import time
 import uuid
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import polars as pl
 import sqlalchemy as sa
@@ -26,7 +27,6 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
 from graphrag_assets.llm import spending
-from graphrag_assets.llm.batcher import Batcher, in_background
 from graphrag_assets.llm.ledger_claims import Claims
 from graphrag_assets.llm.model_errors import LedgerError
 from graphrag_assets.llm.single_flight import SingleFlight
@@ -68,6 +68,7 @@ LLM_CALLS = sa.Table(
 _BY_TIME = sa.Index("llm_calls_created_at", LLM_CALLS.c.created_at)
 _ACCOUNTING = [column for column in LLM_CALLS.c if column.name not in ("response", "vector")]
 _KEYS_PER_QUERY = 500
+_THREADS = 8
 REPLY_SECONDS = 120.0
 """The longest wait for the database: SQLite's locks, and PostgreSQL's statements, end sooner by themselves."""
 _LOCK_SECONDS = 60
@@ -85,6 +86,9 @@ _POSTGRES = {
 A database that does not reply, or is cut off, is an error. Without an encoding the driver takes that of the database,
 and returns bytes where this is SQL_ASCII, which stores UTF-8 as it is.
 """
+
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -149,9 +153,9 @@ class Ledger:
         self._engine = _engine(url)
         self._created = False
         self._creating = threading.Lock()
-        self._reads = Batcher(self._read)
-        self._writes = Batcher(self._write)
-        self._unwritten: list[_Write] = []  # by the last transaction, which failed
+        self._threads = ThreadPoolExecutor(_THREADS, "ledger")
+        self._writing = threading.Lock()
+        self._unwritten = deque[_Write]()  # settlements until the next transaction, and what failed to be written
         self.single_flight = SingleFlight()
         self._claims = Claims(self._engine, self._newest)
 
@@ -161,72 +165,53 @@ class Ledger:
 
     async def get_many(self, keys: Sequence[str]) -> dict[str, Hit]:
         """The stored answers by key."""
-        async with self._reply():
-            found = await asyncio.wrap_future(self._reads.add(*keys))
-        return {key: found[key] for key in keys if key in found}
+        return await self._in_thread(self._read, keys)
 
     async def put(self, *entries: Entry, replace: bool = False) -> None:
         """Store entries; on return they are on disk. The first entry of a key stays, unless `replace`.
 
         The cost of a replaced answer stays in the ledger, as an entry of kind "replaced".
         """
-        written = self._writes.add(_Write(entries, replace))
-        async with self._reply():
-            await asyncio.wrap_future(written)
+        await self._in_thread(self._write, _Write(entries, replace))
 
     async def catch_up(self) -> None:
-        """Write what could not be written. It is called before a request is sent, whose answer could not be stored.
+        """Write what is not written yet. It is called before a request is sent, whose answer could not be stored.
 
         Raises:
             LedgerError: the database still cannot be used.
         """
         if self._unwritten:
-            async with self._reply():
-                await asyncio.wrap_future(self._writes.add())
+            await self._in_thread(self._write)
 
     async def reserve(self, key: str, choose: Callable[[float, float], float | None], seconds: float) -> float | None:
         """Reserve money for a call, see `spending.reserve`; settlements before it count."""
-        written = self._writes.add()
 
         def work() -> float | None:
-            wait([written], REPLY_SECONDS)
+            self._write()
             with self._transaction() as connection:
                 return spending.reserve(connection, _now(connection), key, choose, seconds)
 
-        reserved = in_background(work)
+        reserved = asyncio.ensure_future(self._in_thread(work))
         try:
-            async with self._reply():
-                return await asyncio.wrap_future(reserved)
+            return await asyncio.shield(reserved)
         except (asyncio.CancelledError, LedgerError):  # there may be a reservation yet
             reserved.add_done_callback(lambda _: self.settle(0.0, key))
             raise
 
     def settle(self, usd: float, reservation: str | None) -> None:
-        """End a reservation, if there is one, and count what was spent.
+        """End a reservation, if there is one, and count what was spent; written by the next transaction."""
+        self._unwritten.append(_Write(settled=spending.Settled(usd, reservation)))
 
-        It is written with the next `put`, `reserve` or `flush`; at once if nothing was spent: no answer is put then.
-        """
-        settled = _Write(settled=spending.Settled(usd, reservation))
-        if usd:
-            self._writes.defer(settled)
-        else:
-            self._writes.add(settled)
-
-    def flush(self) -> None:
-        """Have deferred settlements written: their call ended without an answer to put."""
-        if self._writes.has_deferred:
-            self._writes.add()
-
-    @asynccontextmanager
-    async def _reply(self) -> AsyncIterator[None]:
-        """Wait for the database, but not forever.
+    async def _in_thread(self, work: Callable[..., Result], *args: Any) -> Result:
+        """The result of `work`, which a canceled caller leaves to be done.
 
         Raises:
-            LedgerError: it does not reply in time.
+            LedgerError: the database cannot be used, or does not reply in time.
         """
+        done = asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
         try:
             async with asyncio.timeout(REPLY_SECONDS):
-                yield
+                return await asyncio.shield(done)
         except TimeoutError:
             raise self._error(TimeoutError(f"no reply in {REPLY_SECONDS:.0f} s")) from None
 
@@ -276,7 +261,7 @@ class Ledger:
 
     def close(self) -> None:
         """Finish the waiting writes and close the database. The next use opens it again."""
-        wait([self._writes.add()], REPLY_SECONDS)
+        self._write()
         self._claims.close()
         self._engine.dispose()
 
@@ -342,19 +327,17 @@ class Ledger:
         with self._connection() as connection, connection.begin():
             yield connection
 
-    def _write(self, writes: Sequence[_Write]) -> None:
-        """Perform writes, with those that have failed before, in one transaction."""
-        writes, failed = [*self._unwritten, *writes], list[_Write]()
-        if not writes:
-            return
-        with self._errors():
+    def _write(self, *writes: _Write) -> None:
+        """Perform writes, with those that wait, in one transaction."""
+        with self._writing, self._errors():
+            waiting = [self._unwritten.popleft() for _ in range(len(self._unwritten))]
+            if not (writes := (*waiting, *writes)):
+                return
             try:
                 self._perform(writes)
             except sa.exc.OperationalError:  # no space, no connection, a lock: another attempt may succeed
-                failed = writes
+                self._unwritten.extendleft(reversed(writes))
                 raise
-            finally:
-                self._unwritten = failed
 
     def _perform(self, writes: Sequence[_Write]) -> None:
         stale = [{"stale": entry.key, "to": uuid.uuid4().hex} for w in writes if w.replace for entry in w.entries]

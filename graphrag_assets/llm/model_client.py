@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import ClassVar, Generic, Self, TypeVar
 
@@ -10,7 +10,7 @@ from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.llm import provider
 from graphrag_assets.llm.budget import Budget, Reservation
 from graphrag_assets.llm.ledger import Ledger
-from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected, RetriesExhausted
+from graphrag_assets.llm.model_errors import InvalidAnswer, LedgerError, RequestRejected, RetriesExhausted
 from graphrag_assets.llm.model_options import ModelOptions
 from graphrag_assets.llm.model_spans import model_span
 from graphrag_assets.llm.prices import Prices
@@ -124,4 +124,5 @@ class ModelClient(Generic[Options]):
             error.__cause__ = trace.last_error
             raise
         finally:
-            self.ledger.flush()
+            with suppress(LedgerError):  # what is not written yet is written before the next request
+                await self.ledger.catch_up()

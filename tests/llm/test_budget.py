@@ -74,8 +74,9 @@ def test_what_a_run_without_a_cap_pays_first_in_a_day_counts_once(lab: Lab) -> N
 def test_the_cost_of_a_call_without_an_answer_is_written_when_it_ends(lab: Lab) -> None:
     reservation = reserve(lab, Budget(1.0), 0.9)
     reservation.settle(0.1)  # such as a stream that is broken off
-    lab.ledger.flush()
-    assert reserve(lab, Budget(1.0), 0.9)
+    run(lab.ledger.catch_up())
+    other = Ledger(lab.folder / "ledger.db")  # of another process
+    assert run(Budget(1.0).reserve(other, lambda: (0.9, 0.9), "a call", 60.0))
 
 
 def test_without_calls_in_flight_what_is_left_pays_for_a_call_that_is_expected_to_fit(lab: Lab) -> None:

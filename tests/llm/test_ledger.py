@@ -217,26 +217,6 @@ def test_no_wait_for_the_database_is_without_an_end(tmp_path: Path, monkeypatch:
     run(work())
 
 
-@pytest.mark.extended
-def test_a_database_that_never_replies_does_not_keep_the_process_alive(tmp_path: Path) -> None:
-    program = f"""
-import asyncio, threading
-from graphrag_assets.llm import ledger
-from graphrag_assets.llm.model_errors import LedgerError
-ledger.REPLY_SECONDS = 0.2
-ledger.Ledger._read = ledger.Ledger._write = lambda *_: threading.Event().wait()
-stuck = ledger.Ledger({str(tmp_path / "ledger.db")!r})
-for work in (stuck.get("a"), stuck.put()):
-    try:
-        asyncio.run(work)
-    except LedgerError as error:
-        print("no reply" in str(error))
-stuck.close()
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert done.stdout.split() == ["True", "True"]
-
-
 def test_other_databases_fall_back_to_row_by_row(tmp_path: Path) -> None:
     from graphrag_assets.llm import ledger as module
 

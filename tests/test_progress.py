@@ -33,6 +33,7 @@ def test_the_rest_is_in_words(total, words):
 
 def test_lines_come_every_few_seconds_and_not_for_each_thing(monkeypatch, caplog):
     now = [100.0]
+    monkeypatch.setattr("graphrag_assets.runtime.progress._last_line", 0.0)
     monkeypatch.setattr("graphrag_assets.runtime.progress.time.monotonic", lambda: now[0])
     progress = Progress("texts", 20)
     with caplog.at_level(logging.INFO):
@@ -49,6 +50,7 @@ def test_lines_come_every_few_seconds_and_not_for_each_thing(monkeypatch, caplog
 
 def test_lines_come_while_one_call_takes_long(monkeypatch, caplog):
     now = [100.0]
+    monkeypatch.setattr("graphrag_assets.runtime.progress._last_line", 0.0)
     monkeypatch.setattr("graphrag_assets.runtime.progress.time.monotonic", lambda: now[0])
 
     class Slow:

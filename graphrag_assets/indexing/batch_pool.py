@@ -13,7 +13,7 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from graphrag_assets.llm.call_groups import CallGroup
+from graphrag_assets.llm.concurrent_calls import cancel_calls
 from graphrag_assets.runtime.progress import SECONDS_BETWEEN_LINES, Progress
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.locks import batch_lock
@@ -23,6 +23,7 @@ Result = TypeVar("Result")
 UNITS_IN_FLIGHT = 2_000
 """Maximum text units of the batches that are in memory together; a larger batch is alone."""
 _NAMES = 3
+_SECONDS_BETWEEN_CANCELS = 0.1
 
 
 @dataclass
@@ -38,7 +39,7 @@ class BatchPool:
     """Limits what batches hold in memory together, and locks them against other processes."""
 
     def __init__(self, max_units: int = UNITS_IN_FLIGHT) -> None:
-        self.calls = CallGroup()
+        self.canceled = False
         self._max_units, self._units = max_units, 0
         self._reading, self._room = threading.Lock(), threading.Condition()
         self._locks = defaultdict[str, _SharedLock](_SharedLock)
@@ -55,7 +56,7 @@ class BatchPool:
             nonlocal taken
             with self._room:
                 self._room.wait_for(
-                    lambda: self.calls.canceled or not self._units or self._units + n_units <= self._max_units
+                    lambda: self.canceled or not self._units or self._units + n_units <= self._max_units
                 )
                 self._raise_if_canceled()
                 self._units += n_units
@@ -73,13 +74,13 @@ class BatchPool:
                     self._room.notify_all()
 
     def cancel(self) -> None:
-        """Cancel the model calls of all batches, and let none begin."""
-        self.calls.cancel()
+        """Let no batch begin to make calls."""
+        self.canceled = True
         with self._room:
             self._room.notify_all()
 
     def _raise_if_canceled(self) -> None:
-        if self.calls.canceled:
+        if self.canceled:
             raise CancelledError
 
     @contextlib.contextmanager
@@ -127,14 +128,13 @@ def work_on(
         return
     completed = queue.SimpleQueue[tuple[str, Result | BaseException]]()
     waiting, threads = deque(batches), dict[str, threading.Thread]()
-    progress = Progress("batches", len(batches), pace=pool.calls.pace)
+    progress = Progress("batches", len(batches))
 
     def run(batch: str) -> None:
-        with pool.calls.joined():
-            try:
-                completed.put((batch, work(batch, pool)))
-            except BaseException as error:  # for the thread that waits
-                completed.put((batch, error))
+        try:
+            completed.put((batch, work(batch, pool)))
+        except BaseException as error:  # for the thread that waits
+            completed.put((batch, error))
 
     try:
         while waiting or threads:
@@ -153,7 +153,9 @@ def work_on(
     finally:
         pool.cancel()
         for thread in threads.values():
-            thread.join()
+            while thread.is_alive():  # it may just be about to make calls
+                cancel_calls(thread)
+                thread.join(_SECONDS_BETWEEN_CANCELS)
 
 
 def _outcome(work: Callable[[str, BatchPool], Result], batch: str, pool: BatchPool) -> Result | Exception:

@@ -1,18 +1,20 @@
 """Concurrent calls for synchronous code: results as they complete, with progress in the log."""
 
 import queue
+import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from graphrag_assets.contracts.usage import UsageMeter
-from graphrag_assets.llm.call_groups import current_group
 from graphrag_assets.llm.event_loop import submit
 from graphrag_assets.llm.tasks.chat_protocol import stops_the_run
 from graphrag_assets.runtime.progress import SECONDS_BETWEEN_LINES, Progress
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+_in_flight = WeakKeyDictionary[threading.Thread, set[Future[Any]]]()
 
 
 def run_concurrently(
@@ -29,20 +31,19 @@ def run_concurrently(
     Raises:
         BudgetExceeded, CircuitOpen, LedgerError: these concern the whole run; the remaining calls are canceled.
             The message says how much is done.
-        CancelledError: the calls of this thread were canceled, see `CallGroup`.
+        CancelledError: the calls of this thread were canceled.
     """
     completed: queue.SimpleQueue[Future[Result]] = queue.SimpleQueue()
     futures: dict[Future[Result], Item] = {}
-    group = current_group()
+    in_flight = _in_flight.setdefault(threading.current_thread(), set())
     try:
         for item in items:
             future = submit(work(item))
             futures[future] = item
-            if group:
-                group.add(future)
+            in_flight.add(future)
             future.add_done_callback(completed.put)
         used = (lambda: meter.total) if meter else None
-        progress = Progress(what, len(futures), used, group.pace if group else None)
+        progress = Progress(what, len(futures), used)
         for _ in futures:
             future = _next_of(completed, progress)
             error = future.exception()
@@ -54,6 +55,13 @@ def run_concurrently(
     finally:
         for future in futures:
             future.cancel()
+        in_flight.difference_update(futures)
+
+
+def cancel_calls(thread: threading.Thread) -> None:
+    """Cancel the calls of a thread's `run_concurrently`, which then raises `CancelledError` there."""
+    for call in list(_in_flight.get(thread, ())):
+        call.cancel()
 
 
 def _next_of(results: "queue.SimpleQueue[Result]", progress: Progress) -> Result:

@@ -8,31 +8,17 @@ from graphrag_assets.contracts.usage import Usage
 
 log = logging.getLogger(__name__)
 SECONDS_BETWEEN_LINES = 5.0
-
-
-class Pace:
-    """Lets a line through every few seconds; stages that run at the same time share one."""
-
-    def __init__(self) -> None:
-        self._last = time.monotonic()
-
-    def is_due(self) -> bool:
-        """Whether the last line is old enough; then the next one is due a few seconds later."""
-        now = time.monotonic()
-        due = now - self._last >= SECONDS_BETWEEN_LINES
-        if due:
-            self._last = now
-        return due
+_last_line = float("-inf")  # of all stages that run at the same time
 
 
 class Progress:
     """Counts the completed items of `total`, which are called `what`; `used` gives the usage of models so far."""
 
-    def __init__(self, what: str, total: int, used: Callable[[], Usage] | None = None, pace: Pace | None = None):
+    def __init__(self, what: str, total: int, used: Callable[[], Usage] | None = None):
         self.what, self.total, self.done = what, total, 0
         self._used = used
         self._before = used() if used else None
-        self._began, self._pace = time.monotonic(), pace or Pace()
+        self._began = time.monotonic()
 
     def advance(self, n: int = 1) -> None:
         """Count `n` more completed items; log a line if the last one is old enough."""
@@ -41,8 +27,11 @@ class Progress:
 
     def tell(self) -> None:
         """Log a line if the last one is old enough, even without further progress."""
-        if self._pace.is_due():
-            log.info("%s", self.line(time.monotonic() - self._began))
+        global _last_line
+        now = time.monotonic()
+        if now - max(self._began, _last_line) >= SECONDS_BETWEEN_LINES:
+            _last_line = now
+            log.info("%s", self.line(now - self._began))
 
     def line(self, seconds: float) -> str:
         """The progress message after so many seconds: done and total, rate, tokens, cost, and the time left."""

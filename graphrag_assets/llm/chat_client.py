@@ -1,9 +1,9 @@
 """One call to a chat model, from the ledger to litellm and back, in the order in which it is made.
 
-`complete` looks in the ledger and joins an identical call in flight. `_answer` waits while another process requests the
-same answer, and requests a second one if the first is not valid. `_request` keeps to the limits of the model and
-repeats transient failures. `_attempt` reserves the price, sends one request, reads the reply and stores a valid answer.
-`stream` makes the same steps for an answer in pieces.
+`complete` looks in the ledger and joins an identical call in flight. `_answer` requests an answer, and a second one if
+the first is not valid. `_request` keeps to the limits of the model and repeats transient failures. `_attempt` reserves
+the price, sends one request, reads the reply and stores a valid answer. `stream` makes the same steps for an answer in
+pieces.
 
 What these steps use is elsewhere: parameters (`chat_parameters`), tokens and cost (`chat_costs`), rows of the ledger
 (`chat_ledger`), replies (`chat_replies`), waits and errors (`retry`), litellm's setup and replies (`provider`).
@@ -90,27 +90,26 @@ class ChatModel(ModelClient[ChatOptions]):
         return stored
 
     async def _answer(self, key: str, request: ChatRequest, trace: Trace) -> Completion:
-        """Request an answer, and a second one if it is not valid, while no other process requests it."""
-        async with self.ledger.claim(key, self.limits.options.deadline_seconds):
-            if request.parts and all([await self.known(part) for part in request.parts]):
-                raise StoredInParts(request.name)
-            async with self._counting_failure(request.task, trace):
-                began, messages = time.monotonic(), list(request.messages)
-                await self.before_paying()
-                prices = await self.prices()
-                send = partial(self._attempt, key, request, prices, trace)
-                try:
-                    answer = await self._request(request, messages, trace, send)
-                except RefusedAnswer as refusal:  # by a content filter, before the model
-                    raise await self._answers.put_failure(
-                        request, key, refusal, Usage(), trace.seconds_since(began)
-                    ) from None
+        """Request an answer, and a second one if it is not valid."""
+        if request.parts and all([await self.known(part) for part in request.parts]):
+            raise StoredInParts(request.name)
+        async with self._counting_failure(request.task, trace):
+            began, messages = time.monotonic(), list(request.messages)
+            await self.before_paying()
+            prices = await self.prices()
+            send = partial(self._attempt, key, request, prices, trace)
+            try:
+                answer = await self._request(request, messages, trace, send)
+            except RefusedAnswer as refusal:  # by a content filter, before the model
+                raise await self._answers.put_failure(
+                    request, key, refusal, Usage(), trace.seconds_since(began)
+                ) from None
+            if answer.problem:
+                await self._answers.put_invalid(request, answer.completion.usage, trace.seconds_since(began))
+                messages = structured_output.again(messages, answer.completion.text, answer.problem)
+                first, answer = answer, await self._request(request, messages, trace, send)
                 if answer.problem:
-                    await self._answers.put_invalid(request, answer.completion.usage, trace.seconds_since(began))
-                    messages = structured_output.again(messages, answer.completion.text, answer.problem)
-                    first, answer = answer, await self._request(request, messages, trace, send)
-                    if answer.problem:
-                        answer = await self._best_guess(key, request, first, answer, trace.seconds_since(began))
+                    answer = await self._best_guess(key, request, first, answer, trace.seconds_since(began))
         if answer.completion.from_ledger:
             self._count_hit(request, answer.completion, trace)
             return answer.completion

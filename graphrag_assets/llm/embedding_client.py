@@ -165,7 +165,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
 
         async def request(group: list[_Piece]) -> _Answers:
             key = key_of("embedding request", [piece.key for piece in group])
-            call = partial(self._claimed, key, group, entry)
+            call = partial(self._answer, group, entry)
             answers, _ = await self.ledger.single_flight.share(key, call)
             progress.advance(len(group))
             return answers
@@ -177,11 +177,6 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
             for one in requests:
                 one.cancel()
         return {key: found for answer in answers for key, found in answer.items()}
-
-    async def _claimed(self, key: str, group: list[_Piece], entry: Entry, trace: Trace) -> _Answers:
-        """See `_answer`, while no other process requests the same."""
-        async with self.ledger.claim(key, self.limits.options.deadline_seconds):
-            return await self._answer(group, entry, trace)
 
     async def _answer(self, group: list[_Piece], entry: Entry, trace: Trace) -> _Answers:
         """Unit vectors of the pieces by key, stored, or why the server does not take a piece.

@@ -13,9 +13,9 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +27,6 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
 from graphrag_assets.llm import spending
-from graphrag_assets.llm.ledger_claims import Claims
 from graphrag_assets.llm.model_errors import LedgerError
 from graphrag_assets.llm.single_flight import SingleFlight
 from graphrag_assets.runtime.masking import keep_secret, without_credentials
@@ -157,7 +156,6 @@ class Ledger:
         self._writing = threading.Lock()
         self._unwritten = deque[_Write]()  # settlements until the next transaction, and what failed to be written
         self.single_flight = SingleFlight()
-        self._claims = Claims(self._engine, self._newest)
 
     async def get(self, key: str) -> Hit | None:
         """The stored answer, if there is one."""
@@ -215,23 +213,6 @@ class Ledger:
         except TimeoutError:
             raise self._error(TimeoutError(f"no reply in {REPLY_SECONDS:.0f} s")) from None
 
-    @asynccontextmanager
-    async def claim(self, key: str, patience: float = 900.0) -> AsyncIterator[None]:
-        """Be the only one of all processes that requests the answer of this key, see `Claims.claim`.
-
-        Raises:
-            LedgerError: the database cannot be used.
-        """
-        async with AsyncExitStack() as stack:
-            try:
-                await stack.enter_async_context(self._claims.claim(key, patience))
-            except sa.exc.SQLAlchemyError as error:
-                raise self._error(error) from None
-            yield
-
-    def _newest(self) -> object:
-        return self.rows(sa.select(sa.func.max(LLM_CALLS.c.created_at)))[0][0]
-
     def spent_today(self) -> float:
         """US dollars of all calls of this day in UTC."""
         with self._connection() as connection:
@@ -262,7 +243,6 @@ class Ledger:
     def close(self) -> None:
         """Finish the waiting writes and close the database. The next use opens it again."""
         self._write()
-        self._claims.close()
         self._engine.dispose()
 
     def execute(self, statement: sa.Update, values: Sequence[dict[str, Any]]) -> None:

@@ -44,8 +44,7 @@ class RerankModel(ModelClient[ModelOptions]):
         return order, Usage()
 
     async def _answer(self, key: str, query: str, documents: Sequence[str], trace: Trace) -> tuple[list[int], Usage]:
-        claim = self.ledger.claim(key, self.limits.options.deadline_seconds)
-        async with claim, self._counting_failure(TASK, trace):
+        async with self._counting_failure(TASK, trace):
             await self.prices()  # imports litellm
             expected = _tokens(query, documents) if self.limits.counts_tokens else 0
             async with self._slot(trace):

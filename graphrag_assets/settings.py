@@ -366,10 +366,10 @@ class Settings(BaseSettings):
         pattern=r"^\d+(\.\d+)?\s*(KB|MB|GB|TB|KiB|MiB|GiB|TiB)$",
         description="Memory that one query of DuckDB may use, such as 500MB; what is more goes to the spill folder.",
     )
-    gate: Literal["warn", "block", "off"] = Field(
-        "warn",
-        description="What follows if a new publication is measured to be worse than the last one. warn: a warning, and "
-        "it is published; block: readers keep the last one; off: it is not measured.",
+    block_worse: bool = Field(
+        False,
+        description="Keep a new publication from readers if searches find less of the passages of questions.jsonl in "
+        "the data folder than before; otherwise a warning is logged. Without that file nothing is measured.",
     )
     keep_publications: int = Field(3, ge=1, description="Publications kept for comparison and rollback.")
 
@@ -580,6 +580,11 @@ class Settings(BaseSettings):
         return self.data / "index"
 
     @property
+    def questions_file(self) -> Path:
+        """The user's questions, docs/evaluation.md; where the file is, each new publication is measured by them."""
+        return self.data / "questions.jsonl"
+
+    @property
     def own_dagster_home(self) -> Path:
         """Where the Dagster home of the index is, once it has one."""
         return self.data.absolute() / "dagster"
@@ -611,7 +616,7 @@ class Settings(BaseSettings):
         What performs a task is given as it is chosen, not as it is set.
         """
         where = {"data", "input", "ledger_url", "automation", "memory_limit", "staging", "extract_tags"}
-        where |= {"search_options", "rerank_model", "rerank_base_url", "gate"}
+        where |= {"search_options", "rerank_model", "rerank_base_url", "block_worse"}
         settings = self.model_dump(exclude={*where, *Choices._fields}) | {"chunk_size": self.max_unit_tokens}
         values = {name: None if value is None else without_credentials(str(value)) for name, value in settings.items()}
         return self.choices._asdict() | values

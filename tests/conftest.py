@@ -219,7 +219,6 @@ def default_settings(root: Path, patch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
         patch.delenv(name)
     patch.setenv("GRAPHRAG_DATA", str(root))
-    patch.setenv("GRAPHRAG_GATE", "off")  # half a second of each second publication; tests/evaluation has its tests
 
 
 @pytest.fixture(scope="session")

@@ -92,7 +92,7 @@ ELSEWHERE = {
         "it needs Docker",
         "tests/test_deployment.py::test_containers_run_the_commands_of_the_units",
     ),
-    ("docs/evaluation.md", "$ graphrag-assets evaluate docs/questions.jsonl --generated 0 --answers 20"): (
+    ("docs/evaluation.md", "$ graphrag-assets evaluate docs/questions.jsonl --answers"): (
         "its table has the width of the guide",
         "tests/evaluation/test_docs.py::test_the_table_shown_is_what_the_command_prints",
     ),

@@ -26,6 +26,7 @@ LAYERS = {
     "defs": {"defs", "indexing", "pictures", "pipeline", "query", "llm", "store", "embedded"},
 }
 ROOTS = {"query/graphrag.py", "defs/index_definitions.py", "cli/main.py", "cli/init.py", "testing.py"}
+ROOTS |= {"indexing/publish.py"}
 """Where the parts are put together: they know the extras."""
 
 

@@ -9,13 +9,10 @@ from rich.text import Text
 
 from graphrag_assets import __version__
 from graphrag_assets.cli.terminal import Console, warnings_shown
-from graphrag_assets.contracts.candidates import register_candidate_check
 from graphrag_assets.errors import GraphRAGError, masked_errors
 from graphrag_assets.runtime.received_signals import signals_noted
 from graphrag_assets.runtime.tracing import annotate, span, start_tracing
 from graphrag_assets.settings import unknown_variables
-
-register_candidate_check("graphrag_assets.extras.evaluation.gate.check_candidate")
 
 _PLACES: dict[str, str | dict[str, str]] = {
     "dev": "cli.dev.dev",

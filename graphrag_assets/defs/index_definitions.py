@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 import dagster as dg
 
-from graphrag_assets.contracts.candidates import register_candidate_check
 from graphrag_assets.defs.asset_jobs import asset_jobs
 from graphrag_assets.defs.automation import document_batches_sensor, nightly_refresh, register_batches_sensor
 from graphrag_assets.defs.batch_state import batch_state, batches_check
@@ -25,8 +24,6 @@ from graphrag_assets.extras.cluster.jobs import make_shards_job, shard_requests,
 from graphrag_assets.extras.cost_preview.job import preview_cost_job
 from graphrag_assets.extras.evaluation.job import evaluate_job, quality_check, quality_check_key
 from graphrag_assets.runtime.tracing import start_tracing
-
-register_candidate_check("graphrag_assets.extras.evaluation.gate.check_candidate")
 
 
 def index_definitions(

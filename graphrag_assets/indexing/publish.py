@@ -7,7 +7,6 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_assets.contracts.candidates import candidate_checks
 from graphrag_assets.errors import CheckError
 from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.index import Index, exclusive
@@ -38,7 +37,7 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
     The blocking checks run first, unless `checked` says that they have just passed and no batch was committed since.
 
     Raises:
-        CheckError: a blocking check failed, or a registered check of candidates refused the new file.
+        CheckError: a blocking check failed, or searches find less than before and GRAPHRAG_BLOCK_WORSE is set.
     """
     if (not checked or overtaken(index)) and (failed := failed_blocking_checks(index)):
         reasons = " ".join(f"{check.statement} {check.remedy}" for check in failed)
@@ -52,9 +51,11 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
         trim_records(connection)
     calls = ledger_entries(settings)
 
-    def judge(candidate: Path, number: int) -> None:
-        for check in candidate_checks():
-            check(settings, candidate, number)
+    def judge(candidate: Path) -> None:
+        if settings.questions_file.is_file():
+            from graphrag_assets.extras.evaluation.gate import check_candidate
+
+            check_candidate(settings, candidate)
 
     publication = publish(index.working, settings.index_folder, settings.keep_publications, calls, judge=judge)
     if inputs:

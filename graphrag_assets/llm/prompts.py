@@ -94,7 +94,7 @@ TASKS: Mapping[str, Placeholders] = {
     "judge_names": Placeholders({"pairs": "data"}),
     "sub_questions": Placeholders({"concepts": "data"}, _names("question count"), _names("history")),
     "rerank_passages": Placeholders({"passages": "data"}, _names("question count")),
-    "judge_answers": Placeholders({"answers": "data"}, _names("question")),
+    "judge_answer": Placeholders({"expected": "data", "answer": "data"}, _names("question")),
     "link_question": Placeholders(required=_names("question"), optional=_names("history")),
     "relevance_test": Placeholders({"passages": "data"}, _names("question")),
     "plan_question": Placeholders(required=_names("question max_steps"), optional=_names("history")),

@@ -52,7 +52,7 @@ MAX_GROWTH = 1.5
 """Replaced rows stay in the file; one that has grown by more is made from nothing."""
 
 
-Judge = Callable[[Path, int], None]
+Judge = Callable[[Path], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def publish(
 
     `llm_calls`: the ledger's entries, as `Ledger.frame` returns them; they become the table llm_calls.
     `always`: write a new file even if its content is that of the newest publication.
-    `judge`: called with the new file and its number before readers see it; if it raises, nothing is published.
+    `judge`: called with the new file before readers see it; if it raises, nothing is published.
     """
     make_folder(index_folder / FOLDER)
     with FileLock(lock_file(index_folder, "publishing")):  # two at the same time would give two files one number
@@ -119,7 +119,7 @@ def _publish(
             made, rows = fill(copy, draft, number, digest, llm_calls)
             updated = Update(made._replace(base_bytes=draft.stat().st_size), rows, revision)
         if judge:
-            judge(draft, number)
+            judge(draft)
         with draft.open("rb") as written:
             os.fsync(written.fileno())
         move_into_place(draft, path)

@@ -1,1 +1,1 @@
-"""Evaluation: a number for every publication, and a gate before it (docs/evaluation.md)."""
+"""Evaluation: recall and right answers on the user's questions, and a check before each publication."""

@@ -1,51 +1,83 @@
-"""Scores of answers: citations, names, numbers and dates, refusals."""
+"""Whether answers are right: by the words of the expected answer, or by the judgment of the chat model."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 
-from graphrag_assets.extras.evaluation.evaluators.citations import citation_precision, citation_recall
-from graphrag_assets.extras.evaluation.evaluators.facts import supported_facts
-from graphrag_assets.extras.evaluation.evaluators.refusal import is_refusal
+from graphrag_assets.contracts.answering import CLOSEST, NO_ANSWER
 from graphrag_assets.extras.evaluation.questions import Question
 from graphrag_assets.extras.evaluation.retrieval import Score
-from graphrag_assets.query.citations import Citation
-from graphrag_assets.query.results import Answer
-from graphrag_assets.query.support import cited_statements
+from graphrag_assets.llm.event_loop import wait_for
+from graphrag_assets.llm.prompts import Prompts, prompts_of
+from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
+from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, ask
+from graphrag_assets.query import GraphRAG, MethodName
+from graphrag_assets.settings import Settings
+from graphrag_assets.text.references import without_references
+
+TASK = "judge_answer"
+RIGHT, REFUSED = "right", "refused"
+"""Metrics: of questions with an expected answer, right answers; of unanswerable ones, refusals."""
+
+Pair = tuple[Question, str]
+"""A question and an answer to it."""
+Judge = Callable[[Sequence[Pair]], list[bool]]
 
 
-def answer_scores(question: Question, method: str, answer: Answer) -> list[Score]:
-    """The scores of an answer. Shares are 0 to 1; what an answer has none of has no score."""
-    refused = is_refusal(answer.answer)
-    if not question.is_answerable:
-        return [Score(question.id, method, "refused", float(refused))]
-    found = {"answered": float(not refused)}
-    if question.answer:
-        found["has the answer"] = float(_plain(question.answer) in _plain(answer.answer))
-    if not refused:
-        found |= score_answer(answer.answer, answer.citations)
-    return [Score(question.id, method, metric, value) for metric, value in found.items()]
+class Judgment(AnswerForm):
+    reason: Text = ""
+    right: bool
 
 
-def score_answer(text: str, citations: Sequence[Citation]) -> dict[str, float]:
-    """citation precision, citation recall, names, numbers and dates of an answer, as shares."""
-    quotes: dict[tuple[str, int], list[str]] = {}
-    for citation in citations:
-        for row in citation.rows:
-            quotes.setdefault((row.table, row.number), []).append(citation.quote or "")
-    statements = [(said, rows) for said, rows in cited_statements(text) if not said.startswith("#")]
-    counts = {
-        "citation precision": _count(citation_precision(statements, quotes)),
-        "citation recall": _count(citation_recall(statements, quotes)),
-    }
-    cited = [quote for each in quotes.values() for quote in each]
-    for said, _ in statements:
-        for kind, (there, of) in supported_facts(said, cited).items():
-            before, before_of = counts.get(kind, (0, 0))
-            counts[kind] = before + there, before_of + of
-    return {metric: there / of for metric, (there, of) in counts.items() if of}
+def judge_of(settings: Settings) -> Judge:
+    """The judge of answers: the chat model for questions where one is set, else a comparison of words."""
+    if not settings.model_of("query"):
+        return lambda pairs: [has_answer(question, answer) for question, answer in pairs]
+    from graphrag_assets.llm.backend import chat_model
+
+    chat, prompts = chat_model(settings, use="query"), prompts_of(settings)
+    return lambda pairs: wait_for(_judged(chat, prompts, pairs))
 
 
-def _count(judged: Sequence[bool]) -> tuple[int, int]:
-    return sum(judged), len(judged)
+async def _judged(chat: Chat, prompts: Prompts, pairs: Sequence[Pair]) -> list[bool]:
+    return await asyncio.gather(*(is_right(chat, prompts, question, answer) for question, answer in pairs))
+
+
+async def is_right(chat: Chat, prompts: Prompts, question: Question, answer: str) -> bool:
+    """Whether a chat model finds that an answer says what the expected one says."""
+    messages = prompts.render(
+        TASK, question=question.question, expected=question.answer, answer=without_references(answer)
+    )
+    return (await ask(chat, NOWHERE.request(TASK, messages, Judgment), Judgment)).right
+
+
+def has_answer(question: Question, answer: str) -> bool:
+    """Whether the words of the expected answer stand in an answer, without regard to emphasis, case and spaces."""
+    return _plain(question.answer or "") in _plain(answer)
+
+
+def is_refusal(answer: str) -> bool:
+    """Whether an answer refuses; the closest passages in place of an answer are a refusal, too."""
+    return not answer.strip() or answer.startswith(CLOSEST) or NO_ANSWER in answer
+
+
+def measure_answers(
+    rag: GraphRAG, questions: Sequence[Question], methods: Sequence[MethodName], judge: Judge
+) -> list[Score]:
+    """Answer the questions that have an expected answer or are unanswerable, by each method, and judge the answers."""
+    scores: list[Score] = []
+    for method in methods:
+        pairs = [
+            (each, rag.search(method, each.question).answer) for each in questions if each.answer or not each.answerable
+        ]
+        answered = [(each, answer) for each, answer in pairs if each.answerable]
+        for (each, _), right in zip(answered, judge(answered), strict=True):
+            scores.append(Score(each.question, method, RIGHT, float(right)))
+        scores += [
+            Score(each.question, method, REFUSED, float(is_refusal(answer)))
+            for each, answer in pairs
+            if not each.answerable
+        ]
+    return scores
 
 
 def _plain(text: str) -> str:

@@ -4,67 +4,26 @@ import difflib
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from graphrag_assets.errors import InputError
-from graphrag_assets.ids import stable_id
 from graphrag_assets.store.publication_reader import Reader
 
-FILE = "questions.jsonl"
 _EXAMPLE = '{"question": "Who commanded it?", "document": "ship.txt", "quote": "Captain Anderson commanded"}'
 
 
-class Gold(NamedTuple):
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Gold(_Strict):
     """A passage that answers a question: a document by title, source path, file name or id, and its part.
 
     The part is `quote`, or the characters `start` to `end`; without either it is the whole document.
     """
-
-    document: str
-    quote: str | None = None
-    start: int | None = None
-    end: int | None = None
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question. `kind`: user, cloze or bridge; `is_answerable`: whether the documents answer it."""
-
-    id: str
-    text: str
-    gold: tuple[Gold, ...]
-    answer: str | None = None
-    kind: str = "user"
-    is_answerable: bool = True
-
-
-class Problem(NamedTuple):
-    """What is wrong with a line of a file, and what to do. The other lines are used."""
-
-    file: str
-    line: int
-    what: str
-    remedy: str
-
-    def __str__(self) -> str:
-        return f"{self.file}, line {self.line}: {self.what}. {self.remedy}"
-
-
-@dataclass(frozen=True)
-class Questions:
-    """Questions, and the problems of lines that are not used. `lines`: the line of each question by its id."""
-
-    questions: list[Question]
-    problems: list[Problem] = field(default_factory=list)
-    lines: dict[str, int] = field(default_factory=dict)
-
-
-class _Passage(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     document: str = Field(min_length=1)
     quote: str | None = Field(None, min_length=1)
@@ -72,16 +31,30 @@ class _Passage(BaseModel):
     end: int | None = Field(None, ge=1)
 
 
-class _Line(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+class Question(_Strict):
+    """A question: its gold passages, words that a right answer contains, and whether the documents answer it."""
 
     question: str = Field(min_length=1, pattern=r"\S")
-    gold: list[_Passage] = []
-    document: str | None = Field(None, min_length=1)
-    quote: str | None = Field(None, min_length=1)
+    gold: list[Gold] = []
     answer: str | None = None
     answerable: bool = True
-    id: str | None = Field(None, min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_single_passage(cls, line: Any) -> Any:
+        """Accept `document` and `quote` beside the question in place of a list of passages."""
+        if not isinstance(line, dict) or "document" not in line or not isinstance(line.get("gold", []), list):
+            return line
+        single = {name: line[name] for name in ("document", "quote") if name in line}
+        others = {name: value for name, value in line.items() if name not in single}
+        return {**others, "gold": [*others.get("gold", []), single]}
+
+
+class Questions(NamedTuple):
+    """Questions, and in words why other lines of the file are not used."""
+
+    questions: list[Question]
+    problems: list[str]
 
 
 def load_questions(path: Path) -> Questions:
@@ -96,86 +69,69 @@ def load_questions(path: Path) -> Questions:
         raise InputError(
             f"{path} cannot be read: {error.strerror}. Write a file with lines such as {_EXAMPLE}"
         ) from None
-    found = Questions([])
+    questions: dict[str, Question] = {}
+    problems = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            question = _question(_Line.model_validate(json.loads(line.decode("utf-8-sig"))))
+            question = Question.model_validate(json.loads(line.decode("utf-8-sig")))
         except ValidationError as error:
-            found.problems.append(Problem(path.name, number, *_in_words(error)))
+            problem = _in_words(error)
         except ValueError as error:  # of JSON or UTF-8
-            found.problems.append(Problem(path.name, number, f"it is not JSON: {error}", f"Write {_EXAMPLE}"))
+            problem = f"it is not JSON: {error}. Write {_EXAMPLE}"
         else:
-            if not question.gold and question.is_answerable:
-                remedy = 'Name the document that answers it, and a quote; or "answerable": false if none does'
-                found.problems.append(Problem(path.name, number, "the question has no gold passage", f"{remedy}."))
-            elif question.id in found.lines:
-                what = f"the question stands in line {found.lines[question.id]}, too"
-                found.problems.append(Problem(path.name, number, what, "Remove one of them."))
+            if question.question in questions:
+                problem = "an earlier line has the same question. Remove one of them."
+            elif question.answerable and not question.gold:
+                problem = (
+                    "the question has no gold passage. Name the document that answers it, and a quote; or "
+                    '"answerable": false if none does.'
+                )
             else:
-                found.questions.append(question)
-                found.lines[question.id] = number
-    if not found.questions:
-        first = f" {found.problems[0]}" if found.problems else f" Write lines such as {_EXAMPLE}"
-        raise InputError(f"{path} has no question that can be used.{first}")
-    return found
+                questions[question.question] = question
+                continue
+        problems.append(f"{path.name}, line {number}: {problem}")
+    if not questions:
+        raise InputError(f"{path} has no question that can be used. {(problems or [f'Write {_EXAMPLE}'])[0]}")
+    return Questions(list(questions.values()), problems)
 
 
-def _question(line: _Line) -> Question:
-    given = [
-        *line.gold,
-        *([_Passage(document=line.document, quote=line.quote, start=None, end=None)] if line.document else []),
-    ]
-    gold = tuple(Gold(one.document, one.quote, one.start, one.end) for one in given)
-    return Question(
-        line.id or stable_id(line.question, gold), line.question, gold, line.answer, "user", line.answerable
-    )
-
-
-def _in_words(error: ValidationError) -> tuple[str, str]:
+def _in_words(error: ValidationError) -> str:
     """What is wrong, and the remedy, of the first error."""
     first = error.errors()[0]
     place = ".".join(map(str, first["loc"])) or "the line"
-    if first["type"] == "extra_forbidden":
-        close = difflib.get_close_matches(str(first["loc"][-1]), [*_Line.model_fields, *_Passage.model_fields], 1)
-        hint = f"Did you mean {close[0]!r}?" if close else f"Names are {', '.join(_Line.model_fields)}."
-        return f"{place!r} is not a name of this format", hint
-    return f"{place}: {first['msg']}", f"Write {_EXAMPLE}"
+    if first["type"] != "extra_forbidden":
+        return f"{place}: {first['msg']}. Write {_EXAMPLE}"
+    names = list(dict.fromkeys([*Question.model_fields, *Gold.model_fields]))
+    close = difflib.get_close_matches(str(first["loc"][-1]), names, 1)
+    hint = f"Did you mean {close[0]!r}?" if close else f"Names are {', '.join(names)}."
+    return f"{place!r} is not a name of this format. {hint}"
 
 
-@dataclass(frozen=True)
-class Placed:
+class Placed(NamedTuple):
     """A question, and for each of its gold passages the numbers of the text units that hold at least half of it."""
 
     question: Question
-    units: tuple[frozenset[int], ...]
-
-    @property
-    def all_units(self) -> frozenset[int]:
-        """The text units of all gold passages."""
-        return frozenset().union(*self.units)
+    units: list[frozenset[int]]
 
 
-class Unplaced(NamedTuple):
-    """A question whose gold passages are not all in the publication, and why."""
+def place(reader: Reader, questions: Iterable[Question]) -> tuple[list[Placed], list[str]]:
+    """Find the gold passages of questions in a publication; unanswerable questions have none.
 
-    question: Question
-    reason: str
-
-
-def place(reader: Reader, questions: Iterable[Question]) -> tuple[list[Placed], list[Unplaced]]:
-    """Find the gold passages of questions in a publication; unanswerable questions have none."""
+    Returns:
+        The questions whose passages are all there, and in words why others are not.
+    """
     asked = list(questions)
     documents = _Documents(reader, {gold.document for question in asked for gold in question.gold})
     placed: list[Placed] = []
-    unplaced: list[Unplaced] = []
+    problems: list[str] = []
     for question in asked:
         try:
-            placed.append(Placed(question, tuple(documents.units_of(gold) for gold in question.gold)))
+            placed.append(Placed(question, [documents.units_of(gold) for gold in question.gold]))
         except LookupError as error:
-            unplaced.append(Unplaced(question, str(error.args[0])))
-    return placed, unplaced
+            problems.append(f"“{question.question}”: {error.args[0]}.")
+    return placed, problems
 
 
 _BY_NAME = """
@@ -227,10 +183,7 @@ def _span(gold: Gold, text: str) -> tuple[int, int] | None:
     """The characters of a passage in its document's text."""
     if gold.quote is None:
         return gold.start or 0, min(gold.end or len(text), len(text))
-    start = text.find(gold.quote)
-    if start >= 0:
-        return start, start + len(gold.quote)
-    match = _pattern(gold.quote).search(text)
+    match = re.search(re.escape(gold.quote), text) or _pattern(gold.quote).search(text)
     return match.span() if match else None
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 CUTOFFS = (2, 5, 10)
+METRICS = (*(f"recall@{k}" for k in CUTOFFS), "MRR")
 
 
 def ranks(ranking: Sequence[int], gold: Sequence[AbstractSet[int]]) -> list[int | None]:
@@ -12,7 +13,7 @@ def ranks(ranking: Sequence[int], gold: Sequence[AbstractSet[int]]) -> list[int 
 
 
 def recall(found: Sequence[int | None]) -> dict[str, float]:
-    """recall@2, @5 and @10, all@5 (1 if all passages are among the first five) and mrr, the first one's 1 / rank."""
+    """recall@2, @5 and @10: the share of the passages among the first. MRR: 1 / rank of the first passage."""
     reached = [rank for rank in found if rank is not None]
     metrics = {f"recall@{k}": sum(rank <= k for rank in reached) / len(found) for k in CUTOFFS}
-    return metrics | {"all@5": float(metrics["recall@5"] == 1), "mrr": 1 / min(reached) if reached else 0.0}
+    return metrics | {"MRR": 1 / min(reached) if reached else 0.0}

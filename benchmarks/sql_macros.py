@@ -97,7 +97,6 @@ def _cases(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str, li
     yield "evidence_for", "FROM evidence_for(?::INT)", numbers
     yield "report_sources", "FROM report_sources(?::INT)", numbers
     yield "community_tree", "FROM community_tree(?::INT)", ["1"] * REPETITIONS
-    yield "contradictions", "FROM contradictions([?::INT])", numbers
     yield "coverage", "FROM coverage(?)", [""] * REPETITIONS
     yield "spend_by", "FROM spend_by(?)", ["task"] * REPETITIONS
     yield "title_key", "SELECT title_key(?)", most

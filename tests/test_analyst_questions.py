@@ -66,10 +66,6 @@ QUESTIONS = {
         "Do other documents say so?",
         "FROM evidence_for(113) WHERE NOT is_source",
     ),
-    "Do two documents contradict each other?": (
-        "contradictions(claims := NULL, min_score := 0)",
-        "FROM contradictions()",
-    ),
     "What was true on the last day of 1858?": ("facts_as_of(day)", "FROM facts_as_of('1858-12-31')"),
     "How did the facts on the Atlantic Telegraph Company change?": (
         "history_of(entity)",
@@ -91,11 +87,8 @@ QUESTIONS = {
         "FROM local_context(['Great Eastern'], 1000)",
     ),
 }
-# The sample corpus has no contradiction, and no model was called for it.
-EMPTY = {
-    "Do two documents contradict each other?",
-    "What did the index cost by day?",
-}
+# No model was called for the sample corpus.
+EMPTY = {"What did the index cost by day?"}
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +97,8 @@ def index(sample_index):
         yield connection
 
 
-def test_there_are_twenty_five():
-    assert len(QUESTIONS) == 25
+def test_there_are_twenty_four():
+    assert len(QUESTIONS) == 24
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

@@ -118,7 +118,7 @@ def test_a_publication_of_an_older_format_is_published_again_without_an_answer_o
     units = "SELECT id, extractor FROM text_units ORDER BY id"
     before = done.sql(units)
     with duckdb.connect(str(publication_file(folder, 1))) as connection:
-        connection.execute("DROP MACRO TABLE contradictions")
+        connection.execute("DROP MACRO TABLE history_of")
     with done.index.working.transaction() as connection:
         connection.execute("UPDATE publications SET content_digest = 'of-another-version'")
         connection.execute("UPDATE change_marks SET made_with = 'another version'")
@@ -128,7 +128,7 @@ def test_a_publication_of_an_older_format_is_published_again_without_an_answer_o
     assert "0 indexed, 2 unchanged" in output
     assert done.sql(units) == before
     with duckdb.connect(str(folder / "graphrag.duckdb"), read_only=True) as connection:
-        assert connection.execute("FROM contradictions()").fetchall() == []
+        assert connection.execute("FROM history_of('nobody')").fetchall() == []
 
 
 @pytest.mark.long

@@ -8,7 +8,6 @@ from markdown import Markdown
 
 from graphrag_assets.defs.reporting import markdown_table
 from graphrag_assets.query.results import Answer, answer_to_markdown
-from graphrag_assets.query.support import Supported
 from graphrag_assets.runtime.outgoing import as_markdown, literal_markdown, safe_markdown
 
 ATTACKS = (
@@ -45,7 +44,7 @@ def test_a_cell_of_a_table_shows_an_attack_as_it_is_written(attack: str) -> None
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_an_answer_keeps_its_form_and_nothing_that_acts(attack: str) -> None:
     text = f"**Yes.**\n\n- one\n- two {attack}"
-    answer = Answer("local", attack, text, [], [attack], Supported(1, 2), [], {}, {}, 0.1, "a model", 1)
+    answer = Answer("local", attack, text, [], [attack], {}, {}, 0.1, "a model", 1)
     html = rendered(answer_to_markdown(answer))
     assert "<strong>Yes.</strong>" in html
     assert "<li>one</li>" in html

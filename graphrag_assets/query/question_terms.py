@@ -4,7 +4,7 @@ The publication has the term for each word (`word_forms`): no stemmer runs, and 
 unknown. The macro `word_terms` does the same in SQL, which takes 20 ms to plan; change both together.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from graphrag_assets.store.publication_reader import Reader
@@ -43,15 +43,6 @@ def question_terms(reader: Reader, words: Sequence[str]) -> list[QuestionTerm]:
         for term in terms:
             weights.setdefault((concepts[word], term), RELATED_WEIGHT)
     return [QuestionTerm(concept, term, weight) for (concept, term), weight in sorted(weights.items())]
-
-
-def words_of_texts(reader: Reader | None, words: Set[str]) -> Set[str]:
-    """Those of the words that the texts of the index have, without stop words; all without an index."""
-    if reader is None or not words:
-        return words
-    stop_words = frozenset().union(*(stop_words for _, stop_words in reader.languages.values()))
-    forms = {word: {fold(word), fold(spell_out(word))} for word in words - stop_words}
-    return {word for word, terms in _own_terms(reader, forms).items() if terms}
 
 
 def without_stop_words(reader: Reader, words: Sequence[str]) -> list[str]:

@@ -10,8 +10,6 @@ import polars as pl
 from graphrag_assets.contracts.answering import Usage
 from graphrag_assets.query.citations import Citation, CitedRow, Given
 from graphrag_assets.query.context import Section, numbers_in_context
-from graphrag_assets.query.contradictions import Contradiction
-from graphrag_assets.query.support import Supported
 from graphrag_assets.runtime.outgoing import as_markdown, safe_markdown
 
 
@@ -83,13 +81,11 @@ class Draft:
 class Answer:
     """The answer to a question, with its evidence.
 
-    A notebook shows it as Markdown. Answers are equal if their texts, citations and findings are, whatever they took.
+    A notebook shows it as Markdown. Answers are equal if their texts and citations are, whatever they took.
 
     Attributes:
         answer: the text. An invalid reference is marked in it: `[unresolved: Entities (77)]`.
         citations: the passages that it cites, in their documents.
-        supported: how many of its sentences are supported by what they cite.
-        contradictions: contradicting claims, at least one of each pair from what the answerer has read.
         unresolved: invalid references, including those in the notes that the answer was written from.
         context: a frame per section (reports, entities, relationships, claims, sources) with the flags
             `in_context` (the row was given to the answerer) and `cited`.
@@ -111,8 +107,6 @@ class Answer:
     answer: str
     citations: list[Citation]
     unresolved: list[str]
-    supported: Supported
-    contradictions: list[Contradiction]
     context: dict[str, pl.DataFrame] = field(compare=False)
     usage: dict[str, Usage] = field(compare=False)
     seconds: float = field(compare=False)
@@ -146,8 +140,6 @@ class Answer:
             **{name: getattr(self, name) for name in ("question", "answer", "method", "model", "publication")},
             "citations": [{name: getattr(cited, name) for name in columns} for cited in self.citations],
             "unresolved": self.unresolved,
-            "supported": self.supported.sentences,
-            "of": self.supported.of,
             "errors": [failure.error for failure in self.errors],
             **asdict(replace(self.total_usage, seconds=self.seconds)),
         }
@@ -164,9 +156,6 @@ class Answer:
         lines = [self.answer]
         if self.citations:
             lines += ["", "Citations", *(f"  {line}" for line, _ in _grouped(self.citations))]
-        judged = [f"Supported: {self.supported}"] if self.supported.of else []
-        judged += [f"Contradiction: {found}" for found in self.contradictions if found.cited]
-        lines += ["", *judged] if judged else []
         if self.unresolved:
             lines += ["", f"Invalid references: {', '.join(self.unresolved)}"]
         lines += ["", *(f"Missing: {failure.what}: {failure.error}" for failure in self.errors)] if self.errors else []
@@ -199,7 +188,6 @@ _ROW: dict[str, pl.DataType] = {
     "publication": _NUMBERS,
     "citations": pl.List(_CITATION),
     "unresolved": _TEXTS,
-    **dict.fromkeys(("supported", "of"), _NUMBERS),
     "errors": _TEXTS,
     **_USAGE,
 }
@@ -224,8 +212,6 @@ def answer_to_markdown(answer: Answer, with_answer: bool = True) -> str:
             for line, group in _grouped(answer.citations)
         ]
         parts.append("### Citations\n\n" + "\n".join(f"- {quote}" for quote in quotes))
-    parts += [f"Supported: {answer.supported}"] if answer.supported.of else []
-    parts += [as_markdown(f"Contradiction: {found}") for found in answer.contradictions if found.cited]
     if answer.unresolved:
         parts.append(f"Invalid references: {as_markdown(', '.join(answer.unresolved))}")
     parts += [as_markdown(f"Missing: {failure.what}: {failure.error}") for failure in answer.errors]

@@ -31,13 +31,11 @@ from graphrag_assets.query import query_models
 from graphrag_assets.query.callbacks import Call
 from graphrag_assets.query.citations import Checked, Given, given_by, references, resolve
 from graphrag_assets.query.context import Context, Section, cited_frames
-from graphrag_assets.query.contradictions import contradictions_of
 from graphrag_assets.query.filters import EVERYTHING, Scope, scope_of
 from graphrag_assets.query.history import ConversationHistory
 from graphrag_assets.query.question_options import CommonOptions, QuestionOptions
 from graphrag_assets.query.results import Answer, Draft, Failure
 from graphrag_assets.query.retrieval import MAX_QUESTION_CHARACTERS, Question
-from graphrag_assets.query.support import supported_sentences
 from graphrag_assets.runtime.cancellation import Cancellation
 from graphrag_assets.runtime.tracing import span
 from graphrag_assets.settings import Settings
@@ -469,17 +467,12 @@ class Search(Generic[OptionsOf]):
 
     def _answer(self, draft: Draft) -> Answer:
         citations, lost = resolve(self.reader, draft.text, draft.given, self.scope)
-        read = given_by(passage for section in draft.sections for passage in section.passages)
-        contradictions = contradictions_of(self.reader, read, citations, self.scope)
-        texts = (passage.text for section in draft.sections for passage in section.passages)
         return Answer(
             method=self.method,
             question=self.text,
             answer=f"{draft.text}\n\n{draft.note}" if draft.note else draft.text,
             citations=citations,
             unresolved=list(self.unresolved | dict.fromkeys(lost)),
-            supported=supported_sentences(draft.text, citations, contradictions, texts, self.reader),
-            contradictions=contradictions,
             context=cited_frames(draft.sections, self.history, given_by(references(draft.text))),
             usage=self.usage,
             seconds=self.seconds,

@@ -26,7 +26,7 @@ from graphrag_assets.store.schema import literal
 from graphrag_assets.text import words as text
 
 _SQL = files("graphrag_assets.store").joinpath("sql")
-_FILES = ("text", "search", "graph", "evidence", "lineage", "context", "facts", "contradictions", "spend")
+_FILES = ("text", "search", "graph", "evidence", "lineage", "context", "facts", "spend")
 
 OWN = "put_this_index_on_the_search_path_"
 """The beginning of own names: an error of DuckDB names the table that it does not find."""

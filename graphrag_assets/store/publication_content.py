@@ -33,7 +33,6 @@ from graphrag_assets.store.publication_schema import LLM_CALLS, MAIN, OPERATIONS
 from graphrag_assets.store.records_file import CALLS_AS_PUBLISHED
 from graphrag_assets.store.schema import Table, identifier, literal
 from graphrag_assets.store.search_tables import (
-    CONTRADICTIONS,
     SearchedBefore,
     searched_before,
     update_search_tables,
@@ -473,7 +472,6 @@ def publication_shape() -> str:
         _PUBLISH,
         _PUBLISH_MENTIONS,
         _PUBLISH_FACTS,
-        CONTRADICTIONS,
         macros_sql(),
         views_sql(),
     ]

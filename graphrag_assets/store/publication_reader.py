@@ -252,17 +252,6 @@ class Reader:
         """Whether claims and relationships have the time in which they hold; in older versions they had none."""
         return self._has_column("covariates", "superseded_by")
 
-    @cached_property
-    def has_contradictions(self) -> bool:
-        """Whether there are claims that contradict each other; older versions published no table of them."""
-        if not self._has_column("contradicting_claims", "likeness"):
-            log.warning(
-                "%s was published by an older version: answers name no contradictions. Run `graphrag-assets index`.",
-                self.path,
-            )
-            return False
-        return self.numbers("SELECT a FROM search.contradicting_claims LIMIT 1", {}) != []
-
     def _has_column(self, table: str, column: str) -> bool:
         known = "SELECT 1 FROM duckdb_columns() WHERE database_name = 'published' AND table_name = $table"
         found = self.rows(f"{known} AND column_name = $column", {"table": table, "column": column})

@@ -291,15 +291,6 @@ FACTS = table(
     ("value", "UBIGINT", "Hash of the value that it states."),
     *_TIMES,
 )
-CONTRADICTING_CLAIMS = table(
-    "search.contradicting_claims",
-    "The pairs of claims that the macro contradictions shows.",
-    "a b",
-    ("a", "BIGINT", "human_readable_id of a claim."),
-    ("b", "BIGINT", "human_readable_id of the other one, the greater number."),
-    ("differs", "VARCHAR", "status, number, date or object."),
-    ("likeness", "DOUBLE", "0 to 1: how alike both are but for that; half of it within one document."),
-)
 LLM_CALLS = table(
     "llm_calls",
     "The ledger's entries: every model call that was paid for. A row of embeddings is one text.",
@@ -379,6 +370,4 @@ SEARCH = (
     WORD_ENDINGS,
     CHARACTER_FORMS,
 )
-STATEMENTS = (FACTS, CONTRADICTING_CLAIMS)
-"""In the schema `search`; a publication of an older version can be read without them."""
-PUBLISHED = (*MAIN, *OPERATIONS, *SEARCH, *STATEMENTS)
+PUBLISHED = (*MAIN, *OPERATIONS, *SEARCH, FACTS)

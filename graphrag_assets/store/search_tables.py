@@ -1,7 +1,5 @@
 """The tables that searches read: written for a new publication, or brought up to date after rows were replaced."""
 
-from collections.abc import Sequence
-from importlib.resources import files
 from typing import NamedTuple
 
 import duckdb
@@ -9,7 +7,7 @@ import polars as pl
 
 from graphrag_assets.store.binary_quantization import update_binary_codes, write_binary_codes
 from graphrag_assets.store.bm25_index import IndexedTexts, touched_texts, update_bm25_index, write_bm25_index
-from graphrag_assets.store.connections import execute_with, one_value
+from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.passage_graph import write_passage_graph
 from graphrag_assets.store.token_counts import has_dates, write_token_counts
 from graphrag_assets.text.words import name_key
@@ -47,23 +45,11 @@ UNION SELECT text_unit FROM search.entity_text_units WHERE entity IN (FROM retit
 """
 
 
-_MOST_CLAIMS = 200
-"""A word that more claims of one subject and type have in common does not make them alike: all would be compared."""
-CONTRADICTIONS = (
-    files("graphrag_assets.store")
-    .joinpath("sql/contradictions.sql")
-    .read_text()
-    .replace("{most_claims}", str(_MOST_CLAIMS))
-)
-_LANGUAGES = "SELECT list(language ORDER BY language) FROM search.languages"
-
-
 class SearchedBefore(NamedTuple):
-    """What the search tables were made from: the touched texts, whether contexts show dates, and the languages."""
+    """What the search tables were made from: the touched texts, and whether contexts show dates."""
 
     texts: IndexedTexts
     dates: bool
-    languages: Sequence[str] | None
 
 
 def write_search_tables(connection: duckdb.DuckDBPyConnection) -> None:
@@ -74,13 +60,11 @@ def write_search_tables(connection: duckdb.DuckDBPyConnection) -> None:
     write_bm25_index(connection)
     write_passage_graph(connection)
     write_binary_codes(connection)
-    connection.execute("CREATE OR REPLACE TEMP TABLE touched_covariates AS SELECT id FROM covariates")
-    connection.execute(CONTRADICTIONS)
 
 
 def searched_before(connection: duckdb.DuckDBPyConnection) -> SearchedBefore:
     """What `update_search_tables` has to know of the touched rows before they are replaced."""
-    return SearchedBefore(touched_texts(connection), has_dates(connection), one_value(connection, _LANGUAGES))
+    return SearchedBefore(touched_texts(connection), has_dates(connection))
 
 
 def update_search_tables(connection: duckdb.DuckDBPyConnection, before: SearchedBefore) -> bool:
@@ -99,9 +83,6 @@ def update_search_tables(connection: duckdb.DuckDBPyConnection, before: Searched
     if not update_bm25_index(connection, before.texts):
         return False
     write_passage_graph(connection, _PASSAGE_UNITS)
-    if one_value(connection, _LANGUAGES) != before.languages:  # other stop words
-        connection.execute("INSERT INTO touched_covariates SELECT id FROM covariates EXCEPT FROM touched_covariates")
-    connection.execute(CONTRADICTIONS)
     return update_binary_codes(connection)
 
 

@@ -102,7 +102,6 @@ def test_unknown_methods_and_options_are_named(rag: GraphRAG) -> None:
 def test_an_answer_prints_with_numbered_places(rag: GraphRAG) -> None:
     assert str(rag.basic("Who commanded the Niagara?")) == (
         f"{HUDSON} [Data: Sources (0)]\n\nCitations\n  Sources (0): Document 0, b/document-0.txt, characters 61-106"
-        "\n\nSupported: 1 of 1 sentences are supported by what they cite"
     )
 
 

@@ -102,7 +102,6 @@ def test_no_form_of_an_answer_shows_a_hidden_name(rag: GraphRAG, method: str, li
         "dict": str(answer.to_dict()),
         "json": answer_to_json(answer),
         "citations": str(answer.citations),
-        "contradictions": str(answer.contradictions),
         "frames": str([frame.to_dicts() for frame in answer.context.values()]),
         "pieces": "".join(pieces),
         "events": str([getattr(event, "text", event) for event in events]),
@@ -235,7 +234,6 @@ def test_the_command_line_filters_only_when_told_to(path: Path) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "FROM contradictions(claims := []::INT[])",
         "FROM claims_between('0001-01-01', '9999-12-31', [])",
         "FROM claims_between('0001-01-01', '9999-12-31', []::INT[])",
         "FROM typed_relationships([]::INT[])",

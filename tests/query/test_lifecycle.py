@@ -28,7 +28,6 @@ from graphrag_assets.query import (
     StoreError,
 )
 from graphrag_assets.query.retrieval import Question
-from graphrag_assets.query.support import supported_sentences
 from graphrag_assets.runtime.cancellation import Cancellation
 from graphrag_assets.settings import Settings
 from tests.openai_server import FaultPlan, running
@@ -190,7 +189,6 @@ def test_a_timeout_while_the_model_is_down_names_its_failure(index_file: Path, t
     [
         lambda rag: Question(QUESTION).title_keys,
         lambda rag: respond(QUESTION, Evidence("", (Passage("Sources", 0, "", "Hudson commanded the Niagara."),))),
-        lambda rag: supported_sentences("Hudson commanded the Niagara. [Data: Sources (0)]", []),
         lambda rag: rag.index.reader().rows("SELECT 1"),
     ],
 )

@@ -47,7 +47,6 @@ CALLS: dict[str, tuple[tuple[str, str], ...]] = {
     "typed_relationships": (("[97, 3]", "INT[]"),),
     "entity_evidence": (("'Whitehouse'", "VARCHAR"),),
     "community_tree": (("1", "INT"),),
-    "contradictions": (("[1, 2]", "INT[]"), ("0.1", "DOUBLE")),
     "report_sources": (("5", "INT"),),
     "explain_row": (("'covariates'", "VARCHAR"), ("113", "INT")),
     "spend_by": (("'task'", "VARCHAR"),),
@@ -74,7 +73,6 @@ INSERT INTO search.word_forms BY NAME (SELECT 'shi' AS beginning, 'ships' AS for
 INSERT INTO search.entity_names BY NAME (SELECT md5_number_lower('the big ship') AS name, {n} AS entity);
 UPDATE search.character_forms SET replacement = '{name}' WHERE purpose = 'nfkc';
 UPDATE search.languages SET stop_words = list_append(stop_words, IF({n} = 1, 'captain', 'ship'));
-INSERT INTO search.contradicting_claims VALUES (1, 2, 'number', 1);
 INSERT INTO entity_candidates BY NAME (SELECT 'whitehouse' AS name_key, 'in {name}' AS other_key, 1 AS score);
 INSERT INTO llm_calls BY NAME (SELECT 'call' AS key, 'task {name}' AS task, now()::TIMESTAMP AS created_at);
 """

@@ -647,30 +647,6 @@ def test_community_changes_are_those_since_another_publication(index, tmp_path):
     assert changes == [("renamed", 5), ("changed", 7), ("born", 9)]
 
 
-def test_contradictions_are_ordered_by_how_alike_the_claims_are_and_how_alone(index, tmp_path):
-    ((path,),) = index.execute("SELECT path FROM duckdb_databases() WHERE NOT internal").fetchall()
-    shutil.copy(path, tmp_path / "copy.duckdb")
-    (tmp_path / "copy.duckdb").chmod(0o644)
-    claims = index.execute(
-        "SELECT min(human_readable_id) FROM covariates GROUP BY source_text, text_unit_number ORDER BY 1 LIMIT 8"
-    ).fetchall()
-    a, b, c, d, e, f, g, h = (number for (number,) in claims)
-    alone, a_list, one_against_two = [(a, b)], [(c, d), (c, e), (d, e)], [(f, g), (f, h)]
-    with duckdb.connect(str(tmp_path / "copy.duckdb")) as connection:
-        for pair in (*alone, *a_list, *one_against_two):
-            likeness = 0.8 if pair in alone else 0.6
-            connection.execute("INSERT INTO search.contradicting_claims VALUES (?, ?, 'number', ?)", [*pair, likeness])
-        scored = "SELECT score, one.human_readable_id, other.human_readable_id FROM contradictions({})"
-        rows = connection.execute(scored.format("")).fetchall()
-        of_a_list = connection.execute(scored.format(f"[{c}, {d}]")).fetchall()
-        best = connection.execute(scored.format("min_score := 0.5")).fetchall()
-    scores = [(score, tuple(sorted(pair))) for score, *pair in rows]
-    assert scores[0] == (0.8, (a, b))
-    assert sorted(scores[1:3]) == [(0.6, pair) for pair in one_against_two]
-    assert sorted(scores[3:]) == [(0.3, pair) for pair in a_list]
-    assert (of_a_list, best) == (rows[3:], rows[:3])
-
-
 def test_the_evidence_for_a_claim_begins_where_it_was_found(index):
     number, text_unit = index.execute(
         "SELECT human_readable_id, text_unit_number FROM covariates WHERE description LIKE '%Maplin Sands on 15 July%'"

@@ -103,7 +103,7 @@ class Footnotes:
             }
             for number, citation in self.cited(answer)
         ]
-        own = {"text": text, "citations": citations, "supported": str(answer.supported), "graph": graph_of(answer)}
+        own = {"text": text, "citations": citations, "graph": graph_of(answer)}
         return answer.to_dict() | own
 
 

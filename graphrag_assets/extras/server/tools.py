@@ -63,7 +63,7 @@ def mcp_server(searches: Searches, client_of: Callable[[Any], Client], sql: SqlQ
         client = _client(ctx, client_of)
         asked = _checked(Ask, question=question, method=method, filter=filter or {})
         plain = searches.footnotes(client).plain(await _answered(searches.answer(client, asked)))
-        kept = ("text", "citations", "supported", "graph", "method", "model", "publication", "seconds")
+        kept = ("text", "citations", "graph", "method", "model", "publication", "seconds")
         return _plain({name: plain[name] for name in kept})
 
     apps.add_html_resource(

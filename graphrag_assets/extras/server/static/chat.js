@@ -214,8 +214,7 @@ async function ask(question) {
       else if (name === "error") turn.error = data.message;
       else if (name === "answer") {
         Object.assign(turn, { text: data.text, citations: data.citations, graph: data.graph });
-        const judged = data.citations.length ? ` · supported: ${data.supported}` : "";
-        turn.note = `${data.method} search, ${data.seconds.toFixed(1)} s, ${data.model}${judged}`;
+        turn.note = `${data.method} search, ${data.seconds.toFixed(1)} s, ${data.model}`;
         showSources(turn);
       }
       if (name !== "context") update(turn);

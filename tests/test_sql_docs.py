@@ -26,7 +26,7 @@ def rag(sample_index) -> GraphRAG:
 
 def test_the_guides_answers_are_real(rag):
     guide = examples.GUIDE.read_text(encoding="utf-8")
-    assert len(examples.queries()) == 25
+    assert len(examples.queries()) == 24
     again = "Run `python docs/make_sql_examples.py` and look at what changed in docs/sql.md."
     assert examples.answered(guide, rag) == guide, again
 

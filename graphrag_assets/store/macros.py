@@ -18,15 +18,14 @@ from collections.abc import Iterator
 from importlib.resources import files
 
 import duckdb
-import polars as pl
 
 from graphrag_assets.store.connections import one_value
-from graphrag_assets.store.publication_schema import CHARACTER_FORMS, MAIN, PUBLISHED
+from graphrag_assets.store.publication_schema import MAIN, PUBLISHED
 from graphrag_assets.store.schema import literal
 from graphrag_assets.text import words as text
 
 _SQL = files("graphrag_assets.store").joinpath("sql")
-_FILES = ("text", "search", "graph", "evidence", "lineage", "context", "facts", "spend")
+_FILES = ("text", "search", "graph", "evidence", "lineage", "facts", "spend")
 
 OWN = "put_this_index_on_the_search_path_"
 """The beginning of own names: an error of DuckDB names the table that it does not find."""
@@ -38,23 +37,12 @@ UNION ALL
 SELECT 'VIEW', view_name FROM duckdb_views()
 WHERE database_name = current_database() AND schema_name = 'search' AND starts_with(view_name, '{OWN}')"""
 
-# Where compatibility forms and letters whose case folding is not their lower case are: not among the ideographs and
-# Hangul syllables that fill most of the planes.
-_PLACES = ((0xA0, 0x3400), (0xA640, 0xAC00), (0xF900, 0x10000), (0x10000, 0x20000), (0x2F800, 0x2FA20))
-
 
 def write_macros(connection: duckdb.DuckDBPyConnection) -> None:
     """Create or replace all macros and views in the publication that is the current database of `connection`."""
-    connection.register("forms", _character_forms())
-    try:
-        with _one_commit(connection):
-            connection.execute(CHARACTER_FORMS.ddl())
-            connection.execute(f"DELETE FROM {CHARACTER_FORMS.sql_name}")
-            connection.execute(f"INSERT INTO {CHARACTER_FORMS.sql_name} FROM forms")
-            connection.execute(views_sql())
-            _comment_on_views(connection)
-    finally:
-        connection.unregister("forms")
+    with _one_commit(connection):
+        connection.execute(views_sql())
+        _comment_on_views(connection)
     name_after_publication(connection)
 
 
@@ -83,14 +71,16 @@ def _one_commit(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 @functools.cache
 def macros_sql() -> str:
     """The statements that create all macros, with their comments, and own views; own names begin with `own.`."""
+    accented = {chr(code): plain for code, plain in text.FOLDED.items() if len(plain) == 1}
     given = {
         "{unspaced}": _re2(text.UNSPACED),
-        "{cjk}": text.CJK,
         "{optional_marks}": _re2(text.OPTIONAL_MARKS),
         "{invisible}": _re2("".join(map(chr, text.INVISIBLE))),
         "{possessive}": literal(text.POSSESSIVE),
-        "{compound}": literal(text.COMPOUND),
-        "{hyphen}": literal(text.HYPHEN),
+        "{wide}": literal("".join(map(chr, range(0xFF01, 0xFF5F)))),
+        "{narrow}": literal("".join(map(chr, range(0x21, 0x7F)))),
+        "{accented}": "".join(accented),
+        "{plain}": "".join(accented.values()),
         "{changed_communities}": re.sub(
             r"\bbefore\.(\w+)", r"query_table(before || '.main.\1')", changed_communities()
         ).replace("after.", "own."),
@@ -132,24 +122,3 @@ def _comment_on_views(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _re2(characters: str) -> str:
     return "".join(c if c.isascii() else f"\\x{{{ord(c):x}}}" for c in characters)
-
-
-@functools.cache
-def _character_forms() -> pl.DataFrame:
-    """purpose, character, replacement: mappings with which DuckDB normalizes text as `text.words` does."""
-    characters = pl.Series([chr(code) for first, end in _PLACES for code in range(first, end)])
-    frame = pl.DataFrame({"character": characters}).with_columns(
-        purpose=pl.lit("nfkc"), replacement=pl.col("character").str.normalize("NFKC")
-    )
-    compatible = frame.filter(pl.col("replacement") != pl.col("character").str.normalize("NFC"))
-    folded = {c: c.casefold() for c in characters if c == c.lower() != c.casefold()}
-    folding = pl.DataFrame(
-        {"character": list(folded), "purpose": "casefold", "replacement": list(folded.values())},
-    )
-    letters = [
-        pl.DataFrame({"character": [chr(c) for c in table], "purpose": purpose, "replacement": list(table.values())})
-        for purpose, table in (("fold", text.FOLDED), ("spell_out", text.SPELLED_OUT))
-    ]
-    columns = ("purpose", "character", "replacement")
-    parts = [part.select(columns) for part in (compatible, folding, *letters)]
-    return pl.concat(parts).sort("purpose", "character")

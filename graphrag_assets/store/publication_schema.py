@@ -266,19 +266,6 @@ WORD_ENDINGS = table(
     ("replacement", "VARCHAR", "What their terms have instead."),
     ("forms", "BIGINT", "Number of words in word_forms that show it."),
 )
-CHARACTER_FORMS = table(
-    "search.character_forms",
-    "What the macros write in place of characters, so that they compare texts as the index does.",
-    "purpose character",
-    (
-        "purpose",
-        "VARCHAR",
-        "nfkc: compatibility forms as plain ones; casefold: letters whose case is lost; fold: letters without "
-        "diacritics; spell_out: ae for ä.",
-    ),
-    ("character", "VARCHAR", "The character."),
-    ("replacement", "VARCHAR", "What stands for it; may be several characters."),
-)
 FACTS = table(
     "search.facts",
     "The dated statements of which one supersedes another: claims, and mentions of relationships.",
@@ -368,6 +355,5 @@ SEARCH = (
     LANGUAGES,
     WORD_FORMS,
     WORD_ENDINGS,
-    CHARACTER_FORMS,
 )
 PUBLISHED = (*MAIN, *OPERATIONS, *SEARCH, FACTS)

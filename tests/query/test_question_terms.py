@@ -1,15 +1,10 @@
 """Words of questions and the texts they find: stems, spellings, languages; in SQL as in Python."""
 
-import random
-import subprocess
-import sys
 from pathlib import Path
 
 import duckdb
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.query import GraphRAG
@@ -210,56 +205,6 @@ def test_names_are_found_without_diacritics_and_hyphens(tmp_path: Path) -> None:
     ):
         assert named_entities(reader, Question(question)) == [number], question
     assert reader.query("FROM entities_called('malmo')")["human_readable_id"].to_list() == [0]
-
-
-def in_sql(reader: Reader, words: list[str]) -> set[tuple]:
-    query = "FROM search.word_terms(search.without_stop_words($words::VARCHAR[]))"
-    return {(concept, term, float(weight)) for concept, term, weight in reader.query(query, {"words": words}).rows()}
-
-
-def in_python(reader: Reader, words: list[str]) -> set[tuple]:
-    return {tuple(term) for term in question_terms(reader, words)}
-
-
-_ENDINGS = ["", "s", "t", "ed", "ing", "er", "y", "ies", "en", "ung", "или", "а", "tion"]
-
-
-@pytest.mark.extended
-@given(st.data())
-def test_terms_of_words_are_the_same_in_sql(mixed: Reader, data: st.DataObject) -> None:
-    forms = sorted(mixed.query("SELECT DISTINCT form FROM search.word_forms")["form"])
-    known = st.sampled_from(forms)
-    changed = st.builds(
-        lambda form, cut, ending: form[: len(form) - cut] + ending or "x",
-        known,
-        st.integers(0, 4),
-        st.sampled_from(_ENDINGS),
-    )
-    words = data.draw(
-        st.lists(known | changed | st.text("aäöeßplnt東é\u0301", min_size=1, max_size=7), max_size=6, unique=True)
-    )
-    assert in_sql(mixed, words) == in_python(mixed, words)
-
-
-@pytest.mark.parametrize("word", ["thing", "things", "thes"])
-def test_no_stem_is_taken_from_words_with_another_beginning(mixed: Reader, word: str) -> None:
-    assert in_sql(mixed, [word]) == in_python(mixed, [word])
-
-
-def test_terms_of_the_sample_corpus_are_the_same_in_sql(sample_index) -> None:
-    reader = CurrentPublication(sample_index.root / "index").reader()
-    forms = sorted(reader.query("SELECT DISTINCT form FROM search.word_forms")["form"])
-    words = random.Random(0).sample(forms, 200)
-    words = list(dict.fromkeys(word[: len(word) - n % 4] + _ENDINGS[n % 11] for n, word in enumerate(words)))
-    for start in range(0, len(words), 10):
-        assert in_sql(reader, words[start : start + 10]) == in_python(reader, words[start : start + 10])
-
-
-def test_search_text_finds_related_words_in_duckdbs_own_shell(english: Path) -> None:
-    shell = Path(sys.executable).with_name("duckdb")
-    query = "SELECT human_readable_id FROM search_text('Who did complain?')"
-    ran = subprocess.run([shell, "-readonly", "-csv", "-noheader", english, query], capture_output=True, text=True)
-    assert (ran.stdout.split(), ran.stderr) == (["0"], "")
 
 
 def test_an_open_reader_sees_an_index_that_was_made_anew_under_its_name(tmp_path: Path) -> None:

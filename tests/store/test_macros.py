@@ -12,7 +12,6 @@ import pytest
 from graphrag_assets.pipeline.report_citations import TABLES
 from graphrag_assets.query.citations import references
 from graphrag_assets.store.publication_reader import CurrentPublication
-from graphrag_assets.text.words import count_tokens
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +31,7 @@ def titles(index) -> dict[str, int]:
 
 
 def test_an_entity_is_found_by_any_writing_of_its_title_and_by_an_alias(index, titles):
-    for name in ("Great Eastern", "  the GREAT “eastern”'s".removeprefix("  the "), "ｇｒｅａｔ eastern"):
+    for name in ("Great Eastern", "  the GREAT “eastern”'s".removeprefix("  the ")):
         assert index.execute("FROM entities_called(?)", [name]).fetchall() == [(titles["Great Eastern"],)]
     alias, title = index.execute(
         "SELECT alias_key, e.title FROM entity_aliases a JOIN entities e USING (title_key) WHERE accepted "
@@ -40,11 +39,6 @@ def test_an_entity_is_found_by_any_writing_of_its_title_and_by_an_alias(index, t
     ).fetchall()[0]
     assert (titles[title],) in index.execute("FROM entities_called(?)", [alias.upper()]).fetchall()
     assert index.execute("FROM entities_called('nobody at all')").fetchall() == []
-
-
-def test_neighbours_is_an_alias_of_neighbors(index):
-    call = "FROM {}('Great Eastern', 2)"
-    assert index.execute(call.format("neighbours")).fetchall() == index.execute(call.format("neighbors")).fetchall()
 
 
 def distances(graph, start: int) -> dict[int, int]:
@@ -323,47 +317,6 @@ def test_spending_adds_up_by_task_model_and_day(sample_index, tmp_path):
         assert spent("batch") == [(None, 1, 40, 4, 4.0), ("b", 2, 30, 3, 1.5)]
 
 
-@pytest.mark.parametrize("budget", [0, 50, 400, 1500, 4000, 20000])
-def test_a_local_context_never_exceeds_its_budget(index, budget):
-    titles = ["great eastern", "Cyrus Field", "nobody at all"]
-    query = "SELECT section, human_readable_id, text, tokens, total FROM local_context(?, ?)"
-    rows = index.execute(query, [titles, budget]).fetchall()
-    real = count_tokens(["".join(row[2] for row in rows)])[0]
-    assert real <= sum(row[3] for row in rows) <= budget
-    assert [row[4] for row in rows] == [sum(r[3] for r in rows[: place + 1]) for place in range(len(rows))]
-    for share, names in ((0.35, ("Entities", "Relationships", "Claims")), (0.5, ("Reports",))):
-        assert max((row[4] for row in rows if row[0] in names), default=0) <= share * budget
-    if budget >= 4000:
-        assert {row[0] for row in rows} >= {"Entities", "Relationships", "Reports", "Sources"}
-    assert len({row[:2] for row in rows}) == len(rows)
-
-
-def test_a_row_too_long_for_a_local_context_does_not_end_its_section(index):
-    """What is left out would not have fitted behind what was taken before it; of a report, its summary may."""
-
-    def context(budget: int) -> list[tuple[str, int, str, int]]:
-        query = "SELECT section, human_readable_id, text, tokens FROM local_context(['Cyrus Field'], ?)"
-        return index.execute(query, [budget]).fetchall()
-
-    budget, total, skipped = 3500, 0, 0
-    taken = {row[:2]: row for row in context(budget)}
-    for section, number, text, tokens in context(10_000_000):
-        most = {"Reports": 0.5, "Sources": 1.0}.get(section, 0.35) * budget
-        found = taken.get((section, number))
-        if total + tokens <= most:
-            assert found == (section, number, text, tokens)
-        else:
-            assert found is None or (section == "Reports" and found[3] < tokens)
-            skipped += 1
-        total += found[3] if found else 0
-    assert skipped > 5
-    assert any(
-        text.endswith(f"{summary}\n")
-        for (summary,) in index.execute("SELECT summary FROM community_reports").fetchall()
-        for _, _, text, _ in taken.values()
-    )
-
-
 def test_claims_between_two_days_are_those_of_the_period_in_order_of_time(index):
     dated = index.execute(
         "SELECT starts_on, ends_on, human_readable_id, subject_key, object_key FROM covariates"
@@ -387,44 +340,17 @@ def test_claims_between_two_days_are_those_of_the_period_in_order_of_time(index)
     assert quoted == [(True,)]
 
 
-def test_typed_relationships_are_those_of_the_entities_with_a_type(index):
-    numbers = [
-        n for (n,) in index.execute("SELECT human_readable_id FROM entities ORDER BY degree DESC LIMIT 20").fetchall()
-    ]
-    ends = "SELECT source_number, target_number, type, weight, human_readable_id FROM relationships"
-    touching = [row for row in index.execute(ends).fetchall() if row[2] and not {*numbers}.isdisjoint(row[:2])]
-    expected = [row[4] for row in sorted(touching, key=lambda row: (-row[3], row[4]))]
-    found = index.execute("SELECT human_readable_id FROM typed_relationships(?)", [numbers]).fetchall()
-    assert [number for (number,) in found] == expected != []
-
-
 def test_null_is_the_default_and_less_than_nothing_is_nothing(index):
     for query in (
         "search_text('cable', {})",
         "search_entities('telegraph company', {})",
-        "search_claims('the cable of 1866', {})",
     ):
         default = index.execute(f"FROM {query.format(10)}").fetchall()
         assert len(default) == 10
         assert index.execute(f"FROM {query.format('NULL')}").fetchall() == default
         assert index.execute(f"FROM {query.format(-1)}").fetchall() == []
-    context = "FROM local_context(['Great Eastern'], {})"
-    default = index.execute(context.format(4000)).fetchall()
-    assert default
-    assert index.execute(context.format("NULL")).fetchall() == default
-    assert index.execute(context.format(-1)).fetchall() == []
     prepared = index.execute("FROM search_text(?, ?)", ["cable", None]).fetchall()
     assert prepared == index.execute("FROM search_text('cable')").fetchall()
-
-
-@pytest.mark.extended
-def test_claims_are_found_by_their_words(index):
-    texts = "SELECT human_readable_id, subject_id || ' ' || description FROM covariates ORDER BY id LIMIT 20"
-    for number, text in index.execute(texts).fetchall():
-        found = index.execute("SELECT human_readable_id, score FROM search_claims(?, 3)", [text]).fetchall()
-        assert number in [claim for claim, _ in found], text
-        assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
-    assert index.execute("FROM search_claims('zzzqqq')").fetchall() == []
 
 
 @pytest.mark.parametrize(
@@ -435,7 +361,6 @@ def test_claims_are_found_by_their_words(index):
         "entity_timeline(INTERVAL 42 DAY)",
         "entity_evidence(NULL)",
         "entities_called(4.2)",
-        "local_context([4.2])",
     ],
 )
 def test_a_title_that_is_no_text_is_that_of_no_entity(index, call):
@@ -479,7 +404,7 @@ def test_a_name_of_two_entities_is_an_error_that_lists_both(index):
     for macro, given in tried:
         with pytest.raises(duckdb.Error, match=f"{name} may be any of 2 entities: .*{both}"):
             index.execute(f"FROM {macro}({given})")
-    assert {"neighbors", "path_between", "history_of", "local_context"} < {macro for macro, _ in tried}
+    assert {"neighbors", "path_between", "history_of"} < {macro for macro, _ in tried}
     assert {row[0] for row in index.execute("SELECT human_readable_id FROM find_entity(?)", [name]).fetchall()} >= {
         *numbers
     }
@@ -504,7 +429,6 @@ def test_an_exact_name_counts_before_a_spelling_without_marks(index, tmp_path, t
         "neighbors({})",
         "entity_timeline({})",
         "path_between({}, 'Daniel Gooch')",
-        "local_context([{}], 500)",
         "history_of({})",
         "similar_entities({})",
     ],

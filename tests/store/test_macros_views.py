@@ -91,9 +91,7 @@ def test_macros_are_written_into_a_file_that_has_none(sample_index, index, tmp_p
     path = tmp_path / "older.duckdb"
     shutil.copy(CurrentPublication(sample_index.root / "index").reader().path, path)
     with duckdb.connect(str(path)) as connection:
-        connection.execute(
-            "DROP TABLE search.character_forms; DROP SCHEMA graphrag_v3 CASCADE; DROP MACRO TABLE neighbors"
-        )
+        connection.execute("DROP SCHEMA graphrag_v3 CASCADE; DROP MACRO TABLE neighbors")
         write_macros(connection)
         for query in (*MACROS, "FROM graphrag_v3.entities"):
             assert connection.execute(query).fetchall() == index.execute(query).fetchall()

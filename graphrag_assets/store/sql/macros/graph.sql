@@ -1,6 +1,6 @@
 -- Traversal of relationships. A recursive query reads all edges at each step; one join per step reads only those met.
 
-CREATE MACRO own.neighbors(title, hops := 1) AS TABLE
+CREATE OR REPLACE MACRO neighbors(title, hops := 1) AS TABLE
 WITH _g_neighbors AS MATERIALIZED (SELECT title AS _g_title, hops AS _g_hops),
 h0 AS MATERIALIZED (
     FROM own.entities_called((SELECT CASE WHEN g._g_hops BETWEEN 1 AND 4 THEN g._g_title
@@ -43,22 +43,8 @@ JOIN named e ON e.human_readable_id = m.entity
 JOIN named v ON v.human_readable_id = m.best.via
 JOIN own.relationships r ON r.human_readable_id = m.best.relationship
 ORDER BY m.hop, m.best.weight DESC, e.human_readable_id;
-CREATE OR REPLACE MACRO neighbors(title, hops := 1) AS TABLE FROM own.neighbors(title, hops);
 COMMENT ON MACRO TABLE neighbors IS
     'The entities up to so many hops (1 to 4) away, nearest first, each with the strongest relationship that leads there from one hop nearer (via).';
-
-CREATE OR REPLACE MACRO neighbours(title, hops := 1) AS TABLE FROM own.neighbors(title, hops);
-COMMENT ON MACRO TABLE neighbours IS 'British spelling of neighbors.';
-
-CREATE OR REPLACE MACRO typed_relationships(entities) AS TABLE
-WITH _g_typed AS MATERIALIZED (SELECT entities AS _g_entities),
-chosen AS MATERIALIZED (SELECT unnest(g._g_entities) AS entity FROM _g_typed g)
-SELECT r.source, r.target, r.type, r.weight, r.description, r.human_readable_id
-FROM own.relationships r
-WHERE (r.source_number IN (SELECT o.entity FROM chosen o) OR r.target_number IN (SELECT o.entity FROM chosen o)) AND r.type <> ''
-ORDER BY r.weight DESC, r.human_readable_id;
-COMMENT ON MACRO TABLE typed_relationships IS
-    'The relationships of these entities (human_readable_ids) that have a type, the heaviest first.';
 
 -- For path_between: the way with one step more.
 CREATE MACRO own.longer_way(way, node, relationship, weight) AS {

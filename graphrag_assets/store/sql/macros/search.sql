@@ -13,6 +13,8 @@ wanted AS MATERIALIZED (
     SELECT e.human_readable_id AS entity, e.title, e.type, e.title_key, w.key
     FROM wanted w JOIN own.entity_names n ON n.name = md5_number_lower(w.key)
     JOIN own.entities e ON e.human_readable_id = n.entity WHERE w.number IS NULL
+    UNION SELECT e.human_readable_id, e.title, e.type, e.title_key, e.title_key
+    FROM own.entities e WHERE e.title = (SELECT g._g_title::VARCHAR FROM _g_called g)
 ), exact AS MATERIALIZED (  -- a spelling without accents or hyphens counts where nothing is called so exactly
     SELECT c.entity, c.title, c.type FROM called c
     WHERE c.title_key = c.key OR EXISTS (
@@ -77,57 +79,6 @@ LIMIT greatest(coalesce(k, 10), 0);
 COMMENT ON MACRO TABLE find_entity IS
     'The entities that a text may name, best first: by title or alias, without marks (accents, forms of hyphens and apostrophes), by part of the name, or by spelling (match). name: the normalized title or alias that was compared. Reads all names.';
 
-CREATE MACRO own.word_terms(words) AS TABLE
-WITH _g_word_terms AS MATERIALIZED (SELECT words AS _g_words),
-spelled AS (
-    SELECT unnest(g.words) AS word,
-           unnest(string_split(own.fold_letters(g.text), ' ')) AS form,
-           unnest(string_split(own.fold_letters(own.spell_out(g.text)), ' ')) AS long_form
-    FROM (SELECT w._g_words AS words, array_to_string(w._g_words, ' ') AS text FROM _g_word_terms w) g
-), asked AS MATERIALIZED (
-    SELECT DISTINCT word, unnest([form, long_form]) AS form FROM spelled WHERE word IS NOT NULL
-), near AS MATERIALIZED (
-    SELECT DISTINCT a.word, a.form = f.form AS same, f.term, f.texts
-    FROM asked a JOIN own.word_forms f ON f.beginning = left(a.form, 3)
-    WHERE f.beginning IN (SELECT left(form, 3) FROM asked)
-), exact AS MATERIALIZED (
-    SELECT DISTINCT word, term, texts FROM near WHERE same
-), stripped AS MATERIALIZED (
-    SELECT a.word, a.form[:-length(e.ending) - 1] || e.replacement AS term, e.forms
-    FROM asked a JOIN own.word_endings e ON ends_with(a.form, e.ending)
-    WHERE length(a.form) - length(e.ending) + length(e.replacement) > 2 AND a.word NOT IN (SELECT word FROM exact)
-), stems AS MATERIALIZED (
-    FROM exact
-    UNION ALL
-    SELECT s.word, arg_max(s.term, {forms: s.forms, term: s.term}), arg_max(n.texts, {forms: s.forms, term: s.term})
-    FROM stripped s JOIN near n ON n.word = s.word AND n.term = s.term GROUP BY s.word
-), rare AS MATERIALIZED (
-    SELECT word, term, texts FROM stems WHERE word NOT IN (SELECT word FROM stems WHERE texts > 2)
-    UNION ALL
-    SELECT s.word, s.term, 0 FROM (SELECT word, term FROM stripped UNION SELECT word, form FROM asked) s
-    WHERE s.word NOT IN (SELECT word FROM stems)
-), related AS (
-    SELECT DISTINCT r.word, n.term, n.texts
-    FROM rare r JOIN near n ON n.word = r.word AND n.texts >= greatest(r.texts, 1)
-    WHERE abs(length(n.term) - length(r.term)) BETWEEN 1 AND 3 AND least(length(n.term), length(r.term)) > 4
-      AND (starts_with(n.term, r.term) OR starts_with(r.term, n.term))
-      AND regexp_full_match(CASE WHEN length(n.term) > length(r.term) THEN n.term ELSE r.term END, '\p{L}+')
-    QUALIFY dense_rank() OVER (PARTITION BY r.word ORDER BY n.texts DESC, n.term) <= 4
-), found AS MATERIALIZED (
-    SELECT word, term, 1::DOUBLE AS weight FROM stems
-    UNION ALL
-    SELECT word, form, 1 FROM asked WHERE word NOT IN (SELECT word FROM stems)
-    UNION ALL
-    SELECT word, term, 0.5 FROM related
-), concepts AS (
-    SELECT word, min(term) FILTER (weight = 1) AS concept FROM found GROUP BY word
-)
-SELECT c.concept, f.term, max(f.weight) AS weight
-FROM found f JOIN concepts c USING (word) GROUP BY ALL ORDER BY ALL;
-CREATE OR REPLACE MACRO search.word_terms(words) AS TABLE FROM own.word_terms(words);
-COMMENT ON MACRO TABLE search.word_terms IS
-    'The terms by which the words of a question are found. Of several with one concept the best counts in a text, by its weight.';
-
 CREATE MACRO own.bm25(text_kind, query, k) AS TABLE
 WITH _g_bm25 AS MATERIALIZED (SELECT text_kind AS _g_given, query AS _g_query),
 asked AS MATERIALIZED (
@@ -139,17 +90,24 @@ asked AS MATERIALIZED (
     FROM _g_bm25 g
 ),
 words AS MATERIALIZED (
-    SELECT w.concept, w.weight, md5_number_lower(a.kind || ' ' || w.term) AS term
-    FROM asked a, own.word_terms((SELECT own.search_words(q.query) FROM asked q)) w
-), terms AS MATERIALIZED (
-    SELECT w.concept, t.term, w.weight * ln(1 + (s.texts - t.texts + 0.5) / (t.texts + 0.5)) AS rarity, s.mean_length
-    FROM own.posting_terms t JOIN words w ON w.term = t.term, own.posting_statistics s
-    WHERE s.kind = (SELECT a.kind FROM asked a) AND t.term IN (SELECT term FROM words)
+    SELECT DISTINCT unnest(own.search_words(a.query)) AS word FROM asked a
+), stemmed AS MATERIALIZED (
+    SELECT w.word, f.term FROM words w JOIN own.word_forms f ON f.beginning = left(w.word, 3) AND f.form = w.word
+    WHERE f.beginning IN (SELECT left(o.word, 3) FROM words o)
+), known AS MATERIALIZED (  -- pairs of characters are terms themselves
+    FROM stemmed UNION ALL SELECT w.word, w.word FROM words w WHERE w.word NOT IN (SELECT o.word FROM stemmed o)
+), terms AS MATERIALIZED (  -- a word may have several stems: the best counts in a text
+    SELECT m.word, t.term, ln(1 + (s.texts - t.texts + 0.5) / (t.texts + 0.5)) AS rarity, s.mean_length
+    FROM asked a, own.posting_terms t JOIN known m
+      ON t.term = md5_number_lower((SELECT o.kind FROM asked o) || ' ' || m.term),
+         own.posting_statistics s
+    WHERE s.kind = a.kind
+      AND t.term IN (SELECT md5_number_lower((SELECT o.kind FROM asked o) || ' ' || n.term) FROM known n)
 ), scores AS (
-    SELECT p.number, t.concept,
+    SELECT p.number, t.word,
            max(t.rarity * p.n * 2.2 / (p.n + 1.2 * (0.25 + 0.75 * p.length / t.mean_length))) AS score
     FROM own.postings p JOIN terms t ON t.term = p.term
-    GROUP BY p.number, t.concept
+    GROUP BY p.number, t.word
 )
 SELECT number, round(sum(score), 9) AS score
 FROM scores GROUP BY number ORDER BY round(sum(score), 9) DESC, number LIMIT greatest(coalesce(k, 10), 0);
@@ -181,29 +139,3 @@ WHERE e.human_readable_id IN (SELECT number FROM best)
 ORDER BY round(b.score, 9) DESC, e.human_readable_id;
 COMMENT ON MACRO TABLE search_entities IS
     'The k entities whose title and description fit the query best by BM25, best first.';
-
-CREATE OR REPLACE MACRO search_claims(query, k := 10) AS TABLE
-WITH _g_search_claims AS MATERIALIZED (SELECT query AS _g_query),
-best AS MATERIALIZED (
-    SELECT * FROM own.bm25('text_units', (SELECT g._g_query FROM _g_search_claims g), 100)
-), claims AS MATERIALIZED (
-    SELECT c.human_readable_id, b.score, own.search_words(concat_ws(' ', c.subject_id, c.object_id, c.description)) AS words
-    FROM own.covariates c JOIN best b ON b.number = c.text_unit_number
-), shared AS MATERIALIZED (
-    SELECT human_readable_id, word
-    FROM (SELECT human_readable_id, unnest(list_distinct(words)) AS word FROM claims)
-    WHERE word IN (SELECT unnest(own.search_words(g._g_query)) FROM _g_search_claims g)
-), rarity AS (
-    SELECT word, ln(1 + (SELECT count(*) FROM claims) / count(*)) AS rarity FROM shared GROUP BY word
-), scores AS (
-    SELECT s.human_readable_id, sum(r.rarity) AS score FROM shared s JOIN rarity r USING (word) GROUP BY ALL
-)
-SELECT round(coalesce(s.score, 0), 9) AS score, c.human_readable_id, c.subject_id,
-       c.object_id, c.type, c.status,
-       c.start_date, c.end_date, c.description, c.text_unit_number, c.id
-FROM claims b
-JOIN own.covariates c USING (human_readable_id)
-LEFT JOIN scores s USING (human_readable_id)
-ORDER BY 1 DESC, round(b.score, 9) DESC, c.human_readable_id LIMIT greatest(coalesce(k, 10), 0);
-COMMENT ON MACRO TABLE search_claims IS
-    'The k claims whose words fit the query best, out of those of the 100 text units that fit it best by BM25, best first. Compares the words of all these claims: 0.15 s and more.';

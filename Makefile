@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Dagster announces successors of its commands at each start.
 export PYTHONWARNINGS := ignore::FutureWarning
 
-.PHONY: help install install-dev demo dev test test-all test-long test-lowest soak check docs bench constraints clean
+.PHONY: help install install-dev demo dev test test-all test-long test-lowest check docs bench constraints clean
 
 help:
 	@echo "make demo    index data/input and ask two questions"
@@ -13,7 +13,6 @@ help:
 	@echo "make test-all  also with a browser, servers and killed processes (under twelve minutes): what must pass before a change lands"
 	@echo "make test-long  all tests, with more random examples (half an hour to an hour): before a release"
 	@echo "make test-lowest  the quick tests and the demo with the lowest versions that pyproject.toml allows"
-	@echo "make soak    random histories, kill -9, hostile inputs and servers, for an hour; SOAK_MINUTES=8 make soak: shorter"
 	@echo "make check   formatting, lint, types, definitions"
 	@echo "make docs    the documentation as a site, in build/site"
 	@echo "make bench   seconds and memory per stage for a million tokens"
@@ -75,10 +74,6 @@ test-lowest: .venv/.installed-dev
 	rm -rf build/lowest-data
 	GRAPHRAG_DATA=build/lowest-data GRAPHRAG_INPUT=data/input build/lowest/bin/graphrag-assets index
 	GRAPHRAG_DATA=build/lowest-data build/lowest/bin/graphrag-assets query local "Who commanded the Great Eastern in 1865?"
-
-# What it does is in tests/soak/__main__.py. SOAK_SEED repeats an earlier one.
-soak: .venv/.installed-dev
-	$(BIN)/python -m tests.soak
 
 check: .venv/.installed-dev
 	$(BIN)/ruff format --check .

@@ -1,7 +1,7 @@
 """Random histories of an index: edits, settings, commands and kills in any order, as a Hypothesis state machine.
 
 At the end of each history the index is completed and compared with a fresh index of the same folder.
-`IndexHistory` calls the stages within this process; `tests/soak` runs the same rules with real processes.
+`IndexHistory` calls the stages within this process.
 """
 
 import os

@@ -8,13 +8,18 @@ from pathlib import Path
 import polars as pl
 
 from tests.pipeline.test_kinds_of_files import presentation
-from tests.soak.inputs import PDF
 
 HOST = "http://192.0.2.1"  # reserved for documentation: never answers
 TEXT = "Ida Holm mended the pump of Ulm in 1866."
 _REAL = Path(__file__).resolve().parents[3] / "shared/data/real-files/office"
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PDF = (
+    "%PDF-1.4\n1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj\n2 0 obj <</Type/Pages/Kids[3 0 R]/Count 1>> endobj\n"
+    "3 0 obj <</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>> endobj\n"
+    f"4 0 obj <</Length {len(TEXT) + 27}>> stream\nBT /F 9 Tf 9 9 Td ({TEXT}) Tj ET\nendstream endobj\n"
+    "5 0 obj <</Type/Font/Subtype/Type1/BaseFont/Helvetica>> endobj\ntrailer <</Root 1 0 R>>\n%%EOF"
+)
 
 
 def zipped(**parts: str) -> bytes:

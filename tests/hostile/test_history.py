@@ -1,6 +1,6 @@
 """Whatever happens to an index, completing it gives the index of the present documents, see `history.py`.
 
-`HISTORIES=100 python -m pytest tests/hostile/test_history.py` tries more of them; `make soak` kills real processes.
+`HISTORIES=100 python -m pytest tests/hostile/test_history.py` tries more of them.
 """
 
 import os

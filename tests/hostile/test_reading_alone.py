@@ -13,8 +13,8 @@ from graphrag_assets.conversion.process import ConversionProcess
 from graphrag_assets.pipeline.formats import FORMATS, read_records
 from graphrag_assets.pipeline.source_records import LoadOptions, Problem, Record
 from tests.hostile import no_network
+from tests.hostile.mutations import mutated
 from tests.hostile.small_files import BINARY, SMALL, TEXT
-from tests.soak.inputs import mutated
 
 OPTIONS = LoadOptions()
 N_DAMAGED = 300

@@ -291,8 +291,7 @@ class Settings(BaseSettings):
     embedding_max_tokens: int = Field(
         8191,
         ge=32,
-        description="Maximum tokens of a text that the embedding model takes; longer ones are sent in parts, and their "
-        "vector is the mean of the parts'.",
+        description="Maximum tokens of a text that the embedding model takes; longer ones are cut.",
     )
     embedding_parameters: Parameters = Field(
         "", description='Parameters of the embedding model as JSON, by litellm\'s names: {"dimensions": 512}.'

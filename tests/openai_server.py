@@ -1,16 +1,14 @@
 """A real local HTTP server that speaks the OpenAI protocol, with scripted content and faults.
 
-Chat completions (plain and streamed, with `response_format`), embeddings (float and base64), reranking as Cohere, Jina,
+Chat completions (plain and streamed, with `response_format`), embeddings, reranking as Cohere, Jina,
 Infinity and vLLM have it, and the list of models. Written on asyncio streams, because closed connections and broken bodies are part of its job. In a test
 it is the fixture `openai_server`; in a process of its own `python -m tests.openai_server --port 8123`.
 """
 
 import argparse
 import asyncio
-import base64
 import hashlib
 import json
-import struct
 import threading
 import time
 from collections import Counter, deque
@@ -112,7 +110,7 @@ class OpenAIServer:
     """The server and what it has seen. All attributes may be changed while it runs.
 
     `content` makes the message of a chat request, `relevance` the score of a query and a document; `next_faults` are given to the next requests in turn (None:
-    no fault), then `faults` is drawn from. `rejected_formats` are the types of response_format and encoding_format answered with 400.
+    no fault), then `faults` is drawn from. `rejected_formats` are the types of response_format answered with 400.
     `replace` may give another reply (status, headers, body) to a request, given its JSON or form.
     `cached` is the share of each prompt that is said to come from the prompt cache.
     `context`: of longer prompts only so many tokens are counted, as by a server that cuts them.
@@ -278,8 +276,6 @@ class OpenAIServer:
             )
         if fault in HTTP_FAULTS:
             raise _ReplyError(HTTP_FAULTS[fault], f"Scripted answer {fault}.")
-        if (encoding := body.get("encoding_format")) in self.rejected_formats:
-            raise _ReplyError(400, f"Invalid parameter: 'encoding_format' {encoding} is not supported.")
         kind = (body.get("response_format") or {}).get("type")
         if kind in self.rejected_formats:
             raise _ReplyError(
@@ -313,8 +309,7 @@ class OpenAIServer:
             vectors.pop()
         if fault == "wrong-dimensions":
             vectors[-1] = vectors[-1][:-1]
-        encode = _base64 if body.get("encoding_format") == "base64" else list
-        data = [{"object": "embedding", "index": i, "embedding": encode(v)} for i, v in enumerate(vectors)]
+        data = [{"object": "embedding", "index": i, "embedding": v} for i, v in enumerate(vectors)]
         tokens = sum(_tokens(str(text)) for text in texts)
         usage = {"prompt_tokens": tokens, "total_tokens": tokens}
         return {"object": "list", "model": body["model"], "data": data, "usage": usage}
@@ -336,10 +331,6 @@ def _scores(body: Body, relevance: Callable[[str, str], float], fault: str | Non
         "meta": {"api_version": {"version": "2"}, "billed_units": {"search_units": 1}},
         "usage": {"total_tokens": tokens, "prompt_tokens": tokens},
     }
-
-
-def _base64(vector: list[float]) -> str:
-    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
 
 
 def _tokens(text: str) -> int:

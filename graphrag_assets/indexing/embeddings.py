@@ -80,7 +80,10 @@ _NO_VECTOR = (
 )
 _OLD_ERRORS = """stage = 'embed' AND (source IN (SELECT unnest($ids::VARCHAR[])) OR source NOT IN (
     SELECT id FROM text_units UNION ALL SELECT id FROM entities UNION ALL SELECT id FROM community_reports))"""
-_BATCH_OF = "SELECT id, batch FROM text_units WHERE id IN (SELECT unnest($ids::VARCHAR[]))"
+_PLACES = """
+SELECT t.id, t.batch, d.source FROM text_units t JOIN documents d ON d.id = t.document_id
+WHERE t.id IN (SELECT unnest($ids::VARCHAR[]))
+"""
 _ROWS_PER_SLICE = 250  # rows whose parts are in memory
 
 
@@ -156,10 +159,10 @@ def _remove_all(index: Index, run_id: str, started: float) -> UpdatedEmbeddings:
 
 def _write_errors(connection: duckdb.DuckDBPyConnection, without: pl.DataFrame, ids: pl.Series) -> None:
     """Replace the rows of index_errors of those of `ids` that have no vector (kind, id, error)."""
-    batches = connection.sql(_BATCH_OF, params={"ids": without["id"].to_list()}).pl()
-    errors = without.join(batches, on="id", how="left").select(
+    places = connection.sql(_PLACES, params={"ids": without["id"].to_list()}).pl()
+    errors = without.join(places, on="id", how="left").select(
         "batch",
-        "error",
+        pl.concat_str("source", "error", separator=": ", ignore_nulls=True).alias("error"),
         source="id",
         row_number=pl.lit(None, pl.Int64),
         stage=pl.lit(EMBED),

@@ -11,12 +11,12 @@ class ModelError(GraphRAGError):
 class RetriesExhausted(ModelError, ModelUnavailable):
     """The provider did not answer after all retries; the call may succeed later.
 
-    `status`: HTTP status of the last answer, 200 if it was unusable; None without one.
+    `may_be_of_request`: another request may be answered. `timed_out`: the last attempt was not answered in time.
     """
 
-    def __init__(self, message: str, status: int | None = None):
+    def __init__(self, message: str, may_be_of_request: bool = False, timed_out: bool = False):
         super().__init__(message)
-        self.status = status
+        self.may_be_of_request, self.timed_out = may_be_of_request, timed_out
 
 
 class RequestRejected(ModelError):

@@ -76,16 +76,13 @@ class EmbeddingOptions(ModelOptions):
         parameters: JSON object of parameters by litellm's names.
         batch_size, batch_bytes: maximum texts per request, and their maximum bytes in UTF-8, which are more than their
             tokens (in English about four times as many).
-        item_tokens: longer texts are split and their vectors averaged.
-        base64: request vectors as base64 from providers with OpenAI's protocol, unless the server rejects it. As
-            numbers they take three times the bytes and ten times the CPU to read.
+        item_tokens: longer texts are cut.
     """
 
     parameters: str = "{}"
     batch_size: int = 64
     batch_bytes: int = 200_000
     item_tokens: int = 8191
-    base64: bool = True
     encoding: str = "cl100k_base"
 
 

@@ -11,9 +11,9 @@ import json
 import logging
 import math
 import os
+import re
 import ssl
 import time
-import warnings
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
@@ -25,9 +25,6 @@ from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, Mod
 from graphrag_assets.llm.thoughts import AnswerReader, is_json, read_whole
 from graphrag_assets.runtime.masking import ReplyMasker, mask_reply
 from graphrag_assets.runtime.outgoing import shown
-
-# litellm serializes every reply to log it, and its types know vectors only as lists.
-_BASE64_WARNING = r"Pydantic serializer warnings:\s+PydanticSerializationUnexpectedValue\(Expected `list\[float\]`"
 
 
 @functools.cache
@@ -43,7 +40,6 @@ def litellm() -> Any:
     module.telemetry = False
     module.suppress_debug_info = True
     module.drop_params = True
-    warnings.filterwarnings("ignore", _BASE64_WARNING, UserWarning)
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "httpx", "openai"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # it logs what it raises, with a traceback
     return module
@@ -137,15 +133,15 @@ async def _chain(first: Any, rest: Chunks, timeout: float) -> Chunks:
         yield chunk
 
 
-async def send_embedding(options: EmbeddingOptions, texts: list[str], encoding_format: str) -> tuple[list[Any], int]:
-    """Send one embedding request; returns the vectors (lists, or base64 strings) in the texts' order, and the tokens.
+async def send_embedding(options: EmbeddingOptions, texts: list[str]) -> tuple[list[Any], int]:
+    """Send one embedding request; returns the vectors, as lists of numbers, in the texts' order, and the tokens.
 
     Raises:
         Exception: whatever litellm raises; `failure` classifies it.
     """
     given = json.loads(options.parameters)
     response = await litellm().aembedding(
-        input=texts, encoding_format=encoding_format, allowed_openai_params=list(given), **given, **address(options)
+        input=texts, encoding_format="float", allowed_openai_params=list(given), **given, **address(options)
     )
     try:
         rows = {row["index"]: row["embedding"] for row in response.data}
@@ -204,11 +200,6 @@ def missing_key(options: ModelOptions) -> str:
         return ""
     missing = litellm().validate_environment(model=options.model)["missing_keys"]
     return " or ".join(name for name in missing if name.endswith("_API_KEY"))
-
-
-def speaks_openai(model: str) -> bool:
-    """Whether requests to the model use OpenAI's own protocol, not one that litellm translates to."""
-    return provider_of(model)[0] in ("openai", "azure")
 
 
 def provider_of(model: str) -> tuple[str, str]:
@@ -343,6 +334,11 @@ class Failure:
     timed_out: bool = False
 
     @property
+    def may_be_of_request(self) -> bool:
+        """Whether another attempt may fail alike: an unusable reply, an error within the server, or no reply."""
+        return self.timed_out or self.status in (200, 500)
+
+    @property
     def not_installed(self) -> bool:
         """Whether a package of the provider is not installed here."""
         return any(words in self.message for words in _NOT_INSTALLED)
@@ -389,12 +385,8 @@ def failure(error: Exception) -> Failure:
         )
     else:
         passing = status in _TRANSIENT or status >= 500
-    return Failure("transient" if passing else "rejected", status, message, retry_after(error), timed_out(error))
-
-
-def timed_out(error: Exception) -> bool:
-    """Whether the server did not answer in time, or a proxy says so of it."""
-    return isinstance(error, TimeoutError) or getattr(error, "status_code", None) in (408, 504)
+    timed_out = isinstance(error, TimeoutError) or status in (408, 504)  # as a proxy says
+    return Failure("transient" if passing else "rejected", status, message, retry_after(error), timed_out)
 
 
 def _no_connection(error: BaseException) -> str | None:
@@ -420,6 +412,8 @@ def _provider_message(error: Exception) -> str:
     text = str(error).strip().rpartition("Exception - ")[2].removeprefix("litellm.") or type(error).__name__
     with contextlib.suppress(ValueError, KeyError, TypeError):
         text = str(json.loads(text[text.index("{") :])["error"]["message"])
+    if re.fullmatch(r"Error code: \d+", text):  # the body is not that of OpenAI's errors
+        text = next((str(body) for one in chain_of(error) if (body := getattr(one, "body", None))), text)
     line = " ".join(text.partition("Traceback (most recent call last)")[0].split())
     return shown(line)[:500]  # in this order: half a key would not be recognized
 

@@ -19,8 +19,6 @@ log = logging.getLogger(__name__)
 
 REJECTS = " rejects the request. "
 """Stands before the provider's words in a `RequestRejected`."""
-MAY_BE_OF_REQUEST = frozenset({200, 500})
-"""HTTP status of failures that another attempt may meet again: unusable replies, and errors within the server."""
 _ATTEMPTS_WITHOUT_REPLY = 3
 """Number of attempts for a model that has never replied: it is probably unreachable."""
 
@@ -41,7 +39,7 @@ async def attempts(
     Each waits for its turn in the rates. Waits after failures grow exponentially, with full jitter; Retry-After is
     honored up to its maximum, as far as the deadline allows. The caller keeps its slot meanwhile, so a struggling
     server gets fewer requests. `what` names the call in messages; `tokens` is its expected use. After `n_suspicious`
-    attempts, a failure that may lie in the request (`MAY_BE_OF_REQUEST`) ends the call.
+    attempts, a failure that may lie in the request ends the call.
 
     The caller lets the loop end by itself: no attempt follows one that succeeds, and errors are raised by the loop.
 
@@ -56,7 +54,7 @@ async def attempts(
     def must_stop(state: RetryCallState) -> bool:
         too_late = time.monotonic() - began + state.upcoming_sleep > limits.options.deadline_seconds
         error = state.outcome.exception() if state.outcome else None
-        is_suspicious = isinstance(error, _TransientError) and error.failure.status in MAY_BE_OF_REQUEST
+        is_suspicious = isinstance(error, _TransientError) and error.failure.may_be_of_request
         most = n_suspicious if n_suspicious and is_suspicious else limits.options.max_retries + 1
         return too_late or state.attempt_number >= most
 
@@ -64,7 +62,8 @@ async def attempts(
         return RetriesExhausted(
             f"{what}: {options.where} did not answer in {n_attempts} attempts and {time.monotonic() - began:.0f} "
             f"seconds. Last: {_in_words(last.failure)} Run again later: only missing answers are requested.",
-            last.failure.status,
+            last.failure.may_be_of_request,
+            last.failure.timed_out,
         )
 
     def keep_error(state: RetryCallState) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_assets.llm import provider
+from graphrag_assets.llm import embedding_client
 from graphrag_assets.llm.backend import embedding_model
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.ledger import Ledger
@@ -23,41 +23,17 @@ from tests.limits import limit_calls
 from tests.llm.conftest import Lab, run
 from tests.openai_content import embedding_of
 
-pytestmark = pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
-
 
 def unit(vector: np.ndarray | list[float]) -> np.ndarray:
     return np.asarray(vector) / np.linalg.norm(vector)
 
 
-@pytest.mark.parametrize("base64", [True, False])
-def test_vectors_are_unit_rows_in_the_order_of_the_texts(lab: Lab, base64: bool) -> None:
+def test_vectors_are_unit_rows_in_the_order_of_the_texts(lab: Lab) -> None:
     texts = [f"Text {n}" for n in range(10)]
-    vectors = run(lab.embedding(base64=base64).embed(texts))
+    vectors = run(lab.embedding().embed(texts))
 
     assert vectors.dtype == np.float32
     assert np.allclose(vectors, [unit(embedding_of(text)) for text in texts], atol=1e-6)
-    assert lab.server.embeddings[0].body["encoding_format"] == ("base64" if base64 else "float")
-
-
-def test_both_formats_give_the_same_vectors(lab: Lab) -> None:
-    other = lab.with_another_ledger()
-    numbers = run(lab.embedding(base64=False).embed(["Ada"]))
-    assert np.allclose(numbers, run(other.embedding().embed(["Ada"])), atol=1e-6)
-    assert [request.body["encoding_format"] for request in lab.server.embeddings] == ["float", "base64"]
-
-
-def test_base64_is_requested_only_by_openai_s_protocol(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    async def send(options: EmbeddingOptions, texts: list[str], encoding_format: str) -> tuple[list[Any], int]:
-        asked.append((options.model, encoding_format))
-        return [embedding_of(text) for text in texts], 1
-
-    monkeypatch.setattr(provider, "send_embedding", send)
-    for model in ("openai/e", "azure/e", "cohere/e", "voyage/e"):
-        run(lab.embedding(model=model).embed([f"Ada for {model}"]))
-    assert asked == [("openai/e", "base64"), ("azure/e", "base64"), ("cohere/e", "float"), ("voyage/e", "float")]
 
 
 def test_equal_texts_are_requested_once(lab: Lab) -> None:
@@ -106,28 +82,23 @@ def test_requests_keep_to_both_limits(lab: Lab) -> None:
     assert 800 < max(sizes) <= 900
 
 
-def test_a_long_text_is_the_mean_of_its_pieces_by_their_tokens(lab: Lab) -> None:
+@given(st.text(st.characters(codec="utf-8"), max_size=300), st.integers(4, 30))
+def test_a_text_is_cut_to_the_limit(tmp_path_factory: pytest.TempPathFactory, text: str, limit: int) -> None:
+    model = EmbeddingModel(EmbeddingOptions("openai/m"), Ledger(tmp_path_factory.getbasetemp() / "l.db"))
+    cut = model._cut(text, limit)
+    assert text.startswith(cut)
+    assert len(encode(cut, "cl100k_base")) <= limit
+    if len(encode(text, "cl100k_base")) <= limit:
+        assert cut == text
+
+
+def test_a_text_longer_than_the_model_takes_is_cut(lab: Lab) -> None:
     text = "Ada wrote to Charles. " * 10
     [vector] = run(lab.embedding(item_tokens=20).embed([text]))
-
-    pieces = [piece for request in lab.server.embeddings for piece in request.body["input"]]
-    tokens = [len(encode(piece, "cl100k_base")) for piece in pieces]
-    assert "".join(pieces) == text
-    assert max(tokens) <= 20
-    assert len(pieces) > 2
-    mean = np.average([unit(embedding_of(piece)) for piece in pieces], axis=0, weights=tokens)
-    assert np.allclose(vector, unit(mean), atol=1e-3)
-    assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-6)
-
-
-@given(st.text(st.characters(codec="utf-8"), max_size=300), st.integers(4, 30))
-def test_pieces_are_the_text_again_and_fit(tmp_path_factory: pytest.TempPathFactory, text: str, limit: int) -> None:
-    model = EmbeddingModel(
-        EmbeddingOptions("openai/m", item_tokens=limit), Ledger(tmp_path_factory.getbasetemp() / "l.db")
-    )
-    pieces = model._split(text)
-    assert "".join(piece.text for piece in pieces) == (text if text.strip() else " ")
-    assert all(len(encode(piece.text, "cl100k_base")) <= limit for piece in pieces)
+    ((sent,),) = (request.body["input"] for request in lab.server.embeddings)
+    assert text.startswith(sent)
+    assert len(encode(sent, "cl100k_base")) == 20
+    assert np.allclose(vector, unit(embedding_of(sent)), atol=1e-6)
 
 
 @pytest.fixture(params=["an address of one's own", "OpenAI's"])
@@ -146,10 +117,10 @@ def address(request: pytest.FixtureRequest, lab: Lab, monkeypatch: pytest.Monkey
 def test_wrong_replies_and_passing_failures_are_retried(lab: Lab, address: dict[str, Any], fault: str) -> None:
     lab.server.fail_next(fault)
     model = lab.embedding(timeout=0.2 if fault == "slow" else 30, **address)
-    texts = ["Charles"] if fault == "slow" else ["Ada", "Charles"]  # several are sent in halves
+    texts = ["Ada", "Charles"]
     vectors = run(model.embed(texts))
 
-    assert np.allclose(vectors[-1], unit(embedding_of("Charles")), atol=1e-6)
+    assert np.allclose(vectors, [unit(embedding_of(text)) for text in texts], atol=1e-6)
     assert len(lab.server.embeddings) == 2  # no retries but ours
     assert model.usage.total.retries == 1
 
@@ -190,7 +161,7 @@ def test_vectors_of_another_size_than_before_are_an_error(lab: Lab) -> None:
     model = lab.embedding(limits={"max_retries": 2})
     run(model.embed(["Ada"]))
     lab.server.dimensions = 16
-    with pytest.raises(RetriesExhausted, match=r"Vectors of \[16\] dimensions were returned, expected 32"):
+    with pytest.raises(RetriesExhausted, match=r"Vectors of 16 numbers were returned, expected 32"):
         run(model.embed(["Charles"]))
 
 
@@ -208,14 +179,6 @@ def test_one_failing_request_keeps_the_vectors_of_the_others(lab: Lab) -> None:
     assert lab.ledger.frame().height == 1
 
 
-def test_a_server_that_rejects_base64_gets_floats_from_then_on(lab: Lab) -> None:
-    lab.server.rejected_formats = {"base64"}
-    model = lab.embedding()
-    assert run(model.embed(["Ada"])).shape == (1, 32)
-    run(model.embed(["Charles"]))
-    assert [request.body["encoding_format"] for request in lab.server.embeddings] == ["base64", "float", "float"]
-
-
 def test_identical_concurrent_requests_are_sent_once(lab: Lab) -> None:
     lab.server.latency = 0.05
     model = lab.embedding()
@@ -227,16 +190,15 @@ def test_identical_concurrent_requests_are_sent_once(lab: Lab) -> None:
     assert len(lab.server.embeddings) == 1
 
 
-def test_texts_that_time_out_are_sent_in_halves_and_later_requests_keep_to_them(lab: Lab) -> None:
-    lab.server.seconds_per_text = 0.05  # 16 texts in 0.8 s, 4 in 0.2 s
-    model = lab.embedding(timeout=0.5, batch_size=16, limits={"concurrency": 1, "max_retries": 0})
-    texts = [f"Text {n}" for n in range(20)]
+def test_texts_that_time_out_are_sent_one_by_one_and_later_texts_too(lab: Lab) -> None:
+    lab.server.seconds_per_text = 0.1
+    model = lab.embedding(timeout=0.5, batch_size=16, limits={"concurrency": 1, "max_retries": 5})
+    texts = [f"Text {n}" for n in range(16)]
     vectors = run(model.embed(texts))
-    sent = [len(request.body["input"]) for request in lab.server.embeddings]
-    assert sorted(sent) == [4, 8, 8, 16]
+    assert [len(request.body["input"]) for request in lab.server.embeddings] == [16, 16, *[1] * 16]
     assert np.allclose(vectors, [unit(embedding_of(text)) for text in texts], atol=1e-6)
-    run(model.embed([f"Later {n}" for n in range(16)]))
-    assert [len(request.body["input"]) for request in lab.server.embeddings[4:]] == [8, 8]
+    run(model.embed(["later", "and last"]))
+    assert [len(request.body["input"]) for request in lab.server.embeddings[18:]] == [1, 1]
     assert model.usage.total.failures == 0
 
 
@@ -247,21 +209,12 @@ def test_one_text_that_times_out_is_an_error_that_names_the_timeout(lab: Lab) ->
         run(model.embed(["one", "two"]))
 
 
-def test_stored_vectors_of_a_model_that_had_the_name_before_are_replaced(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stored_vectors_of_a_model_that_had_the_name_before_are_replaced(lab: Lab) -> None:
     """Every later run failed: vectors of two sizes make no table, and the ledger gave the old ones again and again."""
-    send = provider.send_embedding
-
-    async def shorter(options: EmbeddingOptions, texts: list[str], encoding: str) -> tuple[list[Any], int]:
-        vectors, billed = await send(options, texts, encoding)
-        return [[1.0, 2.0]] * len(vectors), billed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(provider, "send_embedding", shorter)
-        assert run(lab.embedding().embed(["Ada", "Mary"])).shape == (2, 2)
-    n_numbers = len(embedding_of("Ada"))
-    assert run(lab.embedding().embed(["Ada", "Charles"])).shape == (2, n_numbers)  # a reply shows the size
+    lab.server.dimensions = 16
+    assert run(lab.embedding().embed(["Ada", "Mary"])).shape == (2, 16)
+    lab.server.dimensions = 32
+    assert run(lab.embedding().embed(["Ada", "Charles"])).shape == (2, 32)  # a reply shows the size
     lab.server.requests.clear()
     vectors = run(lab.embedding().embed(["Ada", "Charles", "Mary"]))  # the ledger has both sizes: the model is asked
     assert np.allclose(vectors, [unit(embedding_of(text)) for text in ("Ada", "Charles", "Mary")], atol=1e-6)
@@ -285,42 +238,52 @@ def test_the_timeout_of_the_settings_holds_for_embeddings(
     assert run(embedding_model(Settings.load()).embed(["one"])).shape[0] == 1
 
 
-def bad_texts(lab: Lab, is_bad: Callable[[str], bool], status: int, message: str) -> None:
+def bad_texts(lab: Lab, is_bad: Callable[[str], bool], status: int, body: object) -> None:
     """Have the server refuse every request with such a text."""
-    refusal = status, {}, json.dumps({"error": {"message": message}}).encode()
-    lab.server.replace = lambda body: refusal if any(map(is_bad, body["input"])) else None
+    refusal = status, {}, json.dumps(body).encode()
+    lab.server.replace = lambda request: refusal if any(map(is_bad, request["input"])) else None
 
 
-def test_a_text_that_the_server_does_not_take_is_named_and_the_others_have_vectors(lab: Lab) -> None:
-    bad_texts(lab, lambda text: "PLUTO" in text, 500, "unsupported value: NaN")
-    texts, errors = [*(f"number {n}" for n in range(40)), "about PLUTO"], dict[str, str]()
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_text_that_the_server_does_not_take_is_named_and_the_others_have_vectors(lab: Lab, status: int) -> None:
+    bad_texts(lab, lambda text: "PLUTO" in text, status, {"error": {"message": "unsupported value: NaN"}})
+    texts, errors = [*(f"number {n}" for n in range(10)), "about PLUTO"], dict[str, str]()
     vectors = run(lab.embedding(limits={"max_retries": 2}).embed(texts, errors=errors))
-    assert np.isnan(vectors[40]).all()
-    assert np.allclose(vectors[:40], [unit(embedding_of(text)) for text in texts[:40]], atol=1e-3)
+    assert np.isnan(vectors[10]).all()
+    assert np.allclose(vectors[:10], [unit(embedding_of(text)) for text in texts[:10]], atol=1e-6)
     assert errors.keys() == {"about PLUTO"}
     assert "unsupported value: NaN" in errors["about PLUTO"]
-    assert len(lab.server.embeddings) < 25
-    with pytest.raises(RetriesExhausted, match="NaN"):
+    assert len(lab.server.embeddings) <= 2 + 10 + 3
+    with pytest.raises((RetriesExhausted, RequestRejected), match="NaN"):  # a question
         run(lab.embedding(limits={"max_retries": 2}).embed(texts))
 
 
-def test_a_text_that_is_too_long_for_the_server_is_sent_in_parts(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
-    message = "This model's maximum context length is 50 tokens."
-    bad_texts(lab, lambda text: len(encode(text, "cl100k_base")) > 50, 400, message)
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": {"message": "This model's maximum context length is 50 tokens."}},
+        {"error": "Input validation error: `inputs` must have less than 50 tokens.", "error_type": "Validation"},
+        {"detail": [{"loc": ["body", "input"], "msg": "The text is too long."}]},
+    ],
+)
+def test_a_text_that_is_too_long_for_the_server_is_cut_until_it_takes_it(
+    lab: Lab, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, body: object
+) -> None:
+    monkeypatch.setattr(embedding_client, "_warned", set())
+    bad_texts(lab, lambda text: len(encode(text, "cl100k_base")) > 50, 413, body)
     long, errors = "Ada wrote to Charles. " * 30, dict[str, str]()
     [one, vector] = run(lab.embedding().embed(["Ada", long], errors=errors))
     assert errors == {}
-    assert np.allclose(one, unit(embedding_of("Ada")), atol=1e-3)
-    parts = {text for request in lab.server.embeddings for text in request.body["input"] if text in long}
-    accepted = [text for text in parts if 1 < len(encode(text, "cl100k_base")) <= 50]
-    assert len(accepted) >= 2
-    assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-6)
+    assert np.allclose(one, unit(embedding_of("Ada")), atol=1e-6)
+    (sent,) = lab.server.embeddings[-1].body["input"]
+    assert long.startswith(sent)
+    assert 35 < len(encode(sent, "cl100k_base")) <= 50
+    assert np.allclose(vector, unit(embedding_of(sent)), atol=1e-6)
     assert "GRAPHRAG_EMBEDDING_MAX_TOKENS" in caplog.text
-    assert run(lab.embedding().embed([long])).shape == (1, 32)  # a question too
 
 
 def test_requests_that_are_rejected_for_any_text_are_an_error(lab: Lab) -> None:
-    bad_texts(lab, lambda text: True, 400, "Unknown parameter.")
+    bad_texts(lab, lambda text: True, 400, {"error": {"message": "Unknown parameter."}})
     with pytest.raises(RequestRejected, match="Unknown parameter"):
         run(lab.embedding().embed([f"number {n}" for n in range(64)], errors={}))
-    assert len(lab.server.embeddings) < 15
+    assert len(lab.server.embeddings) == 3  # together, one alone, and another text

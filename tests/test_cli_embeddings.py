@@ -42,6 +42,7 @@ def test_texts_that_the_server_does_not_take_are_rows_and_the_rest_is_published(
     )
     (unit,) = project.sql("SELECT id FROM text_units WHERE text LIKE '%PLUTO%'")
     assert without[0][:2] == ("a", unit[0])
+    assert without[0][2].startswith("a/two.txt: ")
     assert all("NaN" in error and "index --retry" in hint for _, _, error, hint in without)
     for method in ("basic", "local"):
         assert "Lovelace" in run_command("query", method, "Who worked with Charles Babbage?")

@@ -227,7 +227,14 @@ ELSEWHERE = {
     ),
     ("docs/operations.md", "sudo -u graphrag psql --dbname=dagster --command='VACUUM FULL'"): (
         "it needs the machine above",
-        "tests/defs/test_purging_postgres.py::test_no_row_of_a_deleted_document_is_left_and_nothing_is_done_again",
+        "tests/indexing/test_purge.py::test_no_byte_of_a_deleted_document_is_left",
+    ),
+    (
+        "docs/publications.md",
+        "dagster asset wipe --all --noprompt    # materializations and their previews, of all assets of this DAGSTER_HOME",
+    ): (
+        "it wipes the whole Dagster home",
+        "tests/indexing/test_purge.py::test_the_documented_commands_clear_dagsters_storage",
     ),
 }
 

@@ -258,14 +258,18 @@ class Ledger:
             connection.execute(_FORGOTTEN)
 
     def shrink(self) -> None:
-        """Overwrite and release deleted space, so that nothing deleted can be recovered. SQLite only.
-
-        PostgreSQL vacuums by itself.
-        """
-        if self._engine.dialect.name != "sqlite":
+        """Rewrite the database, in PostgreSQL the table, so that its files have nothing that was deleted."""
+        dialect = self._engine.dialect.name
+        if dialect not in ("sqlite", "postgresql"):
             return
         with self._connection() as connection:
             connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+            if dialect == "postgresql":
+                connection.detach()  # its settings are not for the next user of a pooled connection
+                connection.exec_driver_sql("SET statement_timeout = 0")
+                connection.exec_driver_sql(f"VACUUM (FULL, ANALYZE) {LLM_CALLS.name}")
+                connection.exec_driver_sql("VACUUM FULL pg_statistic")  # the planner's samples of answers
+                return
             connection.exec_driver_sql("VACUUM")
             ((busy, *_),) = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         if busy:

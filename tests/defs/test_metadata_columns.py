@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from graphrag_assets.extras.purge.purge import purge
 from graphrag_assets.pipeline.metadata_texts import metadata_text
 from tests.comparison import facts, index_at
 from tests.conftest import Project
@@ -81,20 +80,3 @@ def test_a_chat_model_reads_them_and_only_a_change_of_them_asks_again(project: P
         (told,) = asked()
         assert "ship: Medway" in told
         assert asked() == []
-
-
-@pytest.mark.long
-def test_purge_keeps_the_answers_for_dated_documents_with_metadata(project: Project, monkeypatch) -> None:
-    with running() as server:
-        use(monkeypatch, server)
-        monkeypatch.setenv("GRAPHRAG_METADATA_COLUMNS", "ship")
-        project.write("b/a.jsonl", row(ship="Albany", date="1866-07-27"))
-        project.write("c/a.jsonl", row(ship="Medway", date="1866-07-28"))
-        project.index_all()
-        (project.input / "c/a.jsonl").unlink()
-        project.index_all()
-        purge(project.index)
-        (project.root / "index" / "working.duckdb").unlink()
-        server.requests.clear()
-        project.index_all()
-        assert "ExtractGraphWithClaims" not in {request.task for request in server.chats}

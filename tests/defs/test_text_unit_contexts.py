@@ -7,7 +7,6 @@ import pytest
 
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.extras.cost_preview.preview import plan_index
-from graphrag_assets.extras.purge.purge import purge
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
@@ -294,20 +293,6 @@ def test_preview_counts_contexts(modeled, server):
     assert exact["extract_all"]
     assert not exact["embed"]
     assert plan_index(modeled.index).costs["calls"].sum() == 0
-
-
-@pytest.mark.long
-def test_purge_keeps_the_answers_that_contexts_depend_on(modeled_index, server):
-    modeled_index.write("ship/log.md", LOG.replace("at once", "at dawn"))
-    modeled_index.index_all()
-    before, found = len(server.requests), rows(modeled_index, *FACTS, "text_units")
-    purge(modeled_index.index)
-    (modeled_index.root / "index" / "working.duckdb").unlink()
-    modeled_index.index_all()
-    assert not sent(server, before).keys() & {"UnitContext", "ExtractGraphWithClaims"}
-    assert rows(modeled_index, *FACTS, "text_units") == found
-    calls = modeled_index.sql("SELECT kind, count(*) FROM llm_calls WHERE task = 'text_unit_context' GROUP BY kind")
-    assert dict(calls)["purged"] > 0
 
 
 def test_model_contexts_without_a_chat_model_are_an_error(project, monkeypatch):

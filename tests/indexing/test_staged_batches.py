@@ -163,7 +163,7 @@ def test_a_purge_leaves_nothing_in_the_staging_area(folder, worker):
     folder.index_all()
     (count,) = [removed for removed in purge(folder.index, dry_run=True) if removed.place == "staging"]
     staging = staging_of(folder.index)
-    assert count.rows == len(staging.files()) == 7  # six tables and a manifest
+    assert count.number == len(staging.files()) == 7  # six tables and a manifest
     purge(folder.index)
     assert staging.files() == []
 

@@ -1,22 +1,22 @@
-"""Purges deleted documents from records, registers and old publications.
+"""Purges deleted documents from records and registers.
 
 The index tables have no rows of a deleted document once its batch is indexed again, which an asset check verifies.
 """
 
 from collections.abc import Iterable
-from pathlib import Path
-from typing import NamedTuple
 
-import duckdb
 import polars as pl
 
-from graphrag_assets.errors import StoreError
 from graphrag_assets.store.batches import inputs_of
 from graphrag_assets.store.change_log import remove_marks
-from graphrag_assets.store.connections import attached, execute_with, one_value
-from graphrag_assets.store.publication_files import kept_publications, publication_file
+from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.store.working import WorkingDatabase
 
+# The input folder was read before: a batch that has been committed since has rows.
+_LIVE_BATCHES = """
+CREATE OR REPLACE TEMP TABLE live_batches AS
+FROM present UNION SELECT batch FROM batch_state WHERE n_documents > 0 OR n_errors > 0
+"""
 _NAMES = """
 CREATE OR REPLACE TEMP TABLE live_names AS
 SELECT key FROM (
@@ -33,12 +33,13 @@ _LAST_NUMBER = (
     "human_readable_id = (SELECT max(human_readable_id) FROM numbers m WHERE m.table_name = numbers.table_name)"
 )
 _PURGED = "purged"
-# Documents have them still, whatever their text units are now.
+# Examples of prompt profiles stay if documents still have them, whatever their text units are now. The prompts change,
+# but not the profile's id: nothing is extracted again because an example is gone.
 _EXAMPLES = """
+CREATE OR REPLACE TEMP TABLE live_examples AS
 SELECT passage FROM (SELECT DISTINCT unnest(examples).text AS passage FROM prompt_profile)
 WHERE EXISTS (SELECT 1 FROM documents WHERE contains(documents.text, passage))
 """
-# The prompts change, but not the profile's id: nothing is extracted again because an example is gone.
 _PURGE_PROFILES = """
 UPDATE prompt_profile SET
     examples = list_filter(examples, lambda example: list_contains(passages, example.text)),
@@ -47,12 +48,6 @@ UPDATE prompt_profile SET
 FROM (SELECT coalesce(list(id), []) AS present FROM text_units),
      (SELECT coalesce(list(passage), []) AS passages FROM live_examples)
 WHERE NOT list_has_all(present, sample_ids)
-"""
-
-# The input folder was read before: a batch that has been committed since has rows.
-_LIVE_BATCHES = """
-CREATE OR REPLACE TEMP TABLE live_batches AS
-FROM present UNION SELECT batch FROM batch_state WHERE n_documents > 0 OR n_errors > 0
 """
 
 # The rows to delete, by table; live_batches, live_names and live_ids are what exists.
@@ -87,7 +82,7 @@ def purge_rows(working: WorkingDatabase, batches: Iterable[str], dry_run: bool =
         before = inputs_of(connection)
         remove_marks(connection)  # registers are written past the change log
         removed = {name: one_value(connection, f"{_verb(name)} WHERE {stale}") for name, stale in _STALE_ROWS.items()}
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE live_examples AS {_EXAMPLES}")
+        connection.execute(_EXAMPLES)
         connection.execute(_PURGE_PROFILES)
         connection.execute(f"UPDATE numbers SET id = '{_PURGED}' WHERE (table_name, id) NOT IN (FROM live_ids)")
         # The graph and the publication are still up to date: only batches without rows have left the list.
@@ -99,64 +94,5 @@ def purge_rows(working: WorkingDatabase, batches: Iterable[str], dry_run: bool =
 
 
 def _verb(table: str) -> str:
-    """Rows of runs are kept without the batch's name: they record costs, and which records of Dagster are needed."""
+    """Rows of runs are kept without the batch's name: they record costs."""
     return "UPDATE index_runs SET batch = NULL" if table == "index_runs" else f"DELETE FROM {table}"
-
-
-class Live(NamedTuple):
-    """What the index is made from: documents (id, source, title, content_hash), text units (id), aliases, batches.
-
-    `examples`: passages of prompt profiles that documents have.
-    """
-
-    documents: pl.DataFrame
-    text_units: pl.DataFrame
-    entity_aliases: pl.DataFrame
-    batches: pl.DataFrame
-    examples: pl.DataFrame
-
-
-def live_rows(working: WorkingDatabase, batches: Iterable[str]) -> Live:
-    """The live rows of the working database; `batches` are those in the input folder."""
-    with working.connect() as connection:
-        execute_with(connection, _LIVE_BATCHES, present=pl.DataFrame({"batch": list(batches)}, {"batch": pl.String}))
-        return Live(
-            connection.sql("SELECT id, source, title, content_hash FROM documents").pl(),
-            connection.sql("SELECT id FROM text_units").pl(),
-            connection.sql("SELECT document_id, alias_key FROM entity_aliases").pl(),
-            connection.sql("FROM live_batches").pl(),
-            connection.sql(_EXAMPLES).pl(),
-        )
-
-
-# Everything else in a publication is derived from its documents and text units. The file of one that began as a copy
-# still has what was deleted from the copy.
-_STALE = """
-SELECT (SELECT count(*) FROM (SELECT id, source, title, content_hash FROM file.documents EXCEPT FROM live_documents))
-     + (SELECT count(*) FROM file.text_units ANTI JOIN live_text_units USING (id))
-     + (SELECT count(*) FROM (SELECT document_id, alias_key FROM file.entity_aliases EXCEPT FROM live_entity_aliases))
-     + (SELECT count(*) FROM (
-            SELECT batch FROM file.operations.batch_state UNION SELECT batch FROM file.operations.index_runs
-            UNION SELECT batch FROM file.index_errors UNION SELECT batch FROM file.llm_calls
-        ) WHERE batch NOT IN (FROM live_batches))
-     + (SELECT count(*) FROM (SELECT unnest(examples).text AS passage FROM file.operations.prompt_profile)
-        ANTI JOIN live_examples USING (passage))
-     + (SELECT count(*) FROM file.llm_calls WHERE text_unit_id NOT IN (SELECT id FROM live_text_units))
-     + (SELECT count(*) FROM file.publication WHERE base <> number)
-"""
-
-
-def stale_publications(index_folder: Path, live: Live) -> list[tuple[int, Path]]:
-    """Number and file of the publications with deleted content, oldest first."""
-    paths = [(number, publication_file(index_folder, number)) for number in kept_publications(index_folder)]
-    return [(number, path) for number, path in paths if _is_stale(path, live)]
-
-
-def _is_stale(path: Path, live: Live) -> bool:
-    try:
-        with attached(file=path) as connection:
-            for name, frame in live._asdict().items():
-                connection.register(f"live_{name}", frame)
-            return bool(one_value(connection, _STALE))
-    except (duckdb.Error, StoreError):
-        return True  # another version, or broken: its content is unknown

@@ -44,16 +44,6 @@ def test_ibis_reads_tables_and_an_attached_index(path, neighbors):
     beside.disconnect()
 
 
-@pytest.mark.skipif(duckdb.__version__.startswith("1."), reason="ibis 12 works with DuckDB 1.5")
-def test_ibis_has_no_sql_and_no_list_of_tables_with_duckdb_2(path):
-    ibis = pytest.importorskip("ibis")
-    connection = ibis.duckdb.connect(path, read_only=True)
-    for call in (connection.list_tables, lambda: connection.sql(MACRO).execute()):
-        with pytest.raises(AttributeError, match="fetch_arrow_table"):
-            call()
-    connection.disconnect()
-
-
 def test_sqlalchemy_runs_queries_and_does_not_reflect_columns(path, neighbors):
     pytest.importorskip("duckdb_engine")
     alchemy = pytest.importorskip("sqlalchemy")

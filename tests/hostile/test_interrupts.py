@@ -15,7 +15,6 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.runtime.received_signals import raise_if_interrupted, signals_noted
 from graphrag_assets.store.publication_files import current_number
-from graphrag_assets.store.working import WorkingDatabase
 from tests.openai_server import running, task_of
 
 
@@ -98,23 +97,9 @@ def aborted(connection: duckdb.DuckDBPyConnection) -> None:
             connection.execute("SELECT 1")
 
 
-def test_an_aborted_transaction_after_a_signal_is_an_interrupt(tmp_path: Path) -> None:
-    working = WorkingDatabase(tmp_path / "working.duckdb")
-    with pytest.raises(KeyboardInterrupt), working.transaction() as connection:
-        aborted(connection)
-    assert working.read("SELECT 1 AS n").item() == 1
-
-
 def interrupted_without_transaction(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("ROLLBACK")  # so that the next one fails
     raise KeyboardInterrupt
-
-
-def test_an_interrupt_whose_rollback_fails_stays_an_interrupt(tmp_path: Path) -> None:
-    working = WorkingDatabase(tmp_path / "working.duckdb")
-    with pytest.raises(KeyboardInterrupt), working.transaction() as connection:
-        interrupted_without_transaction(connection)
-    assert working.read("SELECT 1 AS n").item() == 1
 
 
 @pytest.mark.long

@@ -45,14 +45,6 @@ def test_what_is_printed_has_no_control_characters(kind):
         assert "Name" in output.getvalue()
 
 
-def test_styles_of_our_own_remain():
-    output = io.StringIO()
-    Console(file=output, force_terminal=True, color_system="standard").print(
-        Text.assemble(("Error: ", "bold red"), "a\x1b[2J")
-    )
-    assert output.getvalue() == "\x1b[1;31mError: \x1b[0ma␛[2J\n"
-
-
 @pytest.mark.parametrize("form", ["csv", "json", "table"])
 def test_results_on_a_terminal_are_masked_and_csv_in_a_pipe_is_as_it_is(capsys, monkeypatch, form):
     titles = list(EVIL.values())

@@ -183,12 +183,6 @@ def test_an_empty_list_of_documents_allows_nothing(
         assert rag.context(method, QUESTION, **{condition: empty}).text == ""
 
 
-def test_an_empty_list_allows_no_passage_and_no_suggestion(rag: GraphRAG) -> None:
-    for limits in ({"batches": []}, {"documents": ()}, {"metadata": {"year": []}}):
-        assert rag.retrieve(QUESTION, **limits).is_empty()
-        assert rag.questions((), **limits) == rag.questions([QUESTION], **limits) == []
-
-
 @pytest.mark.parametrize("condition", ["entity_types", "relationship_types"])
 def test_an_empty_list_of_types_allows_none(rag: GraphRAG, condition: str) -> None:
     frames = rag.context("local", QUESTION, **{condition: []}).frames
@@ -204,22 +198,10 @@ def test_none_is_no_condition(rag: GraphRAG, condition: str) -> None:
     assert rag.context("local", QUESTION, filter=Filter(**{condition: None})).text == everywhere
 
 
-def test_an_empty_list_beside_a_filter_is_refused(rag: GraphRAG) -> None:
-    with pytest.raises(QueryError, match="Give batches inside the filter"):
-        rag.local(QUESTION, batches=[], filter=Filter(documents="Voyage"))
-
-
 @pytest.mark.parametrize("date", ["as_of", "since"])
 def test_an_empty_date_is_refused(rag: GraphRAG, date: str) -> None:
     with pytest.raises(QueryError, match=date):
         rag.local(QUESTION, **{date: ""})
-
-
-def test_an_empty_list_in_the_settings_allows_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GRAPHRAG_SEARCH_OPTIONS", '{"local": {"batches": []}}')
-    with GraphRAG(path) as rag:
-        assert rag.local(QUESTION).citations == []
-        assert rag.ask("Who was Hudson?").citations == []
 
 
 def test_the_command_line_filters_only_when_told_to(path: Path) -> None:
@@ -229,16 +211,3 @@ def test_the_command_line_filters_only_when_told_to(path: Path) -> None:
     assert hidden_names(run_command("query", "local", QUESTION, *given, "--batch", "ships")) == []
     for option in ("--batch", "--document", "--entity-type", "--relationship-type", "--as-of", "--since"):
         assert "Error: The " in run_command("query", "retrieve", QUESTION, *given, option, "", status=1)
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "FROM claims_between('0001-01-01', '9999-12-31', [])",
-        "FROM claims_between('0001-01-01', '9999-12-31', []::INT[])",
-        "FROM typed_relationships([]::INT[])",
-        "FROM local_context([]::VARCHAR[])",
-    ],
-)
-def test_an_empty_list_given_to_a_macro_selects_nothing(rag: GraphRAG, query: str) -> None:
-    assert rag.sql(query).is_empty()

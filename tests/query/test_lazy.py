@@ -17,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_assets.contracts.answering import NO_ANSWER
-from graphrag_assets.errors import QueryError
 from graphrag_assets.extras.lazy.exploration import Exploration, neighbors_of
 from graphrag_assets.query import Callbacks, GraphRAG
 from graphrag_assets.query.passages import rank_passages
@@ -315,40 +314,6 @@ def test_a_text_unit_that_is_cut_can_be_cited_by_the_sentences_that_are_left(com
     assert "Sources (0.2)" in answer.unresolved
 
 
-def test_a_cheaper_model_tests(commanded, index_file, tmp_path):
-    (tmp_path / "cheap").mkdir()
-    cheaper = chat_answerer(commanded, tmp_path / "cheap", "openai/cheap")
-    rag = GraphRAG(index_file, answerer=chat_answerer(commanded, tmp_path), rating_model=cheaper)
-    answer = rag.lazy("Who was captain?")
-    models = {(request.task, request.body["model"]) for request in commanded.chats}
-    others = ("SubQuestions", "MapAnswer", "text")
-    assert models == {("RelevantUnits", "cheap"), *((task, "test-model") for task in others)}
-    used = {name: (usage.calls, usage.cost > 0) for name, usage in answer.usage.items() if usage.calls}
-    n_tests = sum(request.task == "RelevantUnits" for request in commanded.chats)
-    assert used == {"rewrite": (1, True), "test": (n_tests, True), "map": (1, True), "reduce": (1, True)}
-
-
-def test_conversation_language_and_callbacks_reach_a_lazy_search(commanded, index_file, tmp_path):
-    rag = GraphRAG(index_file, answerer=chat_answerer(commanded, tmp_path))
-    told: list[str] = []
-    callbacks = Callbacks(
-        on_context=lambda _: told.append("context"),
-        on_map=lambda _: told.append("map"),
-        on_reduce=lambda _: told.append("reduce"),
-        on_token=lambda _: told.append("token"),
-    )
-    history = [("user", "What was the Niagara?"), ("assistant", "An American frigate.")]
-    rag.lazy("Who led her?", history=history, language="French", callbacks=callbacks)
-    assert list(dict.fromkeys(told)) == ["context", "map", "reduce", "token"]
-    sent: dict[str, list[dict[str, Any]]] = {}
-    for request in commanded.chats:
-        sent.setdefault(request.task, []).append(request.body["messages"])
-    assert all("What was the Niagara?" in str(sent[task]) for task in ("SubQuestions", "MapAnswer", "text"))
-    assert all("Question: Who commanded the Niagara?" in str(test) for test in sent["RelevantUnits"])  # rewritten
-    assert "Write in French." in sent["MapAnswer"][0][0]["content"]
-    assert "Answer in French." in sent["text"][0][0]["content"]
-
-
 def test_a_lazy_search_that_is_canceled_tests_nothing_more(commanded, index_file, tmp_path):
     rag = GraphRAG(index_file, answerer=chat_answerer(commanded, tmp_path))
     rag.basic("Who saw penguins?")  # imports the client
@@ -428,15 +393,6 @@ def test_after_an_edit_only_changed_text_units_are_tested(server, project, monke
     tested = [user_message(r.body) for r in server.chats[n_sent:] if r.task == "RelevantUnits"]
     assert sum(message.count("\n(1) ") for message in tested) == len(changed)
     assert all("5,000 messages" in message for message in tested)
-
-
-def test_options_are_checked():
-    from graphrag_assets.extras.lazy.search import LazyOptions
-
-    with pytest.raises(QueryError, match="The search option budget is 0; it must be a whole number from 1"):
-        LazyOptions(budget=0)
-    with pytest.raises(QueryError, match="did you mean budget"):
-        LazyOptions(bugdet=5)
 
 
 def explore(exploration: Exploration, communities: dict[int, dict[int, list[int]]], relevant: Sequence[int]) -> int:

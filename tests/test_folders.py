@@ -45,15 +45,13 @@ def test_the_core_does_without_the_extras():
 
 
 def test_extras_know_few_others():
-    """The cost preview counts the requests of prompt tuning, which shows it; purging writes the explorer's page again."""
+    """Purging writes the explorer's page again, and the server shows it."""
     between = {
         (file.split("/")[1], module.split(".")[1])
         for file, module in imports()
         if file.startswith("extras/") and module.startswith("extras.")
     }
     assert {(one, other) for one, other in between if one != other} == {
-        ("cost_preview", "tuning"),
-        ("tuning", "cost_preview"),
         ("purge", "explorer"),
         ("server", "explorer"),
     }
@@ -95,6 +93,6 @@ def test_only_what_runs_dagster_imports_it_outside_defs():
         for module, _ in imports_of(path)
         if module.startswith(dagster) and path.parent.name != "defs"
     }
-    extras = {f"cluster/{name}" for name in ("check", "jobs")} | {"cost_preview/job", "evaluation/job", "tuning/job"}
+    extras = {f"cluster/{name}" for name in ("check", "jobs")} | {"cost_preview/job", "evaluation/job"}
     outside = {"cli/dev", "cli/index_runs", *(f"extras/{name}" for name in extras)}
     assert importing == {f"{name}.py" for name in outside} | {"__init__.py", "definitions.py"}

@@ -55,11 +55,10 @@ def content(body: dict) -> str:
     if "<listed " in asked:
         return json.dumps({"entities": [], "relationships": [], "claims": []})
     found = _extracted(fenced_text(asked))
-    again = "second reader" in asked  # overlooks every ninth name
     entities = [
         {"name": e.title, "type": type_, "description": e.description}
         for e in found.entities
-        if (type_ := type_of(e.title, e.type)) and not (again and sum(map(ord, e.title)) % 9 == 0)
+        if (type_ := type_of(e.title, e.type))
     ]
     names = {entity["name"] for entity in entities}
     relationships = [

@@ -80,7 +80,6 @@ LOSS_STAGES = (
     "dropped_records",
     "guessed_repairs",
     "invented_claims",
-    "leaked_names",
     "ungrounded",
     UNLISTED_TYPES,
     OFF_PATTERN,
@@ -105,9 +104,9 @@ class Losses:
     `failed_gleaning`: the error of a gleaning without a usable answer, or "". `dropped_records`: of the wrong form.
     `guessed_repairs`: answers in broken JSON whose repair may have lost something. `invented_claims`: claims whose
     quotation is not in the text. `unlisted_entities`, `unlisted_relationships`: the types, not in a closed list, of
-    records left out; a type occurs as often as records had it. `leaked_names`: entities of an example of the prompt
-    that the text does not name. `off_pattern`: relationships between types that no pattern allows, as "A > TYPE > B".
-    `ungrounded`: entities whose name stands neither in the text unit nor in its context.
+    records left out; a type occurs as often as records had it. `off_pattern`: relationships between types that no
+    pattern allows, as "A > TYPE > B". `ungrounded`: entities whose name stands neither in the text unit nor in its
+    context.
     """
 
     failed_gleaning: str = ""
@@ -116,7 +115,6 @@ class Losses:
     invented_claims: int = 0
     unlisted_entities: tuple[str, ...] = ()
     unlisted_relationships: tuple[str, ...] = ()
-    leaked_names: int = 0
     ungrounded: tuple[str, ...] = ()
     off_pattern: tuple[str, ...] = ()
 

@@ -46,7 +46,7 @@ from graphrag_assets.llm.tasks.summarize_descriptions import (
 from graphrag_assets.llm.tasks.write_context import TASK as CONTEXT_TASK
 from graphrag_assets.llm.tasks.write_context import ContextOptions, write_context
 from graphrag_assets.llm.tasks.write_report import GRAPH, TEXT, ReportOptions, write_report
-from graphrag_assets.pipeline.grounding import grounded, without_leaks
+from graphrag_assets.pipeline.grounding import grounded
 from graphrag_assets.pipeline.unit_contexts import place_line
 from graphrag_assets.settings import Settings, Use
 
@@ -71,11 +71,6 @@ def with_tasks(models: IndexingModels, tasks: "IndexingTasks") -> IndexingModels
     if settings.text_unit_context == "model":
         models = replace(models, context_writer=tasks.context_writer, write_contexts=tasks.write_contexts)
     return models
-
-
-def tuning_use(settings: Settings) -> Use:
-    """The use whose model describes the corpus for prompt tuning: extraction if a model extracts."""
-    return next(iter(settings.tasks_by_use))
 
 
 @dataclass(frozen=True)
@@ -194,8 +189,6 @@ class IndexingTasks:
                 chat, self.prompts, unit.text, options, origin, unit.document_date, unit.metadata, place
             )
             shown = f"{place}\n{unit.metadata}\n{unit.text}"
-            if profile := self.prompts.profile:
-                found = without_leaks(found, shown, profile.examples)
             found = grounded(found, f"{unit.title}\n{unit.headings}\n{shown}", self.settings.drop_ungrounded)
             return replace(found, claims=(await _embedded(unit)).claims) if claims == "embedded" else found
 

@@ -113,7 +113,6 @@ _LEFT_OUT = "Nothing has to be done. If there are many, use a model that follows
 _COUNTED_LOSSES = {
     "dropped_records": "records of the wrong form were left out.",
     "guessed_repairs": "answers in broken JSON, or with backslashes that were not escaped, were repaired.",
-    "leaked_names": "entities stand in an example of the prompt and not in the text, and were left out.",
     "invented_claims": "claims quote no passage of the text and were left out.",
 }
 """What the fields of `Losses` of these names, which are also stages of index_errors, count."""

@@ -1,10 +1,9 @@
 """Whether the names of an extraction by a model stand in the text that it read."""
 
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Set
 from dataclasses import replace
 
-from graphrag_assets.contracts.prompt_profile import WorkedExample
 from graphrag_assets.contracts.records import UnitExtraction
 from graphrag_assets.text.words import has_unspaced_script, title_key
 
@@ -15,21 +14,6 @@ _SAME_LETTERS = 4  # forms of a word differ after them, in most languages that i
 def stands_in(name: str, text: str) -> bool:
     """Whether a name stands literally in a text; white space is equal to other white space."""
     return " ".join(name.split()) in " ".join(text.split())
-
-
-def without_leaks(found: UnitExtraction, text: str, examples: Iterable[WorkedExample]) -> UnitExtraction:
-    """`found` without the names of examples that the text does not have: small models copy them from the prompt.
-
-    A text has a name in other forms too: each of its words is there with the same first letters.
-    """
-    shown = {title_key(entity.title) for example in examples for entity in example.entities}
-    named = [e.title for e in found.entities] + [end for r in found.relationships for end in (r.source, r.target)]
-    copied = [name for name in named if title_key(name) in shown and not stands_in(name, text)]
-    beginnings = _beginnings(text) if copied else frozenset()
-    leaked = {title_key(name) for name in copied if not _beginnings(name) <= beginnings}
-    if not leaked:
-        return found
-    return replace(_without(leaked, found), losses=replace(found.losses, leaked_names=len(leaked)))
 
 
 def grounded(found: UnitExtraction, text: str, drop: bool) -> UnitExtraction:

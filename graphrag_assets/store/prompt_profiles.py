@@ -42,14 +42,11 @@ def _types(rows: list[dict[str, Any]]) -> tuple[ProfileType, ...]:
     return tuple(ProfileType(**row | {"examples": tuple(row["examples"])}) for row in rows)
 
 
-def record_profile(working: WorkingDatabase, profile: PromptProfile, **record: Any) -> tuple[int, bool]:
-    """Add a version, unless one has the same content: then that one, with the new proof.
+def record_profile(working: WorkingDatabase, profile: PromptProfile, **record: Any) -> int:
+    """Add a version, unless one has the same content, and return its number.
 
     Args:
-        record: the columns of the table that are no part of the profile: model, sample_ids, proof, …
-
-    Returns:
-        Its number, and whether it is new.
+        record: the columns of the table that are no part of the profile: model, sample_ids, calls, cost_usd.
     """
     with working.transaction() as connection:
         ((same, last),) = connection.execute(
@@ -57,21 +54,14 @@ def record_profile(working: WorkingDatabase, profile: PromptProfile, **record: A
             {"id": profile.id},
         ).fetchall()
         if same is not None:
-            connection.execute(
-                f"UPDATE prompt_profile SET proof = $proof::{_PROOF} WHERE version = $version",
-                {"proof": record["proof"], "version": same},
-            )
-            return int(same), False
+            return int(same)
         values = {"version": last + 1, "adopted": False, "made_at": utc_now(), **asdict(profile), **record}
         for example in values["examples"]:
             for entity in example["entities"]:
                 del entity["n_sentences"]
         typed = ", ".join(f'${c.name}::{c.type} AS "{c.name}"' for c in PROMPT_PROFILE.columns)
         connection.execute(f"INSERT INTO prompt_profile BY NAME SELECT {typed}", values)
-        return int(last) + 1, True
-
-
-_PROOF = next(column.type for column in PROMPT_PROFILE.columns if column.name == "proof")
+        return int(last) + 1
 
 
 def adopt(working: WorkingDatabase, version: int) -> None:

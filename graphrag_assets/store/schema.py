@@ -399,7 +399,7 @@ EMBEDDINGS = table(
 _PROFILE_TYPES = 'STRUCT("type" VARCHAR, n BIGINT, definition VARCHAR, examples VARCHAR[])[]'
 PROMPT_PROFILE = table(
     "prompt_profile",
-    "One row per version of the prompt profile: what prompts say about the documents, and its proof.",
+    "One row per version of the prompt profile: what prompts say about the documents.",
     "version",
     ("version", "BIGINT", "Number of the version, from 1."),
     ("id", "VARCHAR", "Hash of the profile when it was made; part of the fingerprints of what it concerns."),
@@ -415,19 +415,10 @@ PROMPT_PROFILE = table(
         'STRUCT(text_unit_id VARCHAR, "text" VARCHAR, '
         'entities STRUCT(title VARCHAR, "type" VARCHAR, description VARCHAR)[], relationships STRUCT(source VARCHAR, '
         'target VARCHAR, description VARCHAR, strength DOUBLE, "type" VARCHAR)[])[]',
-        "Passages with the records that were found in them twice.",
+        "Passages with the records that were found in them.",
     ),
-    ("model", "VARCHAR", "What made it: the chat model, or the embedded default."),
+    ("model", "VARCHAR", "The chat model that made it."),
     ("sample_ids", "VARCHAR[]", "The text units it was made from, in the order of their selection."),
-    ("held_out_ids", "VARCHAR[]", "The text units it was tried on."),
-    (
-        "proof",
-        "STRUCT(prompts VARCHAR, text_units BIGINT, entities DOUBLE, relationships DOUBLE, literal DOUBLE, "
-        "other DOUBLE, agreement DOUBLE, tokens DOUBLE)[]",
-        "Extraction of the held-out text units with the prompts in force and with these: entities, relationships and "
-        "tokens per text unit; shares of names that stand literally in the text and of entities whose type is not "
-        "listed; agreement (F1) of two readings.",
-    ),
     ("calls", "BIGINT", "Model calls paid for when it was made."),
     ("cost_usd", "DOUBLE", "US dollars of these calls."),
     ("made_at", "TIMESTAMP", "When, UTC."),

@@ -20,16 +20,13 @@ from graphrag_assets.extras.cost_preview.token_estimates import (
     PlanningChat,
     Tally,
 )
-from graphrag_assets.extras.tuning.prompts import TASK as TUNING
 from graphrag_assets.ids import stable_id
-from graphrag_assets.indexing.model_tasks import IndexingTasks, tuning_use
 from graphrag_assets.indexing.provider_models import without_sending
 from graphrag_assets.llm.backend import chat_model, chat_prices, embedding_model, embedding_prices, ledger_of
 from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.prices import Prices
-from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.provider import missing_key, provider_of
 from graphrag_assets.llm.tasks.extract_graph import PROMPT
 from graphrag_assets.llm.tasks.summarize_descriptions import TASK as SUMMARIES
@@ -97,14 +94,6 @@ def counting_models(
     return replace(models, extract=extract)
 
 
-def counting_tasks(
-    settings: Settings, tally: Tally, profile: PromptProfile | None
-) -> tuple[IndexingTasks, Callable[[Iterable[TextUnit]], Iterator[TextUnit]]]:
-    """The tasks of indexing, whose calls are counted in `tally`, and what to call with the text units before."""
-    chats = _planning_chats(settings, tally)
-    return IndexingTasks(settings, prompts_of(settings, profile), chats), chats("extraction").remembering
-
-
 def _planning_chats(settings: Settings, tally: Tally) -> Callable[[Use], PlanningChat]:
     @functools.cache
     def chats(use: Use) -> PlanningChat:
@@ -165,7 +154,7 @@ def model_of(settings: Settings, task: str) -> str:
 
 
 def _use_of(settings: Settings, task: str) -> Use:
-    return tuning_use(settings) if task == TUNING else _USES.get(task, "chat")
+    return _USES.get(task, "chat")
 
 
 def notes(settings: Settings, tally: Tally) -> list[str]:

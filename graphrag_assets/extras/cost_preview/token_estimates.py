@@ -12,8 +12,6 @@ from typing import NamedTuple
 from pydantic import BaseModel
 
 from graphrag_assets.contracts.records import TextUnit, UnitExtraction
-from graphrag_assets.extras.tuning.prompts import TASK as TUNING
-from graphrag_assets.extras.tuning.prompts import CorpusDescription
 from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.model_errors import GivenUp
 from graphrag_assets.llm.model_options import ChatRequest, Completion
@@ -60,7 +58,6 @@ RULES = {
     "summarize_descriptions": AnswerRule(0.0, 120),
     "community_report": AnswerRule(0.0, 700),
     "community_report_text": AnswerRule(0.0, 700),
-    TUNING: AnswerRule(0.0, 500),
 }
 
 
@@ -170,8 +167,6 @@ class PlanningChat:
             )
         if request.response_model is UnitContext:
             return UnitContext(context=_filler(length))
-        if request.response_model is CorpusDescription:
-            return CorpusDescription(domain=_filler(30), persona=_filler(40), rating_scale=_filler(40))
         if request.response_model is CommunityReport:
             finding = ReportFinding(summary="finding", explanation=_filler(length // 5))
             return CommunityReport(title="report", summary=_filler(length // 5), findings=[finding] * 4)

@@ -1,1 +1,1 @@
-"""Prompts that are tuned to the documents of an index."""
+"""Prompts tuned to the documents of an index: a chat model reads a sample of them."""

@@ -1,4 +1,4 @@
-"""`index tune`: prompts tuned to the corpus, compared with those in force, adopted and taken back."""
+"""`index tune`: prompts tuned to the corpus, adopted and taken back."""
 
 import difflib
 from typing import Any
@@ -10,81 +10,45 @@ from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.contracts.prompt_profile import BUILT_IN, PromptProfile
 from graphrag_assets.errors import StoreError
-from graphrag_assets.extras.cost_preview.command import cost_table
-from graphrag_assets.extras.tuning.tuning import Tuned, TuningOptions, adopt_profile, plan_tuning, tune_prompts
+from graphrag_assets.extras.tuning.tuning import TuningOptions, adopt_profile, tune_prompts
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.llm.prompts import PROFILED, prompts_of
 from graphrag_assets.store.prompt_profiles import profile_in_force
 
-_NEXT = "`graphrag-assets index plan` prices what the next `graphrag-assets index` extracts again."
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 @click.command()
 @click.option("--sample", default=30, show_default=True, type=click.IntRange(min=1), help="Text units to tune on.")
-@click.option("--types", default="", help='Entity types: "PERSON, SHIP: a vessel"; or changes: "+PORT, -EVENT".')
+@click.option("--types", default="", help='Entity types, in place of those found: "PERSON, SHIP: a vessel".')
 @click.option("--examples", default=4, show_default=True, type=click.IntRange(min=0), help="Worked examples.")
-@click.option(
-    "--language",
-    default="auto",
-    show_default=True,
-    help="Language to write in, ISO 639-1. auto: that of nearly all documents; none: that of each document.",
-)
-@click.option("--plan", "only_plan", is_flag=True, help="Only estimate the cost of the tuning.")
 @click.option("--diff", "show_diff", is_flag=True, help="Show how the prompts would change.")
-@click.option("--apply", is_flag=True, help="Put the profile in force.")
 @click.option("--list", "only_list", is_flag=True, help="Only list the versions of the profile.")
-@click.option("--rollback", type=click.IntRange(min=0), help="Only put this version in force; 0: the built-in prompts.")
-def tune(
-    only_plan: bool,
-    show_diff: bool,
-    apply: bool,
-    only_list: bool,
-    rollback: int | None,
-    **options: Any,
-) -> None:
-    """Tune the prompts to the documents of the index, and compare extraction with and without it."""
-    console, index = Console(), _existing_index()
+@click.option("--adopt", type=click.IntRange(min=0), help="Only put this version in force; 0: the built-in prompts.")
+def tune(show_diff: bool, only_list: bool, adopt: int | None, **options: Any) -> None:
+    """Tune the prompts to the documents of the index: a chat model reads a sample of them."""
+    console, index = Console(), Index.from_environment()
+    if not index.working.path.exists():
+        raise StoreError("Nothing is indexed yet, so there are no text units to tune on. Run `graphrag-assets index`.")
     if only_list:
-        _print_profiles(console, index)
-    elif rollback is not None:
-        _put_in_force(console, index, rollback)
-    elif only_plan:
-        with console.status("Dry run: reading the sample"):
-            costs, notes = plan_tuning(index, TuningOptions(**options))
-        print_table(console, cost_table(costs))
-        for note in notes:
-            console.say(note)
+        _print_versions(console, index)
+    elif adopt is not None:
+        adopt_profile(index, adopt)
+        what = "The built-in prompts are" if adopt == BUILT_IN else f"Version {adopt} of the prompt profile is"
+        console.say(f"{what} in force. `graphrag-assets index plan` prices what the next `index` extracts again.")
     else:
-        _tune(console, index, TuningOptions(**options), apply, show_diff)
+        with console.status("Reading the sample"):
+            version, profile = tune_prompts(index, TuningOptions(**options), "tune")
+        _print_profile(console, profile)
+        for name in ("entity_types", "relationship_types"):
+            if name in index.settings.model_fields_set:
+                console.say(f"GRAPHRAG_{name.upper()} comes before the types of a profile: unset it to use these.")
+        if show_diff:
+            _print_diff(console, index, profile)
+        console.say(f"This is version {version}. `graphrag-assets index tune --adopt {version}` puts it in force.")
 
 
-def _tune(console: Console, index: Index, options: TuningOptions, apply: bool, diff: bool) -> None:
-    before = profile_in_force(index.working.read)
-    with console.status("Reading the sample"):
-        tuned = tune_prompts(index, options, "tune")
-    _print_profile(console, tuned)
-    for name in ("entity_types", "relationship_types"):
-        if name in index.settings.model_fields_set:
-            console.say(f"GRAPHRAG_{name.upper()} comes before the types of a profile: unset it to use these.")
-    if diff:
-        _print_diff(console, index, before, tuned.profile)
-    if apply:
-        _put_in_force(console, index, tuned.version)
-    else:
-        console.say(
-            f"Version {tuned.version} is not adopted: the prompts in force stay. "
-            "The same command with `--apply` adopts it and pays for nothing again."
-        )
-
-
-def _put_in_force(console: Console, index: Index, version: int) -> None:
-    adopt_profile(index, version)
-    what = "The built-in prompts are" if version == BUILT_IN else f"Version {version} of the prompt profile is"
-    console.say(f"{what} in force. {_NEXT}")
-
-
-def _print_profiles(console: Console, index: Index) -> None:
+def _print_versions(console: Console, index: Index) -> None:
     table = table_of("version", "in force", "made", "made by", "entity types")
     versions = index.working.read(
         "SELECT version, adopted, made_at, model, list_transform(entity_types, lambda t: t.type) FROM prompt_profile "
@@ -98,16 +62,7 @@ def _print_profiles(console: Console, index: Index) -> None:
         console.say("The built-in prompts are in force.")
 
 
-def _existing_index() -> Index:
-    index = Index.from_environment()
-    if not index.working.path.exists():
-        raise StoreError("Nothing is indexed yet, so there are no text units to tune on. Run `graphrag-assets index`.")
-    return index
-
-
-def _print_profile(console: Console, tuned: Tuned) -> None:
-    profile, read = tuned.profile, len(tuned.sample.ids)
-    console.say(f"Version {tuned.version}, from {read} text units.")
+def _print_profile(console: Console, profile: PromptProfile) -> None:
     lines = {
         "Domain": profile.domain,
         "Persona": profile.persona,
@@ -128,21 +83,11 @@ def _print_profile(console: Console, tuned: Tuned) -> None:
             console.print(table)
     sizes = [f"{len(one.entities)} entities, {len(one.relationships)} relationships" for one in profile.examples]
     console.say(f"Worked examples: {'; '.join(sizes) or 'none'}.")
-    if not tuned.proof:
-        console.say("No chat model extracts, so there are no prompts to compare.")
-        return
-    numbers = ("entities", "relationships", "names in text", "other types", "agreement", "tokens")
-    title = f"extraction of {len(tuned.sample.held_out)} other text units"
-    table = table_of("prompts", numbers=numbers, title=title)
-    for prompts, found in tuned.proof.items():
-        shares = (f"{100 * share:.1f} %" for share in (found.literal, found.other, found.agreement))
-        table.add_row(prompts, f"{found.entities:.1f}", f"{found.relationships:.1f}", *shares, f"{found.tokens:,.0f}")
-    print_table(console, table)
 
 
-def _print_diff(console: Console, index: Index, before: PromptProfile | None, after: PromptProfile) -> None:
+def _print_diff(console: Console, index: Index, after: PromptProfile) -> None:
     """The prompts of all tasks that the profile concerns, as a unified diff."""
-    old, new = prompts_of(index.settings, before), prompts_of(index.settings, after)
+    old, new = (prompts_of(index.settings, one) for one in (profile_in_force(index.working.read), after))
     for task in PROFILED:
         prompts = (old.preview(task).splitlines(), new.preview(task).splitlines())
         lines = difflib.unified_diff(*prompts, f"{task} in force", f"{task} tuned", n=1, lineterm="")

@@ -68,30 +68,20 @@ def _covering(kinds: Sequence[ProfileType]) -> tuple[ProfileType, ...]:
 def given_types(given: str, found: Sequence[ProfileType]) -> tuple[ProfileType, ...]:
     """The types that a user gives, with the counts and names of those found; `found` if none are given.
 
-    "PERSON, SHIP: a vessel" is the list; "+PORT: where ships lie, -EVENT" edits the one found. Semicolons separate
-    entries whose definitions have commas.
+    "PERSON, SHIP: a vessel" has commas between entries; where definitions have commas, semicolons.
 
     Raises:
-        SettingsError: an entry has no name, or only some entries begin with + or -.
+        SettingsError: an entry has no name.
     """
-    entries = [entry.strip() for entry in given.split(";" if ";" in given else ",") if entry.strip()]
-    edits = {entry[0] in "+-" for entry in entries}
-    by_words = {_words(kind.type): kind for kind in found}
-    if len(edits) > 1 or not all(_words(entry.partition(":")[0]) for entry in entries):
-        raise SettingsError(
-            f"--types {given!r} is no list of types. Give PERSON, SHIP: a vessel; or change the types that were found: "
-            "+PORT, -EVENT."
-        )
-    kept = by_words.copy() if edits != {False} else {}
-    for entry in entries:
-        name, _, definition = entry.lstrip("+-").partition(":")
-        key = _words(name)
-        if entry.startswith("-"):
-            kept.pop(key, None)
-        else:
-            known = by_words.get(key, ProfileType(""))
-            kept[key] = replace(known, type=" ".join(name.split()).upper(), definition=definition.strip())
-    return tuple(kept.values())
+    entries = [entry.partition(":") for entry in given.split(";" if ";" in given else ",") if entry.strip()]
+    if not all(_words(name) for name, _, _ in entries):
+        raise SettingsError(f"--types {given!r} is no list of types. Give PERSON, SHIP: a vessel.")
+    known = {_words(kind.type): kind for kind in found}
+    kinds = [
+        replace(known.get(_words(name), ProfileType("")), type=" ".join(name.split()).upper(), definition=text.strip())
+        for name, _, text in entries
+    ]
+    return tuple(kinds or found)
 
 
 def defined(kinds: Iterable[ProfileType], definitions: Mapping[str, str]) -> tuple[ProfileType, ...]:

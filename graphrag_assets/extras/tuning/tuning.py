@@ -1,39 +1,41 @@
-"""Prompts tuned to the corpus: a profile made from a sample of text units, and tried on others before it is adopted."""
+"""Prompts tuned to the corpus: a chat model reads a sample of text units, and a profile is made of what it finds."""
 
 import json
-import time
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import NamedTuple
 
-import polars as pl
-
 from graphrag_assets.contracts.prompt_profile import PromptProfile
-from graphrag_assets.contracts.records import TextUnit
-from graphrag_assets.contracts.usage import Usage
+from graphrag_assets.contracts.records import TextUnit, UnitExtraction
 from graphrag_assets.errors import InputError, SettingsError
-from graphrag_assets.extras.tuning.embedded_tuner import EmbeddedTuner
+from graphrag_assets.extras.tuning.description import with_description
 from graphrag_assets.extras.tuning.entity_types import found_types, given_types, listed_type
-from graphrag_assets.extras.tuning.examples import Measures, examples_from, passages
-from graphrag_assets.extras.tuning.sample import Sample, varied_sample
+from graphrag_assets.extras.tuning.examples import Readings, examples_from, passages
+from graphrag_assets.extras.tuning.sample import varied_sample
 from graphrag_assets.indexing.index import STAGED_PROFILE, Index, exclusive
+from graphrag_assets.indexing.model_tasks import IndexingTasks
+from graphrag_assets.indexing.provider_models import indexing_tasks
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.staged_batches import staging_of
+from graphrag_assets.llm.event_loop import wait_for
+from graphrag_assets.llm.prompts import prompts_of
+from graphrag_assets.llm.tasks.extract_graph import ExtractionOptions
 from graphrag_assets.pipeline.batch import units_to_extract
 from graphrag_assets.store.prompt_profiles import adopt, profile_in_force, record_profile
 from graphrag_assets.text.languages import NAMES
 
-CODE_VERSION = "1"
-"""Incremented when the same text units and answers give another profile."""
+log = logging.getLogger(__name__)
+_ANY_TYPE = "the general noun that says best what kind of thing it is"
 _SAME_LANGUAGE = 0.95
 """From so large a share of documents in one language, it is the one to write in."""
 _SEED = 0xDEADBEEF  # any would do; a fixed one makes the same profile of the same index
 _MAX_CANDIDATES = 20_000
 _CANDIDATES = """
-SELECT t.id, t.batch, e.vector FROM text_units t LEFT JOIN embeddings e ON e.kind = 'text_unit' AND e.id = t.id
-QUALIFY row_number() OVER (PARTITION BY t.batch ORDER BY md5($seed || t.id))
-        <= greatest($most // (SELECT count(DISTINCT batch) FROM text_units), 1)
+SELECT t.id, e.vector FROM text_units t LEFT JOIN embeddings e ON e.kind = 'text_unit' AND e.id = t.id
+ORDER BY row_number() OVER (PARTITION BY t.batch ORDER BY md5($seed || t.id)), md5($seed || t.id) LIMIT $most
 """
+"""In random order, of each batch one after the other."""
 _UNITS = "SELECT t.* FROM text_units t WHERE id IN (SELECT unnest($ids::VARCHAR[]))"
 _DOCUMENTS = "FROM documents WHERE id IN (SELECT unnest($ids::VARCHAR[]))"
 _LANGUAGES = "SELECT language, count(*) / sum(count(*)) OVER () FROM documents GROUP BY ALL ORDER BY count(*) DESC, 1"
@@ -44,64 +46,45 @@ class TuningOptions(NamedTuple):
 
     Attributes:
         sample: maximum text units to tune on.
-        types: the entity types, or changes of those that are found; see `given_types`.
+        types: the entity types in place of those that are found; see `given_types`.
         examples: maximum worked examples.
-        language: ISO 639-1 code of the language to write in; auto: that of nearly all documents;
-            none: that of each document.
     """
 
     sample: int = 30
     types: str = ""
     examples: int = 4
-    language: str = "auto"
-
-
-class Tuned(NamedTuple):
-    """A version of the profile: its number, whether it is new, and how the prompts compare on held-out text units.
-
-    `proof`: measures of the prompts in force and of the tuned ones; empty without a chat model that extracts.
-    """
-
-    version: int
-    is_new: bool
-    profile: PromptProfile
-    sample: Sample
-    proof: dict[str, Measures]
-    usage: "Mapping[str, Usage]"
-    seconds: float
 
 
 @exclusive("prompt_profile")
-def tune_prompts(index: Index, options: TuningOptions, run_id: str) -> Tuned:
-    """Make a profile of the corpus, try it, and record it as a version. Nothing is adopted.
+def tune_prompts(index: Index, options: TuningOptions, run_id: str) -> tuple[int, PromptProfile]:
+    """Make a profile of the corpus, and record it as a version, unless there is one of the same content.
+
+    Returns:
+        The number of the version, and the profile. It is not adopted.
 
     Raises:
         InputError: there are no text units.
-        SettingsError: the options are not possible.
+        SettingsError: no chat model extracts, or the options are not possible.
     """
-    started, settings = time.monotonic(), index.settings
-    tuner = EmbeddedTuner()
-    if settings.asks_chat_model:
-        from graphrag_assets.extras.tuning.model_tuner import ModelTuner  # imports litellm
-        from graphrag_assets.indexing.provider_models import indexing_tasks
-
-        tuner = ModelTuner(indexing_tasks(settings, index.profile, None, run_id, index.keys))
+    settings = index.settings
+    if settings.choices.extraction != "model":
+        raise SettingsError("Prompts are tuned for a chat model that extracts. Set GRAPHRAG_CHAT_MODEL.")
+    units = _sampled(index, options.sample)
+    tasks = indexing_tasks(settings, None, None, run_id, index.keys)
     try:
-        profile, sample, proof = tune(index, options, tuner)
+        profile = tuned(tasks, units, options, _language(index)).identified()
     finally:
         publish_records(index)
-    usage = tuner.usage
-    version, is_new = record_profile(
+    used = tasks.meter.by_task.values()
+    version = record_profile(
         index.working,
         profile,
-        model=tuner.model,
-        sample_ids=sample.ids,
-        held_out_ids=sample.held_out,
-        proof=[{"prompts": name, **measures._asdict()} for name, measures in proof.items()],
-        calls=sum(used.calls for used in usage.values()),
-        cost_usd=sum(used.cost_usd for used in usage.values()),
+        model=settings.model_of("extraction"),
+        sample_ids=[unit.id for unit in units],
+        calls=sum(one.calls for one in used),
+        cost_usd=sum(one.cost_usd for one in used),
     )
-    return Tuned(version, is_new, profile, sample, proof, usage, time.monotonic() - started)
+    return version, profile
 
 
 @exclusive("prompt_profile")
@@ -118,62 +101,61 @@ def adopt_profile(index: Index, version: int) -> None:
         staging.put(STAGED_PROFILE, json.dumps(asdict(profile) if profile else None).encode())
 
 
-def plan_tuning(index: Index, options: TuningOptions) -> "tuple[pl.DataFrame, list[str]]":
-    """The cost of `tune_prompts` as the columns of `dry_run.SCHEMA`, and notes on it. Nothing is sent or recorded."""
-    from graphrag_assets.extras.cost_preview import dry_run  # imports litellm
-    from graphrag_assets.extras.tuning.model_tuner import ModelTuner
-
-    settings, tally = index.settings, dry_run.tally_of(index.settings)
-    tally.without_claims = None  # only indexing extracts claims from all text units
-    if settings.asks_chat_model:
-        tune(index, options, ModelTuner(*dry_run.counting_tasks(settings, tally, index.profile)))
-    costs = dry_run.cost_frame(settings, tally)
-    return costs, dry_run.notes(settings, tally) if costs.height else ["No model is asked, so nothing is paid for."]
-
-
-def tune(
-    index: Index, options: TuningOptions, tuner: EmbeddedTuner
-) -> tuple[PromptProfile, Sample, dict[str, Measures]]:
-    """The profile of a sample, and the measures of the prompts with and without it."""
-    sample, units = _sampled(index, options)
-    untyped = tuner.untyped([units[unit] for unit in sample.ids])
-    entities = [e for unit in sample.ids if unit in untyped for e in untyped[unit].entities]
-    relationships = [r for unit in sample.ids if unit in untyped for r in untyped[unit].relationships]
+def tuned(tasks: IndexingTasks, units: list[TextUnit], options: TuningOptions, language: str) -> PromptProfile:
+    """The profile that a chat model makes of text units: types, description, examples."""
+    settings = tasks.settings
+    untyped = ExtractionOptions(entity_types=(_ANY_TYPE,), max_gleanings=0, language=settings.language or None)
+    readings = _read(tasks, units, None, untyped)
+    entities = [entity for reading in readings.values() for entity in reading.entities]
     types = given_types(options.types, found_types((e.type, e.title) for e in entities))
     if not types:
         raise InputError("Nothing was found in the sample to take types from. Name them: `--types 'PERSON, SHIP'`.")
+    relationships = [relationship for reading in readings.values() for relationship in reading.relationships]
     pairs = [(r.type, f"{r.source} → {r.target}") for r in relationships if r.type]
     predicates = found_types(pairs, merge_heads=False, least=2)
-    language = _language(index, options.language)
     draft = PromptProfile(language=language, entity_types=types, relationship_types=predicates)
-    draft = tuner.described(draft, [units[unit].text for unit in sample.ids])
-    if options.examples:
-        listed, encoding = listed_type(draft.entity_types), index.settings.tokenizer
-        candidates = passages((units[unit] for unit in sample.ids), untyped, listed, options.examples, encoding)
-        first, second = tuner.readings(draft, candidates)
-        draft = replace(draft, examples=examples_from(candidates, first, second, listed, options.examples))
-    profile = draft.identified()
-    return profile, sample, tuner.proof(profile, [units[unit] for unit in sample.held_out])
+    written_in, texts = settings.language or draft.language_name, [unit.text for unit in units]
+    chat = tasks.chats("extraction")
+    draft = wait_for(with_description(draft, chat, tasks.prompts, texts, written_in, settings.tokenizer, tasks.run_id))
+    if not options.examples:
+        return draft
+    listed = listed_type(draft.entity_types)
+    typed = ExtractionOptions(
+        entity_types=tuple(kind.type for kind in types),
+        relationship_types=tuple(kind.type for kind in predicates),
+        max_gleanings=0,
+        language=written_in,
+    )
+    chosen = passages(units, readings, listed, options.examples, settings.tokenizer)
+    examples = examples_from(chosen, _read(tasks, chosen, draft, typed), listed, options.examples)
+    return replace(draft, examples=examples)
 
 
-def _sampled(index: Index, options: TuningOptions) -> tuple[Sample, dict[str, TextUnit]]:
-    if options.sample < 1 or options.examples < 0:
-        raise SettingsError("--sample must be at least 1, and --examples at least 0.")
+def _read(
+    tasks: IndexingTasks, units: Iterable[TextUnit], profile: PromptProfile | None, options: ExtractionOptions
+) -> Readings:
+    """Extractions by unit, in the order of the units; a failed one is left out."""
+    readings: dict[str, UnitExtraction] = {}
+    for unit, found in replace(tasks, prompts=prompts_of(tasks.settings, profile), options=options).extract(units):
+        if isinstance(found, UnitExtraction):
+            readings[unit] = found
+        else:
+            log.warning("the text unit %s is left out of the tuning: %s", unit, found)
+    return {unit.id: readings[unit.id] for unit in units if unit.id in readings}
+
+
+def _sampled(index: Index, n: int) -> list[TextUnit]:
     candidates = index.working.read(_CANDIDATES, {"seed": str(_SEED), "most": _MAX_CANDIDATES})
     if candidates.is_empty():
         raise InputError("There are no text units to tune prompts on. Run `graphrag-assets index` first.")
-    sample = varied_sample(candidates, options.sample, _SEED)
-    ids = [*sample.ids, *sample.held_out]
+    ids = varied_sample(candidates, n)
     rows = index.working.read(_UNITS, {"ids": ids})
     documents = index.working.read(_DOCUMENTS, {"ids": rows["document_id"].to_list()})
-    units = units_to_extract(rows, documents, index.settings.metadata_column_list)
-    return sample, {unit.id: unit for unit in units}
+    units = {unit.id: unit for unit in units_to_extract(rows, documents, index.settings.metadata_column_list)}
+    return [units[unit] for unit in ids]
 
 
-def _language(index: Index, given: str) -> str:
-    if given not in ("auto", "none", *NAMES):
-        raise SettingsError(f"--language {given!r} is none of auto, none, {', '.join(NAMES)}.")
-    if given != "auto":
-        return "" if given == "none" else given
+def _language(index: Index) -> str:
+    """The language of nearly all documents; empty if there is none."""
     language, share = index.working.read(_LANGUAGES).row(0)
     return language if language in NAMES and share >= _SAME_LANGUAGE else ""

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_assets.contracts.prompt_profile import WorkedExample
-from graphrag_assets.embedded import EXTRACTOR
+from graphrag_assets.contracts.prompt_profile import PromptProfile, WorkedExample
+from graphrag_assets.errors import SettingsError
 from graphrag_assets.extras.cost_preview.preview import plan_index
 from graphrag_assets.extras.purge.purge import purge
-from graphrag_assets.extras.tuning.tuning import TuningOptions, adopt_profile, plan_tuning, tune_prompts
+from graphrag_assets.extras.tuning.tuning import TuningOptions, adopt_profile, tune_prompts
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import named_options
 from graphrag_assets.llm.prompts import fence
-from graphrag_assets.store.prompt_profiles import profile_of
+from graphrag_assets.store.prompt_profiles import profile_of, record_profile
 from tests.cli import run_command
 from tests.defs.test_language_models import use
 from tests.openai_content import asked_of, content_for, fenced_text, task_of
@@ -36,7 +36,7 @@ _PERSON = re.compile(r"(?:Captain|Doctor|King) (\w+)")
 
 
 def documents() -> dict[str, str]:
-    """Forty documents of one text unit each, ten of them in a batch of their own."""
+    """Forty documents of one text unit each, ten ships and the coins in batches of their own."""
     found = {}
     for kind, size in KINDS.items():
         for n in range(size):
@@ -44,7 +44,7 @@ def documents() -> dict[str, str]:
                 NAMES[n % 12], NAMES[(n * 5 + n // 12 + 1) % 12], 100 + n, NAMES[n % 7] + "son"
             )
             planted = f" {PLANTED}" if kind == "coin" else ""
-            batch = "small" if kind == "ship" and n < 10 else "large"
+            batch = {"ship": "small" if n < 10 else "large", "plant": "large", "coin": "coins"}[kind]
             found[f"{batch}/{kind}-{n:02}.txt"] = f"{text}{planted}\n"
     return found
 
@@ -124,13 +124,9 @@ def planned(project) -> dict[str, int]:
 
 @pytest.mark.extended
 def test_tuning_finds_the_domains_and_is_paid_for_once(modeled, server):
-    estimated, _ = plan_tuning(modeled.index, OPTIONS)
-    assert server.requests == []
-    tuned = tune_prompts(modeled.index, OPTIONS, "one")
-    profile, sent = tuned.profile, len(server.chats)
-    # 15 untyped, the corpus, two readings of the passages, two of ten text units with each prompt, and their gleanings
-    assert sent == 15 + 1 + 2 * 15 + 2 * 2 * 2 * 10
-    assert estimated["calls"].sum() == pytest.approx(sent, rel=0.15)
+    version, profile = tune_prompts(modeled.index, OPTIONS, "one")
+    sent = len(server.chats)
+    assert sent == 15 + 1 + 15  # the sample without types, the corpus, the passages of the sample with types
     assert {kind.type: kind.definition for kind in profile.entity_types} == {
         "SHIP": "a ship by name",
         "PERSON": "",
@@ -147,32 +143,29 @@ def test_tuning_finds_the_domains_and_is_paid_for_once(modeled, server):
     }
     for example in profile.examples:  # Poseidon is in every reading and in no text
         assert all(entity.title in example.text for entity in example.entities)
-    assert set(tuned.proof) == {"in force", "tuned"}
-    before, after = tuned.proof["in force"], tuned.proof["tuned"]
-    assert (before.text_units, before.entities, before.literal) == (10, 3.0, pytest.approx(2 / 3, abs=1e-4))
-    assert before.agreement == after.agreement == 1.0
-    assert before.other > after.other == 0.0
-    assert after.tokens > before.tokens
     server.requests.clear()
-    again = tune_prompts(modeled.index, OPTIONS, "two")
+    assert tune_prompts(modeled.index, OPTIONS, "two") == (version, profile)
     assert server.requests == []
-    assert (again.version, again.is_new, again.profile) == (1, False, profile)
-    assert [profile_of(row) for row in rows(modeled)] == [profile]
-    assert rows(modeled)[0]["calls"] == sent
+    (row,) = rows(modeled)
+    assert profile_of(row) == profile
+    assert (row["version"], row["calls"], row["adopted"]) == (1, sent, False)
 
 
 @pytest.mark.extended
 def test_text_of_documents_and_of_the_model_stays_data(modeled, server):
-    tuned = tune_prompts(modeled.index, OPTIONS, "one")
-    (quoting, *_) = [example for example in tuned.profile.examples if PLANTED in example.text]
+    version, profile = tune_prompts(modeled.index, OPTIONS, "one")
+    (quoting, *_) = [example for example in profile.examples if PLANTED in example.text]
+    adopt_profile(modeled.index, version)
+    server.requests.clear()
+    modeled.index_all()
     prompts = ["\n".join(m["content"] for m in request.body["messages"]) for request in server.chats]
     with_examples = [prompt for prompt in prompts if "Worked examples follow" in prompt]
-    assert len(with_examples) == 2 * 10 * 2
+    assert with_examples
     for prompt in with_examples:
         assert fence(quoting.text) in prompt
         assert 'You are a keeper of {{ "collections" }} {% raw %}.' in prompt
         outside = prompt
-        for example in tuned.profile.examples:
+        for example in profile.examples:
             outside = outside.replace(fence(example.text), "")
         assert "BANANA" not in outside.partition("<document id")[0]
 
@@ -184,16 +177,17 @@ def test_adopting_extracts_exactly_the_text_units_concerned(modeled, server):
     run_command("index", "tune", "--sample", "15")
     assert planned(modeled) == {}  # nothing is adopted
     before = modeled.index.models().extractor
-    output = run_command("index", "tune", "--sample", "15", "--apply", "--diff")
-    assert "Version 1 of the prompt profile is in force." in output
+    output = run_command("index", "tune", "--sample", "15", "--diff")
     assert "+You are a keeper of" in output
+    assert "index tune --adopt 1` puts it in force" in " ".join(output.split())
+    assert "Version 1 of the prompt profile is in force." in run_command("index", "tune", "--adopt", "1")
     assert modeled.index.models().extractor != before
-    assert planned(modeled) == {"large": 30, "small": 10}
-    run_command("index", "tune", "--rollback", "0")
+    assert planned(modeled) == {"coins": 2, "large": 28, "small": 10}
+    run_command("index", "tune", "--adopt", "0")
     assert modeled.index.models().extractor == before
     assert planned(modeled) == {}
-    run_command("index", "tune", "--rollback", "1")
-    assert "There is no prompt profile 7" in run_command("index", "tune", "--rollback", "7", status=1)
+    run_command("index", "tune", "--adopt", "1")
+    assert "There is no prompt profile 7" in run_command("index", "tune", "--adopt", "7", status=1)
     modeled.write("new/ship.txt", SENTENCES["ship"].format("Aurora", "Nova", 3, "Halpin"))
     server.requests.clear()
     modeled.index_all()
@@ -212,8 +206,8 @@ def test_summaries_reports_and_questions_change_only_where_the_profile_tells_the
     monkeypatch.setenv("GRAPHRAG_SUMMARIES", "model")
     monkeypatch.setenv("GRAPHRAG_REPORTS", "model")
     before = modeled.index.models()
-    tuned = tune_prompts(modeled.index, TuningOptions(sample=8, examples=1), "one")
-    adopt_profile(modeled.index, tuned.version)
+    version, _ = tune_prompts(modeled.index, TuningOptions(sample=8, examples=1), "one")
+    adopt_profile(modeled.index, version)
     after = modeled.index.models()
     assert after.extractor != before.extractor
     assert after.summarizer != before.summarizer
@@ -222,14 +216,14 @@ def test_summaries_reports_and_questions_change_only_where_the_profile_tells_the
 
 
 def test_machines_without_the_working_database_extract_with_the_adopted_profile(indexed, tmp_path, monkeypatch):
-    tuned = tune_prompts(indexed.index, TuningOptions(sample=8), "one")
+    profile = PromptProfile(persona="You are a keeper.").identified()
+    adopted = record_profile(indexed.index.working, profile, model="m", sample_ids=[], calls=0, cost_usd=0.0)
     monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/test-chat")
     monkeypatch.setenv("GRAPHRAG_LEDGER_URL", f"sqlite:///{tmp_path}/ledger.sqlite")
     monkeypatch.setenv("GRAPHRAG_STAGING", str(tmp_path / "staging"))
     elsewhere = Index(tmp_path / "elsewhere" / "working.duckdb")
     assert named_options(elsewhere) == named_options(indexed.index)
-    adopt_profile(indexed.index, tuned.version)
-    for version in (tuned.version, 0):
+    for version in (adopted, 0):
         adopt_profile(indexed.index, version)
         here, there = Index(indexed.index.database), replace(elsewhere)
         assert (here.profile is None) == (version == 0)
@@ -239,10 +233,10 @@ def test_machines_without_the_working_database_extract_with_the_adopted_profile(
 
 @pytest.mark.extended
 def test_examples_of_deleted_documents_are_purged_and_nothing_is_extracted_again(modeled):
-    tuned = tune_prompts(modeled.index, OPTIONS, "one")
-    adopt_profile(modeled.index, tuned.version)
+    version, profile = tune_prompts(modeled.index, OPTIONS, "one")
+    adopt_profile(modeled.index, version)
     modeled.index_all()
-    gone, edited = (next(e for e in tuned.profile.examples if (PLANTED in e.text) == deleted) for deleted in (1, 0))
+    gone, edited = (next(e for e in profile.examples if (PLANTED in e.text) == deleted) for deleted in (1, 0))
 
     def file_of(example: WorkedExample) -> Path:
         (source,) = modeled.index.working.read(
@@ -258,9 +252,7 @@ def test_examples_of_deleted_documents_are_purged_and_nothing_is_extracted_again
     extractor = modeled.index.models().extractor
     purge(modeled.index)
     (row,) = rows(modeled)
-    assert [e["text_unit_id"] for e in row["examples"]] == [
-        e.text_unit_id for e in tuned.profile.examples if e is not gone
-    ]
+    assert [e["text_unit_id"] for e in row["examples"]] == [e.text_unit_id for e in profile.examples if e is not gone]
     assert {name for kind in row["entity_types"] for name in kind["examples"]} == set()
     assert modeled.index.models().extractor == extractor
     assert planned(modeled) == {}
@@ -268,23 +260,17 @@ def test_examples_of_deleted_documents_are_purged_and_nothing_is_extracted_again
 
 @pytest.mark.extended
 def test_types_that_are_given_are_those_of_the_examples(modeled):
-    tuned = tune_prompts(modeled.index, TuningOptions(15, "Vessel: a boat, SHIP: what sails", 2), "one")
-    assert [(kind.type, kind.definition) for kind in tuned.profile.entity_types] == [
+    _, profile = tune_prompts(modeled.index, TuningOptions(15, "Vessel: a boat, SHIP: what sails", 2), "one")
+    assert [(kind.type, kind.definition) for kind in profile.entity_types] == [
         ("VESSEL", "a boat"),
         ("SHIP", "what sails"),
     ]
-    assert {e.type for example in tuned.profile.examples for e in example.entities} == {"SHIP"}
+    assert {e.type for example in profile.examples for e in example.entities} == {"SHIP"}
 
 
-@pytest.mark.extended
-def test_without_a_model_a_profile_is_made_and_published(indexed):
-    run_command("index", "tune", "--sample", "10", "--apply")
-    (row,) = rows(indexed)
-    assert (row["model"], row["adopted"], row["calls"], row["proof"]) == (EXTRACTOR, True, 0, [])
-    assert row["entity_types"]
-    assert all(kind["definition"] for kind in row["entity_types"])
-    indexed.index_all()
-    assert indexed.sql("SELECT version, adopted FROM operations.prompt_profile") == [(1, True)]
+def test_tuning_needs_a_model_that_extracts(indexed):
+    with pytest.raises(SettingsError, match="Set GRAPHRAG_CHAT_MODEL"):
+        tune_prompts(indexed.index, OPTIONS, "one")
 
 
 def test_a_spent_budget_ends_the_tuning_and_records_nothing(modeled, server: OpenAIServer, monkeypatch):
@@ -297,10 +283,3 @@ def test_a_spent_budget_ends_the_tuning_and_records_nothing(modeled, server: Ope
 
 def test_tuning_before_the_first_index_says_what_to_do(project):
     assert "Run `graphrag-assets index`" in run_command("index", "tune", status=1)
-
-
-def test_where_no_model_extracts_the_model_of_reports_describes_the_documents(indexed, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_REPORT_MODEL", "openai/gpt-4.1")
-    costs, _ = plan_tuning(indexed.index, OPTIONS)
-    assert costs.select("task", "calls").rows() == [("tune_prompts", 1)]
-    assert costs["cost_usd"].item() > 0

@@ -1,0 +1,19 @@
+"""Names of an extraction that its text does not have."""
+
+from graphrag_assets.contracts.records import EntityRecord, RelationshipRecord, UnitExtraction
+from graphrag_assets.pipeline.grounding import grounded
+
+
+def test_entities_whose_names_the_text_does_not_have_are_counted_and_dropped_if_wanted():
+    names = ("GitHub", "Python Foundation", "the Harbor Board", "東京駅", "大阪城")
+    entities = [EntityRecord(name, "ORGANIZATION", "It hosts.") for name in names]
+    relationships = [RelationshipRecord("GitHub", "Python Foundation", "Hosts.")]
+    found = UnitExtraction(entities, relationships)
+    text = "The foundation of Python's users and the harbors' board met in 東京. It paid."
+    counted = grounded(found, text, drop=False)
+    assert counted.losses.ungrounded == ("GitHub", "大阪城")
+    assert (counted.entities, counted.relationships) == (entities, relationships)
+    left = grounded(found, text, drop=True)
+    assert [entity.title for entity in left.entities] == ["Python Foundation", "the Harbor Board", "東京駅"]
+    assert (left.relationships, left.losses) == ([], counted.losses)
+    assert grounded(found, f"{text} GitHub 大阪城", drop=True) == found

@@ -1,6 +1,6 @@
 """How many of the passages that answer a question are found: each search method beside BM25, vectors and both fused.
 
-    python -m benchmarks.retrieval_quality                     # hotpotqa-100 from ../shared/data, news, sample corpus
+    python -m benchmarks.retrieval_quality                     # hotpotqa-100 from ../shared/data, sample corpus
     python -m benchmarks.retrieval_quality --folder build/quality --hotpotqa path/to/hotpotqa-100
 
 The embedding model is that of the settings: GRAPHRAG_EMBEDDING_MODEL=onnx:minilm measures the packaged one. Unset,
@@ -10,7 +10,6 @@ Collections:
     titled    HotpotQA, one passage a row with `title` and `text`
     untitled  the same rows without their titles
     sections  the same passages as sections of documents of ten, under their titles as headings
-    news      synthetic news (news_collection.py), whose headlines no question names
 
 Columns: recall@5, the share of the gold passages among the first five; all@8, the share of questions with all of them
 among the first eight; and how much recall@5 differs from BM25's, with a 95 % interval by paired bootstrap over the
@@ -33,7 +32,6 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.news_collection import collection
 from graphrag_assets.query import GraphRAG
 
 PROJECT = Path(__file__).parent.parent
@@ -104,10 +102,6 @@ def collections(hotpotqa: Path) -> Iterator[Collection]:
             for n in range(0, len(sections), _SECTIONS)
         }
         yield Collection("sections", documents, gold, by_document=False)
-    news = collection()
-    rows = [{"id": str(n), "title": a.title, "text": a.text} for n, a in enumerate(news.articles)]
-    gold = [(question, [news.articles[n].text for n in places]) for question, places in news.questions]
-    yield Collection("news", {"news.jsonl": _lines(rows)}, gold)
 
 
 def _lines(rows: list[dict[str, str]]) -> str:

@@ -26,7 +26,7 @@ from graphrag_assets.text.words import UNSPACED, name_key, search_words_of, titl
 FUSION_K = 60
 CANDIDATES = 100
 VECTOR_WEIGHT = 0.7
-"""Of vectors beside BM25. With weight 1, recall on synthetic news falls; docs/architecture.md has the numbers."""
+"""Of vectors beside BM25; docs/architecture.md has the comparison with other weights."""
 COMPARED = 1_000
 """Number of vectors, preselected by their sign bits, that are compared exactly; at least one in 500 of all."""
 

@@ -7,14 +7,13 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.news_collection import collection
 from graphrag_assets.cli.main import main
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.passages import RANKING_METHODS, rank_passages
 from graphrag_assets.query.retrieval import Question, text_scores
 
-from ..conftest import Project, indexed
+from ..conftest import indexed
 from ..word_vectors import embedded_question
 
 QUESTION = "Which river flows past the birthplace of the designer of the Alder Bridge?"
@@ -100,26 +99,14 @@ def test_the_ranking_is_the_same_again_and_after_an_unchanged_refresh(tmp_path, 
         assert GraphRAG(tmp_path / "index").retrieve(QUESTION, 20).equals(before)
 
 
-@pytest.fixture(scope="module")
-def news(tmp_path_factory):
-    made = collection(n_articles=150, n_questions=30)
-    root = tmp_path_factory.mktemp("news")
-    (root / "input").mkdir()
-    rows = [{"id": str(n), "title": a.title, "text": a.text} for n, a in enumerate(made.articles)]
-    (root / "input" / "news.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    with indexed(root, root / "input") as project:
-        yield project, made
-
-
-@pytest.mark.long
-def test_ranking_without_links_between_passages_is_that_of_the_text(news: tuple[Project, object]):
-    project, made = news
+@pytest.mark.extended
+def test_ranking_without_links_between_passages_is_that_of_the_text(start_with):
+    project = start_with({f"{n}.txt": text for n, text in enumerate(DISTRACTORS.values())})
     assert project.sql("SELECT count(*) FROM search.passage_names") == [(0,)]
     rag = GraphRAG(project.root / "index")
-    for question, _ in made.questions:
-        by_graph, by_text = rag.retrieve(question, 20), rag.retrieve(question, 20, "text")
-        assert by_graph["id"].to_list() == by_text["id"].to_list()
-        assert by_text["id"].to_list()[:10] == rag.context("basic", question).frames["sources"]["id"].to_list()
+    by_graph, by_text = rag.retrieve(QUESTION, 20), rag.retrieve(QUESTION, 20, "text")
+    assert by_graph["id"].to_list() == by_text["id"].to_list()
+    assert by_text["id"].to_list()[:10] == rag.context("basic", QUESTION).frames["sources"]["id"].to_list()
 
 
 def test_scores_are_those_of_the_ranking(rag):

@@ -68,22 +68,15 @@ COVERED = {
 ELSEWHERE = {
     ("README.md", "pip install -e '.[server]' && graphrag-assets serve"): (
         "it does not end",
-        "tests/server/test_command.py::test_serve_answers_and_ends_on_sigterm_with_a_stream_open",
+        "tests/server/test_command.py::test_serve_ends_on_sigterm_and_an_open_stream_says_why",
     ),
     ("docs/server.md", "pip install -e '.[server]'"): (
         "it does not end",
-        "tests/server/test_command.py::test_serve_answers_and_ends_on_sigterm_with_a_stream_open",
-    ),
-    (
-        "docs/server.md",
-        """curl --json '{"question": "Who commanded the Great Eastern in 1865?", "method": "local"}' http://127.0.0.1:8321/api/query""",
-    ): (
-        "it needs a server",
-        "tests/server/test_api.py::test_answer_has_footnotes_whose_links_lead_to_the_quoted_characters",
+        "tests/server/test_command.py::test_serve_ends_on_sigterm_and_an_open_stream_says_why",
     ),
     ("docs/server.md", "graphrag-assets serve --host 0.0.0.0 --public-url https://graph.example.org"): (
         "it does not end",
-        "tests/server/test_api.py::test_another_address_needs_a_token_and_a_public_url",
+        "tests/server/test_page.py::test_another_address_needs_a_token_and_a_public_url",
     ),
     (
         "docs/server.md",

@@ -438,14 +438,11 @@ def _has_publication(folder: Path) -> bool:
     return current_number(folder) is not None or (folder / STABLE_NAME).is_file() or bool(kept_publications(folder))
 
 
-def open_publication(
-    path: Path, records: Path | None = None, limits: Mapping[str, Any] | None = None
-) -> duckdb.DuckDBPyConnection:
+def open_publication(path: Path, records: Path | None = None) -> duckdb.DuckDBPyConnection:
     """An in-memory database with the file attached read-only as `published`, and nothing else within its reach.
 
     Args:
         records: attached as `recent`.
-        limits: further settings of DuckDB, such as memory_limit.
 
     Raises:
         StoreError: the file is missing, damaged or no publication.
@@ -455,7 +452,7 @@ def open_publication(
     refuse_denied(path)
     # An in-memory database with the file attached: DuckDB shares a database and its settings among all connections of a
     # process to one file, and the settings below must not apply to other connections.
-    connection = duckdb.connect(config={**_CONFIG, **(limits or {})})
+    connection = duckdb.connect(config=_CONFIG)
     try:
         connection.execute(f"ATTACH {literal(path)} AS published (READ_ONLY)")
         if records:

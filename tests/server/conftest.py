@@ -1,24 +1,27 @@
 """A server on loopback: uvicorn in a thread, on a free port."""
 
 import contextlib
+import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
+import httpx2
 import pytest
 import uvicorn
+from mcp import Client as MCPClient
+from mcp.client.streamable_http import streamable_http_client
 
-from graphrag_assets.extras.server.access import Client, clients_of
-from graphrag_assets.extras.server.app import make_app, server_searches
-from graphrag_assets.extras.server.draining import DrainingServer
+from graphrag_assets.extras.server.access import Access, Client
+from graphrag_assets.extras.server.app import make_app
 from graphrag_assets.extras.server.searches import Searches
 from graphrag_assets.query import GraphRAG
 
-JSON = {"Content-Type": "application/json"}
+QUESTION = "Who commanded the Great Eastern in 1865?"
 
 
 @dataclass(frozen=True)
@@ -32,18 +35,44 @@ class Served:
         given = {"Authorization": f"Bearer {token}"} if token else {}
         return httpx.Client(base_url=self.url, headers=given | headers, timeout=60)
 
+    def events(self, token: str = "", question: str = QUESTION, **body: Any) -> list[tuple[str, dict[str, Any]]]:
+        """Names and data of the events by which the page is answered."""
+        with self.http(token) as http:
+            response = http.post("/api/query/stream", json={"question": question, "method": "local", **body})
+        assert response.status_code == 200, response.text
+        found, name = [], ""
+        for line in response.text.splitlines():
+            if line.startswith("event: "):
+                name = line[7:]
+            elif line.startswith("data: "):
+                found.append((name, json.loads(line[6:])))
+        return found
+
+    @contextlib.asynccontextmanager
+    async def mcp(self, token: str = "", **options: Any) -> Any:
+        """The SDK's own client."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=60) as http,
+            MCPClient(streamable_http_client(f"{self.url}/mcp", http_client=http), **options) as client,
+        ):
+            yield client
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
 
 @contextlib.contextmanager
 def serve(rag: GraphRAG, clients: Sequence[Client] = (), **options: Any) -> Iterator[Served]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
-    limits = {name: options.pop(name) for name in ("seconds", "at_once") if name in options}
-    searches = server_searches(rag, list(clients), url, **limits)
-    app = make_app(searches, "127.0.0.1", port, [], **options)
-    config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", timeout_graceful_shutdown=5)
-    server = DrainingServer(config, rag)
+    searches = Searches(rag, Access(clients, url), **options)
+    app = make_app(searches, "127.0.0.1", port, [])
+    config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     deadline = time.monotonic() + 60
@@ -60,11 +89,6 @@ def serve(rag: GraphRAG, clients: Sequence[Client] = (), **options: Any) -> Iter
 
 @pytest.fixture(scope="module")
 def sample_server(sample_index) -> Iterator[Served]:
-    """The sample corpus, without tokens, with SQL."""
-    with GraphRAG(sample_index.root / "index") as rag, serve(rag, allow_sql=True) as served:
+    """The sample corpus, without tokens."""
+    with GraphRAG(sample_index.root / "index") as rag, serve(rag) as served:
         yield served
-
-
-@pytest.fixture
-def tokens() -> Callable[[str], list[Client]]:
-    return clients_of

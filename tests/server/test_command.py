@@ -1,48 +1,76 @@
 """`graphrag-assets serve` as a process: it starts, answers, refuses other addresses, and ends when it is told to."""
 
+import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import httpx
-import pytest
 
 from tests.cli import run_command
+from tests.openai_server import running
+from tests.server.conftest import QUESTION, free_port
 
 
-def test_serve_answers_and_ends_on_sigterm_with_a_stream_open(sample_index):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "graphrag_assets", "serve", "--port", str(port)]
-    process = subprocess.Popen(
-        [*command, "--index", str(sample_index.root / "index")], stdout=subprocess.PIPE, text=True
+def started(index: object, port: int, **environment: str) -> subprocess.Popen:
+    command = [sys.executable, "-m", "graphrag_assets", "serve", "--port", str(port), "--index", str(index)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | environment
     )
-    try:
-        url = f"http://127.0.0.1:{port}"
-        _wait(url)
-        assert httpx.post(f"{url}/api/retrieve", json={"question": "Niagara"}, timeout=60).json()["passages"]
-        body = {"question": "What are the themes?", "method": "global"}
-        with httpx.stream("POST", f"{url}/api/query/stream", json=body, timeout=60) as response:
-            next(response.iter_lines())
+
+
+def test_serve_ends_on_sigterm_and_an_open_stream_says_why(sample_index):
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    with running(latency=60) as model:
+        process = started(
+            sample_index.root / "index",
+            port,
+            GRAPHRAG_CHAT_MODEL="openai/test-model",
+            GRAPHRAG_CHAT_BASE_URL=model.url,
+            OPENAI_API_KEY="none",
+        )
+        try:
+            _wait(url)
+            read: list[str] = []
+            body = {"question": QUESTION, "method": "local"}
+
+            def ask() -> None:
+                read.append(httpx.post(f"{url}/api/query/stream", json=body, timeout=60).text)
+
+            asking = threading.Thread(target=ask)
+            asking.start()
+            _until(lambda: model.chats)
+            told = time.monotonic()
             process.send_signal(signal.SIGTERM)
-            assert process.wait(30) in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
-        assert f"page: {url}/" in process.communicate()[0]
-    finally:
-        process.kill()
+            asking.join(30)
+            assert time.monotonic() - told > 2.5
+            assert "event: error" in read[0]
+            assert "was closed before the answer was complete" in read[0]
+            assert process.wait(60) in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
+            assert f"page: {url}/" in process.communicate()[0]
+        finally:
+            process.kill()
 
 
 def _wait(url: str) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+    def answers() -> bool:
         try:
-            assert httpx.get(f"{url}/healthz").text == "ok\n"
-            return
+            return httpx.get(f"{url}/healthz").text == "ok\n"
         except httpx.TransportError:
-            time.sleep(0.1)
-    pytest.fail("the server did not start")
+            return False
+
+    _until(answers)
+
+
+def _until(is_so) -> None:
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def test_another_address_without_a_token_is_refused(sample_index, monkeypatch):
@@ -55,21 +83,7 @@ def test_a_port_in_use_is_said(sample_index):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        port = taken.getsockname()[1]
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "graphrag_assets",
-                "serve",
-                "--port",
-                str(port),
-                "--index",
-                str(sample_index.root / "index"),
-            ],
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-    assert done.returncode != 0
-    assert "address already in use" in done.stdout + done.stderr
+        process = started(sample_index.root / "index", taken.getsockname()[1])
+        said, _ = process.communicate(timeout=120)
+    assert process.returncode != 0
+    assert "address already in use" in said

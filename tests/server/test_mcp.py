@@ -1,6 +1,7 @@
 """MCP as the SDK's own client uses it: over HTTP, by the current and the 2025 protocol, and over stdio."""
 
 import asyncio
+import itertools
 import os
 import sys
 from typing import Any
@@ -8,21 +9,19 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
+from tests.server.conftest import QUESTION
+
 CALLS: dict[str, dict[str, Any]] = {
-    "retrieve": {"question": "Who commanded the Great Eastern in 1865?", "k": 3},
-    "ask": {"question": "Who commanded the Great Eastern in 1865?", "method": "local"},
-    "context": {"question": "Who commanded the Great Eastern in 1865?"},
-    "entity": {"name": "Great Eastern"},
-    "neighbors": {"name": "Great Eastern", "limit": 3},
+    "retrieve": {"question": QUESTION, "k": 3},
+    "ask": {"question": QUESTION, "method": "local"},
+    "entity": {"name": "Great Eastern", "limit": 5},
     "path": {"start": "Niagara", "end": "Great Eastern"},
-    "timeline": {"name": "Niagara"},
     "evidence": {"name": "Niagara", "limit": 2},
-    "communities": {"limit": 2},
-    "sql": {"query": "SELECT title FROM entities WHERE title = 'Niagara'"},
+    "communities": {"limit": 3, "level": 0},
 }
 
 
-async def _use(server: Any, mode: str) -> tuple[str, dict[str, Any], dict[str, str]]:
+async def _use(server: Any, mode: str = "auto") -> tuple[str, dict[str, Any]]:
     async with Client(server, mode=mode) as client:
         tools = (await client.list_tools()).tools
         assert {tool.name for tool in tools} == set(CALLS)
@@ -32,42 +31,54 @@ async def _use(server: Any, mode: str) -> tuple[str, dict[str, Any], dict[str, s
             result = await client.call_tool(name, arguments)
             assert not result.is_error, f"{name}: {result.content}"
             results[name] = result.structured_content
-        read = {
-            uri: (await client.read_resource(uri)).contents[0].text
-            for uri in ("schema://tables", "report://1", "ui://graphrag/answer.html")
-        }
-        wrong = await client.call_tool("entity", {"name": "Nobody Nowhere"})
-        assert wrong.is_error
-        assert "nearest" in wrong.content[0].text
-        return client.protocol_version, results, read
+        number = results["communities"]["communities"][0]["human_readable_id"]
+        results["report"] = (await client.read_resource(f"report://{number}")).contents[0].text
+        for name, arguments, said in (
+            ("entity", {"name": "Nobody Nowhere"}, "nearest"),
+            ("retrieve", {"question": "x", "k": 1_000_000}, "100"),
+            ("retrieve", {"question": "x", "method": "vectors"}, "no vectors"),
+            ("ask", {"question": "x", "filter": {"batches": ["nowhere"]}}, "nowhere"),
+        ):
+            wrong = await client.call_tool(name, arguments)
+            assert wrong.is_error
+            assert said in wrong.content[0].text
+        return client.protocol_version, results
 
 
-def _check(results: dict[str, Any], read: dict[str, str]) -> None:
+def _check(results: dict[str, Any]) -> None:
     assert "Anderson" in results["ask"]["text"]
     assert results["ask"]["citations"][0]["url"]
     assert all(row["url"] and row["text"] for row in results["retrieve"]["passages"])
-    assert results["entity"]["title"] == "Great Eastern"
-    assert results["path"]["path"]
-    assert results["timeline"]["claims"]
-    assert results["evidence"]["passages"]
-    assert results["sql"]["rows"] == [["Niagara"]]
-    assert "entities,title,VARCHAR" in read["schema://tables"]
-    assert read["report://1"].startswith("# ")
-    assert "ui/initialize" in read["ui://graphrag/answer.html"]
+    entity = results["entity"]
+    assert entity["title"] == "Great Eastern"
+    assert entity["communities"]
+    assert 0 < len(entity["relationships"]) <= 5
+    dates = [claim["start_date"] for claim in entity["claims"] if claim["start_date"]]
+    assert dates
+    assert dates == sorted(dates)
+    ends = [{row["source"], row["target"]} for row in results["path"]["path"]]
+    assert "Niagara" in ends[0]
+    assert "Great Eastern" in ends[-1]
+    assert all(one & two for one, two in itertools.pairwise(ends))
+    assert [("Niagara" in row["text"], bool(row["url"])) for row in results["evidence"]["passages"]] == [
+        (True, True)
+    ] * 2
+    assert [row["level"] for row in results["communities"]["communities"]] == [0, 0, 0]
+    assert results["report"].startswith("# ")
 
 
 @pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
 def test_every_tool_over_http(sample_server, mode, version):
-    protocol, results, read = asyncio.run(_use(f"{sample_server.url}/mcp", mode))
+    protocol, results = asyncio.run(_use(f"{sample_server.url}/mcp", mode))
     assert protocol == version
-    _check(results, read)
+    _check(results)
 
 
 @pytest.mark.extended
 def test_every_tool_over_stdio(sample_index):
     server = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "graphrag_assets", "serve", "--stdio", "--sql", "--index", str(sample_index.root / "index")],
+        args=["-m", "graphrag_assets", "serve", "--stdio", "--index", str(sample_index.root / "index")],
         env=dict(os.environ),
     )
-    _check(*asyncio.run(_use(server, "auto"))[1:])
+    _check(asyncio.run(_use(server))[1])

@@ -14,8 +14,8 @@ from graphrag_assets.text.references import rows_cited_in
 _BLOCK = re.compile(r"\[Data: (?P<rows>[^\]]*)\]")
 _LAST_WORD = re.compile(r"\S*\Z")
 _QUOTE = 200
-_MOST_NODES = 20
-HEADING = "**Sources**"
+_MAX_ENTITIES = 20
+HEADING = "\n\n**Sources**\n\n"
 
 
 @dataclass
@@ -56,21 +56,24 @@ class Footnotes:
         rows = rows_cited_in(block["rows"])
         return " ".join(f"[{self.numbers.setdefault(row, len(self.numbers) + 1)}]" for row in rows)
 
-    def cited(self, answer: Answer) -> list[tuple[int, Citation]]:
-        """The citations of an answer, each with the number of its row; a passage of several rows is there for each."""
-        found = [
-            (self.numbers[row.table, row.number], citation)
-            for citation in answer.citations
-            for row in citation.rows
-            if (row.table, row.number) in self.numbers
-        ]
-        return sorted(found, key=lambda numbered: numbered[0])
+    def cited(self, answer: Answer) -> dict[int, list[Citation]]:
+        """The passages behind each footnote, by its number; a passage of several rows is behind each of theirs."""
+        found: dict[int, list[Citation]] = {}
+        for citation in answer.citations:
+            for row in citation.rows:
+                if (number := self.numbers.get((row.table, row.number))) is not None:
+                    found.setdefault(number, []).append(citation)
+        return dict(sorted(found.items()))
 
     def as_markdown(self, answer: Answer) -> str:
-        """The list of sources, each with a link to its passage; "" for an answer without citations."""
-        passages = {(number, citation.text_unit_id): citation for number, citation in reversed(self.cited(answer))}
-        lines = [f"- [{number}] {self._linked(passage)}" for (number, _), passage in reversed(passages.items())]
-        return "\n".join([HEADING, "", *lines]) if lines else ""
+        """What follows the text: its sources, each with a link to its passage; "" for an answer without citations."""
+        lines = []
+        for number, cited in self.cited(answer).items():
+            passages: dict[str | None, Citation] = {}
+            for citation in cited:
+                passages.setdefault(citation.text_unit_id, citation)
+            lines += [f"- [{number}] {self._linked(citation)}" for citation in passages.values()]
+        return HEADING + "\n".join(lines) if lines else ""
 
     def _linked(self, citation: Citation) -> str:
         quote = " ".join((citation.quote or "").split())
@@ -81,43 +84,34 @@ class Footnotes:
         return (f"[{title}]({url})" if url else title) + said
 
     def plain(self, answer: Answer) -> dict[str, Any]:
-        """The answer as plain data: `Answer.to_dict` with `text`, which has footnotes, and numbered citations."""
-        text = self.text(answer.answer)
-        citations = [
-            {
-                "footnote": number,
-                "title": title_of(citation),
-                "document": citation.document,
-                "document_id": citation.document_id,
-                "source": citation.source,
-                "place": citation.place,
-                "text_unit_id": citation.text_unit_id,
-                "start_char": citation.start_char,
-                "end_char": citation.end_char,
-                "quote": citation.quote,
-                "url": self.url(citation),
-                "rows": [
-                    {"table": row.table, "number": row.number, "id": row.id, "title": row.title}
-                    for row in citation.rows
-                ],
-            }
-            for number, citation in self.cited(answer)
-        ]
-        own = {"text": text, "citations": citations, "graph": graph_of(answer)}
-        return answer.to_dict() | own
+        """The answer as plain data: text with footnotes, the passages behind these, and entities that were read."""
+        text, entities = self.text(answer.answer), answer.context.get("entities", pl.DataFrame())
+        read = entities.filter("in_context").head(_MAX_ENTITIES) if entities.height else entities
+        return {
+            "text": text,
+            "citations": [
+                {
+                    "footnote": number,
+                    "title": title_of(citation),
+                    "text_unit_id": citation.text_unit_id,
+                    "start_char": citation.start_char,
+                    "end_char": citation.end_char,
+                    "quote": citation.quote,
+                    "url": self.url(citation),
+                }
+                for number, cited in self.cited(answer).items()
+                for citation in cited
+            ],
+            "entities": [
+                {"number": row["human_readable_id"], "title": row["title"]} for row in read.iter_rows(named=True)
+            ],
+            "method": answer.method,
+            "model": answer.model,
+            "publication": answer.publication,
+            "seconds": answer.seconds,
+        }
 
 
 def title_of(citation: Citation) -> str:
     """Document and place: "report.pdf, page 12"."""
     return ", ".join(part for part in (citation.document or citation.title, citation.place) if part)
-
-
-def graph_of(answer: Answer) -> dict[str, list[dict[str, Any]]]:
-    """The first entities that were read for an answer, and the relationships between them that were."""
-    entities, related = answer.context.get("entities"), answer.context.get("relationships")
-    if entities is None or related is None or entities.is_empty():
-        return {"nodes": [], "edges": []}
-    nodes = entities.filter("in_context").head(_MOST_NODES).select("human_readable_id", "title", "type").to_dicts()
-    titles = [node["title"] for node in nodes]
-    edges = related.filter("in_context", pl.col("source").is_in(titles), pl.col("target").is_in(titles))
-    return {"nodes": nodes, "edges": edges.select("source", "target", "type", "weight").to_dicts()}

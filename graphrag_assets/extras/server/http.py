@@ -1,5 +1,6 @@
 """What all addresses share: the client of a request, its body, errors as JSON, streams of events."""
 
+import asyncio
 import json
 import logging
 import traceback
@@ -12,16 +13,17 @@ from sse_starlette import EventSourceResponse
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from graphrag_assets.errors import GraphRAGError, InvalidOption, ModelUnavailable, QueryTimeout, StoreError
-from graphrag_assets.extras.server.access import Client, Clients, RefusedError, in_words
+from graphrag_assets.errors import GraphRAGError, InvalidOption, ModelUnavailable, QueryError, QueryTimeout, StoreError
+from graphrag_assets.extras.server.access import Access, Client, in_words
 from graphrag_assets.extras.server.lookups import NotFoundError
 from graphrag_assets.runtime.masking import mask
 
 log = logging.getLogger(__name__)
 
 Body = TypeVar("Body", bound=BaseModel)
-Handler = Callable[[Request], Awaitable[Response]]
-DRAIN_SECONDS = 10
+Result = TypeVar("Result")
+GRACE_SECONDS = 3.0
+"""For which answers in progress may go on when the server is told to end."""
 PING_SECONDS = 15
 """Between comments in a stream: proxies close one that is silent for a minute."""
 
@@ -30,19 +32,23 @@ class ForbiddenError(GraphRAGError):
     """A client asks for what it may not see."""
 
 
+_STATUSES: dict[type[GraphRAGError], int] = {
+    NotFoundError: 404,
+    ForbiddenError: 403,
+    InvalidOption: 400,
+    QueryTimeout: 504,
+    ModelUnavailable: 502,
+    StoreError: 503,
+}
+
+
 def client_of(request: Request) -> Client:
     """The client whose token the request has. Raises ForbiddenError for a request without one where one is needed."""
-    clients: Clients = request.app.state.clients
-    client = clients.named(request.user.access_token.client_id if request.user.is_authenticated else None)
+    access: Access = request.app.state.access
+    client = access.named(request.user.access_token.client_id if request.user.is_authenticated else None)
     if client is None:
         raise ForbiddenError("This address needs a token.")
     return client
-
-
-def unfiltered(client: Client, what: str) -> None:
-    """Raise ForbiddenError for a client with a filter."""
-    if client.filter is not None:
-        raise ForbiddenError(f"{what} is of the whole index, and this token may see a part of it.")
 
 
 async def body_of(request: Request, kind: type[Body]) -> Body:
@@ -59,49 +65,60 @@ async def body_of(request: Request, kind: type[Body]) -> Body:
 
 def status_of(error: Exception) -> int:
     """The HTTP status of an error."""
-    statuses: dict[type[Exception], int] = {
-        NotFoundError: 404,
-        ForbiddenError: 403,
-        RefusedError: 429,
-        InvalidOption: 400,
-        QueryTimeout: 504,
-        ModelUnavailable: 502,
-        StoreError: 503,
-        GraphRAGError: 500,
-    }
-    return next((status for kind, status in statuses.items() if isinstance(error, kind)), 500)
+    return next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 500)
 
 
 def error_of(error: Exception) -> dict[str, Any]:
     """An error as OpenAI's clients read it; of one that is not ours, only that it is in the log."""
     if not isinstance(error, GraphRAGError):
-        log_failure(error)
+        log.error("A request failed: %s", mask("".join(traceback.format_exception(error))))
         return {"message": "The request failed. The server's log says why.", "type": "internal_error", "code": None}
     kind = "invalid_request_error" if status_of(error) < 500 else "server_error"
     return {"message": mask(str(error)), "type": kind, "code": type(error).__name__}
 
 
-def log_failure(error: Exception) -> None:
-    """Log an unexpected error with its traceback, without secrets."""
-    log.error("A request failed: %s", mask("".join(traceback.format_exception(error))))
-
-
 async def explained(request: Request, error: Exception) -> Response:
     """The answer to a request that failed (Starlette's exception handler)."""
-    headers = {"Retry-After": str(error.retry_after)} if isinstance(error, RefusedError) else {}
-    return JSONResponse({"error": error_of(error)}, status_of(error), headers)
+    return JSONResponse({"error": error_of(error)}, status_of(error))
 
 
-def event_stream(events: AsyncIterator[dict[str, Any]]) -> Response:
+def event_stream(events: AsyncIterator[dict[str, Any]], end: Callable[[], Awaitable[None]]) -> Response:
     """Server-sent events; the iterator is closed when the client leaves.
 
-    When the server ends, the answer has so many seconds, as others have: see `draining`.
+    `end` is called some seconds after the server is told to end: it ends the searches, so that `events` can say so.
     """
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    ended = anyio.Event()  # without one the response does not wait
+    ending = anyio.Event()
+
+    async def end_later() -> None:
+        await ending.wait()
+        await anyio.sleep(GRACE_SECONDS)
+        await end()
+
     return EventSourceResponse(
-        events, ping=PING_SECONDS, headers=headers, shutdown_event=ended, shutdown_grace_period=DRAIN_SECONDS
+        events,
+        ping=PING_SECONDS,
+        data_sender_callable=end_later,
+        shutdown_event=ending,
+        shutdown_grace_period=2 * GRACE_SECONDS,
     )
+
+
+async def until_disconnect(request: Request, work: Awaitable[Result]) -> Result:
+    """The result of `work`, which is canceled when the client leaves."""
+
+    async def gone() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(gone())
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise QueryError("The client left.")
+        return working.result()
+    finally:
+        leaving.cancel()
+        working.cancel()
 
 
 def as_json(value: Any) -> str:

@@ -1,40 +1,49 @@
 """`/v1`: the index as models of OpenAI's Chat Completions, for chat programs and clients of that protocol.
 
-Sources are given in three forms, because clients read different ones: `annotations` of the message, the source events
-of Open WebUI, and a list at the end of the text.
+Sources are given in two forms, because clients read different ones: `annotations` of the message, and a list at the end
+of the text.
 """
 
-import contextlib
 import json
 import re
 import time
 import uuid
 from collections.abc import AsyncIterator
-from typing import Any, Literal
+from typing import Any, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field, Json
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from graphrag_assets.contracts.answering import Usage
 from graphrag_assets.errors import InvalidOption
 from graphrag_assets.extras.server.access import Client
 from graphrag_assets.extras.server.footnotes import HEADING, Footnotes, title_of
-from graphrag_assets.extras.server.http import PlainJSON, as_json, body_of, client_of, error_of, event_stream
-from graphrag_assets.extras.server.searches import ANSWERING, Ask, Message, Searches, until_disconnect
-from graphrag_assets.query import Answer, Citation
+from graphrag_assets.extras.server.http import (
+    PlainJSON,
+    as_json,
+    body_of,
+    client_of,
+    error_of,
+    event_stream,
+    until_disconnect,
+)
+from graphrag_assets.extras.server.searches import Ask, Message, MethodName, Searches
+from graphrag_assets.query import Answer
 
 _PREFIX = "graphrag-"
+_MODELS = [f"{_PREFIX}{method}" for method in get_args(MethodName)]
 _CHORE = re.compile(r"\s*### Task:|.*\btitle (?:for|of) (?:the|this) (?:chat|conversation)", re.IGNORECASE | re.DOTALL)
 """Prompts by which chat programs ask for a title, tags or further questions."""
 _FIRST_QUESTION = re.compile(r"(?:USER|User|user): ?(.+)")
 _TITLE_WORDS = 6
 
+Event = dict[str, Any]
+
 
 class ChatMessage(BaseModel):
     """A message; its content is a text, or parts of which those of type text count."""
-
-    model_config = ConfigDict(extra="ignore")
 
     role: str
     content: str | list[dict[str, Any]] | None = None
@@ -43,27 +52,24 @@ class ChatMessage(BaseModel):
     def text(self) -> str:
         """The text of all parts, without the sources that this server has listed after it."""
         parts = [self.content] if isinstance(self.content, str) else [part.get("text") for part in self.content or ()]
-        return "\n".join(part for part in parts if isinstance(part, str)).partition(f"\n\n{HEADING}")[0]
+        return "\n".join(part for part in parts if isinstance(part, str)).partition(HEADING)[0]
 
 
-class StreamOptions(BaseModel):
-    """Whether the last chunk has the usage."""
+class SearchMetadata(BaseModel):
+    """What limits and tunes the search: objects or, because clients send texts, JSON objects as text."""
 
-    include_usage: bool = False
+    filter: Json[dict[str, Any]] | dict[str, Any] = Field(default_factory=dict)
+    options: Json[dict[str, Any]] | dict[str, Any] = Field(default_factory=dict)
 
 
 class ChatRequest(BaseModel):
     """A request for a chat completion. What is not here, such as `temperature`, has no effect."""
 
-    model_config = ConfigDict(extra="ignore")
-
     model: str = "graphrag-ask"
     messages: list[ChatMessage] = Field(min_length=1, max_length=500)
     stream: bool = False
-    stream_options: StreamOptions | None = None
-    metadata: dict[str, Any] | None = Field(
-        None, description="`filter` and `options` of the search: objects, or JSON objects as text"
-    )
+    stream_options: dict[str, Any] | None = None
+    metadata: SearchMetadata | None = None
 
     def ask(self) -> Ask:
         """The question: the newest message of the user, with the turns before it.
@@ -71,35 +77,24 @@ class ChatRequest(BaseModel):
         Raises:
             InvalidOption: there is no such model, or no question.
         """
-        method = self.model.removeprefix(_PREFIX)
-        method = "ask" if self.model in ("graphrag", "") else method
-        if method not in ANSWERING:
-            raise InvalidOption(f"There is no model {self.model!r}. The models are: {', '.join(_models())}.")
+        if self.model not in _MODELS:
+            raise InvalidOption(f"There is no model {self.model!r}. The models are: {', '.join(_MODELS)}.")
         places = [place for place, message in enumerate(self.messages) if message.role == "user"]
         if not places or not self.messages[places[-1]].text.strip():
             raise InvalidOption("The messages have no question of the user.")
         turns = [
-            Message(role="user" if message.role == "user" else "assistant", content=message.text)
+            Message(role=message.role, content=message.text)  # type: ignore[arg-type]
             for message in self.messages[: places[-1]]
             if message.role in ("user", "assistant") and message.text
         ]
-        given = {name: _object(name, (self.metadata or {}).get(name)) for name in ("filter", "options")}
-        return Ask(question=self.messages[places[-1]].text, method=method, history=turns[-200:], **given)  # type: ignore[arg-type]
-
-
-def _models() -> list[str]:
-    return [f"{_PREFIX}{method}" for method in ANSWERING]
-
-
-def _object(name: str, given: Any) -> dict[str, Any]:
-    """An object of `metadata`, whose values are texts in OpenAI's clients."""
-    try:
-        found = json.loads(given) if isinstance(given, str) else given or {}
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise InvalidOption(f"metadata.{name} must be an object, or a JSON object as text.")
-    return found
+        metadata = self.metadata or SearchMetadata()
+        return Ask(
+            question=self.messages[places[-1]].text,
+            method=self.model.removeprefix(_PREFIX),  # type: ignore[arg-type]
+            history=turns[-200:],
+            filter=metadata.filter,
+            options=metadata.options,
+        )
 
 
 class OpenAI:
@@ -117,54 +112,43 @@ class OpenAI:
         ]
 
     async def models(self, request: Request) -> Response:
-        listed = [{"id": name, "object": "model", "created": 0, "owned_by": "graphrag-assets"} for name in _models()]
+        listed = [{"id": name, "object": "model", "created": 0, "owned_by": "graphrag-assets"} for name in _MODELS]
         return PlainJSON({"object": "list", "data": listed})
 
     async def complete(self, request: Request) -> Response:
         asked, client = await body_of(request, ChatRequest), client_of(request)
-        chore = asked.messages[-1].text
         reply = _Reply(asked.model)
-        if _CHORE.match(chore):
-            text = _done(chore, asked)
-            return event_stream(_chore_stream(reply, text)) if asked.stream else PlainJSON(reply.whole(text, [], None))
+        if _CHORE.match(asked.messages[-1].text):
+            text = _done(asked.messages[-1].text, asked)
+            if asked.stream:
+                return event_stream(_chore_stream(reply, text), self.searches.rag.aclose)
+            return PlainJSON(reply.whole(text, [], Usage()))
         ask = asked.ask()
         if asked.stream:
-            wants_usage = asked.stream_options is not None and asked.stream_options.include_usage
-            return event_stream(self._stream(client, ask, reply, wants_usage))
-        answer = await until_disconnect(request.receive, self.searches.answer(client, ask))
+            has_usage = bool((asked.stream_options or {}).get("include_usage"))
+            return event_stream(self._stream(client, ask, reply, has_usage), self.searches.rag.aclose)
+        answer = await until_disconnect(request, self.searches.answer(client, ask))
         footnotes = self.searches.footnotes(client)
         text = footnotes.text(answer.answer)
-        sources = footnotes.as_markdown(answer)
-        whole = f"{text}\n\n{sources}" if sources else text
-        return PlainJSON(reply.whole(whole, _annotations(footnotes, answer, text), answer))
+        annotations = _annotations(footnotes, answer, text)
+        return PlainJSON(reply.whole(text + footnotes.as_markdown(answer), annotations, answer.total_usage))
 
-    async def _stream(
-        self, client: Client, ask: Ask, reply: "_Reply", wants_usage: bool
-    ) -> AsyncIterator[dict[str, Any]]:
+    async def _stream(self, client: Client, ask: Ask, reply: "_Reply", has_usage: bool) -> AsyncIterator[Event]:
         """Chunks of a completion, the first of which is sent before the search."""
         footnotes, shown = self.searches.footnotes(client), ""
-        yield reply.chunk({"role": "assistant", "content": ""}, _status("Searching", False))
+        yield reply.chunk({"role": "assistant", "content": ""})
         try:
-            async with contextlib.aclosing(self.searches.events(client, ask)) as events:
-                async for event in events:
-                    if event.name == "token" and (text := footnotes.feed(event.value)):
+            async with self.searches.stream(client, ask) as stream:
+                async for piece in stream:
+                    if text := footnotes.feed(piece):
                         shown += text
                         yield reply.chunk({"content": text})
-                    elif event.name == "answer":
-                        answer: Answer = event.value
-                        rest = footnotes.end()
-                        shown += rest
-                        sources = footnotes.as_markdown(answer)
-                        tail = rest + (f"\n\n{sources}" if sources else "")
-                        if tail:
-                            yield reply.chunk({"content": tail})
-                        for source in _source_events(footnotes, answer):
-                            yield reply.chunk({}, source)
-                        if annotations := _annotations(footnotes, answer, shown):
-                            yield reply.chunk({"annotations": annotations})
-                        yield reply.chunk({}, _status(f"{answer.method} search", True), finish="stop")
-                        if wants_usage:
-                            yield reply.usage(answer)
+            rest = footnotes.end()
+            yield reply.chunk({"content": rest + footnotes.as_markdown(stream.result)})
+            yield reply.chunk({"annotations": _annotations(footnotes, stream.result, shown + rest)})
+            yield reply.chunk({}, finish="stop")
+            if has_usage:
+                yield reply.usage(stream.result.total_usage)
         except Exception as error:
             yield {"data": as_json({"error": error_of(error)})}
         yield {"data": "[DONE]"}
@@ -176,74 +160,42 @@ class _Reply:
     def __init__(self, model: str) -> None:
         self._head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": model}
 
-    def chunk(
-        self, delta: dict[str, Any], event: dict[str, Any] | None = None, finish: Literal["stop"] | None = None
-    ) -> dict[str, Any]:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        chunk = self._head | {"object": "chat.completion.chunk", "choices": [choice]}
-        return {"data": as_json(chunk | ({"event": event} if event else {}))}
+    def chunk(self, delta: dict[str, Any], finish: str | None = None) -> Event:
+        return self._chunk([{"index": 0, "delta": delta, "finish_reason": finish}])
 
-    def usage(self, answer: Answer) -> dict[str, Any]:
-        return {
-            "data": as_json(self._head | {"object": "chat.completion.chunk", "choices": [], "usage": _usage(answer)})
-        }
+    def usage(self, usage: Usage) -> Event:
+        return self._chunk([], usage=_tokens(usage))
 
-    def whole(self, text: str, annotations: list[dict[str, Any]], answer: Answer | None) -> dict[str, Any]:
+    def _chunk(self, choices: list[dict[str, Any]], **more: Any) -> Event:
+        return {"data": as_json({**self._head, "object": "chat.completion.chunk", "choices": choices, **more})}
+
+    def whole(self, text: str, annotations: list[dict[str, Any]], usage: Usage) -> dict[str, Any]:
         message = {"role": "assistant", "content": text, "refusal": None, "annotations": annotations}
         choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
-        return self._head | {"object": "chat.completion", "choices": [choice], "usage": _usage(answer)}
+        return {**self._head, "object": "chat.completion", "choices": [choice], "usage": _tokens(usage)}
 
 
-def _usage(answer: Answer | None) -> dict[str, int]:
-    used = answer.total_usage if answer else None
-    prompt, completion = (used.prompt_tokens, used.completion_tokens) if used else (0, 0)
+def _tokens(usage: Usage) -> dict[str, int]:
+    prompt, completion = usage.prompt_tokens, usage.completion_tokens
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
 def _annotations(footnotes: Footnotes, answer: Answer, text: str) -> list[dict[str, Any]]:
-    """A link at the first place of each footnote in the text, to the first passage behind it."""
+    """A link at the first place of each footnote in the text, to the first passage behind it.
+
+    Open WebUI numbers sources by their addresses, so no two footnotes have the same.
+    """
     found = []
-    for number, cited in _by_footnote(footnotes, answer).items():
-        mark = f"[{number}]"
-        if (start := text.find(mark)) >= 0 and (url := _address(footnotes, number, cited)):
-            place = {"url": url, "title": title_of(cited[0]), "start_index": start, "end_index": start + len(mark)}
-            found.append({"type": "url_citation", "url_citation": place})
+    for number, (citation, *_) in footnotes.cited(answer).items():
+        mark, url = f"[{number}]", footnotes.url(citation)
+        if url and (start := text.find(mark)) >= 0:
+            place = {"start_index": start, "end_index": start + len(mark)}
+            cited = {"url": f"{url}#{number}", "title": title_of(citation), **place}
+            found.append({"type": "url_citation", "url_citation": cited})
     return found
 
 
-def _source_events(footnotes: Footnotes, answer: Answer) -> list[dict[str, Any]]:
-    """One event of Open WebUI for each footnote, in their order.
-
-    It numbers sources by their addresses as they arrive, and takes annotations for sources, too: all of a footnote have
-    one address, which no other has.
-    """
-    events = []
-    for number, cited in _by_footnote(footnotes, answer).items():
-        url = _address(footnotes, number, cited)
-        source = {"name": title_of(cited[0]), "url": url}
-        metadata = [{"source": url, "name": title_of(citation)} for citation in cited]
-        documents = [citation.quote or "" for citation in cited]
-        events.append({"type": "source", "data": {"source": source, "document": documents, "metadata": metadata}})
-    return events
-
-
-def _by_footnote(footnotes: Footnotes, answer: Answer) -> dict[int, list[Citation]]:
-    by_number: dict[int, list[Citation]] = {}
-    for number, citation in footnotes.cited(answer):
-        by_number.setdefault(number, []).append(citation)
-    return by_number
-
-
-def _address(footnotes: Footnotes, number: int, cited: list[Citation]) -> str:
-    url = footnotes.url(cited[0])
-    return f"{url}#{number}" if url else ""
-
-
-def _status(description: str, done: bool) -> dict[str, Any]:
-    return {"type": "status", "data": {"description": description, "done": done}}
-
-
-async def _chore_stream(reply: _Reply, text: str) -> AsyncIterator[dict[str, Any]]:
+async def _chore_stream(reply: _Reply, text: str) -> AsyncIterator[Event]:
     yield reply.chunk({"role": "assistant", "content": text})
     yield reply.chunk({}, finish="stop")
     yield {"data": "[DONE]"}

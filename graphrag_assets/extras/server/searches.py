@@ -1,28 +1,24 @@
-"""Questions of clients: their options within what the client may see, their searches, and how these end."""
+"""Questions of clients, within what each may see."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from graphrag_assets.errors import InvalidOption, QueryError
-from graphrag_assets.extras.server.access import Client, Clients, Links, RefusedError
+from graphrag_assets.extras.server.access import Access, Client
 from graphrag_assets.extras.server.footnotes import Footnotes
-from graphrag_assets.extras.server.metrics import Metrics
-from graphrag_assets.query import METHODS, Answer, Citation, Context, GraphRAG
-from graphrag_assets.query.callbacks import Callbacks
+from graphrag_assets.query import Answer, Citation, GraphRAG
 from graphrag_assets.query.filters import Filter, Scope, scope_of
+from graphrag_assets.query.streaming import AsyncAnswerStream
 from graphrag_assets.store.publication_reader import Reader
 
 Result = TypeVar("Result")
-ANSWERING = ("ask", *METHODS)
 MethodName = Literal["ask", "local", "global", "drift", "basic", "lazy", "planned"]
+RankingName = Literal["graph", "text", "words", "vectors"]
 _OWN_OPTIONS = frozenset({"callbacks", "timeout", "filter", "history", *(f.name for f in fields(Filter))})
-_WAIT = 30.0
-"""Seconds that a question waits for others to end."""
 
 
 class Message(BaseModel):
@@ -33,59 +29,24 @@ class Message(BaseModel):
 
 
 class Ask(BaseModel):
-    """A question, how it is answered, and to what the search is limited."""
+    """A question, how it is answered, and to what the search is limited: see docs/query.md."""
 
     model_config = ConfigDict(extra="forbid")
 
     question: str
     method: MethodName = "ask"
     history: list[Message] = Field(default_factory=list, max_length=200)
-    filter: dict[str, Any] = Field(
-        default_factory=dict,
-        description="batches, documents, entity_types, relationship_types, metadata, as_of, since: see docs/query.md",
-    )
-    options: dict[str, Any] = Field(default_factory=dict, description="options of the method: see docs/query.md")
-
-
-class Retrieve(BaseModel):
-    """A question, and how the passages for it are ranked."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    question: str
-    k: int = Field(10, ge=1, le=100)
-    method: Literal["graph", "text", "words", "vectors"] = "graph"
     filter: dict[str, Any] = Field(default_factory=dict)
+    options: dict[str, Any] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Event:
-    """What a search reports: `context`, `token` (a piece of the answer) or `answer`."""
-
-    name: Literal["context", "token", "answer"]
-    value: Any
-
-
-@dataclass
 class Searches:
-    """Runs the searches of all clients.
-
-    Args:
-        rag: the index.
-        seconds: after which a search ends.
-        at_once: how many run at the same time; others wait.
-    """
+    """Runs the searches of all clients; one ends after `seconds`."""
 
     rag: GraphRAG
-    clients: Clients
-    links: Links
-    metrics: Metrics
-    seconds: float
-    at_once: int
-    _slots: asyncio.Semaphore = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._slots = asyncio.Semaphore(self.at_once)
+    access: Access
+    seconds: float = 120
 
     def footnotes(self, client: Client) -> Footnotes:
         """Footnotes whose links the client can open."""
@@ -93,54 +54,37 @@ class Searches:
         def url(citation: Citation) -> str | None:
             if citation.text_unit_id is None:
                 return None
-            return self.links.passage(client, citation.text_unit_id, citation.start_char, citation.end_char)
+            return self.access.passage_url(client, citation.text_unit_id, citation.start_char, citation.end_char)
 
         return Footnotes(url)
 
-    async def answer(self, client: Client, ask: Ask) -> Answer:
-        """The answer to a question."""
-        async for event in self.events(client, ask):
-            if event.name == "answer":
-                found: Answer = event.value
-        return found
-
-    async def events(self, client: Client, ask: Ask) -> AsyncGenerator[Event, None]:
-        """The events of a search, the last of which is its answer. Closing it ends the search.
+    def stream(self, client: Client, ask: Ask) -> AsyncAnswerStream[Answer]:
+        """The answer to a question, in pieces.
 
         Raises:
             InvalidOption: the question or an option is not allowed.
-            RefusedError: a limit of the client, or of the server, is reached.
         """
-        contexts: list[Context] = []
-        options = self._options(client, ask.filter, ask.options)
-        options |= {"history": [turn.model_dump() for turn in ask.history], "callbacks": Callbacks(contexts.append)}
-        stream = getattr(self.rag, f"a{ask.method}").stream(ask.question, **options)
-        async with self._slot(client, ask.method), stream:
-            async for piece in stream:
-                while contexts:
-                    yield Event("context", contexts.pop(0))
-                yield Event("token", piece)
-            answer: Answer = stream.result
-            self.clients.charge(client, answer.total_usage.cost)
-            self.metrics.count(answer)
-            yield Event("answer", answer)
+        if own := sorted(_OWN_OPTIONS & set(ask.options)):
+            raise InvalidOption(f"{own[0]} is no option here; give filters as `filter` and turns as `history`.")
+        options = ask.options | {"history": [turn.model_dump() for turn in ask.history], "timeout": self.seconds}
+        stream: AsyncAnswerStream[Answer] = getattr(self.rag, f"a{ask.method}").stream(
+            ask.question, filter=self._allowed(client, ask.filter), **options
+        )
+        return stream
 
-    async def context(self, client: Client, ask: Ask) -> Context:
-        """The context from which a method, any but ask, would answer."""
-        if ask.method == "ask":
-            raise InvalidOption(f"ask chooses a method; name one for a context: {', '.join(METHODS)}.")
-        options = self._options(client, ask.filter, ask.options)
-        history = [turn.model_dump() for turn in ask.history]
-        async with self._slot(client, "context"):
-            return await self.rag.acontext(ask.method, ask.question, history=history, **options)
+    async def answer(self, client: Client, ask: Ask) -> Answer:
+        """The answer to a question."""
+        async with self.stream(client, ask) as stream:
+            return await stream.wait()
 
-    async def retrieve(self, client: Client, ask: Retrieve) -> list[dict[str, Any]]:
+    async def retrieve(
+        self, client: Client, question: str, k: int, method: RankingName, filter: Mapping[str, Any]
+    ) -> list[dict[str, Any]]:
         """The passages that match a question best, with links."""
-        options = self._options(client, ask.filter, {})
-        async with self._slot(client, "retrieve"):
-            frame = await self.rag.aretrieve(ask.question, ask.k, ask.method, **options)
+        allowed = self._allowed(client, filter)
+        frame = await self.rag.aretrieve(question, k, method, filter=allowed, timeout=self.seconds)
         return [
-            row | {"url": self.links.passage(client, row["text_unit_id"], row["start_char"], row["end_char"])}
+            row | {"url": self.access.passage_url(client, row["text_unit_id"], row["start_char"], row["end_char"])}
             for row in frame.rename({"id": "text_unit_id"}).to_dicts()
         ]
 
@@ -151,31 +95,15 @@ class Searches:
             reader = self.rag.index.reader()
             return work(reader, _scope(reader, client))
 
-        async with self._slot(client, "lookup", is_question=False):
-            return await asyncio.to_thread(found)
+        return await asyncio.to_thread(found)
 
-    def _options(self, client: Client, filter: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-        if own := sorted(_OWN_OPTIONS & set(options)):
-            raise InvalidOption(f"{own[0]} is no option here; give filters as `filter` and turns as `history`.")
+    def _allowed(self, client: Client, filter: Mapping[str, Any]) -> Filter:
         try:
             asked = Filter(**filter)
         except QueryError as error:
             raise InvalidOption(str(error)) from None
         _scope(self.rag.index.reader(), client)
-        return {**options, "filter": narrowed(client.filter, asked), "timeout": self.seconds}
-
-    @contextlib.asynccontextmanager
-    async def _slot(self, client: Client, method: str, is_question: bool = True) -> AsyncIterator[None]:
-        self.clients.admit(client, is_question)
-        try:
-            await asyncio.wait_for(self._slots.acquire(), _WAIT)
-        except TimeoutError:
-            raise RefusedError(f"{self.at_once} searches are running. Ask again later.", 10) from None
-        try:
-            with self.metrics.running(method):
-                yield
-        finally:
-            self._slots.release()
+        return narrowed(client.filter, asked)
 
 
 def _scope(reader: Reader, client: Client) -> Scope:
@@ -198,14 +126,14 @@ def narrowed(own: Filter | None, asked: Filter) -> Filter:
     """
     if own is None:
         return asked
-    both: dict[str, Any] = {}
-    for name in ("batches", "documents", "entity_types", "relationship_types"):
-        mine, wanted = getattr(own, name), getattr(asked, name)
-        both[name] = _within(name, mine, wanted)
-    mine, wanted = dict(own.metadata or ()), dict(asked.metadata or ())
-    both["metadata"] = {
-        key: _within(key, mine.get(key), wanted.get(key)) for key in dict.fromkeys([*mine, *wanted])
-    } or None
+    both: dict[str, Any] = {
+        name: _within(name, getattr(own, name), getattr(asked, name))
+        for name in ("batches", "documents", "entity_types", "relationship_types")
+    }
+    mine: dict[str, Any] = dict(own.metadata or ())
+    wanted: dict[str, Any] = dict(asked.metadata or ())
+    keys = dict.fromkeys([*mine, *wanted])
+    both["metadata"] = {key: _within(key, mine.get(key), wanted.get(key)) for key in keys} or None
     both["as_of"] = min((str(day) for day in (own.as_of, asked.as_of) if day), default=None)  # ISO dates
     both["since"] = max((str(day) for day in (own.since, asked.since) if day), default=None)
     return Filter(**both)
@@ -218,26 +146,3 @@ def _within(name: str, mine: Sequence[Any] | None, wanted: Sequence[Any] | None)
     if outside := [value for value in wanted if value not in mine]:
         raise InvalidOption(f"{name} {outside[0]!r} is not among what this token may see: {', '.join(map(str, mine))}.")
     return list(wanted)
-
-
-async def until_disconnect(receive: Callable[[], Awaitable[Mapping[str, Any]]], work: Awaitable[Result]) -> Result:
-    """The result of `work`, which is canceled when the client leaves."""
-
-    async def gone() -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-
-    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(gone())
-    try:
-        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        return working.result() if working.done() else await _canceled(working)
-    finally:
-        leaving.cancel()
-        working.cancel()
-
-
-async def _canceled(work: "asyncio.Future[Result]") -> Result:
-    work.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await work
-    raise RefusedError("The client left.", 0)

@@ -100,15 +100,15 @@ function showSources(turn, number = null) {
   if (!turn.citations || !turn.citations.length) return;
   const list = make("ol", {});
   for (const citation of turn.citations) {
-    const title = citation.place ? `${citation.document || citation.title}, ${citation.place}` : citation.title;
+    const label = `[${citation.footnote}] ${citation.title}`;
     const item = make("li", {},
-      make("button", { type: "button", onclick: () => showPassage(citation, item) }, `[${citation.footnote}] ${title}`),
+      make("button", { type: "button", onclick: () => showPassage(citation, item) }, label),
       make("div", { className: "quote" }, citation.quote || ""));
     if (citation.footnote === number) item.setAttribute("aria-current", "true");
     list.append(item);
   }
   panel.append(make("h2", {}, "Sources"), list);
-  if (turn.graph && turn.graph.nodes.length) panel.append(make("h2", {}, "Entities"), picture(turn.graph));
+  if (turn.entities && turn.entities.length && !$("map").hidden) panel.append(make("h2", {}, "On the map"), entityLinks(turn.entities));
   const chosen = turn.citations.find((citation) => citation.footnote === number);
   const current = list.querySelector("[aria-current]");
   panel.scrollTop = 0;
@@ -140,35 +140,9 @@ async function showPassage(citation, item) {
   }
 }
 
-function picture(graph) {
-  const space = "http://www.w3.org/2000/svg";
-  const svg = document.createElementNS(space, "svg");
-  const add = (name, attributes, parent = svg) => {
-    const element = document.createElementNS(space, name);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    parent.append(element);
-    return element;
-  };
-  svg.setAttribute("viewBox", "0 0 360 300");
-  svg.setAttribute("role", "group");
-  svg.setAttribute("aria-label", "Entities of the answer and their relationships");
-  const places = new Map(graph.nodes.map((node, index) => {
-    const angle = (2 * Math.PI * index) / graph.nodes.length;
-    return [node.title, [180 + 105 * Math.cos(angle), 150 + 115 * Math.sin(angle)]];
-  }));
-  for (const edge of graph.edges) {
-    const [[x1, y1], [x2, y2]] = [places.get(edge.source), places.get(edge.target)];
-    add("title", {}, add("line", { x1, y1, x2, y2 })).textContent = `${edge.source} – ${edge.target}: ${edge.type}`;
-  }
-  for (const node of graph.nodes) {
-    const [x, y] = places.get(node.title);
-    const link = add("a", { href: `/explorer#entity=${node.human_readable_id}`, target: "_blank" });
-    add("circle", { cx: x, cy: y, r: 5 }, link);
-    const text = add("text", { x, y: y < 150 ? y - 8 : y + 16, "text-anchor": "middle" }, link);
-    text.textContent = node.title.length > 22 ? `${node.title.slice(0, 21)}…` : node.title;
-    add("title", {}, link).textContent = `${node.title} (${node.type}), on the map`;
-  }
-  return svg;
+function entityLinks(entities) {
+  const link = ({ number, title }) => make("a", { href: `/explorer#entity=${number}`, target: "_blank", rel: "noopener" }, title);
+  return make("ul", {}, ...entities.map((entity) => make("li", {}, link(entity))));
 }
 
 // --- The conversation ---
@@ -209,15 +183,14 @@ async function ask(question) {
   try {
     const response = await request("/api/query/stream", body, state.running.signal);
     for await (const [name, data] of events(response.body)) {
-      if (name === "context") $("status").textContent = `Reading ${data.tokens.toLocaleString("en")} tokens…`;
-      else if (name === "token") turn.text += data.text;
+      if (name === "token") turn.text += data.text;
       else if (name === "error") turn.error = data.message;
       else if (name === "answer") {
-        Object.assign(turn, { text: data.text, citations: data.citations, graph: data.graph });
+        Object.assign(turn, { text: data.text, citations: data.citations, entities: data.entities });
         turn.note = `${data.method} search, ${data.seconds.toFixed(1)} s, ${data.model}`;
         showSources(turn);
       }
-      if (name !== "context") update(turn);
+      update(turn);
       $("log").scrollTop = $("log").scrollHeight;
     }
   } catch (error) {
@@ -288,7 +261,6 @@ state.turns.forEach(show);
 if (state.turns.length) showSources(state.turns[state.turns.length - 1]);
 $("question").focus();
 request("/api/status").then((response) => response.json()).then((found) => {
-  const counts = found.rows ? `, ${found.rows.documents} documents, ${found.rows.entities} entities` : "";
-  $("state").textContent = `Publication ${found.publication}${counts}`;
-  if (!found.rows) $("map").hidden = true;
+  $("state").textContent = `Publication ${found.publication}`;
+  $("map").hidden = !found.whole;
 }).catch((error) => { $("state").textContent = error.message; });

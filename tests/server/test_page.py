@@ -1,0 +1,198 @@
+"""The page over a real server and in Chromium: its stream, passages of citations, what is refused, no other requests."""
+
+import asyncio
+from urllib.parse import urlsplit
+
+import pytest
+
+from graphrag_assets.contracts.answering import PLAIN, AnswerOptions, BaseAnswerer, Evidence, Pieces, Reply
+from graphrag_assets.errors import SettingsError
+from graphrag_assets.extras.server.access import Access, clients_of
+from graphrag_assets.extras.server.app import MAX_BODY, make_app
+from graphrag_assets.extras.server.searches import Searches
+from graphrag_assets.testing import index_of
+from tests.browsers import WHY_NOT, chromium
+from tests.server.conftest import QUESTION, serve
+
+JSON = {"Content-Type": "application/json"}
+DOCUMENTS = {
+    "ships/voyage.md": "# The <b id=planted>voyage</b>\n\nCaptain James Anderson commanded the Great Eastern in 1865. "
+    "<script>document.title = 'planted'</script> The Great Eastern carried Cyrus Field.\n"
+}
+TOKEN = "chat-token-0123456789"
+
+
+def test_stream_begins_with_a_status_and_links_lead_to_the_quoted_characters(sample_server):
+    events = sample_server.events()
+    names = [name for name, _ in events]
+    answer = events[-2][1]
+    assert (names[0], names[-2:]) == ("status", ["answer", "done"])
+    assert "".join(data["text"] for name, data in events if name == "token") == answer["text"]
+    assert "Anderson" in answer["text"]
+    assert "[1]" in answer["text"]
+    assert "[Data:" not in answer["text"]
+    assert {c["footnote"] for c in answer["citations"]} == {1, 2}
+    assert "Great Eastern" in [entity["title"] for entity in answer["entities"]]
+    with sample_server.http() as http:
+        for citation in answer["citations"]:
+            found = http.get(citation["url"]).json()
+            start = found["start_char"]
+            quoted = found["text"][citation["start_char"] - start : citation["end_char"] - start]
+            assert quoted == citation["quote"]
+            page = http.get(citation["url"], headers={"Accept": "text/html"})
+            assert "<mark" in page.text
+            assert "default-src 'none'" in page.headers["content-security-policy"]
+
+
+def test_history_filter_and_options_reach_the_search(sample_server):
+    history = [{"role": "user", "content": "What is the Great Eastern?"}]
+    answer = sample_server.events(question="Who commanded her in 1865?", history=history)[-2][1]
+    assert "Anderson" in answer["text"]
+    answer = sample_server.events(filter={"batches": ["1-beginnings"]}, options={"k": 1}, method="basic")[-2][1]
+    assert len({citation["text_unit_id"] for citation in answer["citations"]}) <= 1
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"question": ""}, "empty"),
+        ({"question": "x" * 100_000}, "32,000"),
+        ({"question": "x", "method": "local", "options": {"tok_k": 3}}, "tok_k"),
+        ({"question": "x", "options": {"callbacks": 1}}, "callbacks"),
+        ({"question": "x", "filter": {"batches": ["nowhere"]}}, "nowhere"),
+        ({"question": "x", "metod": "local"}, "metod"),
+        ({"question": "x", "method": "sideways"}, "method"),
+        ("{", "JSON"),
+    ],
+)
+def test_bad_requests_are_explained(sample_server, body, said):
+    with sample_server.http() as http:
+        given = {"content": body, "headers": JSON} if isinstance(body, str) else {"json": body}
+        response = http.post("/api/query/stream", **given)
+    assert response.status_code in (200, 400)  # an error of the search is an event
+    assert said in response.text
+    assert ("event: error" in response.text) == (response.status_code == 200)
+    assert "event: answer" not in response.text
+
+
+def test_wrong_host_origin_and_size_are_refused_and_headers_are_safe(sample_server):
+    with sample_server.http() as http:
+        assert http.get("/api/status", headers={"Host": "evil.example"}).status_code == 421
+        assert http.get("/api/status", headers={"Origin": "https://evil.example"}).status_code == 403
+        assert http.post("/mcp", json={}, headers={"Origin": "https://evil.example"}).status_code == 403
+        assert http.get("/api/status", headers={"Origin": sample_server.url}).status_code == 200
+        large = http.post("/api/query/stream", content=b"{" + b" " * MAX_BODY, headers=JSON)
+        assert large.status_code == 413
+        missing = http.get("/api/source/nothing")
+        assert (missing.status_code, missing.json()["error"]["code"]) == (404, "NotFoundError")
+        for path in ("/", "/healthz", "/api/status", "/api/source/nothing", "/v1/models"):
+            assert http.get(path).headers["x-content-type-options"] == "nosniff"
+        assert "Explorer" in http.get("/explorer").text
+
+
+def test_an_unexpected_error_is_in_the_log_alone(sample_server, monkeypatch, caplog):
+    monkeypatch.setattr("graphrag_assets.extras.server.lookups.passage", lambda *_: 1 / 0)
+    with sample_server.http() as http:
+        response = http.get("/api/source/x")
+    assert response.status_code == 500
+    assert "log says why" in response.json()["error"]["message"]
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_another_address_needs_a_token_and_a_public_url(sample_server):
+    rag = sample_server.searches.rag
+    with pytest.raises(SettingsError, match="GRAPHRAG_SERVER_TOKENS"):
+        make_app(sample_server.searches, "0.0.0.0", 80, ["http://graph.example"])
+    protected = Searches(rag, Access(clients_of(TOKEN), "http://graph.example"))
+    with pytest.raises(SettingsError, match="--public-url"):
+        make_app(protected, "0.0.0.0", 80, [])
+    assert make_app(protected, "0.0.0.0", 80, ["http://graph.example"])
+
+
+class Writing(BaseAnswerer):
+    """Streams an answer in two pieces, the second one when it is told to go on."""
+
+    model = "writing"
+
+    def __init__(self) -> None:
+        self.go_on = False
+
+    async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
+        return Reply(self._text(evidence))
+
+    async def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Pieces:
+        text = self._text(evidence)
+        yield text[:40]
+        while not self.go_on:
+            await asyncio.sleep(0.05)
+        yield text[40:]
+        yield Reply(text)
+
+    def _text(self, evidence: Evidence) -> str:
+        number = next(passage.number for passage in evidence.passages if passage.table == "Sources")
+        return (
+            "## Answer\n\n**Captain James Anderson** <img src=x onerror=alert(1)> commanded the Great Eastern in 1865. "
+            f"[Data: Sources ({number})]\n\n- ![x](https://evil.example/x.png) one\n- two"
+        )
+
+
+@pytest.mark.extended
+@pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
+def test_a_question_is_asked_in_a_browser_and_its_citation_opens_the_passage():
+    writing = Writing()
+    clients = clients_of(f'{{"reader": {{"token": "{TOKEN}"}}}}')
+    with index_of(DOCUMENTS, writing) as rag, serve(rag, clients) as served, chromium() as browser:
+        page = browser.new_page()
+        requested, errors = [], []
+        page.on("request", lambda request: requested.append(request.url))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(served.url)
+        page.fill("#token", TOKEN)
+        page.keyboard.press("Enter")
+        page.get_by_text("Publication 1").wait_for()
+        page.select_option("#method", "local")
+        page.fill("#question", QUESTION)
+        page.keyboard.press("Enter")
+        page.get_by_text("Captain James").first.wait_for()
+        assert page.locator("#panel li").count() == 0, "the answer was complete before its first piece was shown"
+        writing.go_on = True
+        page.get_by_text("The answer is complete.").wait_for()
+        assert page.locator(".answer strong").inner_text() == "Captain James Anderson"
+        assert page.locator(".answer li").count() == 2
+        page.locator(".cite").first.focus()
+        page.keyboard.press("Enter")
+        marked = page.locator("#passage mark")
+        marked.wait_for()
+        assert "commanded the Great Eastern in 1865" in marked.inner_text()
+        with page.expect_popup() as opened:
+            page.get_by_text("Open the passage in a tab").click()
+        assert "commanded the Great Eastern" in opened.value.locator("mark").inner_text()
+        assert page.locator("#panel ul a[href^='/explorer#entity=']").count() > 0
+        assert page.locator("img, #planted, script[src]").count() == 0
+        assert page.title() == "Ask the index"
+        page.reload()
+        assert page.locator(".asked").inner_text() == QUESTION
+        page.get_by_role("button", name="New conversation").click()
+        assert page.locator(".asked").count() == 0
+        assert {urlsplit(url).netloc for url in requested} == {urlsplit(served.url).netloc}
+        assert errors == []
+
+
+@pytest.mark.extended
+@pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
+def test_stop_ends_the_search_and_a_phone_has_no_sideways_scroll():
+    with index_of(DOCUMENTS, Writing()) as rag, serve(rag) as served, chromium() as browser:
+        page = browser.new_page(viewport={"width": 360, "height": 700})
+        page.goto(served.url)
+        page.fill("#question", QUESTION)
+        page.select_option("#method", "local")
+        page.get_by_role("button", name="Ask", exact=True).click()
+        page.get_by_text("Captain James").first.wait_for()
+        page.keyboard.press("Escape")
+        page.get_by_text("Stopped.").wait_for()
+        box = page.locator("body").bounding_box()
+        assert box is not None
+        assert box["width"] <= 360
+        for field in page.get_by_role("textbox").all() + page.get_by_role("combobox").all():
+            name = field.get_attribute("id")
+            assert page.locator(f"label:has(#{name}), label[for={name}]").count()

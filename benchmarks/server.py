@@ -2,8 +2,8 @@
 
     python -m benchmarks.server data/index --questions 2000
 
-Everything is measured in one run on the same index: a server process, asked by OpenAI's protocol, and the same questions
-asked in this process. Prints a table.
+Everything is measured in one run on the same index: a server process, asked by OpenAI's protocol, and the same calls in
+this process. Prints a table.
 """
 
 import argparse

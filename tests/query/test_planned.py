@@ -157,14 +157,6 @@ def test_an_invalid_plan_is_asked_for_again_once(rag, server, steps, problem):
         rag.plan("Who commanded the ship that left Valentia?")
 
 
-def test_conversation_and_language_reach_a_planned_search(rag, server):
-    rag.planned(QUESTION, history=[("user", "Which ships had the cable?")], language="French")
-    (plan,), (answer,) = sent(server, "PlannedSteps"), [r.body["messages"] for r in server.chats if r.task == "text"]
-    assert "Which ships had the cable?" in plan
-    assert "Which ships had the cable?" in answer[1]["content"]
-    assert "Answer in French." in answer[0]["content"]
-
-
 def test_text_outside_the_filter_is_never_sent(rag, server):
     answer = rag.planned(QUESTION, documents=["Document 0"], metadata={})
     bodies = json.dumps([request.body for request in server.requests])

@@ -60,9 +60,12 @@ def test_earlier_turns_and_filters_are_read(client):
     said = client.chat.completions.create(model="graphrag-local", messages=turns).choices[0].message.content
     assert "Anderson" in said
     limited = client.chat.completions.create(
-        model="graphrag-basic", messages=ASKED, metadata={"filter": json.dumps({"batches": ["1-beginnings"]})}
+        model="graphrag-basic",
+        messages=ASKED,
+        metadata={"filter": json.dumps({"batches": ["1-beginnings"]}), "options": json.dumps({"k": 1})},
     )
     assert "4-great-eastern" not in str(limited.model_dump())
+    assert len({annotation.url_citation.title for annotation in limited.choices[0].message.annotations}) <= 1
 
 
 @pytest.mark.parametrize(

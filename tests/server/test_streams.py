@@ -1,18 +1,12 @@
-"""Clients that leave, searches that take too long, and many streams while publications change."""
+"""Clients that leave, and searches that take too long."""
 
 import asyncio
-import json
-import re
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import httpx
 import pytest
 
 from graphrag_assets.contracts.answering import PLAIN, AnswerOptions, BaseAnswerer, Evidence, Reply
-from graphrag_assets.query import GraphRAG
 from graphrag_assets.testing import index_of
 from tests.server.conftest import serve
 
@@ -84,37 +78,3 @@ def test_a_search_ends_at_its_time_limit_and_the_first_byte_comes_before():
         (first, _), *_, (name, error), _ = served.events(**ASK)
     assert (first, name) == ("status", "error")
     assert "timeout" in error["message"]
-
-
-@pytest.mark.extended
-@pytest.mark.parametrize("streams", [16, pytest.param(64, marks=pytest.mark.long)])
-def test_streams_over_changing_publications_are_each_of_one_publication(start_with, streams):
-    """Each publication has its own number in all its texts: an answer that mixed two would show both."""
-    project = start_with({"a.txt": _text(1)})
-    published = threading.Event()
-    with GraphRAG(project.root) as rag, serve(rag) as served, ThreadPoolExecutor(streams) as pool:
-
-        def ask(_: int) -> list[dict[str, Any]]:
-            answers, is_last = [], False
-            while not is_last:
-                is_last = published.is_set()
-                answers.append(served.events(question="Who commanded the Great Eastern?")[-2][1])
-                time.sleep(1)  # the publications need the processors, too
-            return answers
-
-        asked = pool.map(ask, range(streams))
-        try:
-            for number in (2, 3):
-                project.write("a.txt", _text(number))
-                project.index_all()
-        finally:
-            published.set()
-        answers = [answer for several in asked for answer in several]
-    assert len(answers) >= 2 * streams
-    for answer in answers:
-        assert len(set(re.findall(r"Zephyr\d", json.dumps(answer)))) == 1, answer
-    assert len({answer["publication"] for answer in answers}) > 1
-
-
-def _text(number: int) -> str:
-    return f"Captain Anderson of Zephyr{number} commanded the Great Eastern. Captain Anderson met Cyrus Field at Zephyr{number}."

@@ -37,10 +37,7 @@ class Client(BaseModel):
     @field_validator("filter", mode="before")
     @classmethod
     def _as_filter(cls, given: Any) -> Any:
-        try:
-            return Filter(**given) if isinstance(given, Mapping) else given
-        except QueryError as error:
-            raise ValueError(str(error)) from None
+        return Filter(**given) if isinstance(given, dict) else given
 
 
 EVERYONE = Client()
@@ -71,6 +68,8 @@ def clients_of(text: str) -> list[Client]:
         clients = [Client(**{"name": name, **rights}) for name, rights in given.items()]
     except ValidationError as error:
         raise SettingsError(f"GRAPHRAG_SERVER_TOKENS: {in_words(error)}") from None
+    except QueryError as error:  # of a filter
+        raise SettingsError(f"GRAPHRAG_SERVER_TOKENS: {error}") from None
     except (ValueError, TypeError, AttributeError):
         raise SettingsError(
             'GRAPHRAG_SERVER_TOKENS must be a token, or a JSON object such as {"sales": {"token": "…", "filter": '

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graphrag_assets.errors import GraphRAGError, SettingsError
-from graphrag_assets.extras.server.http import client_of, explained
+from graphrag_assets.extras.server.http import explained
 from graphrag_assets.extras.server.openai_api import OpenAI
 from graphrag_assets.extras.server.page import Page
 from graphrag_assets.extras.server.searches import Searches
@@ -53,8 +53,7 @@ def make_app(searches: Searches, host: str, port: int, public_urls: list[str]) -
             f"http://graph.example.org:{port}; it may be repeated."
         )
     security = _security(port, public_urls)
-    tools = mcp_server(searches, client_of)
-    app: Starlette = tools.streamable_http_app(
+    app: Starlette = mcp_server(searches).streamable_http_app(
         stateless_http=True, transport_security=security, max_request_body_size=MAX_BODY
     )
     app.state.access = searches.access

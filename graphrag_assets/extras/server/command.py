@@ -33,7 +33,7 @@ def serve(path: Path | None, host: str, port: int, public_urls: tuple[str, ...],
     try:
         import uvicorn
 
-        from graphrag_assets.extras.server.access import EVERYONE, Access, clients_of
+        from graphrag_assets.extras.server.access import Access, clients_of
         from graphrag_assets.extras.server.app import make_app
         from graphrag_assets.extras.server.http import GRACE_SECONDS
         from graphrag_assets.extras.server.searches import Searches
@@ -47,7 +47,7 @@ def serve(path: Path | None, host: str, port: int, public_urls: tuple[str, ...],
         searches = Searches(rag, Access(clients, address), timeout)
         if stdio:
             logging.disable(logging.INFO)
-            anyio.run(mcp_server(searches, lambda _: EVERYONE).run_stdio_async)
+            anyio.run(mcp_server(searches).run_stdio_async)
             return
         app = make_app(searches, host, port, urls)
         console = Console()

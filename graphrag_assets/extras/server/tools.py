@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
-from mcp.server.caching import CacheHint
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp_types import ToolAnnotations
@@ -12,14 +11,12 @@ from pydantic import Field
 from graphrag_assets import __version__
 from graphrag_assets.extras.server import lookups
 from graphrag_assets.extras.server.access import EVERYONE, Client
-from graphrag_assets.extras.server.http import error_of
+from graphrag_assets.extras.server.http import client_of, error_of
 from graphrag_assets.extras.server.searches import Ask, MethodName, RankingName, Searches
 from graphrag_assets.query.filters import Scope
 from graphrag_assets.store.publication_reader import Reader
 
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-_FRESH = CacheHint(60_000, "private")
-"""For how many milliseconds a client may keep lists and resources: a new publication may replace them."""
 _INSTRUCTIONS = """
 A knowledge graph of documents: passages, entities, relationships, dated claims, and reports on communities of entities.
 Start with `retrieve`, which finds the passages for a question, also over several links, and costs nothing. Cite
@@ -31,21 +28,14 @@ Rows = dict[str, Any]
 Limit = Annotated[int, Field(ge=1, le=100)]
 
 
-def mcp_server(searches: Searches, client_of: Callable[[Any], Client]) -> MCPServer[Any]:
-    """The server with its tools and resources.
-
-    Args:
-        client_of: the client of an HTTP request.
-    """
+def mcp_server(searches: Searches) -> MCPServer[Any]:
+    """The server with its tools and resources."""
     server: MCPServer[Any] = MCPServer(
         "graphrag-assets",
         title="GraphRAG",
         instructions=_INSTRUCTIONS,
         version=__version__,
         log_level="WARNING",
-        cache_hints=dict.fromkeys(
-            ("tools/list", "resources/list", "resources/templates/list", "resources/read"), _FRESH
-        ),
     )
 
     def client_in(ctx: Context[Any, Any]) -> Client:

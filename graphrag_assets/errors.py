@@ -52,10 +52,6 @@ class AccessError(StoreError):
         super().__init__(f"{path} cannot be {_what_is_denied(path)}")
 
 
-class StagingError(GraphRAGError):
-    """The staging area cannot be used, or a batch in it was extracted with other settings."""
-
-
 class CheckError(GraphRAGError):
     """Blocking checks failed, so the index is not published."""
 

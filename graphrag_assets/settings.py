@@ -136,7 +136,6 @@ Parameters = Annotated[str, _json_object('{"temperature": 0}', _is_parameter)]
 ChatParameters = Annotated[str, _json_object('{"temperature": 0, "report": {"temperature": 0.7}}', _are_parameters)]
 # The query module checks the options.
 SearchOptions = Annotated[str, _json_object('{"local": {"timeout": 60}}', _is_search)]
-Tags = Annotated[str, _json_object('{"team": "archive"}')]
 Prices = Annotated[str, _json_object('{"chat_input": 2}', _is_price)]
 _LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 
@@ -342,17 +341,6 @@ class Settings(BaseSettings):
     )
     ledger_url: str = Field("", description="SQLAlchemy URL of the ledger; unset: ledger.sqlite in the index folder.")
 
-    staging: str = Field(
-        "",
-        description="Path or URL (s3://…, gs://…, abfs://…) through which other machines hand over extracted batches; "
-        "unset: batches are extracted where they are committed.",
-    )
-    extract_tags: Tags = Field(
-        "",
-        description='Tags of Dagster runs that extract, as JSON: {"dagster-celery/queue": "extract"}. They have '
-        '"graphrag/queue": "extract" already, and all others "graphrag/queue": "commit".',
-    )
-
     report_input_tokens: int = Field(8000, ge=200, description="Maximum tokens of the context of a community report.")
     report_words: int = Field(1500, ge=50, description="Maximum words of a community report by the chat model.")
     search_options: SearchOptions = Field(
@@ -424,11 +412,6 @@ class Settings(BaseSettings):
                     "set it, or change GRAPHRAG_STRICT_TYPES."
                 )
         settings._check_choices()
-        if settings.staging and settings.calls_models and not settings.ledger_url:
-            raise SettingsError(
-                "GRAPHRAG_STAGING with a model needs GRAPHRAG_LEDGER_URL: with a ledger that all machines share, "
-                "no answer is paid for twice."
-            )
         return settings
 
     def _check_choices(self) -> None:
@@ -533,11 +516,6 @@ class Settings(BaseSettings):
         return _listed(self.metadata_columns)
 
     @property
-    def extract_tag_values(self) -> dict[str, Any]:
-        """The tags of runs that extract, by name."""
-        return dict(json.loads(self.extract_tags or "{}"))
-
-    @property
     def max_unit_tokens(self) -> int:
         """Maximum tokens per text unit: `chunk_size`, or its default for these settings."""
         return self.chunk_size or (2600 if self.choices.extraction == "model" and self.chunking == "anchored" else 1200)
@@ -614,7 +592,7 @@ class Settings(BaseSettings):
 
         What performs a task is given as it is chosen, not as it is set.
         """
-        where = {"data", "input", "ledger_url", "automation", "memory_limit", "staging", "extract_tags"}
+        where = {"data", "input", "ledger_url", "automation", "memory_limit"}
         where |= {"search_options", "rerank_model", "rerank_base_url", "block_worse"}
         settings = self.model_dump(exclude={*where, *Choices._fields}) | {"chunk_size": self.max_unit_tokens}
         values = {name: None if value is None else without_credentials(str(value)) for name, value in settings.items()}

@@ -15,16 +15,13 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
-import dagster as dg
 import psycopg
 import pytest
 import yaml
 from dotenv import dotenv_values
 
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.settings import Settings
 from tests.defs.test_alerts import Webhook
 from tests.postgres import as_postgres, cluster, program
 
@@ -59,7 +56,7 @@ def test_the_webserver_of_a_cluster_gets_no_secrets():
     given = {
         name for name, service in services.items() if any("secrets" in file for file in service.get("env_file", []))
     }
-    assert given == {"worker", "committer", "daemon"}
+    assert given == {"worker", "writer", "daemon"}
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
@@ -106,7 +103,7 @@ def test_a_cluster_is_configured_as_one_machine_but_for_where_runs_go():
     assert many.pop("run_launcher")["class"] == "CeleryRunLauncher"
     limits = many["concurrency"]["runs"].pop("tag_concurrency_limits")
     assert limits[2:] == one["concurrency"]["runs"].pop("tag_concurrency_limits")
-    assert {limit["value"] for limit in limits[:2]} == {"extract", "commit"}
+    assert {limit["value"] for limit in limits[:2]} == {"extract", "write"}
     assert many["concurrency"]["runs"].pop("max_concurrent_runs") > one["concurrency"]["runs"].pop(
         "max_concurrent_runs"
     )
@@ -114,105 +111,14 @@ def test_a_cluster_is_configured_as_one_machine_but_for_where_runs_go():
     assert many == one
 
 
-def test_the_helm_values_configure_dagster_as_the_cluster_is_configured():
-    values, cluster = (
-        yaml.safe_load((DEPLOY / "cluster" / name).read_text()) for name in ("values.yaml", "dagster.yaml")
-    )
-    daemon = values["dagsterDaemon"]
-    queue = _snake_keys(daemon["runCoordinator"]["config"]["queuedRunCoordinator"])
-    limits = cluster["concurrency"]["runs"]["tag_concurrency_limits"]
-    assert queue.pop("tag_concurrency_limits")[1:] == limits[1:]
-    assert queue.pop("max_concurrent_runs") == cluster["concurrency"]["runs"]["max_concurrent_runs"]
-    assert queue == cluster["run_queue"]
-    monitoring = _snake_keys(daemon["runMonitoring"])
-    assert monitoring.pop("max_resume_run_attempts") == 0  # Celery's launcher resumes no run, that of Kubernetes does
-    assert monitoring == cluster["run_monitoring"]
-    assert _snake_keys(daemon["runRetries"]) == cluster["run_retries"]
-    assert _snake_keys(values["pythonLogs"]) == cluster["python_logs"]
-    assert values["telemetry"] == cluster["telemetry"]
-    retention = values["retention"]
-    assert retention.pop("enabled")
-    assert {of: _snake_keys(kept) for of, kept in retention.items()} == cluster["retention"]
-
-
-def _snake_keys(values: dict[str, Any]) -> dict[str, Any]:
-    return {_snake(name): value for name, value in values.items()}
-
-
-def _snake(name: str) -> str:
-    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
-
-
-@pytest.mark.parametrize(("extracts", "volumes"), [(False, ["index"]), (True, [])])
-def test_on_kubernetes_runs_that_extract_have_the_settings_and_no_working_database(extracts, volumes):
-    k8s = pytest.importorskip("dagster_k8s", reason="the extra kubernetes is not installed")
-    from dagster_k8s.container_context import K8sContainerContext
-    from dagster_k8s.job import get_user_defined_k8s_config
-
-    values = yaml.safe_load((DEPLOY / "cluster/values.yaml").read_text())
-    (deployment,) = values["dagster-user-deployments"]["deployments"]
-    assert deployment["includeConfigInLaunchedRuns"] == {"enabled": True}
-    launched = {  # what the chart's template makes of it for runs
-        "image_pull_policy": deployment["image"]["pullPolicy"],
-        "env_secrets": [secret["name"] for secret in deployment["envSecrets"]],
-        "env": deployment["env"],
-        "volumes": deployment["volumes"],
-        "volume_mounts": deployment["volumeMounts"],
-    }
-    settings = {one["name"]: one["value"] for one in deployment["env"]}
-    tags = Settings.load(extract_tags=settings["GRAPHRAG_EXTRACT_TAGS"]).extract_tag_values if extracts else {}
-    own = get_user_defined_k8s_config({name: json.dumps(value) for name, value in tags.items()})
-    launcher = values["runLauncher"]["config"]["k8sRunLauncher"]["runK8sConfig"]
-    context = (
-        K8sContainerContext.create_from_config({"k8s": {"run_k8s_config": _snake_keys(launcher)}})
-        .merge(K8sContainerContext.create_from_config({"k8s": launched}))
-        .merge(K8sContainerContext(run_k8s_config=own))
-    )
-    config = k8s.DagsterK8sJobConfig("image", "/opt/dagster/dagster_home")
-    job = k8s.construct_dagster_k8s_job(config, ["run"], "job", user_defined_k8s_config=context.run_k8s_config)
-    (container,) = job.spec.template.spec.containers
-    assert sorted(volume.name for volume in job.spec.template.spec.volumes) == volumes
-    assert sorted(mount.name for mount in container.volume_mounts) == volumes
-    assert job.spec.template.spec.security_context.fs_group == deployment["podSecurityContext"]["fsGroup"] == 1000
-    assert {one.name: one.value for one in container.env}.items() >= settings.items()
-    assert [one.secret_ref.name for one in container.env_from if one.secret_ref] == ["graphrag-secrets"]
-
-
-def test_the_docker_launcher_accepts_its_configuration_and_its_volume_is_that_of_the_cluster(tmp_path):
-    pytest.importorskip("dagster_docker", reason="the extra docker is not installed")
-    launcher = yaml.safe_load((DEPLOY / "cluster/dagster-docker.yaml").read_text())
-    (tmp_path / "dagster.yaml").write_text(yaml.safe_dump(launcher))
-    with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
-        assert type(instance.run_launcher).__name__ == "DockerRunLauncher"
-    config, compose = launcher["run_launcher"]["config"], yaml.safe_load((DEPLOY / "cluster/compose.yaml").read_text())
-    worker = compose["services"]["worker"]
-    assert config["image"] == worker["image"]
-    for limit in ("cap_drop", "security_opt", "init"):
-        assert config["container_kwargs"][limit] == worker[limit]
-    assert worker["mem_limit"] == f"${{GRAPHRAG_MEMORY:-{config['container_kwargs']['mem_limit']}}}"
-    assert config["network"] == f"{compose['name']}_default"
-    assert config["container_kwargs"]["volumes"] == [
-        f"{compose['name']}_{compose['services']['committer']['volumes'][0]}"
-    ]
-
-
-def test_services_with_the_working_database_are_one_machine():
-    """`doctor cluster` tells machines apart by their host names, and those of containers change."""
-    services = yaml.safe_load((DEPLOY / "cluster/compose.yaml").read_text())["services"]
-    sharing = {
-        name: one.get("hostname") for name, one in services.items() if "data:/var/lib/graphrag" in one["volumes"]
-    }
-    assert sharing == dict.fromkeys(("committer", "daemon", "webserver"), "committer")
-
-
-@pytest.mark.parametrize("service", ["worker", "committer", "daemon", "webserver"])
+@pytest.mark.parametrize("service", ["worker", "writer", "daemon", "webserver"])
 def test_services_of_a_cluster_can_write_where_dagster_does(service):
     dockerfile = (DEPLOY / "Dockerfile").read_text()
     home = re.search(r"DAGSTER_HOME=(\S+)", dockerfile)[1]
     found = yaml.safe_load((DEPLOY / "cluster/compose.yaml").read_text())["services"][service]
     assert "DAGSTER_HOME" not in found["environment"]
     assert f"./dagster.yaml:{home}/dagster.yaml:ro" in found["volumes"]
-    assert f" {home} " in dockerfile.partition("install --directory --owner=graphrag")[2].partition("WORKDIR")[0]
+    assert home in dockerfile.partition("install --directory --owner=graphrag")[2].partition("WORKDIR")[0].split()
 
 
 def test_the_image_has_every_file_that_the_package_is_built_from():
@@ -250,7 +156,7 @@ def test_containers_run_the_commands_of_the_units():
         ("compose.yaml", {"POSTGRES_PASSWORD", "GRAPHRAG_DOCUMENTS", "GRAPHRAG_MEMORY", "GRAPHRAG_SERVER_TOKENS"}),
         (
             "cluster/compose.yaml",
-            {"POSTGRES_PASSWORD", "REDIS_PASSWORD", "GRAPHRAG_INPUT", "GRAPHRAG_STAGING", "GRAPHRAG_MEMORY"}
+            {"POSTGRES_PASSWORD", "REDIS_PASSWORD", "GRAPHRAG_INPUT", "GRAPHRAG_MEMORY"}
             | {"GRAPHRAG_BIND", "GRAPHRAG_HOST"},
         ),
     ],

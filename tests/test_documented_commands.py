@@ -208,11 +208,14 @@ ELSEWHERE = {
         "# workers, any number",
     ): (
         "it needs PostgreSQL and Redis",
-        "tests/cluster/test_cluster.py::test_two_workers_make_what_one_process_makes",
+        "tests/defs/test_extract_batch.py::test_two_workers_fill_the_ledger_and_indexing_asks_nothing_about_a_batch",
     ),
-    ("docs/scale.md", "python -m tests.cluster"): (
-        "it takes half an hour",
-        "tests/cluster/test_cluster.py::test_two_workers_make_what_one_process_makes",
+    (
+        "docs/scale.md",
+        "dagster job backfill --module-name graphrag_assets.definitions --job extract_batch --all all --noprompt",
+    ): (
+        "it needs the workers above",
+        "tests/defs/test_extract_batch.py::test_two_workers_fill_the_ledger_and_indexing_asks_nothing_about_a_batch",
     ),
     ("docs/operations.md", "# Logs of runs, after 90 days."): (
         "it needs the machine above",

@@ -19,7 +19,7 @@ _NOTHING = (
 
 @click.command()
 @click.option("--texts", type=click.IntRange(min=0), default=0, help="Also extract N text units of the input.")
-def models(texts: int) -> None:
+def doctor(texts: int) -> None:
     """Ask each configured model one tiny question, and show what extraction finds in a few text units."""
     console, index = Console(), Index.from_environment()
     console.say(f"Method: {index.settings.method_in_words}")

@@ -16,7 +16,7 @@ from graphrag_assets.settings import unknown_variables
 
 _PLACES: dict[str, str | dict[str, str]] = {
     "dev": "cli.dev.dev",
-    "doctor": {"models": "cli.doctor.models", "cluster": "extras.cluster.command.cluster"},
+    "doctor": "cli.doctor.doctor",
     "evaluate": "extras.evaluation.command.evaluate",
     "import": "extras.interop.command.import_",
     "index": {
@@ -46,7 +46,6 @@ _PLACES: dict[str, str | dict[str, str]] = {
 _GROUPS = {
     "index": "Index the changed batches of the input folder, refresh the graph and publish; plan what that costs; or "
     "tune the prompts to the documents.",
-    "doctor": "Try the models that are set, or this machine as one of a cluster.",
     "publications": "List, compare, switch, explore and export publications, or purge deleted documents from them.",
     "resolve": "Decide which names are one thing: list candidates, accept, reject, split, undo, or let a model judge.",
 }

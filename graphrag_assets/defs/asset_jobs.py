@@ -1,6 +1,6 @@
 """The asset jobs: each materializes assets of one index and runs their checks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import dagster as dg
@@ -9,38 +9,29 @@ from graphrag_assets.defs.batch_state import batches_check_key
 from graphrag_assets.defs.checks import check_keys
 from graphrag_assets.defs.index_names import (
     BATCH_ASSETS,
-    COMMIT,
-    EXTRACT,
-    EXTRACT_BATCHES,
     GLOBAL_ASSETS,
     INDEX_BATCHES,
     REFRESH_GRAPH,
-    STAGED_BATCHES,
     UPDATE_INDEX,
+    WRITE,
     IndexNames,
 )
 
 
-def asset_jobs(
-    names: IndexNames, extract_tags: Mapping[str, Any] | None = None, more_checks: Sequence[dg.AssetCheckKey] = ()
-) -> dict[str, Any]:
-    """The jobs by name, as `dg.Definitions` resolves them.
+def asset_jobs(names: IndexNames, more_checks: Sequence[dg.AssetCheckKey] = ()) -> dict[str, Any]:
+    """The jobs by name, as `dg.Definitions` resolves them; `more_checks` of extras run with the others."""
 
-    With `extract_tags` there is one that only extracts; its runs have these tags, too. `more_checks`: checks of extras,
-    which run with the others.
-    """
-
-    def job(name: str, selection: dg.AssetSelection, description: str, tags: Mapping[str, Any] = COMMIT) -> Any:
+    def job(name: str, selection: dg.AssetSelection, description: str) -> Any:
         # A process per step costs three seconds. Parallelism comes from many runs and from calls within a step.
         executor = dg.in_process_executor
         return dg.define_asset_job(
-            names.name(name), selection, description=description, tags=tags, executor_def=executor
+            names.name(name), selection, description=description, tags=WRITE, executor_def=executor
         )
 
     batch_assets = dg.AssetSelection.assets(*names.keys(BATCH_ASSETS)).without_checks()
     global_assets = dg.AssetSelection.assets(*names.keys(GLOBAL_ASSETS)).without_checks()
     refresh = global_assets | dg.AssetSelection.checks(*check_keys(names), batches_check_key(names), *more_checks)
-    jobs = {
+    return {
         UPDATE_INDEX: job(
             UPDATE_INDEX,
             refresh,
@@ -59,11 +50,3 @@ def asset_jobs(
             "from_scratch: true of detect_communities clusters from scratch.",
         ),
     }
-    if extract_tags is not None:
-        jobs[EXTRACT_BATCHES] = job(
-            EXTRACT_BATCHES,
-            dg.AssetSelection.assets(names.key(STAGED_BATCHES)).without_checks(),
-            "Extract one batch on any machine, into the staging area. index_batches commits it.",
-            tags={**EXTRACT, **extract_tags},
-        )
-    return jobs

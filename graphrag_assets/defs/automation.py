@@ -7,7 +7,7 @@ or by GRAPHRAG_AUTOMATION=on.
 import json
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -18,18 +18,14 @@ from graphrag_assets.defs.index_names import (
     BATCH_STATE,
     BATCHES_PER_RUN,
     DOCUMENT_BATCHES_SENSOR,
-    EXTRACT_BATCHES,
     GLOBAL_ASSETS,
     INDEX_BATCHES,
-    MAKE_SHARDS,
     NIGHTLY_REFRESH,
     REFRESH_GRAPH,
     REGISTER_BATCHES_SENSOR,
-    STAGED_BATCHES,
     UPDATE_INDEX,
     IndexNames,
 )
-from graphrag_assets.defs.options import StagedOptions, run_config_of
 from graphrag_assets.defs.reconcile import (
     Failures,
     Observed,
@@ -48,10 +44,9 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.checks import out_of_date
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import present_inputs, scan, scan_input
-from graphrag_assets.indexing.staged_batches import staged_batches
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, ModelUnusable
 from graphrag_assets.runtime.outgoing import listed
-from graphrag_assets.store.batches import recorded_inputs, stored_options
+from graphrag_assets.store.batches import recorded_inputs
 
 _PARTITION = "dagster/partition"
 _RANGE_START, _RANGE_END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
@@ -115,22 +110,12 @@ def report_batches(
     )
 
 
-MoreRequests = Callable[[IndexNames, Index], list[dg.RunRequest]]
-"""Requests of an extra for runs of its own."""
-
-
-def document_batches_sensor(
-    names: IndexNames, jobs: Mapping[str, Any], automated: bool, more: Sequence[MoreRequests] = ()
-) -> dg.SensorDefinition:
+def document_batches_sensor(names: IndexNames, jobs: Mapping[str, Any], automated: bool) -> dg.SensorDefinition:
     """The sensor that indexes what changes."""
 
     @dg.sensor(
         name=names.name(DOCUMENT_BATCHES_SENSOR),
-        jobs=[
-            jobs[name]
-            for name in (EXTRACT_BATCHES, MAKE_SHARDS, INDEX_BATCHES, UPDATE_INDEX, REFRESH_GRAPH)
-            if name in jobs
-        ],
+        jobs=[jobs[name] for name in (INDEX_BATCHES, UPDATE_INDEX, REFRESH_GRAPH)],
         minimum_interval_seconds=15,
         default_status=dg.DefaultSensorStatus.RUNNING if automated else dg.DefaultSensorStatus.STOPPED,
         required_resource_keys=needs(names),
@@ -138,26 +123,22 @@ def document_batches_sensor(
     )
     @masked_errors()
     def document_batches_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        return request_runs(names, open_index(names, context.resources), context.instance, more)
+        return request_runs(names, open_index(names, context.resources), context.instance)
 
     return document_batches_sensor
 
 
-def request_runs(
-    names: IndexNames, index: Index, instance: dg.DagsterInstance, more: Sequence[MoreRequests] = ()
-) -> dg.SensorResult | dg.SkipReason:
+def request_runs(names: IndexNames, index: Index, instance: dg.DagsterInstance) -> dg.SensorResult | dg.SkipReason:
     """Observe, decide, request runs. A tick without a request says why."""
     try:
         observed = observe(names, index, instance)
-        others = [request for requests_of in more for request in requests_of(names, index)]
     except GraphRAGError as error:  # an unreadable folder is not an empty one
         return dg.SkipReason(str(error))
     decision = decide(observed)
     partitions = [*instance.get_dynamic_partitions(names.partitions_name), *decision.add]
     runs = in_runs(decision.batches, partitions, BATCHES_PER_RUN)
-    requests = [_run_request(names, index, run, partitions) for run in runs]
-    requests += [_run_request(names, index, [decision.refresh], [])] if decision.refresh else []
-    requests += others
+    requests = [_run_request(names, run, partitions) for run in runs]
+    requests += [_run_request(names, [decision.refresh], [])] if decision.refresh else []
     return dg.SensorResult(
         run_requests=requests,
         skip_reason=None
@@ -171,9 +152,7 @@ def request_runs(
     )
 
 
-def _run_request(
-    names: IndexNames, index: Index, requests: Sequence[Request], partitions: Sequence[str]
-) -> dg.RunRequest:
+def _run_request(names: IndexNames, requests: Sequence[Request], partitions: Sequence[str]) -> dg.RunRequest:
     """The run for requests that are indexed together, or for a refresh.
 
     Dagster gives a run one partition, or all from one to another. Batches that are no neighbors among the partitions
@@ -196,22 +175,8 @@ def _run_request(
             run_config=config,
             tags=tags,
         )
-    job = REFRESH_GRAPH if first.batch is None else EXTRACT_BATCHES if first.extract else INDEX_BATCHES
-    return dg.RunRequest(
-        first.key,
-        job_name=names.name(job),
-        partition_key=first.batch,
-        run_config=_extract_config(names, index, first.batch) if first.extract and first.batch else None,
-        tags=tags,
-    )
-
-
-def _extract_config(names: IndexNames, index: Index, batch: str) -> dict[str, Any]:
-    """The settings given to the batch, which the machine that extracts it cannot look up."""
-    stored, names_now = stored_options(index.working).get(batch, {}), StagedOptions.model_fields
-    # An earlier version had further options.
-    options = StagedOptions.model_validate({name: stored[name] for name in stored.keys() & names_now})
-    return {"ops": {names.name(STAGED_BATCHES): run_config_of(StagedOptions, options)}}
+    job = REFRESH_GRAPH if first.batch is None else INDEX_BATCHES
+    return dg.RunRequest(first.key, job_name=names.name(job), partition_key=first.batch, tags=tags)
 
 
 def observe(names: IndexNames, index: Index, instance: dg.DagsterInstance) -> Observed:
@@ -231,8 +196,6 @@ def observe(names: IndexNames, index: Index, instance: dg.DagsterInstance) -> Ob
         inputs=present_inputs(index),
         published=recorded_inputs(index.working, "published"),
         now=time.time(),
-        staged=staged_batches(index),
-        extracts_elsewhere=bool(index.settings.staging),
     )
     requests = [*(batch_request(found, batch) for batch in wanted(observed)), refresh_request(observed.inputs)]
     return replace(observed, failures=_failures(instance, names.request_tags, requests))

@@ -10,7 +10,7 @@ import dagster as dg
 from pydantic import Field
 
 from graphrag_assets.defs.corpus import BatchFailures, batch_metadata, indexed_batches, report_batch
-from graphrag_assets.defs.index_names import BATCH_ASSETS, BATCH_STATE, COMMIT, UPDATE_INDEX, IndexNames
+from graphrag_assets.defs.index_names import BATCH_ASSETS, BATCH_STATE, UPDATE_INDEX, IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import BatchOptions
 from graphrag_assets.defs.registration import register_batches
@@ -62,7 +62,6 @@ def batch_state(names: IndexNames) -> dg.AssetsDefinition:
             )
         ],
         required_resource_keys=needs(names, MODELS),
-        op_tags=COMMIT,
     )
     @masked
     def batch_state(context: dg.AssetExecutionContext, config: DueBatches) -> dg.MaterializeResult:

@@ -16,7 +16,6 @@ from graphrag_assets.defs.reporting import (
     usage_metadata,
 )
 from graphrag_assets.defs.resources import MODELS, begin_step, needs
-from graphrag_assets.defs.sharing import ShareModels
 from graphrag_assets.indexing import communities, report_inputs, reports
 from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.pipeline.incremental_leiden import Reclustered
@@ -78,7 +77,7 @@ def community_metadata(
     return tables_metadata(names, updated.changes, updated.seconds, frames, more)
 
 
-def write_community_reports(names: IndexNames, share: ShareModels) -> dg.AssetsDefinition:
+def write_community_reports(names: IndexNames) -> dg.AssetsDefinition:
     """The assets of reports and citations."""
     version = report_inputs.CODE_VERSION
 
@@ -94,10 +93,8 @@ def write_community_reports(names: IndexNames, share: ShareModels) -> dg.AssetsD
     ) -> Iterator[dg.MaterializeResult]:
         """A report on each community, and what it cites."""
         own, run = config.apply_to(begin_step(names, context), None), context.run
-        not_before = cache_not_before(context.instance, run, config)
-        models = own.models(run_id=run.run_id, cache_not_before=not_before)
-        with share(names, context, own, models, "reports", not_before) as sharing:
-            written = reports.update_reports(own, sharing, run.run_id, config.rerun != "NOTHING")
+        models = own.models(run_id=run.run_id, cache_not_before=cache_not_before(context.instance, run, config))
+        written = reports.update_reports(own, models, run.run_id, config.rerun != "NOTHING")
         reports.record_state(own, models)
         yield from selected_results(context, own, report_metadata(names, *written))
 

@@ -197,7 +197,5 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
             "chunk_size": chunking.size,
             "text_unit_context": chunking.context,
             "automation": "on" if self.automation else "off",
-            # One for each index: those of the environment would be shared by all components.
-            "staging": "",
             **self.settings,
         }

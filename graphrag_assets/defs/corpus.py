@@ -17,14 +17,11 @@ from graphrag_assets.contracts.records import ENCODING, OF_READ_TEXT, UNLISTED_T
 from graphrag_assets.defs.index_names import (
     BATCH_ASSETS,
     BATCHES_PER_RUN,
-    COMMIT,
-    EXTRACT,
     SOURCE_FILES,
-    STAGED_BATCHES,
     IndexNames,
 )
 from graphrag_assets.defs.masked import masked
-from graphrag_assets.defs.options import BatchOptions, StagedOptions, cache_not_before
+from graphrag_assets.defs.options import BatchOptions, cache_not_before
 from graphrag_assets.defs.registration import batch_materializations, register_batches, source_versions
 from graphrag_assets.defs.reporting import (
     Metadata,
@@ -39,14 +36,12 @@ from graphrag_assets.defs.reporting import (
 from graphrag_assets.defs.resources import MODELS, begin_step, needs
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import masked_errors
-from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing import index_batch as stage
 from graphrag_assets.indexing.batch_pool import BatchPool, batches_at_once, work_on
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import scan_input
 from graphrag_assets.indexing.stage import Rerun
 from graphrag_assets.indexing.stage_runner import not_published
-from graphrag_assets.indexing.staged_batches import commit_staged, stage_batch
 from graphrag_assets.pipeline.source_records import WHOLE_ROW
 from graphrag_assets.pipeline.unit_contexts import STAGE
 from graphrag_assets.runtime.outgoing import listed, shown
@@ -55,6 +50,7 @@ from graphrag_assets.text.languages import without_names
 
 _TABLES_SHOWN, _ERRORS_LOGGED = 50, 3
 _DEPENDENCIES = {
+    "documents": [SOURCE_FILES],
     "text_units": ["documents"],
     "entity_mentions": ["text_units"],
     "relationship_mentions": ["text_units"],
@@ -88,57 +84,23 @@ def source_files(names: IndexNames, upstream: dg.AssetKey | None = None) -> dg.A
     return source_files
 
 
-def extract_batch(names: IndexNames) -> dg.AssetsDefinition:
-    """The asset staged_batches: extracts a batch on a machine without the working database."""
-
-    @dg.asset(
-        key=names.key(STAGED_BATCHES),
-        deps=[names.key(SOURCE_FILES)],
-        partitions_def=names.batches,
-        group_name=names.group_name("corpus"),
-        description="A batch as it was extracted, in the staging area, until its tables are materialized from it.",
-        code_version=stage.CODE_VERSION,
-        kinds={"parquet"},
-        required_resource_keys=needs(names, MODELS),
-        op_tags=EXTRACT,
-    )
-    @masked
-    def extract_batch(context: dg.AssetExecutionContext, config: StagedOptions) -> dg.MaterializeResult:
-        """Read, chunk and extract the batch of the run; stage it."""
-        batch, run_id = context.partition_key, context.run.run_id
-        own = begin_step(names, context).with_options(config.given)
-        models = own.models(batch, run_id, cache_not_before(context.instance, context.run, config))
-        staged = stage_batch(own, batch, models, run_id)
-        rows = {f"rows/{name}": table.rows for name, table in staged.tables.items()}
-        seconds = round(staged.seconds, 2)
-        files = [f"{name} {table.sha256}" for name, table in sorted(staged.tables.items())]
-        return dg.MaterializeResult(
-            metadata={"seconds": seconds, **rows, **usage_metadata(staged.usage)},
-            data_version=dg.DataVersion(stable_id(staged.digest, *files)),
-        )
-
-    return extract_batch
-
-
-def index_batch(names: IndexNames, staged: bool) -> dg.AssetsDefinition:
-    """The assets of `schema.BATCH_TABLES`. `staged`: batches may come from the staging area."""
-    dependencies = {**_DEPENDENCIES, "documents": [SOURCE_FILES, STAGED_BATCHES] if staged else [SOURCE_FILES]}
+def index_batch(names: IndexNames) -> dg.AssetsDefinition:
+    """The assets of `schema.BATCH_TABLES`."""
 
     @dg.multi_asset(
         name=names.name("index_batch"),
         specs=[
-            asset_spec(names, table, "corpus", dependencies[table.name], stage.CODE_VERSION)
+            asset_spec(names, table, "corpus", _DEPENDENCIES[table.name], stage.CODE_VERSION)
             for table in schema.BATCH_TABLES
         ],
         partitions_def=names.batches,
         can_subset=True,
         backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=BATCHES_PER_RUN),
         required_resource_keys=needs(names, MODELS),
-        op_tags=COMMIT,
     )
     @masked
     def index_batch(context: dg.AssetExecutionContext, config: BatchOptions) -> Iterator[dg.MaterializeResult]:
-        """Read, chunk and extract each batch of the run, unless that is staged; commit it; report it."""
+        """Read, chunk and extract each batch of the run; commit it; report it."""
         index, asked_for, batches = begin_step(names, context), selected(context), context.partition_keys
         extract = bool(asked_for.keys() - {"documents", "text_units"})
         failures, done = BatchFailures(), dict[str, Metadata]()
@@ -198,10 +160,8 @@ def indexed_batches(
         started = time.monotonic()
         with masked_errors():
             own = config.apply_to(index, batch)
-            indexed = None if config.asks_for_something else commit_staged(own, batch, run_id)
-            if indexed is None:
-                models = own.models(batch, run_id, not_before)
-                indexed = stage.index_batch(own, batch, models, run_id, extract, Rerun[config.rerun], pool)
+            models = own.models(batch, run_id, not_before)
+            indexed = stage.index_batch(own, batch, models, run_id, extract, Rerun[config.rerun], pool)
         return indexed, time.monotonic() - started
 
     def meets_all(outcome: object) -> bool:

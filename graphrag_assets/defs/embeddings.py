@@ -8,13 +8,12 @@ from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import Metadata, asset_spec, selected_results, table_metadata, usage_metadata
 from graphrag_assets.defs.resources import MODELS, begin_step, needs
-from graphrag_assets.defs.sharing import ShareModels
 from graphrag_assets.indexing import embeddings
 from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.store import schema
 
 
-def embed_texts(names: IndexNames, share: ShareModels) -> dg.AssetsDefinition:
+def embed_texts(names: IndexNames) -> dg.AssetsDefinition:
     """The asset of the embeddings."""
     deps = ["text_units", "entities", "community_reports"]
 
@@ -27,9 +26,9 @@ def embed_texts(names: IndexNames, share: ShareModels) -> dg.AssetsDefinition:
     def embed_texts(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
         """A vector of each text unit, entity and report; no rows without an embedding model."""
         index, run_id = begin_step(names, context), context.run.run_id
-        with share(names, context, index, index.models(run_id=run_id), "embeddings") as sharing:
-            written = embeddings.update_embeddings(index, sharing, run_id)
-        note = "" if sharing.embedding_model else embeddings.NO_MODEL
+        models = index.models(run_id=run_id)
+        written = embeddings.update_embeddings(index, models, run_id)
+        note = "" if models.embedding_model else embeddings.NO_MODEL
         yield from selected_results(context, index, embedding_metadata(names, *written, note))
 
     return embed_texts

@@ -11,16 +11,15 @@ from graphrag_assets.defs.batch_state import batch_state, batches_check
 from graphrag_assets.defs.candidates import find_candidates
 from graphrag_assets.defs.checks import asset_checks
 from graphrag_assets.defs.communities import detect_communities, write_community_reports
-from graphrag_assets.defs.corpus import extract_batch, index_batch, source_files
+from graphrag_assets.defs.corpus import index_batch, source_files
 from graphrag_assets.defs.dead_runs import dead_runs_sensor
 from graphrag_assets.defs.embeddings import embed_texts
+from graphrag_assets.defs.extract_batch import extract_batch_job
 from graphrag_assets.defs.graph import knowledge_graph
-from graphrag_assets.defs.index_names import MAKE_SHARDS, UPDATE_INDEX, IndexNames
+from graphrag_assets.defs.index_names import UPDATE_INDEX, IndexNames
 from graphrag_assets.defs.jobs import rollback_job
 from graphrag_assets.defs.publication import publication
 from graphrag_assets.defs.resources import IndexSettings, index_resources
-from graphrag_assets.defs.sharing import alone
-from graphrag_assets.extras.cluster.jobs import make_shards_job, shard_requests, sharing_models
 from graphrag_assets.extras.cost_preview.job import preview_cost_job
 from graphrag_assets.extras.evaluation.job import evaluate_job, quality_check, quality_check_key
 from graphrag_assets.runtime.tracing import start_tracing
@@ -37,31 +36,27 @@ def index_definitions(
     start_tracing()
     now = settings.load()
     automated = now.automation == "on"
-    share = sharing_models if now.staging else alone
     assets: list[dg.AssetsDefinition | dg.AssetSpec] = [
         _linked(source_files(names, upstream), source_files),
-        *([_linked(extract_batch(names), extract_batch)] if now.staging else []),
-        _linked(index_batch(names, staged=bool(now.staging)), index_batch),
+        _linked(index_batch(names), index_batch),
         _linked(batch_state(names), batch_state),
-        *(_linked(make(names), make) for make in (knowledge_graph, detect_communities)),
-        *(_linked(make(names, share), make) for make in (write_community_reports, embed_texts)),
-        _linked(find_candidates(names), find_candidates),
+        *(_linked(make(names), make) for make in (knowledge_graph, detect_communities, write_community_reports)),
+        *(_linked(make(names), make) for make in (embed_texts, find_candidates)),
         _linked(publication(names), publication),
     ]
-    jobs = asset_jobs(names, now.extract_tag_values if now.staging else None, [quality_check_key(names)])
-    if now.staging:
-        jobs[MAKE_SHARDS] = make_shards_job(names, now.extract_tag_values)
+    jobs = asset_jobs(names, [quality_check_key(names)])
     return dg.Definitions(
         assets=assets,
         asset_checks=[batches_check(names), *asset_checks(names), quality_check(names)],
         jobs=[
             *jobs.values(),
             *(make(names) for make in (preview_cost_job, evaluate_job, rollback_job)),
+            *([extract_batch_job(names, settings)] if now.ledger_url else []),
         ],
         schedules=[nightly_refresh(names, jobs[UPDATE_INDEX], automated)],
         sensors=[
             register_batches_sensor(names),
-            document_batches_sensor(names, jobs, automated, [shard_requests]),
+            document_batches_sensor(names, jobs, automated),
             dead_runs_sensor(names),
         ],
         resources=index_resources(names, settings),

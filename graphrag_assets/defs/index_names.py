@@ -11,21 +11,16 @@ from graphrag_assets.store import schema
 
 PUBLICATION = "publication"
 SOURCE_FILES = "source_files"
-STAGED_BATCHES = "staged_batches"
 BATCH_ASSETS = tuple(table.name for table in schema.BATCH_TABLES)
 UPDATE_INDEX, INDEX_BATCHES, REFRESH_GRAPH = "update_index", "index_batches", "refresh_graph"
-PREVIEW_COST, ROLLBACK, EVALUATE = "preview_cost", "rollback", "evaluate"
-EXTRACT_BATCHES, MAKE_SHARDS = "extract_batches", "make_shards"
-JOBS = (
-    *(UPDATE_INDEX, INDEX_BATCHES, REFRESH_GRAPH, PREVIEW_COST, ROLLBACK, EVALUATE),
-    *(EXTRACT_BATCHES, MAKE_SHARDS),
-)
+PREVIEW_COST, ROLLBACK, EVALUATE, EXTRACT_BATCH = "preview_cost", "rollback", "evaluate", "extract_batch"
+JOBS = (UPDATE_INDEX, INDEX_BATCHES, REFRESH_GRAPH, PREVIEW_COST, ROLLBACK, EVALUATE, EXTRACT_BATCH)
 REGISTER_BATCHES_SENSOR, DOCUMENT_BATCHES_SENSOR = "register_batches_sensor", "document_batches_sensor"
 DEAD_RUNS_SENSOR = "dead_runs_sensor"
 NIGHTLY_REFRESH = "nightly_refresh"
-QUEUE = "graphrag/queue"
-EXTRACT, COMMIT = {QUEUE: "extract"}, {QUEUE: "commit"}
-"""Tags of runs: of those that only extract, which run on any machine; of those that use the working database."""
+EXTRACT = {"graphrag/queue": "extract", "dagster-celery/queue": "extract"}
+WRITE = {"graphrag/queue": "write"}
+"""Tags of runs: of those that only fill the ledger, on any machine; of those on the machine with the index."""
 BATCH_STATE = "batch_state"
 BATCHES_PER_RUN = 20
 """Maximum number of batches that one run of a backfill, or of the sensor, indexes."""
@@ -72,7 +67,7 @@ class IndexNames:
     @cached_property
     def all_keys(self) -> frozenset[dg.AssetKey]:
         """The keys of all assets that are materialized."""
-        return frozenset(self.keys((STAGED_BATCHES, *BATCH_ASSETS, *GLOBAL_ASSETS)))
+        return frozenset(self.keys((*BATCH_ASSETS, *GLOBAL_ASSETS)))
 
     @cached_property
     def batches(self) -> dg.DynamicPartitionsDefinition:

@@ -1,9 +1,11 @@
 """Jobs of one step; the job that goes back to an earlier publication."""
 
+from collections.abc import Mapping
+
 import dagster as dg
 from pydantic import Field
 
-from graphrag_assets.defs.index_names import COMMIT, ROLLBACK, IndexNames
+from graphrag_assets.defs.index_names import ROLLBACK, WRITE, IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.resources import begin_step, needs
 from graphrag_assets.store.publications import roll_back
@@ -31,10 +33,22 @@ def rollback_job(names: IndexNames) -> dg.JobDefinition:
     return job_of(roll_back_publication, names.name(ROLLBACK), "Point readers to an earlier publication.")
 
 
-def job_of(step: dg.OpDefinition, name: str, description: str) -> dg.JobDefinition:
-    """Return the job of one step."""
+def job_of(
+    step: dg.OpDefinition,
+    name: str,
+    description: str,
+    tags: Mapping[str, str] = WRITE,
+    config: dg.PartitionedConfig | None = None,
+) -> dg.JobDefinition:
+    """Return the job of one step; with `config` it is partitioned."""
 
-    @dg.job(name=name, description=description, tags=COMMIT)
+    @dg.job(
+        name=name,
+        description=description,
+        tags=tags,
+        config=config,  # type: ignore[arg-type]  # None is the default
+        executor_def=dg.in_process_executor,
+    )
     def job() -> None:
         step()
 

@@ -96,8 +96,8 @@ class RerunOptions(RunOptions):
         return self
 
 
-class ExtractionOptions(RerunOptions):
-    """How text units are made and extracted."""
+class BatchOptions(RerunOptions):
+    """How this run indexes batches."""
 
     entity_types: str | None = _of_batches("Entity types requested from the chat model, separated by commas.")
     max_gleanings: int | None = _of_batches("Rounds in which the chat model is asked for what it missed, from 0.")
@@ -105,6 +105,11 @@ class ExtractionOptions(RerunOptions):
     chunk_size: int | None = _of_batches("Maximum tokens per text unit, from 50.")
     text_unit_context: TextUnitContext | None = _of_batches(
         "HEADINGS, NONE or MODEL: context searched with a text unit. MODEL costs a call each."
+    )
+    rerun: Literal["NOTHING", "FAILED_UNITS", "EXTRACTION", "EVERYTHING"] = Field(
+        default="FAILED_UNITS",
+        description="NOTHING: new and edited text units only. FAILED_UNITS: those that failed too. EXTRACTION or "
+        "EVERYTHING: all text units; costs nothing where the ledger has the answers.",
     )
 
     @field_validator("entity_types")
@@ -117,29 +122,10 @@ class ExtractionOptions(RerunOptions):
             )
         return value
 
-
-class BatchOptions(ExtractionOptions):
-    """How this run indexes batches."""
-
-    rerun: Literal["NOTHING", "FAILED_UNITS", "EXTRACTION", "EVERYTHING"] = Field(
-        default="FAILED_UNITS",
-        description="NOTHING: new and edited text units only. FAILED_UNITS: those that failed too. EXTRACTION or "
-        "EVERYTHING: all text units; costs nothing where the ledger has the answers.",
-    )
-
     @property
     def asks_for_something(self) -> bool:
         """Whether unchanged batches are concerned too, by settings or by a rerun."""
         return bool(self.given) or self.reset_settings or self.rerun in ("EXTRACTION", "EVERYTHING")
-
-
-class StagedOptions(ExtractionOptions):
-    """How this run extracts a batch on a machine that does not know what was extracted before."""
-
-    rerun: Literal["FAILED_UNITS", "EXTRACTION", "EVERYTHING"] = Field(
-        default="FAILED_UNITS",
-        description="FAILED_UNITS: what the index lacks. EXTRACTION or EVERYTHING: for bypass_cache, all text units.",
-    )
 
 
 class GraphOptions(RerunOptions):
@@ -204,13 +190,6 @@ def _refuse_impossible(given: dict[str, Any]) -> None:
         Settings.load(**given)
     except SettingsError as error:
         raise _refusal(f"{str(error).rstrip('.')}. Given in the run's config as {', '.join(given)}.") from None
-
-
-def run_config_of(options: type[RunOptions], given: RunOptions) -> dict[str, Any]:
-    """Run config of a step that takes `options`, with the values of `given`."""
-    values = {name: getattr(given, name) for name in options.model_fields}
-    plain = {name: value.name if isinstance(value, Enum) else value for name, value in values.items()}
-    return {"config": {name: value for name, value in plain.items() if value is not None}}
 
 
 def cache_not_before(instance: dg.DagsterInstance, run: dg.DagsterRun, options: RerunOptions) -> str | None:

@@ -48,8 +48,6 @@ class Observed:
         published: the same for the newest publication; None before the first.
         failures: of earlier requests, by request.
         now: Unix time.
-        staged: batches that are extracted and wait to be committed.
-        extracts_elsewhere: whether batches are extracted by runs of their own.
     """
 
     scan: Scan
@@ -60,24 +58,14 @@ class Observed:
     published: str | None
     now: float
     failures: Mapping[str, Failures] = field(default_factory=dict)
-    staged: frozenset[str] = frozenset()
-    extracts_elsewhere: bool = False
-
-    def is_to_be_extracted(self, batch: str) -> bool:
-        """Whether a batch needs a run that extracts it before the one that commits it."""
-        return self.extracts_elsewhere and batch in self.scan.digests and batch not in self.staged
 
 
 class Request(NamedTuple):
-    """A run to request. `name` identifies its purpose; `key` differs per attempt, since Dagster takes none twice.
-
-    `extract`: it only extracts the batch; another run commits it.
-    """
+    """A run to request. `name` identifies its purpose; `key` differs per attempt, since Dagster takes none twice."""
 
     name: str
     key: str
     batch: str | None = None
-    extract: bool = False
 
 
 class Decision(NamedTuple):
@@ -100,13 +88,11 @@ class Decision(NamedTuple):
 def in_runs(requests: Sequence[Request], partitions: Sequence[str], maximum: int) -> list[list[Request]]:
     """The requests to index batches, by run: in the order of the partitions, up to a maximum.
 
-    A process for each of a hundred edited folders would take minutes to start. A run that extracts has one batch.
+    A process for each of a hundred edited folders would take minutes to start.
     """
     place = {batch: number for number, batch in enumerate(partitions)}
     ordered = sorted(requests, key=lambda request: place[str(request.batch)])
-    together = [request for request in ordered if not request.extract]
-    runs = [together[start : start + maximum] for start in range(0, len(together), maximum)]
-    return [*runs, *([request] for request in ordered if request.extract)]
+    return [ordered[start : start + maximum] for start in range(0, len(ordered), maximum)]
 
 
 def are_neighbors(requests: Sequence[Request], partitions: Sequence[str]) -> bool:
@@ -126,14 +112,14 @@ def refresh_request(inputs: str) -> str:
 
 
 def wanted(observed: Observed) -> list[str]:
-    """Batches that differ from the folder, or are staged, and are neither being written nor being indexed."""
+    """Batches that differ from the folder, and are neither being written nor in an unfinished run."""
     scan = observed.scan
     busy = scan.settling | observed.indexing
     return [batch for batch in _differing(observed) if batch not in busy]
 
 
 def _differing(observed: Observed) -> list[str]:
-    return sorted({*observed.scan.revised, *observed.scan.deleted, *observed.staged})
+    return sorted({*observed.scan.revised, *observed.scan.deleted})
 
 
 def decide(observed: Observed) -> Decision:
@@ -193,5 +179,4 @@ def _request(observed: Observed, name: str, batch: str | None) -> Request | str:
     if observed.now < failures.last + wait:
         remaining = (failures.last + wait - observed.now) / 60
         return f"{what} failed {failures.n} times; the next attempt is in {remaining:.0f} minutes."
-    extract = batch is not None and observed.is_to_be_extracted(batch)
-    return Request(name, f"{name}.{failures.n}{'.extract' if extract else ''}", batch, extract)
+    return Request(name, f"{name}.{failures.n}", batch)

@@ -54,7 +54,7 @@ def batch_materializations(
     """
     versions = content_versions(index.working, metadata, batch)
     tags = {name: {_VERSION: version} for name, version in versions.items()}
-    if "documents" in tags and not index.settings.staging:
+    if "documents" in tags:
         tags["documents"] |= _origin(names, instance, index, batch)
     return [
         dg.AssetMaterialization(names.key(name), metadata=metadata[name], partition=batch, tags=tags[name])

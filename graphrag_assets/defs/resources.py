@@ -85,10 +85,15 @@ def index_resources(names: IndexNames, settings: IndexSettings) -> dict[str, obj
     return {
         names.name(SETTINGS): _without_fields(IndexSettings, lambda: settings),
         names.name(DATABASE): _without_fields(
-            IndexDatabase, lambda: IndexDatabase(database=str(settings.load().index_folder / "working.duckdb"))
+            IndexDatabase, lambda: IndexDatabase(database=str(index_of(settings).database))
         ),
         names.name(MODELS): ModelCalls(),
     }
+
+
+def index_of(settings: IndexSettings) -> Index:
+    """The index of these settings, outside a run."""
+    return Index(settings.load().index_folder / "working.duckdb", settings.overrides, keys=settings.keys)
 
 
 def _without_fields(kind: type, make: Callable[[], object]) -> dg.ResourceDefinition:

@@ -1,7 +1,6 @@
 """An index as its stages see it: the working database, the settings in force, and the models they select."""
 
 import functools
-import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,16 +17,13 @@ from graphrag_assets.store.connections import Limits
 from graphrag_assets.store.input_files import Input
 from graphrag_assets.store.input_folder import InputFolder
 from graphrag_assets.store.input_table import SCHEME, InputTable
-from graphrag_assets.store.prompt_profiles import profile_in_force, profile_of
-from graphrag_assets.store.staging import Staging
+from graphrag_assets.store.prompt_profiles import profile_in_force
 from graphrag_assets.store.working import WorkingDatabase
 
 P = ParamSpec("P")
 R = TypeVar("R")
 MAX_FILE_BYTES = 1_000_000_000
 """A larger file of the input folder is a video or a dump, and is not read."""
-STAGED_PROFILE = "prompt_profile.json"
-"""The file of the staging area with the prompt profile in force."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +54,9 @@ class Index:
 
     @functools.cached_property
     def profile(self) -> PromptProfile | None:
-        """The prompt profile in force, read once; None for the built-in prompts.
-
-        A machine without the working database has it from the staging area.
-        """
+        """The prompt profile in force, read once; None for the built-in prompts."""
         if not self.settings.asks_chat_model:
             return None
-        if not self.database.exists():
-            staged = self.settings.staging and Staging(self.settings.staging).get(STAGED_PROFILE)
-            found = json.loads(staged or "null")
-            return profile_of(found) if found else None
         return profile_in_force(self.working.read)
 
     @property

@@ -1,11 +1,11 @@
 """Indexes one batch, in two halves: extract it, and commit what was extracted.
 
-The first half needs the input folder and models, the second the working database. In one process the second follows the
-first; on several machines the staging area is between them, see `staged_batches`.
+The first half needs the input folder and models, the second the working database. Where several machines share a
+ledger, any of them may do the first half for the models' answers, see `ask_about_batch`.
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from graphrag_assets.contracts.records import LOSS_STAGES
 from graphrag_assets.conversion.limits import ConversionLimits
 from graphrag_assets.conversion.process import ConversionProcess
 from graphrag_assets.embedded import EXTRACTOR
-from graphrag_assets.errors import InputError, full_disk_in
+from graphrag_assets.errors import InputError, SettingsError, full_disk_in
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.batch_pool import BatchPool
 from graphrag_assets.indexing.index import Index
@@ -48,7 +48,6 @@ from graphrag_assets.store.batches import (
     recorded_errors,
     write_batch,
 )
-from graphrag_assets.store.digest_cache import NAME, DigestCache
 from graphrag_assets.store.input_files import SourceFile
 from graphrag_assets.store.working import Changes
 
@@ -71,14 +70,12 @@ class ExtractedBatch(NamedTuple):
     Attributes:
         frames: rows by table.
         errors: rows of index_errors.
-        digest: the batch's files and settings, as `batch_digest`.
         seconds: of extracting.
         usage: of models, by task.
     """
 
     frames: dict[str, pl.DataFrame]
     errors: pl.DataFrame
-    digest: str
     seconds: float
     usage: UsageByTask
 
@@ -145,13 +142,14 @@ def formats_of(files: Iterable[SourceFile]) -> frozenset[str]:
     return frozenset(name for file in files if (name := format_of(file.path)))
 
 
-def deciding_options(index: Index, formats: frozenset[str], age: int = 0) -> tuple[Any, ...]:
+def deciding_options(
+    settings: Settings, models: IndexingModels, formats: frozenset[str], age: int = 0
+) -> tuple[Any, ...]:
     """Everything but the files that determines the rows of a batch; `formats`: `formats_of` its files.
 
     Other limits for the conversion process, and other versions of readers, concern batches with such files only. `age`:
     with the readers as they were that many versions ago.
     """
-    settings, models = index.settings, index.models()
     by_model = settings.text_unit_context == "model"
     columns = settings.metadata_column_list
     contexts = (settings.text_unit_context, models.context_writer if by_model else "", *columns)
@@ -173,12 +171,14 @@ def _versions(formats: frozenset[str]) -> dict[str, int]:
 
 def read_with(index: Index) -> str:
     """Hash of what determines the documents and text units of any batch besides its files."""
-    return stable_id("corpus", __version__, *deciding_options(index, FORMATS))
+    return stable_id("corpus", __version__, *deciding_options(index.settings, index.models(), FORMATS))
 
 
-def named_options(index: Index) -> dict[str, str]:
+def named_options(settings: Settings, models: IndexingModels) -> dict[str, str]:
     """`deciding_options` of any batch by name, and the versions of the code: what must be the same on all machines."""
-    load, chunk, extractor, (context, writer, *columns), *more, corpus_version = deciding_options(index, FORMATS)
+    load, chunk, extractor, (context, writer, *columns), *more, corpus_version = deciding_options(
+        settings, models, FORMATS
+    )
     options: dict[str, object] = {
         **asdict(load),
         **{f"chunk_{name}": value for name, value in asdict(chunk).items()},
@@ -202,17 +202,8 @@ def batch_digest(index: Index, batch: str, files: list[SourceFile]) -> str:
     folder = index.input
     if not folder.has(batch):
         return stable_id(DELETED)  # has no rows, whatever its options
-    return stable_id(folder.digest(batch, files), *deciding_options(index, formats_of(files)))
-
-
-def present_digest(index: Index, batch: str) -> str:
-    """`batch_digest` of the files as they are now; those that have not changed since the last scan are not read."""
-    if not index.input.has(batch):
-        return stable_id(DELETED)
-    files = list(index.input.files(batch))
-    cache = DigestCache.load(index.settings.index_folder / NAME, index.settings.input_as_given)
-    digest = cache.digest(index.input, batch, files)
-    return stable_id(digest, *deciding_options(index, formats_of(files)))
+    deciding = deciding_options(index.settings, index.models(), formats_of(files))
+    return stable_id(folder.digest(batch, files), *deciding)
 
 
 def refuse_imported(index: Index, batch: str) -> None:
@@ -251,16 +242,18 @@ def index_batch(
         refuse_imported(index, batch)
         files = list(index.input.files(batch))
         known = _known(index, batch, [file.path for file in files], models, rerun)
-        extracted = extract_batch(index, batch, models, known, extract, admit, files)
-        return commit_extracted(index, batch, extracted, run_id)
+        extracted = extract_batch(index, batch, models, files, known, extract, admit)
+        return commit_extracted(index, batch, extracted, files, run_id)
 
 
-def commit_extracted(index: Index, batch: str, extracted: ExtractedBatch, run_id: str) -> IndexedBatch:
-    """Commit what was extracted with the run options of `index`, which are stored with the batch."""
-    frames, errors, digest, seconds, usage = extracted
+def commit_extracted(
+    index: Index, batch: str, extracted: ExtractedBatch, files: list[SourceFile], run_id: str
+) -> IndexedBatch:
+    """Commit what was extracted from files with the run options of `index`, which are stored with the batch."""
+    frames, errors, seconds, usage = extracted
     is_there = frames["documents"].height or index.input.has(batch)
     options = index.run_options if is_there else {}  # they go with the batch
-    read = read_with(index)
+    digest, read = batch_digest(index, batch, files), read_with(index)
     with index.working.transaction() as connection:
         changes = write_batch(
             connection, batch, frames, errors, digest, run_id, seconds, usage, options, read_with=read
@@ -272,20 +265,19 @@ def extract_batch(
     index: Index,
     batch: str,
     models: IndexingModels,
+    files: list[SourceFile],
     known: Known = NOTHING_KNOWN,
     extract: bool = True,
     admit: Callable[[int], None] = lambda _: None,
-    files: list[SourceFile] | None = None,
 ) -> ExtractedBatch:
-    """Read and chunk the files of a batch (`files`, if they are listed), and extract its text units if asked to.
+    """Read and chunk the files of a batch, and extract its text units if asked to.
 
     Neither reads nor writes the working database. `admit` is called with the number of text units, before they are
     sent to a model.
     """
     restart_peak()
     started = time.monotonic()
-    settings = index.settings
-    files, columns = list(index.input.files(batch)) if files is None else files, settings.metadata_column_list
+    settings, columns = index.settings, index.settings.metadata_column_list
     documents, text_units, errors = read_batch(settings, batch, files, known.corpus)
     admit(text_units.height)
     if settings.text_unit_context == "model":
@@ -306,8 +298,36 @@ def extract_batch(
         text_units = text_units.with_columns(extractor=pl.when(done).then(pl.lit(models.extractor)))
         errors = pl.concat([errors, kept_losses(known.facts, extracted)], how="diagonal_relaxed")
         frames = {"documents": documents, "text_units": text_units}
-    digest = batch_digest(index, batch, files)
-    return ExtractedBatch(frames, errors, digest, time.monotonic() - started, usage_sums(models.usage))
+    return ExtractedBatch(frames, errors, time.monotonic() - started, usage_sums(models.usage))
+
+
+def ask_about_batch(
+    index: Index, batch: str, models: IndexingModels, elsewhere: Mapping[str, str]
+) -> tuple[int, int, UsageByTask]:
+    """Extract a batch for the answers of the models alone, which are in the ledger then. Uses no working database.
+
+    Args:
+        elsewhere: `named_options` on the machine that indexes the batch.
+
+    Returns:
+        The numbers of text units and of errors, and the usage.
+
+    Raises:
+        SettingsError: with the settings of this machine that one would not find the answers.
+        InputError: the input of this machine has no such batch.
+    """
+    here = named_options(index.settings, models)
+    names = sorted(name for name in here.keys() | elsewhere.keys() if here.get(name) != elsewhere.get(name))
+    if names:
+        differing = "; ".join(f"{name}: {elsewhere.get(name)} there, {here.get(name)} here" for name in names)
+        raise SettingsError(
+            "The machine with the index would not find the answers, because it has other settings: "
+            f"{differing}. Give all machines the same settings, prompts and version."
+        )
+    if not index.input.has(batch):
+        raise InputError(f"The input {index.settings.input_as_given} has no batch {batch!r} on this machine.")
+    extracted = extract_batch(index, batch, models, list(index.input.files(batch)))
+    return extracted.frames["text_units"].height, extracted.errors.height, extracted.usage
 
 
 def read_batch(

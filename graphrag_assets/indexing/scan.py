@@ -212,7 +212,8 @@ def _deciding_options_by_batch(index: Index) -> Callable[[str, frozenset[str], i
 
     @functools.cache
     def deciding(options: frozenset[tuple[str, str]], formats: frozenset[str], age: int) -> tuple[object, ...]:
-        return deciding_options(index.with_options(dict(options)), formats, age)
+        own = index.with_options(dict(options))
+        return deciding_options(own.settings, own.models(), formats, age)
 
     return lambda batch, formats, age: deciding(frozenset(given.get(batch, {}).items()), formats, age)
 

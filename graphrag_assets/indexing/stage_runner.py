@@ -15,7 +15,6 @@ from graphrag_assets.indexing import candidates, communities, embeddings, index_
 from graphrag_assets.indexing.batch_pool import BatchPool, batches_at_once, work_on
 from graphrag_assets.indexing.checks import VERIFIER, failed_blocking_checks
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.staged_batches import commit_staged
 from graphrag_assets.indexing.up_to_date import refreshed
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen
 from graphrag_assets.runtime.received_signals import raise_if_interrupted
@@ -68,7 +67,7 @@ class StageRunner:
         self._index = index
 
     def index(self, batches: Sequence[str]) -> Generator[StageRun, None, None]:
-        """Index batches, from the staging area those that are there; yields each run as it completes.
+        """Index batches; yields each run as it completes.
 
         None begins after one that failed for a reason for which all others would fail.
         """
@@ -83,8 +82,7 @@ class StageRunner:
         own = self._index.with_run_options(batch)
 
         def work(run_id: str) -> None:
-            if commit_staged(own, batch, run_id) is None:
-                index_batch.index_batch(own, batch, own.models(batch, run_id), run_id, pool=pool)
+            index_batch.index_batch(own, batch, own.models(batch, run_id), run_id, pool=pool)
 
         return _run(batch, work)
 

@@ -11,7 +11,7 @@ import pytest
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.automation import _failures, report_batches, request_runs
 from graphrag_assets.defs.checks import up_to_date_evaluation
-from graphrag_assets.defs.dead_runs import fail_dead_runs, fail_runs_without_worker
+from graphrag_assets.defs.dead_runs import fail_dead_runs
 from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.llm.model_errors import BudgetExceeded
 from tests.conftest import QUIET, repository
@@ -337,24 +337,6 @@ def test_a_run_that_starts_after_an_hour_in_the_queue_is_not_failed(project, mon
     starting = run_in(project.instance, os.getpid(), later)
     assert fail_dead_runs(IndexNames(), project.instance) == []
     assert project.instance.get_run_by_id(starting).status == dg.DagsterRunStatus.STARTING
-
-
-def test_a_run_that_no_celery_worker_has_twice_in_a_row_is_failed(project):
-    def started(task: str) -> str:
-        run = project.instance.create_run_for_job(
-            repository().get_job("preview_cost"),
-            status=dg.DagsterRunStatus.STARTED,
-            tags={"dagster-celery/task_id": task},
-        )
-        return run.run_id
-
-    lost, working = started("lost"), started("working")
-    failed, missing = fail_runs_without_worker(IndexNames(), project.instance, {"working"}, frozenset())
-    assert (failed, missing) == ([], {lost})  # it may have been too busy to reply
-    assert fail_runs_without_worker(IndexNames(), project.instance, {"working", "lost"}, missing) == ([], frozenset())
-    assert fail_runs_without_worker(IndexNames(), project.instance, {"working"}, missing) == ([lost], frozenset())
-    assert project.instance.get_run_by_id(lost).status == dg.DagsterRunStatus.FAILURE
-    assert project.instance.get_run_by_id(working).status == dg.DagsterRunStatus.STARTED
 
 
 def test_requests_are_found_again_by_their_tag(watched):

@@ -169,35 +169,6 @@ def test_the_refresh_waits_while_a_batch_has_no_budget_left_and_goes_on_when_it_
     assert decide(replace(paid, failures=short)).refresh is not None
 
 
-def steps(observed: Observed) -> list[tuple[str | None, bool]]:
-    return [(request.batch, request.extract) for request in decide(observed).batches]
-
-
-def test_on_several_machines_a_batch_is_extracted_by_one_run_and_committed_by_the_next():
-    changed = {"digests": {"a": "1", "b": "3"}, "revised": ["b"], "published": "earlier", "extracts_elsewhere": True}
-    first, then = see(**changed), see(**changed, staged=frozenset({"b"}))
-    assert steps(first) == [("b", True)]
-    assert steps(then) == [("b", False)]
-    assert decide(first).batches[0].key != decide(then).batches[0].key  # Dagster takes no key twice
-    assert decide(first).refresh is decide(then).refresh is None
-
-
-def test_a_staged_batch_is_committed_although_the_index_has_the_same():
-    """A committer was killed before it swept, or the batch was extracted again by hand."""
-    assert steps(see(staged=frozenset({"a"}), extracts_elsewhere=True)) == [("a", False)]
-
-
-def test_a_batch_that_is_gone_needs_no_extraction():
-    gone = see(digests={"a": "1"}, deleted=["b"], published="earlier", extracts_elsewhere=True)
-    assert steps(gone) == [("b", False)]
-
-
-def test_a_refused_commit_is_waited_for_before_the_batch_is_extracted_again():
-    refused = see(digests={"a": "1", "b": "3"}, revised=["b"], published="earlier", extracts_elsewhere=True)
-    failed = {batch_request(refused.scan, "b"): Failures(1, NOTHING.now - 1)}
-    assert steps(replace(refused, failures=failed)) == []
-
-
 def test_batches_are_indexed_up_to_a_maximum_by_one_run_in_the_order_of_the_partitions():
     requests = [Request(name, name, name) for name in "acdefh"]
     runs = in_runs(requests, partitions="hgfedcba", maximum=3)
@@ -210,8 +181,3 @@ def test_a_hundred_edited_batches_among_a_thousand_are_five_runs():
     partitions = [f"{number:04}" for number in range(1000)]
     requests = [Request(name, name, name) for name in partitions[::10]]
     assert [len(run) for run in in_runs(requests, partitions, 20)] == [20] * 5
-
-
-def test_each_batch_is_extracted_elsewhere_by_a_run_of_its_own():
-    requests = [Request(name, name, name, extract=name != "c") for name in "abc"]
-    assert [len(run) for run in in_runs(requests, partitions="abc", maximum=20)] == [1, 1, 1]

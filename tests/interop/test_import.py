@@ -242,10 +242,11 @@ def test_names_in_use_are_rejected(imported, import_small):
 def test_import_is_refused_when_a_batch_of_its_name_is_committed_meanwhile(project, import_small):
     project.write("mine/a.md", "Cyrus Field met Robert Halpin.")
     index = project.index
-    extracted = extract_batch(index, "mine", index.models("mine"))
+    files = list(index.input.files("mine"))
+    extracted = extract_batch(index, "mine", index.models("mine"), files)
     with contextlib.ExitStack() as stack, index.working.exclusive(batch_lock("mine")):
         importing = stack.enter_context(waiting_for(batch_lock("mine"), lambda: import_small("mine")))
-        commit_extracted(index, "mine", extracted, "run")
+        commit_extracted(index, "mine", extracted, files, "run")
     with pytest.raises(InputError, match="'mine' is a batch of the input folder"):
         importing.result()
     assert index.working.read("SELECT count(*) FROM imports").item() == 0

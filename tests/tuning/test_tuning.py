@@ -3,20 +3,17 @@
 import json
 import re
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from graphrag_assets.contracts.prompt_profile import PromptProfile, WorkedExample
+from graphrag_assets.contracts.prompt_profile import WorkedExample
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.extras.cost_preview.preview import plan_index
 from graphrag_assets.extras.purge.purge import purge
 from graphrag_assets.extras.tuning.tuning import TuningOptions, adopt_profile, tune_prompts
-from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.index_batch import named_options
 from graphrag_assets.llm.prompts import fence
-from graphrag_assets.store.prompt_profiles import profile_of, record_profile
+from graphrag_assets.store.prompt_profiles import profile_of
 from tests.cli import run_command
 from tests.defs.test_language_models import use
 from tests.openai_content import asked_of, content_for, fenced_text, task_of
@@ -213,22 +210,6 @@ def test_summaries_reports_and_questions_change_only_where_the_profile_tells_the
     assert after.summarizer != before.summarizer
     assert after.reporter != before.reporter
     assert after.context_writer == before.context_writer
-
-
-def test_machines_without_the_working_database_extract_with_the_adopted_profile(indexed, tmp_path, monkeypatch):
-    profile = PromptProfile(persona="You are a keeper.").identified()
-    adopted = record_profile(indexed.index.working, profile, model="m", sample_ids=[], calls=0, cost_usd=0.0)
-    monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/test-chat")
-    monkeypatch.setenv("GRAPHRAG_LEDGER_URL", f"sqlite:///{tmp_path}/ledger.sqlite")
-    monkeypatch.setenv("GRAPHRAG_STAGING", str(tmp_path / "staging"))
-    elsewhere = Index(tmp_path / "elsewhere" / "working.duckdb")
-    assert named_options(elsewhere) == named_options(indexed.index)
-    for version in (adopted, 0):
-        adopt_profile(indexed.index, version)
-        here, there = Index(indexed.index.database), replace(elsewhere)
-        assert (here.profile is None) == (version == 0)
-        assert named_options(there) == named_options(here)
-    assert not elsewhere.database.exists()
 
 
 @pytest.mark.extended

@@ -14,7 +14,6 @@ from graphrag_assets.extras.purge.index_rows import purge_rows
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.models import existing_ledger, ledger_entries
 from graphrag_assets.indexing.scan import Scan, present_inputs, scan
-from graphrag_assets.indexing.staged_batches import staging_of
 from graphrag_assets.store.batches import recorded_inputs
 from graphrag_assets.store.compaction import compact
 from graphrag_assets.store.connections import SPILL_FOLDER
@@ -64,7 +63,6 @@ def purge(index: Index, dry_run: bool = False, shared_ledger: bool = False) -> l
             compact(index.working, always=True)
             write_records(index.working, index.settings.index_folder, ledger_entries(index.settings))
         removed.append(_purge_publications(index, dry_run))
-        removed.append(_purge_staging(index, dry_run))
         removed.append(_purge_leftovers(index.settings.index_folder, dry_run))
         return [one for one in removed if one.number]
 
@@ -89,15 +87,6 @@ def _purge_publications(index: Index, dry_run: bool) -> Removed:
         if page_path(folder).exists():
             write_page(folder)
     return Removed("publications", ", ".join(map(str, earlier)), len(earlier))
-
-
-def _purge_staging(index: Index, dry_run: bool) -> Removed:
-    """What killed runs have left in the staging area; an extraction in progress is done again."""
-    staging = staging_of(index)
-    n_files = len(staging.files()) if staging else 0
-    if staging and not dry_run:
-        staging.sweep()
-    return Removed("staging", "files", n_files)
 
 
 def _purge_leftovers(folder: Path, dry_run: bool) -> Removed:

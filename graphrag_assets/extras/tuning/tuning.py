@@ -1,9 +1,8 @@
 """Prompts tuned to the corpus: a chat model reads a sample of text units, and a profile is made of what it finds."""
 
-import json
 import logging
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from graphrag_assets.contracts.prompt_profile import PromptProfile
@@ -13,16 +12,15 @@ from graphrag_assets.extras.tuning.description import with_description
 from graphrag_assets.extras.tuning.entity_types import found_types, given_types, listed_type
 from graphrag_assets.extras.tuning.examples import Readings, examples_from, passages
 from graphrag_assets.extras.tuning.sample import varied_sample
-from graphrag_assets.indexing.index import STAGED_PROFILE, Index, exclusive
+from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.model_tasks import IndexingTasks
 from graphrag_assets.indexing.provider_models import indexing_tasks
 from graphrag_assets.indexing.publish import publish_records
-from graphrag_assets.indexing.staged_batches import staging_of
 from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.tasks.extract_graph import ExtractionOptions
 from graphrag_assets.pipeline.batch import units_to_extract
-from graphrag_assets.store.prompt_profiles import adopt, profile_in_force, record_profile
+from graphrag_assets.store.prompt_profiles import adopt, record_profile
 from graphrag_assets.text.languages import NAMES
 
 log = logging.getLogger(__name__)
@@ -89,16 +87,12 @@ def tune_prompts(index: Index, options: TuningOptions, run_id: str) -> tuple[int
 
 @exclusive("prompt_profile")
 def adopt_profile(index: Index, version: int) -> None:
-    """Put a version in force, see `adopt`, also for other machines that extract.
+    """Put a version in force, see `adopt`.
 
     Raises:
         SettingsError: there is no such version.
-        StagingError: the staging area cannot be used.
     """
     adopt(index.working, version)
-    if staging := staging_of(index):
-        profile = profile_in_force(index.working.read)
-        staging.put(STAGED_PROFILE, json.dumps(asdict(profile) if profile else None).encode())
 
 
 def tuned(tasks: IndexingTasks, units: list[TextUnit], options: TuningOptions, language: str) -> PromptProfile:

@@ -93,6 +93,6 @@ def test_only_what_runs_dagster_imports_it_outside_defs():
         for module, _ in imports_of(path)
         if module.startswith(dagster) and path.parent.name != "defs"
     }
-    extras = {f"cluster/{name}" for name in ("check", "jobs")} | {"cost_preview/job", "evaluation/job"}
+    extras = {"cost_preview/job", "evaluation/job"}
     outside = {"cli/dev", "cli/index_runs", *(f"extras/{name}" for name in extras)}
     assert importing == {f"{name}.py" for name in outside} | {"__init__.py", "definitions.py"}

@@ -213,11 +213,6 @@ class Settings(BaseSettings):
     automation: Literal["off", "on"] = Field(
         "off", description="on: the sensors run from the start; off: they run once switched on in the UI."
     )
-    max_document_mb: float = Field(
-        10, gt=0, description="Maximum size of a document. A larger one is skipped and becomes a row of index_errors."
-    )
-
-    outside_links: bool = Field(False, description="Whether links that lead out of the input folder are followed.")
 
     text_encoding: str = Field(
         "", description="Encoding of text files that are not UTF-8, such as windows-1252; unset: detected per file."
@@ -305,16 +300,6 @@ class Settings(BaseSettings):
     entity_types: str = Field(
         "organization, person, geo, event", description="Entity types requested from the chat model."
     )
-    strict_types: Literal["off", "entities", "relationships", "all"] = Field(
-        "off",
-        description="What the chat model extracts with another type than GRAPHRAG_ENTITY_TYPES, or "
-        "GRAPHRAG_RELATIONSHIP_TYPES, is left out, and counted in index_errors: of entities, relationships, or all.",
-    )
-    drop_ungrounded: bool = Field(
-        False,
-        description="Whether entities of the chat model whose name stands neither in the text unit nor in its context "
-        "are left out. They are counted in index_errors either way.",
-    )
     relationship_types: str = Field(
         "", description="Relationship types that the chat model is to prefer, separated by commas; unset: any."
     )
@@ -341,8 +326,6 @@ class Settings(BaseSettings):
     )
     ledger_url: str = Field("", description="SQLAlchemy URL of the ledger; unset: ledger.sqlite in the index folder.")
 
-    report_input_tokens: int = Field(8000, ge=200, description="Maximum tokens of the context of a community report.")
-    report_words: int = Field(1500, ge=50, description="Maximum words of a community report by the chat model.")
     search_options: SearchOptions = Field(
         "",
         description="Defaults for options of searches as JSON, by method: "
@@ -405,12 +388,6 @@ class Settings(BaseSettings):
                 "GRAPHRAG_TEXT_UNIT_CONTEXT=model needs a chat model to write contexts: set GRAPHRAG_CHAT_MODEL, or "
                 "GRAPHRAG_TEXT_UNIT_CONTEXT=headings, which needs none."
             )
-        for kind, types in (("entities", "entity_types"), ("relationships", "relationship_types")):
-            if settings.is_strict(kind) and not _listed(getattr(settings, types)):
-                raise SettingsError(
-                    f"GRAPHRAG_STRICT_TYPES={settings.strict_types} needs GRAPHRAG_{types.upper()}, which names none: "
-                    "set it, or change GRAPHRAG_STRICT_TYPES."
-                )
         settings._check_choices()
         return settings
 
@@ -454,10 +431,6 @@ class Settings(BaseSettings):
         together: dict[str, Any] = json.loads(self.chat_parameters or "{}")
         by_use = {name: together.pop(name, {}) for name in _USES}
         return together | by_use.get(use, {})
-
-    def is_strict(self, kind: str) -> bool:
-        """Whether `kind`, entities or relationships, of other types than those set is left out."""
-        return self.strict_types in (kind, "all")
 
     def price(self, name: str) -> float | None:
         """The price of a million tokens; None: litellm's."""

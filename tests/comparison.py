@@ -86,9 +86,8 @@ def assert_reports(index: Index) -> None:
     """No report is out of date, and citations are resolved as those of all reports together."""
     everything = "SELECT community FROM communities UNION SELECT community FROM community_reports"
     inputs, stored, _ = read_part(index, index.working.read(everything)["community"])
-    settings = index.settings
-    reporter = index.models().reporter
-    assert stale_reports(inputs, stored, reporter, settings.report_input_tokens, settings.tokenizer).to_list() == []
+    reporter, encoding = index.models().reporter, index.settings.tokenizer
+    assert stale_reports(inputs, stored, reporter, encoding=encoding).to_list() == []
     numbers = index.working.read(" UNION ALL ".join(_NUMBERED))
     assert index.working.read("FROM citations ORDER BY ALL").equals(report_citations(stored, numbers).sort(pl.all()))
 

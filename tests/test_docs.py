@@ -81,7 +81,7 @@ def test_the_settings_of_a_run_shown_for_the_launchpad_are_accepted(project):
     (project.input / "a.txt").write_text("Cyrus Field met William Thomson in Valentia.")
     project.run("update_index", ops=yaml.safe_load(shown)["ops"])
     options = dict(project.index.working.read("SELECT name, value FROM index_options").iter_rows())
-    assert options == {"entity_types": "ship, engineer, company", "max_gleanings": "2", "report_words": "800"}
+    assert options == {"entity_types": "ship, engineer, company", "max_gleanings": "2", "max_cluster_size": "20"}
 
 
 def test_links_of_the_readme_lead_to_files():

@@ -21,10 +21,7 @@ from graphrag_assets.settings import Settings
 
 GROUPS = {
     "Where things are": ("data", "input"),
-    "Documents": (
-        *("file_pattern", "metadata_columns", "text_column", "title_column", "id_column", "text_encoding"),
-        "max_document_mb",
-    ),
+    "Documents": (*("file_pattern", "metadata_columns", "text_column", "title_column", "id_column", "text_encoding"),),
     "Text units": ("chunking", "chunk_size", "tokenizer", "text_unit_context"),
     "Models": (
         *("chat_model", "chat_base_url", "chat_parameters", "method"),
@@ -32,10 +29,8 @@ GROUPS = {
         *("extraction_model", "summary_model", "report_model", "query_model"),
     ),
     "What models are asked for": (
-        *("entity_types", "relationship_types", "strict_types", "max_gleanings"),
-        "drop_ungrounded",
-        *("claims", "claim_description", "language", "report_words"),
-        *("report_input_tokens", "prompts_dir"),
+        *("entity_types", "relationship_types", "max_gleanings"),
+        *("claims", "claim_description", "language", "prompts_dir"),
     ),
     "Limits": ("budget_usd", "concurrency", "requests_per_minute", "tokens_per_minute", "request_timeout"),
     "Communities": ("max_cluster_size",),

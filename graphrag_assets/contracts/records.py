@@ -71,18 +71,12 @@ RETRY = (
 """The hint of index_errors rows of what is given up."""
 EMBED = "embed"
 """Stage of the index_errors rows of text units, entities and reports without a vector."""
-OFF_PATTERN = "off_pattern"
-"""Stage of the index_errors rows of text units with relationships whose ends have types that no pattern allows."""
-UNLISTED_TYPES = "unlisted_types"
-"""Stage of the index_errors rows of text units with records whose types a closed list lacks."""
 LOSS_STAGES = (
     GLEAN,
     "dropped_records",
     "guessed_repairs",
     "invented_claims",
     "ungrounded",
-    UNLISTED_TYPES,
-    OFF_PATTERN,
 )
 """Stages of the index_errors rows of text units that were extracted with losses."""
 OF_READ_TEXT = ("extract", "context", "date", ENCODING, EMBED, *LOSS_STAGES)
@@ -103,20 +97,14 @@ class Losses:
 
     `failed_gleaning`: the error of a gleaning without a usable answer, or "". `dropped_records`: of the wrong form.
     `guessed_repairs`: answers in broken JSON whose repair may have lost something. `invented_claims`: claims whose
-    quotation is not in the text. `unlisted_entities`, `unlisted_relationships`: the types, not in a closed list, of
-    records left out; a type occurs as often as records had it. `off_pattern`: relationships between types that no
-    pattern allows, as "A > TYPE > B". `ungrounded`: entities whose name stands neither in the text unit nor in its
-    context.
+    quotation is not in the text. `ungrounded`: entities whose name stands neither in the text unit nor in its context.
     """
 
     failed_gleaning: str = ""
     dropped_records: int = 0
     guessed_repairs: int = 0
     invented_claims: int = 0
-    unlisted_entities: tuple[str, ...] = ()
-    unlisted_relationships: tuple[str, ...] = ()
     ungrounded: tuple[str, ...] = ()
-    off_pattern: tuple[str, ...] = ()
 
 
 NO_LOSSES = Losses()

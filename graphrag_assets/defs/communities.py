@@ -92,7 +92,7 @@ def write_community_reports(names: IndexNames) -> dg.AssetsDefinition:
         context: dg.AssetExecutionContext, config: ReportOptions
     ) -> Iterator[dg.MaterializeResult]:
         """A report on each community, and what it cites."""
-        own, run = config.apply_to(begin_step(names, context), None), context.run
+        own, run = begin_step(names, context).with_run_options(None), context.run
         models = own.models(run_id=run.run_id, cache_not_before=cache_not_before(context.instance, run, config))
         written = reports.update_reports(own, models, run.run_id, config.rerun != "NOTHING")
         reports.record_state(own, models)

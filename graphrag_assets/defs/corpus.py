@@ -13,7 +13,7 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.contracts.records import ENCODING, OF_READ_TEXT, UNLISTED_TYPES
+from graphrag_assets.contracts.records import ENCODING, OF_READ_TEXT
 from graphrag_assets.defs.index_names import (
     BATCH_ASSETS,
     BATCHES_PER_RUN,
@@ -211,7 +211,6 @@ def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, s
         "text_units": errors_metadata(names, "failed_contexts", indexed.errors.filter(without_context), batch),
         "entity_mentions": {
             **errors_metadata(names, "failed_text_units", indexed.errors.filter(failed), batch),
-            **errors_metadata(names, UNLISTED_TYPES, indexed.errors.filter(stage=UNLISTED_TYPES), batch),
             **usage_metadata(indexed.usage),
             **({"without_names": note} if note else {}),
         },

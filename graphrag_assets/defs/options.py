@@ -72,8 +72,8 @@ class RunOptions(dg.Config):
         return self
 
 
-class RerunOptions(RunOptions):
-    """Settings of a step that can rerun.
+class RerunOptions(dg.Config):
+    """Options of a step that can rerun.
 
     Each step declares what it can do again as a Literal: Dagster makes an enum of it, so that the launchpad refuses
     other names before there is a run, and its message has the allowed ones.
@@ -96,7 +96,7 @@ class RerunOptions(RunOptions):
         return self
 
 
-class BatchOptions(RerunOptions):
+class BatchOptions(RunOptions, RerunOptions):
     """How this run indexes batches."""
 
     entity_types: str | None = _of_batches("Entity types requested from the chat model, separated by commas.")
@@ -152,10 +152,6 @@ class CommunityOptions(RunOptions):
 class ReportOptions(RerunOptions):
     """How this run writes community reports."""
 
-    report_words: int | None = _of_index(
-        "Maximum words of a report by the chat model, from 50.", "All reports are written again."
-    )
-    report_input_tokens: int | None = _of_index("Maximum tokens of the context of a report, from 200.")
     rerun: Literal["NOTHING", "REPORTS", "EVERYTHING"] = Field(
         default="NOTHING",
         description="NOTHING: reports whose community changed. REPORTS or EVERYTHING: all; costs nothing where the "
@@ -163,7 +159,7 @@ class ReportOptions(RerunOptions):
     )
 
 
-_STEPS = ("index_batch", BATCH_STATE, "detect_communities", "write_community_reports")
+_STEPS = ("index_batch", BATCH_STATE, "detect_communities")
 """Those whose config has settings."""
 
 

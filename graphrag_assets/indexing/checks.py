@@ -95,7 +95,7 @@ def _disconnected(index: Index, changed: Changed | None) -> pl.DataFrame:
 def _stale(index: Index, changed: Changed | None) -> pl.DataFrame:
     """The communities whose report is out of date. Reports and inputs that are known to agree are not read again."""
     own = index.with_run_options(None)
-    settings, models = own.settings, own.models()
+    encoding, models = own.settings.tokenizer, own.models()
     with own.working.connect() as connection:
         if changed is not None:
             later = changes_since_mark(connection, READER, LOGGED_INPUTS, made_with(connection, own, models))
@@ -104,9 +104,12 @@ def _stale(index: Index, changed: Changed | None) -> pl.DataFrame:
             is_known = has_mark(connection, CHECKED, state_of_reports(connection, own, models))
     if is_known:
         return pl.DataFrame(schema={"community": pl.Int64})
-    written_by = (models.reporter, settings.report_input_tokens, settings.tokenizer)
     parts = (read_part(own, communities) for communities in read_changed(own, models, everything=True).parts)
-    return pl.concat([stale_reports(part.inputs, part.previous, *written_by) for part in parts]).sort().to_frame()
+    return (
+        pl.concat([stale_reports(part.inputs, part.previous, models.reporter, encoding=encoding) for part in parts])
+        .sort()
+        .to_frame()
+    )
 
 
 def _too_many_failed(index: Index, _: Changed | None) -> pl.DataFrame:

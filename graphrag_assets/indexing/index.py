@@ -69,9 +69,7 @@ class Index:
         settings = self.settings
         if settings.input.startswith(SCHEME):
             return InputTable(settings.input, settings.id_column, MAX_FILE_BYTES)
-        return InputFolder(
-            settings.input_folder, MAX_FILE_BYTES, settings.outside_links, settings.file_pattern, settings.batch_by
-        )
+        return InputFolder(settings.input_folder, MAX_FILE_BYTES, settings.file_pattern, settings.batch_by)
 
     def on_copy(self, database: Path) -> "Index":
         """The same index with a copy of its working database."""

@@ -34,7 +34,7 @@ from graphrag_assets.pipeline.batch import (
     read_corpus,
 )
 from graphrag_assets.pipeline.chunking import ChunkOptions
-from graphrag_assets.pipeline.formats import FORMATS, LIMITED, format_of
+from graphrag_assets.pipeline.formats import FORMATS, format_of
 from graphrag_assets.pipeline.loading import LoadOptions
 from graphrag_assets.runtime.peak_memory import restart_peak
 from graphrag_assets.runtime.tracing import traced
@@ -117,14 +117,9 @@ def load_options(settings: Settings) -> LoadOptions:
         title_column=settings.title_column,
         id_column=settings.id_column,
         date_column=settings.date_column,
-        max_document_bytes=int(settings.max_document_mb * 1_000_000),
         text_encoding=settings.text_encoding,
         tokenizer=settings.tokenizer,
     )
-
-
-def conversion_limits(settings: Settings) -> ConversionLimits:
-    return ConversionLimits(max_output_bytes=load_options(settings).max_document_bytes)
 
 
 def chunk_options(settings: Settings) -> ChunkOptions:
@@ -153,14 +148,12 @@ def deciding_options(
     by_model = settings.text_unit_context == "model"
     columns = settings.metadata_column_list
     contexts = (settings.text_unit_context, models.context_writer if by_model else "", *columns)
-    limits = (conversion_limits(settings),) if formats & LIMITED else ()
     readers = tuple(sorted((name, version - age) for name, version in _versions(formats).items() if version > age))
     return (
         load_options(settings),
         chunk_options(settings),
         models.extractor,
         contexts,
-        limits,
         (CORPUS_VERSION, readers) if readers else CORPUS_VERSION,
     )
 
@@ -335,7 +328,7 @@ def read_batch(
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """The documents of a batch, its text units and its errors, see `read_corpus`."""
     load, chunk, with_contexts = load_options(settings), chunk_options(settings), settings.text_unit_context != "none"
-    with ConversionProcess(conversion_limits(settings)) as convert:
+    with ConversionProcess(ConversionLimits()) as convert:
         return read_corpus(batch, files, load, chunk, convert, with_contexts, settings.metadata_column_list, known)
 
 

@@ -93,16 +93,11 @@ class IndexingTasks:
     def extractor(self) -> str:
         """Fingerprint of extractions; see `EXTRACTOR` for the parts of the embedded default."""
         options, columns = self.extraction, self.settings.metadata_column_list
-        names = (PROMPT, MORE, TYPES) if options.adds_types else (PROMPT, MORE)
-        more = (*options.relationship_rules, *([columns] if columns else []), *self._grounds)
+        names = (PROMPT, MORE, TYPES) if options.relationship_types else (PROMPT, MORE)
+        unplaced = ["unplaced"] if self.settings.text_unit_context == "none" else []
+        more = (*options.relationship_types, *([columns] if columns else []), *unplaced)
         by_model = self._fingerprint("extraction", names, options, *more)
         return f"{by_model}+{EXTRACTOR}" if self.settings.choices.claims == "embedded" else by_model
-
-    @property
-    def _grounds(self) -> tuple[str, ...]:
-        """Settings of extraction that differ from the defaults: what is not shown, and what is dropped."""
-        unplaced, dropped = self.settings.text_unit_context == "none", self.settings.drop_ungrounded
-        return (*(["unplaced"] if unplaced else []), *(["drop_ungrounded"] if dropped else []))
 
     @property
     def summarizer(self) -> str:
@@ -134,9 +129,7 @@ class IndexingTasks:
         claims = settings.claim_description.strip() or CLAIM_DESCRIPTION
         return ExtractionOptions(
             entity_types=self._types("entity_types", settings.entity_type_list),
-            other_types=not settings.is_strict("entities"),
             relationship_types=self._types("relationship_types", settings.relationship_type_list),
-            other_relationship_types=not settings.is_strict("relationships"),
             claim_description=claims if settings.choices.claims == "model" else None,
             max_gleanings=settings.max_gleanings,
             language=self._language,
@@ -146,7 +139,7 @@ class IndexingTasks:
     def reports(self) -> ReportOptions:
         """Options of community reports."""
         task = TEXT if self.settings.reports_from_text else GRAPH
-        return ReportOptions(self.settings.report_words, self._language, task)
+        return ReportOptions(language=self._language, task=task)
 
     @property
     def summaries(self) -> SummaryOptions:
@@ -189,7 +182,7 @@ class IndexingTasks:
                 chat, self.prompts, unit.text, options, origin, unit.document_date, unit.metadata, place
             )
             shown = f"{place}\n{unit.metadata}\n{unit.text}"
-            found = grounded(found, f"{unit.title}\n{unit.headings}\n{shown}", self.settings.drop_ungrounded)
+            found = grounded(found, f"{unit.title}\n{unit.headings}\n{shown}")
             return replace(found, claims=(await _embedded(unit)).claims) if claims == "embedded" else found
 
         task = WITH_CLAIMS if options.claim_description else PROMPT

@@ -174,7 +174,7 @@ def made_with(connection: duckdb.DuckDBPyConnection, index: Index, models: Index
     """Hash of what reports depend on besides logged tables. People change decisions on aliases past the change log."""
     settings = index.settings
     decided = [*connection.sql(DECISIONS).pl().iter_rows(), *(d.effect for d in read_decisions(settings.index_folder))]
-    written_by = (models.reporter, settings.report_input_tokens, settings.tokenizer, settings.reports_from_text)
+    written_by = (models.reporter, settings.tokenizer, settings.reports_from_text)
     return stable_id("reports", CODE_VERSION, *written_by, *decided)
 
 

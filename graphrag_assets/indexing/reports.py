@@ -22,7 +22,7 @@ from graphrag_assets.pipeline.report_citations import references_in, resolved
 from graphrag_assets.pipeline.report_updates import community_reports
 from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import record_options, record_stage
+from graphrag_assets.store.batches import record_stage
 from graphrag_assets.store.change_log import last_revision, remove_mark, set_mark
 from graphrag_assets.store.working import Changes, replace_rows
 
@@ -94,7 +94,6 @@ def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: b
         citations, changes = _write(connection, part, last, citing)
         changes = sums_of_changes([*changes_by_part, changes])
         seconds, used = time.monotonic() - started, usage_sums(models.usage)
-        record_options(connection, None, index.run_options)
         record_stage(connection, run_id, "write_community_reports", None, seconds, changes, "community_reports", used)
         set_mark(connection, READER, LOGGED_INPUTS, found.revision, made_with(connection, index, models))
         if found.everything:
@@ -107,9 +106,8 @@ def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: b
 
 def _make_part(index: Index, models: IndexingModels, communities: pl.Series, rewrite: bool) -> _Part:
     inputs, previous, others = read_part(index, communities)
-    known, settings = previous.clear() if rewrite else previous, index.settings
-    written_by = (models.reporter, settings.report_input_tokens, settings.tokenizer)
-    reports = community_reports(inputs, known, models.write_reports, *written_by, others=others)
+    known, encoding = previous.clear() if rewrite else previous, index.settings.tokenizer
+    reports = community_reports(inputs, known, models.write_reports, models.reporter, encoding=encoding, others=others)
     return _Part(reports, previous, reports.join(known, on="fingerprint", how="anti").height)
 
 

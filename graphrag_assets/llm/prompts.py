@@ -64,11 +64,9 @@ _REDUCE = Placeholders(
 
 TASKS: Mapping[str, Placeholders] = {
     "text_unit_context": Placeholders({"document": "document", "passage": "passage"}, optional=_names("language")),
-    "extract_graph": Placeholders(
-        {"text": "document"}, _names("entity_types claim_description"), _names("other_types language")
-    ),
+    "extract_graph": Placeholders({"text": "document"}, _names("entity_types claim_description"), _names("language")),
     "extract_graph_types": Placeholders(
-        required=_names("relationship_types strict_relationship_types strict_entity_types"),
+        required=_names("relationship_types"),
         blocks=frozenset({"system"}),
     ),
     "extract_graph_date": Placeholders(required=_names("document_date"), blocks=_USER),

@@ -1,7 +1,6 @@
 """Text units become mentions: each unit is extracted by itself, so its facts depend on nothing but its text."""
 
 import functools
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import starmap
@@ -13,12 +12,9 @@ from graphrag_assets.contracts.records import (
     GIVEN_UP,
     GLEAN,
     NO_LOSSES,
-    OFF_PATTERN,
     RETRY,
-    UNLISTED_TYPES,
     ClaimRecord,
     EntityRecord,
-    Losses,
     RelationshipRecord,
     TextUnit,
     UnitExtraction,
@@ -117,10 +113,9 @@ _COUNTED_LOSSES = {
 }
 """What the fields of `Losses` of these names, which are also stages of index_errors, count."""
 _SHOWN = 5
-_UNGROUNDED = "Nothing has to be done. GRAPHRAG_DROP_UNGROUNDED=true leaves such entities out."
+_UNGROUNDED = "Nothing has to be done. If there are many, use a model that stays with the text better."
 _GLEAN_AGAIN = "Run `graphrag-assets index` again: only failed gleanings are requested again."
-_PATTERNS = "Nothing has to be done. GRAPHRAG_STRICT_RELATIONSHIP_TYPES=true leaves such relationships out."
-_HINTS = {GLEAN: _GLEAN_AGAIN, "ungrounded": _UNGROUNDED, OFF_PATTERN: _PATTERNS}
+_HINTS = {GLEAN: _GLEAN_AGAIN, "ungrounded": _UNGROUNDED}
 
 
 def _losses(done: Sequence[tuple[str, UnitExtraction]], text_units: pl.DataFrame) -> pl.DataFrame:
@@ -131,43 +126,15 @@ def _losses(done: Sequence[tuple[str, UnitExtraction]], text_units: pl.DataFrame
     }
     for stage, what in _COUNTED_LOSSES.items():
         errors[stage] = [(u, f"{n} {what}") for u, one in lost if (n := getattr(one, stage))]
-    errors[OFF_PATTERN] = [(u, _off_pattern(one.off_pattern)) for u, one in lost if one.off_pattern]
     errors["ungrounded"] = [(u, _ungrounded(one.ungrounded)) for u, one in lost if one.ungrounded]
     rows = [unit_errors(found, text_units, stage, _HINTS.get(stage, _LEFT_OUT)) for stage, found in errors.items()]
-    return pl.concat([*rows, _unlisted(lost, text_units)])
+    return pl.concat(rows)
 
 
 def _ungrounded(names: Sequence[str]) -> str:
     """A sentence on entities without grounds in the text; it names a few."""
     shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
     return f"{len(names)} entities have names that stand neither in the text nor in its context: {shown}."
-
-
-def _off_pattern(broken: Sequence[str]) -> str:
-    """A sentence on relationships that break a pattern."""
-    return f"{len(broken)} relationships have ends of types that no pattern allows: {_counted(broken)}."
-
-
-def _unlisted(lost: Sequence[tuple[str, Losses]], text_units: pl.DataFrame) -> pl.DataFrame:
-    """Rows of index_errors for records that were left out because closed lists lack their types."""
-    error = "{} {} of types that are not listed were left out: {}."
-    hint = "Nothing has to be done. Add a type to GRAPHRAG_{}_TYPES to keep what has it."
-    entities = [(unit, one.unlisted_entities) for unit, one in lost if one.unlisted_entities]
-    relationships = [(unit, one.unlisted_relationships) for unit, one in lost if one.unlisted_relationships]
-    kinds = ("entities", "ENTITY", entities), ("relationships", "RELATIONSHIP", relationships)
-    return pl.concat(
-        unit_errors(
-            [(unit, error.format(len(types), kind, _counted(types))) for unit, types in found],
-            text_units,
-            UNLISTED_TYPES,
-            hint.format(setting),
-        )
-        for kind, setting, found in kinds
-    )
-
-
-def _counted(types: Sequence[str]) -> str:
-    return ", ".join(f"{n} {name}" for name, n in Counter(types).items())
 
 
 def _entity(record: EntityRecord, unit: str) -> dict[str, object]:

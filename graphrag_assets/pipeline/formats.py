@@ -56,8 +56,6 @@ _TEXT = frozenset({"md", "txt", "adoc", "vtt", "srt"})
 _TABLES = frozenset({"csv", "tsv", "json", "jsonl"})
 _DECODED = _TEXT | _TABLES | {"html"}
 """Formats whose bytes are decoded before they are parsed."""
-LIMITED = FORMATS - _TEXT - _TABLES
-"""Formats of which a small file may expand to gigabytes or crash its library; read by a `Converter`."""
 _REFUSED = {
     "audio": ("mp3 wav m4a aac ogg oga opus flac wma aiff amr", "Transcribe it, and index the text or subtitles."),
     "video": ("mp4 mkv mov avi webm wmv m4v mpg mpeg flv 3gp", "Transcribe it, and index the subtitles (vtt, srt)."),
@@ -100,7 +98,10 @@ class RefusedKind(Problem):
 
 
 class Converter(Protocol):
-    """Reads files with the formats `LIMITED`, given their bytes; `column` is the text column of tables."""
+    """Reads files of formats that may expand to gigabytes or crash their library, given their bytes.
+
+    `column` is the text column of tables.
+    """
 
     def __call__(self, data: bytes, file_format: str, column: str, options: LoadOptions) -> list[Record | Problem]: ...
 

@@ -1,11 +1,10 @@
 """Whether the names of an extraction by a model stand in the text that it read."""
 
 import re
-from collections.abc import Set
 from dataclasses import replace
 
 from graphrag_assets.contracts.records import UnitExtraction
-from graphrag_assets.text.words import has_unspaced_script, title_key
+from graphrag_assets.text.words import has_unspaced_script
 
 _WORD = re.compile(r"[^\W_]+")
 _SAME_LETTERS = 4  # forms of a word differ after them, in most languages that inflect names
@@ -16,8 +15,8 @@ def stands_in(name: str, text: str) -> bool:
     return " ".join(name.split()) in " ".join(text.split())
 
 
-def grounded(found: UnitExtraction, text: str, drop: bool) -> UnitExtraction:
-    """`found` with the names of entities that `text` does not have among its losses; `drop`: and without these.
+def grounded(found: UnitExtraction, text: str) -> UnitExtraction:
+    """`found` with the names of entities that `text` does not have among its losses.
 
     A text has a name in other forms too: most of its words are there with the same first letters.
     """
@@ -26,8 +25,7 @@ def grounded(found: UnitExtraction, text: str, drop: bool) -> UnitExtraction:
     ungrounded = [name for name in absent if not _mostly_in(_beginnings(name), beginnings, text)]
     if not ungrounded:
         return found
-    found = replace(found, losses=replace(found.losses, ungrounded=tuple(ungrounded)))
-    return _without({title_key(name) for name in ungrounded}, found) if drop else found
+    return replace(found, losses=replace(found.losses, ungrounded=tuple(ungrounded)))
 
 
 def _mostly_in(words: frozenset[str], beginnings: frozenset[str], text: str) -> bool:
@@ -36,16 +34,6 @@ def _mostly_in(words: frozenset[str], beginnings: frozenset[str], text: str) -> 
         characters = "".join(words)
         return 2 * sum(character in text for character in characters) > len(characters)
     return 2 * len(words & beginnings) > len(words)
-
-
-def _without(keys: Set[str], found: UnitExtraction) -> UnitExtraction:
-    """`found` without the entities of these keys, their relationships, and the claims about them."""
-    return replace(
-        found,
-        entities=[e for e in found.entities if title_key(e.title) not in keys],
-        relationships=[r for r in found.relationships if not {title_key(r.source), title_key(r.target)} & keys],
-        claims=[c for c in found.claims if title_key(c.subject) not in keys],
-    )
 
 
 def _beginnings(text: str) -> frozenset[str]:

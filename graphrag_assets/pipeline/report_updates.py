@@ -19,6 +19,8 @@ from graphrag_assets.text.words import count_tokens
 
 WriteReports = Callable[[Sequence[ReportMaterial]], list[ReportRecord]]
 
+MAX_TOKENS = 8000
+"""Maximum tokens of the context of a report."""
 REPORT_TYPES = polars_schema(schema.COMMUNITY_REPORTS)
 _WRITTEN = [
     "fingerprint", "title", "summary", "full_content", "rank", "rating_explanation", "findings", "full_content_json",
@@ -47,7 +49,7 @@ def community_reports(
     previous: pl.DataFrame,
     write: WriteReports,
     reporter: str,
-    max_tokens: int = 8000,
+    max_tokens: int = MAX_TOKENS,
     encoding: str = "o200k_base",
     others: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
@@ -128,7 +130,11 @@ def _still_imported(prepared: pl.DataFrame, imported: pl.DataFrame) -> pl.DataFr
 
 
 def stale_reports(
-    inputs: ReportInputs, stored: pl.DataFrame, reporter: str, max_tokens: int = 8000, encoding: str = "o200k_base"
+    inputs: ReportInputs,
+    stored: pl.DataFrame,
+    reporter: str,
+    max_tokens: int = MAX_TOKENS,
+    encoding: str = "o200k_base",
 ) -> pl.Series:
     """Numbers of the communities whose report in `stored` was written from other inputs than the present ones."""
     # A fallback report has the same inputs as the reporter's own would have, and is itself an input of the reports of

@@ -115,7 +115,7 @@ def too_long(n_bytes: int, max_bytes: int, row_number: int | None = None) -> Pro
     """Return the problem of a document above the limit."""
     return Problem(
         f"the document has {n_bytes / 1e6:,.1f} MB, the limit is {max_bytes / 1e6:,.1f} MB",
-        "Split it, or raise GRAPHRAG_MAX_DOCUMENT_MB.",
+        "Split it.",
         row_number,
     )
 

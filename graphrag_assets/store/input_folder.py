@@ -56,14 +56,12 @@ class InputFolder(Input):
     Attributes:
         location: a path or a URL.
         max_file_bytes: larger files are refused.
-        outside_links: whether links that lead out of the folder are followed.
         pattern: regular expression that a file's path below the folder must contain; other files do not count.
         batch_by: entry; depth=N: an entry N levels below the folder; hash=N: one of N sets of files, by their paths.
     """
 
     location: str
     max_file_bytes: int = 1_000_000_000
-    outside_links: bool = False
     pattern: str = ""
     batch_by: str = "entry"
 
@@ -172,9 +170,7 @@ class InputFolder(Input):
                 yield from self._walk(child, f"{path}/{printable(child.name)}", above | {real})
 
     def _leads_out(self, entry: UPath) -> bool:
-        if self.outside_links or not entry.is_symlink():
-            return False
-        return not self._holds(os.path.realpath(str(entry)))
+        return entry.is_symlink() and not self._holds(os.path.realpath(str(entry)))
 
     def _holds(self, target: str) -> bool:
         """Whether a path without links is the input folder or something in it."""
@@ -195,7 +191,7 @@ class InputFolder(Input):
             if not stat.S_ISREG(status.st_mode):
                 raise _not_regular()
             target = os.path.realpath(location)
-            if not self.outside_links and not self._holds(target):
+            if not self._holds(target):
                 raise _outside()
             if not os.path.samestat(status, os.stat(target)):  # noqa: PTH116
                 raise RefusedFileError("it was replaced while it was opened", "The next run reads it again.")
@@ -226,7 +222,7 @@ def _without_waiting(path: str, flags: int) -> int:
 def _outside() -> RefusedFileError:
     return RefusedFileError(
         "it is a link to something outside of the input folder",
-        "Copy it into the input folder, or set GRAPHRAG_OUTSIDE_LINKS=true.",
+        "Copy it into the input folder.",
     )
 
 

@@ -431,7 +431,7 @@ INDEX_ERRORS = table(
     BATCH,
     ("source", "VARCHAR", "File or text unit it concerns."),
     ("row_number", "BIGINT", "Row or line in the file; null when it concerns all of it."),
-    ("stage", "VARCHAR", "load, date, extract, glean, dropped_records, unlisted_types, …"),
+    ("stage", "VARCHAR", "load, date, extract, glean, dropped_records, …"),
     ("error", "VARCHAR", "What is wrong."),
     ("hint", "VARCHAR", "What to do about it."),
     ("first_seen", "TIMESTAMP", "When it was first seen, UTC."),

@@ -122,7 +122,7 @@ def test_sensors_that_launch_nothing_run_by_default(hosted):
         ({"settings": {"method": "fast"}}, "settings: 'method' is set by models of the component."),
         ({"models": Models(method="fast")}, "GRAPHRAG_METHOD=fast needs a chat model for reports"),
         ({"chunking": Chunking(size=10)}, "GRAPHRAG_CHUNK_SIZE=10: Input should be greater than or equal to 50"),
-        ({"settings": {"language": "Welsh", "report_words": 1}}, "GRAPHRAG_REPORT_WORDS=1: Input should be"),
+        ({"settings": {"language": "Welsh", "max_cluster_size": 1}}, "GRAPHRAG_MAX_CLUSTER_SIZE=1: Input should be"),
     ],
 )
 def test_what_does_not_fit_is_refused_when_the_project_loads(project, fields, said):

@@ -91,7 +91,6 @@ def test_numbers_are_the_same_when_nothing_changed_and_calls_are_counted_where_a
         "rows_deleted",
         "seconds",
         "failed_text_units",
-        "unlisted_types",
     }
     assert not [name for asset in first.values() for name in asset if name.startswith("llm/")]
     project.run_all()

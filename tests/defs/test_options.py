@@ -10,7 +10,6 @@ from graphrag_assets.defs.batch_state import DueBatches
 from graphrag_assets.defs.options import (
     BatchOptions,
     CommunityOptions,
-    ReportOptions,
     cache_not_before,
 )
 from graphrag_assets.indexing.models import ledger_entries
@@ -64,24 +63,18 @@ def test_the_settings_of_a_batch_go_with_it(project):
 
 
 @pytest.mark.long
-def test_settings_of_communities_and_reports_stay_with_the_index(sample_index, project):
+def test_a_setting_of_communities_stays_with_the_index(sample_index, project):
     import shutil
 
     shutil.copytree(sample_index.root / "index", project.root / "index", symlinks=True)
     before = project.index.working.read("SELECT count(*) FROM communities").item()
-    ops = {"detect_communities": {"config": {"max_cluster_size": 5}}}
-    ops |= {"write_community_reports": {"config": {"report_input_tokens": 400}}}
-    project.run("refresh_graph", ops=ops)  # the check reports_are_current is part of it
-    made = project.index.working.read("SELECT community, full_content FROM community_reports ORDER BY ALL")
+    project.run("refresh_graph", ops={"detect_communities": {"config": {"max_cluster_size": 5}}})
+    made = project.index.working.read("FROM communities ORDER BY ALL")
     assert made.height > before
     project.run("refresh_graph")
-    assert project.index.working.read("SELECT community, full_content FROM community_reports ORDER BY ALL").equals(made)
-    kept = dict(
-        project.sql(
-            "SELECT name, value FROM operations.index_settings WHERE name IN ('max_cluster_size', 'report_input_tokens')"
-        )
-    )
-    assert kept == {"max_cluster_size": "5", "report_input_tokens": "400"}
+    assert project.index.working.read("FROM communities ORDER BY ALL").equals(made)
+    kept = project.sql("SELECT value FROM operations.index_settings WHERE name = 'max_cluster_size'")
+    assert kept == [("5",)]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +86,6 @@ def test_settings_of_communities_and_reports_stay_with_the_index(sample_index, p
         (BatchOptions, {"entity_types": ""}, "entity_types: '' names no entity type"),
         (DueBatches, {"entity_types": " , "}, "entity_types: ' , ' names no entity type"),
         (CommunityOptions, {"max_cluster_size": 1}, "MAX_CLUSTER_SIZE=1: Input should be greater than or equal to 2"),
-        (ReportOptions, {"report_words": 0}, "REPORT_WORDS=0: Input should be greater than or equal to 50"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(project, options_of, config, said):
@@ -165,12 +157,6 @@ def test_a_run_with_an_impossible_setting_does_nothing(project):
     ("job", "config", "said"),
     [
         (
-            "refresh_graph",
-            {"ops": {"write_community_reports": {"config": {"report_words": 0}}}},
-            "GRAPHRAG_REPORT_WORDS=0: Input should be greater than or equal to 50. Given in the run's config as "
-            "report_words",
-        ),
-        (
             "update_index",
             {"ops": {"detect_communities": {"config": {"max_cluster_size": 1}}}},
             "GRAPHRAG_MAX_CLUSTER_SIZE=1: Input should be greater than or equal to 2. Given in the run's config as "
@@ -195,7 +181,7 @@ def test_a_number_out_of_range_in_a_later_step_is_refused_by_the_first(start_wit
     assert list(n_units(project)) == ["one"]
 
 
-@pytest.mark.parametrize("options_of", [BatchOptions, CommunityOptions, ReportOptions, DueBatches])
+@pytest.mark.parametrize("options_of", [BatchOptions, CommunityOptions, DueBatches])
 def test_every_option_has_a_default_that_changes_nothing_and_a_description(options_of):
     assert options_of().given == {}
     assert [name for name, field in options_of.model_fields.items() if not field.description] == []

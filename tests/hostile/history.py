@@ -43,7 +43,7 @@ OPERATIONS: dict[str, Callable[[Index, Path], object]] = {
     "import": lambda index, small: import_index(index, small),
     "remove the import": lambda index, _: remove(index, IMPORTED),
 }
-SETTINGS = ({}, {"CHUNK_SIZE": "50"}, {"REPORT_INPUT_TOKENS": "200"})
+SETTINGS = ({}, {"CHUNK_SIZE": "50"}, {"TOKENIZER": "cl100k_base"})
 CHANGING = sorted({name for settings in SETTINGS for name in settings})
 
 batches = st.sampled_from(("a", "b"))

@@ -93,17 +93,6 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_indexed(project: Project) 
     assert scan(project.index).due == []  # and it is not indexed again
 
 
-@pytest.mark.long
-def test_links_that_lead_out_are_followed_where_a_setting_says_so(project, monkeypatch, tmp_path_factory):
-    outside = tmp_path_factory.mktemp("outside")
-    (outside / "a.txt").write_text(TEXT)
-    (project.input / "linked").symlink_to(outside)
-    assert [file.refused is None for file in project.index.input.files("linked")] == [False]
-    monkeypatch.setenv("GRAPHRAG_OUTSIDE_LINKS", "true")
-    project.index_all()
-    assert project.sql("SELECT source FROM documents") == [("linked/a.txt",)]
-
-
 @pytest.mark.extended
 def test_names_that_look_alike_stay_two_documents(project):
     (project.input / "one").mkdir()

@@ -35,8 +35,6 @@ SAME = {
     "claims": "off",
     "claim_description": "Any claims or facts that could be relevant to information discovery.",
     "max_cluster_size": "10",
-    "report_words": "2000",
-    "report_input_tokens": "8000",
 }
 
 
@@ -131,7 +129,6 @@ def test_models_limits_and_parameters_of_graphrag_2():
         "tokenizer": "cl100k_base",
         "claims": "model",
         "chunk_size": "1200",
-        "report_words": "900",
         "search_options": '{"local": {"top_k_entities": 20}}',
     }
     assert found.variables == {
@@ -148,6 +145,7 @@ def test_models_limits_and_parameters_of_graphrag_2():
         "models.default_chat_model.model_supports_json",
         "models.default_embedding_model.api_version",
         "extract_claims.model_id",
+        "community_reports.max_length",
     }
 
 
@@ -188,7 +186,6 @@ def test_models_limits_and_storage_of_graphrag_3():
         "text_encoding": "windows-1252",
         "file_pattern": "x$",
         "metadata_columns": "year, ship",
-        "report_words": "2000",
     }
     model = "completion_models.default_completion_model"
     assert found.left_out.keys() >= {

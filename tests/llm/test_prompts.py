@@ -23,10 +23,7 @@ from graphrag_assets.text.words import count_tokens
 BUILT_IN = Path(__file__).resolve().parents[2] / "prompts"
 TINY = {
     "entity_types": "person, ship",
-    "other_types": True,
     "relationship_types": "PART_OF, LAID",
-    "strict_relationship_types": True,
-    "strict_entity_types": True,
     "claim_description": "Dated facts.",
     "max_words": 120,
     "question": "Who laid the cable?",
@@ -99,7 +96,7 @@ def test_prompts_for_other_documents_and_questions_are_the_same_up_to_the_docume
 
 def test_the_extraction_prompt_in_full():
     system, user = Prompts().render(
-        "extract_graph", text=DATA, entity_types="person, ship", other_types=True, claim_description=None, language=None
+        "extract_graph", text=DATA, entity_types="person, ship", claim_description=None, language=None
     )
     assert "- type: one of: person, ship; where none fits, a short general noun.\n" in system["content"]
     assert "write types and descriptions in the language of the document.\n" in system["content"]
@@ -109,14 +106,9 @@ def test_the_extraction_prompt_in_full():
 
 @pytest.mark.parametrize(("claims", "limit"), [(None, 345), (CLAIM_DESCRIPTION, 555)])
 def test_the_extraction_prompt_is_short(claims: str | None, limit: int):
-    given = values("extract_graph", text="", other_types=True, claim_description=claims)
+    given = values("extract_graph", text="", claim_description=claims)
     messages = Prompts().render("extract_graph", **given)
     assert sum(count_tokens(message["content"] for message in messages)) < limit
-
-
-def test_only_the_listed_types_are_requested_when_no_others_are_allowed():
-    system, _ = Prompts().render("extract_graph", **values("extract_graph", other_types=False))
-    assert "- type: one of: person, ship.\n" in system["content"]
 
 
 @pytest.mark.parametrize("task", sorted(task for task in TASKS if "language" in TASKS[task].all))
@@ -243,7 +235,7 @@ def test_a_chosen_folder_must_exist(tmp_path: Path):
             GRAPH.replace("__", "\n\n{{ input_text }}"),
             r"extract_graph\.jinja, line 3: unknown placeholder \{\{ input_text \}\}\. "
             r"Available: \{\{ claim_description \}\}, \{\{ entity_types \}\}, \{\{ language \}\}, "
-            r"\{\{ other_types \}\}, \{\{ text \}\}\.",
+            r"\{\{ text \}\}\.",
         ),
         ("{% block system %}\n{{ entity_types }\n{% endblock %}", r"extract_graph\.jinja, line 2: unexpected '}'"),
         (GRAPH.replace("__", "\n{{ text | shout }}"), r"line 2: No filter named 'shout'"),
@@ -271,7 +263,7 @@ def test_a_custom_template_cannot_leave_out_the_fence(tmp_path: Path):
 
 def test_a_forgotten_or_misspelt_value_is_an_error_in_our_code():
     with pytest.raises(TypeError, match=r"check \{\{ text \}\}"):
-        Prompts().render("extract_graph", entity_types="", other_types=True, claim_description=None, language=None)
+        Prompts().render("extract_graph", entity_types="", claim_description=None, language=None)
     with pytest.raises(TypeError, match=r"check \{\{ txt \}\}"):
         Prompts().render("extract_graph", **values("extract_graph"), txt="")
 

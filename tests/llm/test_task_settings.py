@@ -4,7 +4,6 @@ import polars as pl
 import pytest
 
 from graphrag_assets.contracts.records import ReportMaterial, TextUnit
-from graphrag_assets.errors import SettingsError
 from graphrag_assets.indexing.model_tasks import IndexingTasks
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
@@ -35,7 +34,6 @@ def test_extraction_asks_for_the_claims_described(lab):
 
 
 RELATIONS = {"relationship_types": "PART_OF, laid by"}
-STRICT = {**RELATIONS, "strict_types": "relationships"}
 
 
 def test_extraction_asks_for_the_relationship_types_wanted(lab):
@@ -44,19 +42,6 @@ def test_extraction_asks_for_the_relationship_types_wanted(lab):
         f"{without}\n\nTypes of relationships that are wanted: PART_OF, laid by. Prefer them; where none fits, use a "
         "short predicate of your own."
     )
-    assert prompt(lab, **STRICT) == (
-        f"{without}\n\nThe type of a relationship is one of these and no other: PART_OF, laid by. Leave out every "
-        "relationship that none of them fits."
-    )
-
-
-def test_extraction_asks_for_the_entity_types_of_a_closed_list_alone(lab):
-    assert "a short general noun" in prompt(lab)
-    words = prompt(lab, strict_types="entities")
-    assert "a short general noun" not in words
-    assert words.endswith(
-        "The types of entities above are a closed list: leave out every entity that none of them fits."
-    )
 
 
 def test_a_template_without_a_system_message_gets_one_for_the_types(lab, tmp_path):
@@ -64,33 +49,27 @@ def test_a_template_without_a_system_message_gets_one_for_the_types(lab, tmp_pat
     folder = tmp_path / "prompts"
     folder.mkdir()
     (folder / "extract_graph.jinja").write_text(template)
-    tasks = IndexingTasks(Settings.load(**MODEL, **STRICT), Prompts(folder), lambda use: lab.chat(), run_id="r")
+    tasks = IndexingTasks(Settings.load(**MODEL, **RELATIONS), Prompts(folder), lambda use: lab.chat(), run_id="r")
     list(tasks.extract([UNIT]))
     system, user, *_ = lab.server.chats[0].body["messages"]
     assert (system["role"], user["role"]) == ("system", "user")
-    assert system["content"].startswith("The type of a relationship is one of these")
-
-
-@pytest.mark.parametrize("given", [{"strict_types": "all"}, {"strict_types": "entities", "entity_types": ","}])
-def test_a_closed_list_without_types_is_an_error(given):
-    with pytest.raises(SettingsError, match=r"GRAPHRAG_STRICT_TYPES=\w+ needs GRAPHRAG_\w+_TYPES, which names none"):
-        Settings.load(**given)
+    assert system["content"].startswith("Types of relationships that are wanted: PART_OF")
 
 
 def test_claims_that_are_off_are_not_described(lab):
     assert "losses of money" not in prompt(lab, claims="off", claim_description="losses of money")
 
 
-def test_summaries_and_reports_have_at_most_the_words_set(lab, monkeypatch):
+def test_summaries_and_reports_have_a_limit_of_words(lab, monkeypatch):
     monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", 0)
     texts = [("K", "Great Eastern", text, 1) for text in ("It laid the cable.", "It was a ship.")]
     described = pl.DataFrame(texts, ["key", "title", "description", "n"], orient="row")
-    tasks = tasks_with(lab.chat(), report_words=900)
+    tasks = tasks_with(lab.chat())
     tasks.summarize(described)
     tasks.write_reports([ReportMaterial(3, 1, ("Great Eastern",), (), "The Great Eastern laid the cable.")])
     summary, report = (request.body["messages"][0]["content"] for request in lab.server.chats)
     assert "At most 200 words" in summary
-    assert "900 words" in report
+    assert "1500 words" in report
 
 
 def test_a_community_of_two_has_a_report_without_a_request(lab):
@@ -105,21 +84,14 @@ def test_a_community_of_two_has_a_report_without_a_request(lab):
         ({"claim_description": "losses of money"}, ["extractor"]),
         ({"claim_description": "losses of money", "claims": "off"}, []),
         (RELATIONS, ["extractor"]),
-        ({"strict_types": "entities"}, ["extractor"]),
-        ({"drop_ungrounded": True}, ["extractor"]),
         ({"text_unit_context": "none"}, ["extractor"]),
         ({"language": "Welsh"}, ["extractor", "summarizer", "reporter"]),
-        ({"report_words": 900}, ["reporter"]),
     ],
 )
 def test_a_setting_changes_the_fingerprint_of_its_stage_alone(settings, changed):
     before, after = tasks_with(claims=settings.get("claims", "")), tasks_with(**settings)
     stages = ("extractor", "summarizer", "reporter")
     assert [name for name in stages if getattr(before, name) != getattr(after, name)] == changed
-
-
-def test_preferred_and_strict_types_are_different_extractions():
-    assert tasks_with(**RELATIONS).extractor != tasks_with(**STRICT).extractor
 
 
 def test_types_that_are_not_set_leave_fingerprints_as_they_are_without_these_settings():

@@ -4,16 +4,13 @@ from graphrag_assets.contracts.records import EntityRecord, RelationshipRecord, 
 from graphrag_assets.pipeline.grounding import grounded
 
 
-def test_entities_whose_names_the_text_does_not_have_are_counted_and_dropped_if_wanted():
+def test_entities_whose_names_the_text_does_not_have_are_counted():
     names = ("GitHub", "Python Foundation", "the Harbor Board", "東京駅", "大阪城")
     entities = [EntityRecord(name, "ORGANIZATION", "It hosts.") for name in names]
     relationships = [RelationshipRecord("GitHub", "Python Foundation", "Hosts.")]
     found = UnitExtraction(entities, relationships)
     text = "The foundation of Python's users and the harbors' board met in 東京. It paid."
-    counted = grounded(found, text, drop=False)
+    counted = grounded(found, text)
     assert counted.losses.ungrounded == ("GitHub", "大阪城")
     assert (counted.entities, counted.relationships) == (entities, relationships)
-    left = grounded(found, text, drop=True)
-    assert [entity.title for entity in left.entities] == ["Python Foundation", "the Harbor Board", "東京駅"]
-    assert (left.relationships, left.losses) == ([], counted.losses)
-    assert grounded(found, f"{text} GitHub 大阪城", drop=True) == found
+    assert grounded(found, f"{text} GitHub 大阪城") == found

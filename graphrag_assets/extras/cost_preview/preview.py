@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from graphrag_assets.conversion.limits import ConversionLimits
 from graphrag_assets.conversion.process import ConversionProcess
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.index_batch import conversion_limits, index_batch, load_options
+from graphrag_assets.indexing.index_batch import index_batch, load_options
 from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import scan
@@ -114,7 +115,7 @@ def _without_names(index: Index, batches: list[str]) -> list[str]:
         own = index.with_run_options(batch)
         if own.input.has(batch):
             files = own.input.files(batch)
-            with ConversionProcess(conversion_limits(own.settings)) as convert:
+            with ConversionProcess(ConversionLimits()) as convert:
                 loaded = load_documents(batch, files, load_options(own.settings), convert)
             languages += loaded.documents["language"].to_list()
     note = without_names(languages)

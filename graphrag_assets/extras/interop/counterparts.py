@@ -11,9 +11,7 @@ SETTINGS = {
     "input.file_pattern": "file_pattern",
     "extract_graph.max_gleanings": "max_gleanings",
     "cluster_graph.max_cluster_size": "max_cluster_size",
-    "community_reports.max_length": "report_words",
     "extract_claims.description": "claim_description",
-    "community_reports.max_input_length": "report_input_tokens",
     "concurrent_requests": "concurrency",
 }
 """Keys whose values are a setting's. Keys of GraphRAG 3 are renamed to those of GraphRAG 2 first (`RENAMED`)."""
@@ -51,6 +49,8 @@ REASONS = {
     "chunks.overlap": "fixed: 100 tokens, as by default in GraphRAG",
     "cluster_graph.seed": "fixed: the same documents make the same index",
     "summarize_descriptions.max_length": "fixed: 200 words",
+    "community_reports.max_length": "fixed: 1500 words",
+    "community_reports.max_input_length": "fixed: 8000 tokens, as by default in GraphRAG",
     "cluster_graph.use_lcc": "all components are clustered, not the largest alone",
     "summarize_descriptions.max_input_tokens": "long lists of descriptions are summarized in parts",
     "embed_text.batch_size": "no setting; requests are filled up to a fixed size",

@@ -5,9 +5,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from graphrag_assets.contracts.listed_types import words
 from graphrag_assets.contracts.prompt_profile import ProfileType
 from graphrag_assets.errors import SettingsError
+from graphrag_assets.text.languages import stem
 from graphrag_assets.text.words import UNSPACED
 
 MAX_TYPES = 12
@@ -16,8 +16,11 @@ COVERED = 0.95
 RARE = 0.02
 """A type with so large a share of the mentions is on the list in any case."""
 N_EXAMPLES = 3
-_NO_TYPE = {(), *(words(name) for name in ("other", "unknown", "none", "name"))}
+_NO_TYPE = {(), ("other",), ("unknown",), ("none",), ("name",)}
 _UNSPACED = re.compile(f"([{UNSPACED}])")
+_WORD = re.compile(r"[^\W_]+")
+_CAMEL_CASE = re.compile(r"(?<=[a-zß-ÿ])(?=[A-Z])")
+_UNCOUNTED = frozenset(["a", "an", "the", "is", "are", "was", "were", "be", "been", "being"])
 _BEFORE_OF = re.compile(r"(?i)(?<=\w)[\s_-]+of[\s_-].*")
 
 Words = tuple[str, ...]
@@ -47,8 +50,16 @@ def found_types(
 
 
 def _words(type_: str) -> Words:
-    """What decides whether two types are the same; of "ship of the line" what stands before "of"."""
-    return words(_UNSPACED.sub(r" \1 ", _BEFORE_OF.sub("", type_)))
+    """What decides whether two types are the same: the stems of their words, without articles and forms of "to be".
+
+    Spaces, underscores, hyphens and camel case separate words. Of "ship of the line", what stands before "of" counts.
+
+    >>> _words("SteamShips"), _words("steam-ship"), _words("ship of the line")
+    (('steam', 'ship'), ('steam', 'ship'), ('ship',))
+    """
+    spaced = _CAMEL_CASE.sub(" ", _UNSPACED.sub(r" \1 ", _BEFORE_OF.sub("", type_)))
+    found = [word.casefold() for word in _WORD.findall(spaced)]
+    return tuple(stem(word, "en") for word in [word for word in found if word not in _UNCOUNTED] or found)
 
 
 def _most(counts: Counter[str], n: int = N_EXAMPLES) -> tuple[str, ...]:

@@ -1,13 +1,12 @@
 """Entities, relationships and claims of a text unit, in one conversation."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from pydantic import Field
 
-from graphrag_assets.contracts.listed_types import PATTERN, by_words, is_allowed, without_ends, words
 from graphrag_assets.contracts.records import UNKNOWN, EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.prompts import Prompts, with_rules
@@ -20,7 +19,7 @@ from graphrag_assets.text.words import title_key
 PROMPT, MORE = "extract_graph", "extract_graph_continue"
 """The templates, and the tasks in the ledger without claims."""
 TYPES = "extract_graph_types"
-"""The template of what is added to the first one for wanted relationship types and closed lists of types."""
+"""The template of what is added to the first one for wanted relationship types."""
 DATE = "extract_graph_date"
 """The template of what is added for documents with a date."""
 WITH_CLAIMS = "extract_all"
@@ -35,31 +34,17 @@ MAX_NAME_LENGTH = 200  # characters; anything longer is a sentence
 class ExtractionOptions:
     """Options of the extraction.
 
-    `other_types`: allow types beyond `entity_types`; otherwise entities of other types are dropped together with
-    their relationships and claims. `relationship_types` are preferred; without `other_relationship_types`,
-    relationships of other types are dropped. A type of a closed list is recognized by its `words`; records without
-    a type are kept. `claim_description`: what counts as a claim; None: claims are not extracted. `max_gleanings`:
-    maximum rounds for missed records. `language`: of types and descriptions; None follows the documents.
+    `entity_types` are preferred; where none fits, the model names another. `relationship_types` likewise.
+    `claim_description`: what counts as a claim; None: claims are not extracted. `max_gleanings`: maximum rounds for
+    missed records. `language`: of types and descriptions; None follows the documents.
     """
 
     entity_types: tuple[str, ...] = ENTITY_TYPES
-    other_types: bool = True
     claim_description: str | None = None
     max_gleanings: int = 1
     language: str | None = None
     # Not in the text of the options, which is part of the fingerprints of indexes that do not use them.
     relationship_types: tuple[str, ...] = field(default=(), repr=False)
-    other_relationship_types: bool = field(default=True, repr=False)
-
-    @property
-    def adds_types(self) -> bool:
-        """Whether the template `TYPES` is used."""
-        return bool(self.relationship_types) or not self.other_types
-
-    @property
-    def relationship_rules(self) -> tuple[object, ...]:
-        """What is said about types of relationships; nothing by default."""
-        return (self.relationship_types, self.other_relationship_types) if self.relationship_types else ()
 
 
 _DEFAULTS = ExtractionOptions()
@@ -120,12 +105,12 @@ async def extract_text_unit(
         PROMPT,
         text="\n\n".join(part for part in (f"[{place}]" if place else "", metadata, text) if part),
         entity_types=", ".join(options.entity_types),
-        other_types=options.other_types,
         claim_description=claims,
         language=options.language,
     )
-    if options.adds_types:
-        messages = _with_types(messages, prompts, options)
+    if options.relationship_types:
+        rules = prompts.render(TYPES, relationship_types=", ".join(options.relationship_types))
+        messages = with_rules(messages, rules)
     if document_date:
         (dated,) = prompts.render(DATE, document_date=document_date)
         *before, last = messages
@@ -138,16 +123,8 @@ async def extract_text_unit(
     task, form = (PROMPT, ExtractGraph) if claims is None else (WITH_CLAIMS, ExtractGraphWithClaims)
     first = origin.request(task, messages, form)
     answers, losses = await request_rounds(chat, first, options.max_gleanings, asking_for_more)
-    found, unwanted = graph_records(answers, options)
-    wanted = (claim for claim in _claims(answers) if title_key(_name(claim.subject)) not in unwanted)
-    stated, n_invented = claim_records(wanted, text)
-    losses = replace(
-        losses,
-        invented_claims=n_invented,
-        unlisted_entities=found.losses.unlisted_entities,
-        unlisted_relationships=found.losses.unlisted_relationships,
-    )
-    return replace(found, claims=stated, losses=losses)
+    stated, n_invented = claim_records(_claims(answers), text)
+    return replace(graph_records(answers), claims=stated, losses=replace(losses, invented_claims=n_invented))
 
 
 async def request_rounds(
@@ -184,17 +161,6 @@ async def request_rounds(
     return answers, Losses(error_of_gleaning, dropped, guessed)
 
 
-def _with_types(messages: Sequence[Message], prompts: Prompts, options: ExtractionOptions) -> tuple[Message, ...]:
-    """`messages` with the template `TYPES`."""
-    types = prompts.render(
-        TYPES,
-        relationship_types=", ".join(options.relationship_types),
-        strict_relationship_types=not options.other_relationship_types,
-        strict_entity_types=not options.other_types,
-    )
-    return with_rules(messages, types)
-
-
 def listed(answers: Sequence[ExtractGraph]) -> str:
     """The records of the answers by what identifies them: names, and the first of the words that carry a claim.
 
@@ -215,76 +181,43 @@ def _claims(answers: Iterable[ExtractGraph]) -> list[ExtractedClaim]:
     return [claim for answer in answers if isinstance(answer, ExtractGraphWithClaims) for claim in answer.claims]
 
 
-def graph_records(
-    answers: Sequence[ExtractGraph], options: ExtractionOptions = _DEFAULTS
-) -> tuple[UnitExtraction, Set[str]]:
-    """The records of all answers, without duplicates, and the keys of entities that a closed list of types leaves out.
+def graph_records(answers: Sequence[ExtractGraph]) -> UnitExtraction:
+    """The records of all answers, without duplicates and those without usable names.
 
-    Those without usable names are dropped. Entities are identified by key and type, relationships by both keys and
-    type; the longer description and the greater strength are kept. The endpoints of a relationship need not be entities
-    of an answer.
+    Entities are identified by key and type, relationships by both keys and type; the longer description and the greater
+    strength are kept. The endpoints of a relationship need not be entities of an answer.
     """
-    entities = _entities(answers, options)
-    found = (record for answer in answers for record in answer.relationships)
-    relationships, unlisted = _relationships(found, entities.unwanted, options)
-    relationships, off_pattern = _by_patterns(relationships, entities.records, options)
-    losses = Losses(unlisted_entities=entities.unlisted, unlisted_relationships=unlisted, off_pattern=off_pattern)
-    return UnitExtraction(entities.records, relationships, losses=losses), entities.unwanted
+    entities = (record for answer in answers for record in answer.entities)
+    relationships = (record for answer in answers for record in answer.relationships)
+    return UnitExtraction(_entities(entities), _relationships(relationships))
 
 
-class _Entities(NamedTuple):
-    """The entities of all answers. `unlisted`: types that a closed list lacks, once per entity; `unwanted`: keys."""
-
-    records: list[EntityRecord]
-    unlisted: tuple[str, ...]
-    unwanted: Set[str]
-
-
-def _entities(answers: Iterable[ExtractGraph], options: ExtractionOptions) -> _Entities:
-    closed = {} if options.other_types else by_words([*options.entity_types, UNKNOWN])
+def _entities(found: Iterable[ExtractedEntity]) -> list[EntityRecord]:
     entities: dict[tuple[str, str], EntityRecord] = {}
-    unlisted: set[tuple[str, str]] = set()
-    for found in (entity for answer in answers for entity in answer.entities):
-        given = _type(found.type) or UNKNOWN
-        type_ = _type(closed.get(words(found.type.strip() or UNKNOWN), "")) if closed else given
-        record = EntityRecord(_name(found.name), type_, found.description)
+    for entity in found:
+        record = EntityRecord(_name(entity.name), _type(entity.type) or UNKNOWN, entity.description)
         key = title_key(record.title)
-        if not key or len(record.title) > MAX_NAME_LENGTH:
-            continue
-        if not type_:
-            unlisted.add((key, given))
-        else:
-            known = entities.setdefault((key, type_), record)
-            entities[key, type_] = replace(known, description=_longer(known.description, record.description))
-    wanted = {key for key, _ in entities}
-    dropped = sorted((type_, key) for key, type_ in unlisted)
-    return _Entities(
-        list(entities.values()), tuple(type_ for type_, _ in dropped), {key for _, key in dropped} - wanted
-    )
+        if key and len(record.title) <= MAX_NAME_LENGTH:
+            known = entities.setdefault((key, record.type), record)
+            description = _longer(known.description, record.description)
+            entities[key, record.type] = replace(known, description=description)
+    return list(entities.values())
 
 
-def _relationships(
-    found: Iterable[ExtractedRelationship], unwanted: Set[str], options: ExtractionOptions
-) -> tuple[list[RelationshipRecord], tuple[str, ...]]:
-    """The relationships, and the types that are not in the closed list, once per relationship."""
-    closed = {} if options.other_relationship_types else by_words(without_ends(options.relationship_types))
+def _relationships(found: Iterable[ExtractedRelationship]) -> list[RelationshipRecord]:
     records: dict[tuple[str, str, str], RelationshipRecord] = {}
-    unlisted: set[tuple[str, str, str]] = set()
     for relationship in found:
         record = RelationshipRecord(
             _name(relationship.source),
             _name(relationship.target),
             relationship.description,
             MIDDLE_STRENGTH if relationship.strength is None else relationship.strength,
-            _predicate(closed.get(words(relationship.type), "") if closed else relationship.type),
+            _predicate(relationship.type),
         )
         endpoints = title_key(record.source), title_key(record.target)
         if not all(endpoints) or max(len(record.source), len(record.target)) > MAX_NAME_LENGTH:
             continue
-        if endpoints[0] == endpoints[1] or unwanted & set(endpoints):
-            continue
-        if closed and relationship.type.strip() and not record.type:
-            unlisted.add((_predicate(relationship.type), *endpoints))
+        if endpoints[0] == endpoints[1]:
             continue
         key = (*endpoints, record.type)
         known = records.setdefault(key, record)
@@ -293,23 +226,7 @@ def _relationships(
             description=_longer(known.description, record.description),
             strength=max(known.strength, record.strength),
         )
-    return list(records.values()), tuple(type_ for type_, *_ in sorted(unlisted))
-
-
-def _by_patterns(
-    relationships: list[RelationshipRecord], entities: Iterable[EntityRecord], options: ExtractionOptions
-) -> tuple[list[RelationshipRecord], tuple[str, ...]]:
-    """The relationships, without those that break a pattern if types are closed; and those that break one."""
-    if not any(PATTERN in name for name in options.relationship_types):
-        return relationships, ()
-    types = {title_key(one.title): "" if one.type == UNKNOWN else one.type for one in entities}
-    broken = {}
-    for one in relationships:
-        source, target = (types.get(title_key(end), "") for end in (one.source, one.target))
-        if not is_allowed(source, one.type, target, options.relationship_types):
-            broken[one] = f"{source} {PATTERN} {one.type} {PATTERN} {target}"
-    kept = relationships if options.other_relationship_types else [one for one in relationships if one not in broken]
-    return kept, tuple(sorted(broken.values()))
+    return list(records.values())
 
 
 def _name(name: str) -> str:

@@ -148,7 +148,8 @@ def _notebook(data: bytes) -> bytes:
 def _record(text: str, result: ExtractionResult, places: tuple[Place, ...]) -> Record:
     about: Mapping[str, Any] = result.metadata
     authors = about.get("authors") or about.get("created_by")
-    date = str(about.get("created_at") or about.get("date") or "")
+    # Of files, the day of creation is often that of a template or an export.
+    date = str((about.get("created_at") if about.get("format_type") == "email" else about.get("date")) or "")
     iso = _ISO_DATE.search(date)
     return Record(
         text,

@@ -4,8 +4,6 @@ import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from datetime import date
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
@@ -22,7 +20,6 @@ _SCAN = Problem(
     "the PDF has no text: its pages are pictures", "Recognize its text (OCR) first, for example with ocrmypdf."
 )
 _HYPHEN = re.compile(r"(?<=\w)(?:[\x02\ufffe\u00ad]\s*|-[ \t]*\n(?=[a-zß-öø-ÿ]))(\w)")
-_PDF_DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
 _INFORMATION = ("Author", "Subject", "Keywords")
 _RUNNING_EDGE = 2  # lines at the top and bottom of a page that may repeat
 _RUNNING_SHARE = 0.5  # of the pages; at least 3
@@ -76,7 +73,6 @@ def read_pdf(data: bytes) -> list[Record | Problem]:
     record = Record(
         text,
         stated(title) or _heading_at_start(text),
-        date=_stated_date(information.get("CreationDate", "")),
         raw_data=metadata_json({name.lower(): stated(information.get(name)) for name in _INFORMATION}),
         places=tuple(places),
     )
@@ -278,10 +274,3 @@ def _heading_at_start(text: str) -> str | None:
     """Return the heading that the first page begins with, unless it is that of a numbered section."""
     heading = next(iter(headings(text[:_TITLE_WITHIN])), None)
     return heading.title if heading and not heading.title[0].isdigit() else None
-
-
-def _stated_date(created: str) -> str | None:
-    if match := _PDF_DATE.match(created):
-        with suppress(ValueError):
-            return date(*map(int, match.groups())).isoformat()
-    return None

@@ -13,7 +13,7 @@ import asyncio
 import re
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -76,6 +76,7 @@ _PASSAGE, _KIND, _DEFINITION = 0.4, 0.25, 0.3
 _COVERED = 0.3  # how much of a term's weight a quotation uses up
 
 _TABLES = ("Sources", "Claims", "Relationships", "Entities", "Reports")
+_ENDED = re.compile(r"(.+) \(until (\d{4}(?:-\d\d){0,2})\)", re.DOTALL)  # as `query.fetch.claim_rows` writes it
 _LABEL = re.compile(r"\b[^\W\d_](?=[^\s|]*\d)[^\W_]*(?:[-‐./][^\W_]+)*")  # letters, then digits
 _PIECE = re.compile(r".+?(?:\]\s+|\Z)", re.DOTALL)  # ends with a reference, white space included
 _NO_EMPHASIS = str.maketrans("", "", "*_")
@@ -308,6 +309,7 @@ def _quoted(
             length += len(said.text)
             left = left * (1 - _COVERED * matches[place])
             eligible[list(said.shown)] = False
+    ends = _ends(passages)
     quoted = [said.place for said, _ in chosen]
     direct = _is_answer(asked, matches[quoted], weights, has.max(axis=0))
     if asked.counted:  # the title of a report names much that a sentence of it is not about
@@ -316,9 +318,25 @@ def _quoted(
         direct = direct and _has_counted(asked, matches[quoted] >= _MIN_MATCH)
     scores = [min(gain / (1 + _PASSAGE + _KIND + _DEFINITION), 0.99) for _, gain in chosen]
     return [
-        Point(_cited(said, found, rows), max(round(100 * score, 1), MIN_DIRECT) if direct else score)
+        Point(_with_end(_cited(said, found, rows), ends), max(round(100 * score, 1), MIN_DIRECT) if direct else score)
         for (said, _), score in zip(chosen, scores, strict=True)
     ]
+
+
+def _ends(passages: Iterable[Passage]) -> dict[str, str]:
+    """When the statements of claims ended, by statement; without those that still hold by another claim."""
+    claims = [passage.text for passage in passages if passage.table == "Claims"]
+    ended = [match for text in claims if (match := _ENDED.fullmatch(text))]
+    latest = {match[1]: max(other[2] for other in ended if other[1] == match[1]) for match in ended}
+    return {statement: end for statement, end in latest.items() if statement not in claims}
+
+
+def _with_end(quoted: str, ends: Mapping[str, str]) -> str:
+    """The quotation of a source, with the end behind each statement that has ended."""
+    for statement, end in ends.items():
+        if statement in quoted and end not in quoted:
+            quoted = quoted.replace(statement, f"{statement} (until {end})")
+    return quoted
 
 
 def _labels(text: str) -> set[str]:

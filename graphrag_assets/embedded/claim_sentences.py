@@ -35,6 +35,10 @@ _NEGATED = re.compile(
     r"|(?:did|do|does|was|were|is|are|had|has|have|could|would|should)(?: not|n't))\b",
     re.IGNORECASE,
 )
+_FOREIGN_NEGATED = re.compile(
+    r"\b(?:nicht|nie|niemals|kein(?:e[mnrs]?)?|ne|n['’]\w+|jamais|no|nunca|jamás|non|mai|não|geen|не)\b",
+    re.IGNORECASE,
+)
 _CLAUSE = re.compile(r"[^,;:]{0,60}")
 _WORTH_A_LOOK = re.compile(rf"[\d£$€¥]|\b{_WORD}\b")
 
@@ -53,8 +57,9 @@ def claims_in(
     mentions: Sequence[Mention],
     description: str,
     document_date: date | None = None,
+    english: bool = True,
 ) -> list[ClaimRecord]:
-    """Claims of a sentence: its dates about its main entity, and its first amount and measure.
+    """Claims of a sentence: its dates about its main entity, and in English its first amount and measure.
 
     `mentions` are the entities of the sentence in order; without any there is no claim. `source_text` is the
     exact wording in the text unit. In a sentence without a date, relative ones refer to `document_date`.
@@ -63,20 +68,26 @@ def claims_in(
     if not mentions or sentence.heading or len(text) > 2000:
         return []
     stated = periods(text) or (relative_periods(text, document_date) if document_date else [])
-    if not stated and not _WORTH_A_LOOK.search(text):
+    if not english and _FOREIGN_NEGATED.search(text):
+        return []
+    if not stated and not (english and _WORTH_A_LOOK.search(text)):
         return []
     names = [m for m in mentions if m.type != "CONCEPT"] or mentions
     main, subject = names[0], names[0].title
     others = [m.title for m in names if m.title != subject]
     status = status_of(text, sentence.offsets[main.last - 1])
-    start = min((period.start for period in stated), default=None)
+    start = min((period.start for period in stated if period.start), default=None)
     end = max((period.end for period in stated), default=None)
+    if start and stated[0].start is None and start > stated[0].end:
+        start, end = None, stated[0].end  # "until 1866, and since 1868 …": the first is about the first name
     claims: list[tuple[str, str]] = []
     if stated:
         claims.append(("DATED EVENT", others[0] if others else "NONE"))
-    if money := _MONEY.search(text):
+    money = _MONEY.search(text) if english else None
+    if money:
         claims.append(("AMOUNT", money.group()))
-    measures = [m.group() for m in _MEASURE.finditer(text) if not money or m.start() != money.start()]
+    measured = _MEASURE.finditer(text) if english else ()
+    measures = [m.group() for m in measured if not money or m.start() != money.start()]
     # "two minutes" is an idiom more often than a fact, "67 minutes" was measured
     measures = [m for m in measures if m[0].isdigit() or not _DURATION.search(m)]
     if measures:

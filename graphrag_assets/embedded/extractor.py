@@ -29,7 +29,7 @@ from graphrag_assets.embedded.tagging import TaggedSentence, singular, tagged_se
 from graphrag_assets.text.languages import CASELESS, UNKNOWN
 from graphrag_assets.text.words import title_key
 
-EXTRACTOR = "embedded/nlp-4"
+EXTRACTOR = "embedded/nlp-5"
 """Extractor of facts by the embedded default; `EXTRACTOR+…` where claims are another's, or off, and `…+EXTRACTOR` where
 only claims are the embedded default's."""
 MAX_ENTITIES_PER_SENTENCE = 12
@@ -47,7 +47,8 @@ def extract_unit(text: str, title: str = "", language: str = "en", document_date
     """Everything that the embedded default finds in a text unit.
 
     `title`, `language` (ISO 639-1) and date are the document's. What the title names is an entity of the unit. In
-    languages other than English there are names and relationships only, in those without capital letters nothing.
+    languages other than English there are names, relationships and dated statements only, in those without capital
+    letters nothing.
     """
     if language in CASELESS:
         return UnitExtraction()
@@ -67,7 +68,7 @@ def extract_unit(text: str, title: str = "", language: str = "en", document_date
         if mentions := _resolved(names + concepts, things):
             extract = "" if _is_interjection(sentence, mentions) else _extract(tagged, number, mentions)
             found.append(_Found(sentence, mentions, extract))
-    claims = _claims(found, text, document_date) if english else []
+    claims = _claims(found, text, document_date, english)
     return _with_title(about, found, UnitExtraction(_entities(found), _relationships(found, english), claims))
 
 
@@ -339,11 +340,11 @@ def _stated(sentence: TaggedSentence, mentions: Sequence[Mention]) -> Iterable[t
             yield (right.title, left.title, name) if reverse else (left.title, right.title, name)
 
 
-def _claims(found: Sequence[_Found], text: str, document_date: date | None) -> list[ClaimRecord]:
+def _claims(found: Sequence[_Found], text: str, document_date: date | None, english: bool) -> list[ClaimRecord]:
     claims: dict[ClaimRecord, None] = {}
     for sentence, mentions, extract in found:
         if _is_interjection(sentence, mentions):
             continue
         source, description = text[sentence.start : sentence.end], extract or shortened(sentence.text, MAX_DESCRIPTION)
-        claims |= dict.fromkeys(claims_in(sentence, source, mentions, description, document_date))
+        claims |= dict.fromkeys(claims_in(sentence, source, mentions, description, document_date, english))
     return list(claims)

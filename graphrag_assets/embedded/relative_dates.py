@@ -4,7 +4,7 @@ import calendar
 import re
 from datetime import date, timedelta
 
-from graphrag_assets.embedded.written_dates import Period
+from graphrag_assets.embedded.written_dates import Period, as_end
 
 _MONTHS = [name.lower() for name in calendar.month_name[1:]]
 _WEEKDAYS = [name.lower() for name in calendar.day_name]
@@ -43,8 +43,8 @@ def relative_periods(text: str, written: date) -> list[Period]:
             period = _period(stated, written)
         except (ValueError, OverflowError):  # before the year 1
             continue
-        if len(period.start) <= certain:
-            found.append(period)
+        if len(period.end) <= certain:
+            found.append(as_end(period, text[: match.start()], text[match.end() :]))
     return found
 
 

@@ -1,14 +1,15 @@
-"""Dates, months, years, decades and ranges of them in English text, as ISO 8601."""
+"""Dates, months, years, decades and ranges of them in text, as ISO 8601; names of months as in `MONTHS`."""
 
 import calendar
 import re
 from typing import NamedTuple
 
 from graphrag_assets.embedded.tagging import alternatives
-from graphrag_assets.text.iso_dates import MONTHS
+from graphrag_assets.text.iso_dates import FOREIGN_MONTHS, MONTHS
 
-_MONTH = "(?P<month>" + "|".join(sorted({m.title() for m in MONTHS}, key=len, reverse=True)) + r")\b\.?"
-_ORDINAL = "(?:st|nd|rd|th)?"
+_MONTH_NAMES = {month.title() for month in MONTHS}.union(*FOREIGN_MONTHS)  # in French and Spanish in lower case
+_MONTH = "(?P<month>" + "|".join(sorted(_MONTH_NAMES, key=len, reverse=True)) + r")\b\.?"
+_ORDINAL = r"(?:st|nd|rd|th|er|\.)?"
 _DAYS = rf"(?:(?P<from>[0-3]?\d){_ORDINAL}\s?(?:-|–|to|and)\s?(?:the )?)?(?P<day>[0-3]?\d){_ORDINAL}"
 _CENTURY = "(?:1[0-9]|20)"
 _YEAR = rf"(?P<year>{_CENTURY}\d\d)"
@@ -17,9 +18,9 @@ _PATTERNS = [
     re.compile(pattern)
     for pattern in (
         rf"\b(?P<iso>{_CENTURY}\d\d-[01]\d(?:-[0-3]\d)?)\b",
-        rf"\b{_DAYS}(?: day)?(?: of)? {_MONTH},? {_YEAR}\b",  # 13 to 27 July 1866; 27th of July, 1866
+        rf"\b{_DAYS}(?: day)?(?: of| de)? {_MONTH},?(?: de)? {_YEAR}\b",  # 13 to 27 July 1866; 27th of July, 1866
         rf"\b{_MONTH} {_DAYS},? {_YEAR}\b",  # July 13-27, 1866
-        rf"\b{_MONTH},? (?:of )?{_YEAR}\b",
+        rf"\b{_MONTH},? (?:of |de )?{_YEAR}\b",
         rf"\b(?P<first>{_CENTURY}\d\d)\s?(?:-|–|—|to|until)\s?(?P<last>{_CENTURY}?\d\d)\b(?![-,.]?\d)",
         rf"\bbetween (?P<first>{_CENTURY}\d\d) and (?P<last>{_CENTURY}\d\d)\b",
         rf"\b(?P<decade>{_CENTURY}\d)0'?s\b",
@@ -29,32 +30,59 @@ _PATTERNS = [
 _MAYBE = re.compile(rf"{_CENTURY}\d\d")
 
 
-class Period(NamedTuple):
-    """First and last day of a stated time as ISO 8601, as precise as stated."""
+_ENDED = rf"\b(?:{alternatives('endings')}|(?:stepped|stood) down)\b"
+_UNTIL = re.compile(
+    r"(?:\b(?:until|till|up to|through|bis|hasta|fino (?:a|al)|jusqu['’](?:en|au|aux|à))|['’]til"
+    rf"|{_ENDED}(?:(?! (?:that|which|who|when|since|began|begun|started) )[^,;:.\d]){{0,60}}?)"
+    r"(?: (?:in|on|as of|the|about|around|early|mid|late|end of|zum|am|im|le|en|la|el|den|au))*[ -]?$",
+    re.IGNORECASE,
+)
+"""What stands before a date until which something held, or on which it ended."""
+_CLAUSE_START = re.compile(r"(?:^|[.;:,] )(?:[A-Za-z]{1,3} )?(?:the |le |la |el )?$")
+_ENDS_LATER = re.compile(rf"[ ,]+[^,;:.\d]{{0,80}}?{_ENDED}", re.IGNORECASE)
+"""What follows a date at the start of a clause, if something ended then."""
 
-    start: str
+
+class Period(NamedTuple):
+    """First and last day of a stated time as ISO 8601, as precise as stated; start None: an end alone."""
+
+    start: str | None
     end: str
 
 
 def periods(text: str) -> list[Period]:
     """The times stated in `text`, in order. A day or month without a year is no date.
 
+    There is no start of a time "until July 1866" or that something "ended in 1866".
+
     >>> periods("It ran from 13 to 27 July 1866, after trials in 1857–58.")
     [Period(start='1866-07-13', end='1866-07-27'), Period(start='1857', end='1858')]
     """
     if not _MAYBE.search(text):
         return []
-    found: list[tuple[int, Period]] = []
+    found: list[tuple[int, int, Period]] = []
+    wording = text
     for pattern in _PATTERNS:
         taken: list[tuple[int, int]] = []
         for match in pattern.finditer(text):
             period = _period(match.groupdict())
             if period:
-                found.append((match.start(), period))
+                found.append((*match.span(), period))
             taken.append(match.span())
         for start, end in taken:  # a longer wording is read once: "27 July 1866" is no "1866"
             text = text[:start] + " " * (end - start) + text[end:]
-    return [period for _, period in sorted(found)]
+    found.sort(key=lambda dated: dated[0])
+    return [as_end(period, wording[:start], wording[end:]) for start, end, period in found]
+
+
+def as_end(period: Period, before: str, after: str) -> Period:
+    """`period`, without a start if the words around it say that something ended then.
+
+    >>> as_end(Period("1866", "1866"), "He led it until ", "."), as_end(Period("1866", "1866"), "In ", " he resigned.")
+    (Period(start=None, end='1866'), Period(start=None, end='1866'))
+    """
+    ended = _UNTIL.search(before) or (_CLAUSE_START.search(before) and _ENDS_LATER.match(after))
+    return Period(None, period.end) if ended else period
 
 
 def _period(stated: dict[str, str]) -> Period | None:

@@ -205,7 +205,8 @@ def _current_first(claims: pl.DataFrame) -> pl.DataFrame:
 def claim_rows(reader: Reader, numbers: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
     """The claims in the order given, with the titles and dates of their documents.
 
-    `until`: the day from which another statement of the scope holds; `state`: the status with this day.
+    `until`: the day from which another statement of the scope holds; `state`: the status with this day. The description
+    of what has ended says when.
     """
     until = "CASE WHEN superseded_by IS NOT NULL THEN valid_until END" if reader.has_times else "NULL::DATE"
     details = reader.rows(  # a query of its own, which reads only the texts of these claims
@@ -219,7 +220,14 @@ def claim_rows(reader: Reader, numbers: list[int], scope: Scope = EVERYTHING) ->
         {"numbers": numbers},
     )
     timed = with_times(scope, reader, in_order(details, numbers))
-    return timed.with_columns(state=pl.concat_str("status", pl.format(" until {}", "until"), ignore_nulls=True))
+    interval = pl.when(pl.col("end_date").ne_missing(pl.col("start_date"))).then("end_date")
+    end = pl.coalesce(pl.col("until").cast(pl.String), interval)
+    unsaid = end.is_not_null() & ~pl.col("description").str.contains(end.str.head(4), literal=True)
+    return timed.with_columns(
+        state=pl.concat_str("status", pl.format(" until {}", "until"), ignore_nulls=True),
+        description=pl.when(unsaid).then(pl.format("{} (until {})", "description", end)).otherwise("description"),
+        line_tokens=pl.when(~unsaid).then("line_tokens"),  # null: counted when it is needed
+    )
 
 
 _REPORT = """

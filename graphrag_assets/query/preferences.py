@@ -33,12 +33,9 @@ class Named:
         for question in text.splitlines():
             versions = [one or other for one, other in _VERSION.findall(question)]
             documents = [name.strip(" .,").lower() for name in _QUOTED.findall(question) + _FILE.findall(question)]
-            if (
-                found := (periods(question), versions, documents)
-                if any((periods(question), versions, documents))
-                else ()
-            ):
-                return cls(*found)
+            times = [Period(time.start or time.end, time.end) for time in periods(question)]
+            if times or versions or documents:
+                return cls(times, versions, documents)
         return cls()
 
     @property

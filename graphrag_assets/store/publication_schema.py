@@ -276,6 +276,7 @@ FACTS = table(
     ("text_unit", "BIGINT", "human_readable_id of the text unit."),
     ("slot", "UBIGINT", "Hash of what has one value at a time: subject, family of predicates, object slot."),
     ("value", "UBIGINT", "Hash of the value that it states."),
+    ("stated_end", "DATE", "The first day on which it no longer holds, by the text."),
     *_TIMES,
 )
 LLM_CALLS = table(

@@ -4,9 +4,19 @@ import calendar
 import re
 from datetime import date
 
-_NAMES = [name.casefold() for name in calendar.month_name]
-MONTHS = {name[:length]: number for number, name in enumerate(_NAMES) if number for length in (3, 4, len(name))}
-"""Number of each month by its English name, whole and abbreviated, in lower case."""
+_ENGLISH = " ".join(calendar.month_name[1:]).casefold()
+FOREIGN_MONTHS = tuple(
+    names.split()
+    for names in (
+        "januar februar märz april mai juni juli august september oktober november dezember",
+        "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+        "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    )
+)
+MONTHS = {name[:length]: number for number, name in enumerate(_ENGLISH.split(), 1) for length in (3, 4, len(name))} | {
+    name: number for names in FOREIGN_MONTHS for number, name in enumerate(names, 1)
+}
+"""Number of each month by its name in English, German, French and Spanish, the English ones abbreviated too."""
 _MONTH = "(" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")\b\.?"
 _YEAR = r"(?<!\d)(\d{4})(?!\d)"
 _ORDINAL = "(?:st|nd|rd|th)?"

@@ -137,13 +137,14 @@ def test_names_of_one_stem_stay_two_where_names_have_no_cases() -> None:
     assert set(names("Vino Julio Mora. Vio a Julia Mora y a Julio Mora.", "es")) == {"Julio Mora", "Julia Mora"}
 
 
-def test_names_of_one_sentence_are_related_without_predicates_or_claims() -> None:
+def test_names_of_one_sentence_are_related_without_predicates_and_its_date_is_a_claim() -> None:
     unit = extract_unit("Otto Braun gründete 1987 die Siemens AG. Anna Vogel lebt in Berlin.", "", "de")
     assert {(r.source, r.type, r.target) for r in unit.relationships} == {
         ("Otto Braun", "", "Siemens AG"),
         ("Anna Vogel", "", "Berlin"),
     }
-    assert unit.claims == []
+    assert [(c.subject, c.object, c.start_date) for c in unit.claims] == [("Otto Braun", "Siemens AG", "1987")]
+    assert extract_unit("Otto Braun gründete 1987 die Siemens AG nicht.", "", "de").claims == []
 
 
 def test_a_description_does_not_begin_with_a_pronoun_in_other_languages_either() -> None:

@@ -10,10 +10,13 @@ from graphrag_assets.store.supersession import PREDICATES, SUPERSESSION
 _TIMES = f"""
 WITH chosen AS (SELECT unnest($numbers::INT[]) AS number),
 facts AS (
-    FROM search.facts WHERE {{allowed}} AND slot IN (
+    FROM search.facts WHERE {{allowed}} AND (kind = $kind AND number IN (FROM chosen) OR slot IN (
         SELECT slot FROM search.facts WHERE kind = $kind AND number IN (FROM chosen)
-    )
-), times AS ({SUPERSESSION})
+    ))
+), times AS (
+    SELECT f.id, f.number, least(f.stated_end, s.valid_until) AS valid_until, s.superseded_by
+    FROM facts f LEFT JOIN ({SUPERSESSION}) s USING (id)
+)
 """
 
 
@@ -22,7 +25,7 @@ def with_times(scope: Scope, reader: Reader, claims: pl.DataFrame) -> pl.DataFra
     if not scope.limits_text or not reader.has_times or claims.is_empty():
         return claims
     times = _query(
-        scope, reader, "claim", claims, "SELECT f.number, t.valid_until FROM facts f JOIN times t USING (id)"
+        scope, reader, "claim", claims, "SELECT number, valid_until FROM times WHERE superseded_by IS NOT NULL"
     )
     until = pl.col("human_readable_id").replace_strict(
         times["number"], times["valid_until"], default=None, return_dtype=pl.Date

@@ -128,8 +128,9 @@ LEFT JOIN entity_of_name s ON s.document_id = c.document_id AND s.key = c.subjec
 LEFT JOIN entity_of_name o ON o.document_id = c.document_id AND o.key = c.object_key AND c.object_id <> 'NONE'
 LEFT JOIN working.documents d ON d.id = c.document_id
 )
-SELECT * EXCLUDE (document_date), coalesce(document_date, starts_on) AS stated_on,
-       coalesce(starts_on, document_date) AS valid_from, search.stated_end(start_date, end_date, ends_on) AS valid_until
+SELECT * EXCLUDE (document_date), coalesce(document_date, starts_on, ends_on) AS stated_on,
+       -- Of what held until a day it is not known since when.
+       CASE WHEN starts_on IS NULL AND ends_on IS NOT NULL THEN NULL ELSE coalesce(starts_on, document_date) END AS valid_from, search.stated_end(start_date, end_date, ends_on) AS valid_until
 FROM numbered ORDER BY subject_number, human_readable_id;
 
 CREATE TEMP TABLE units AS

@@ -3,7 +3,7 @@
 WITH said AS (
     SELECT id, slot, value, valid_from,
            dense_rank() OVER (PARTITION BY slot ORDER BY valid_from, stated_on NULLS FIRST) AS place
-    FROM facts
+    FROM facts WHERE slot IS NOT NULL AND valid_from IS NOT NULL
 ), repeated AS (
     SELECT DISTINCT slot, value, place, place - dense_rank() OVER (PARTITION BY slot, value ORDER BY place) AS turn
     FROM said

@@ -35,8 +35,8 @@ LEFT JOIN own.text_units t ON t.human_readable_id = c.text_unit_number
 LEFT JOIN own.documents d ON d.id = c.document_id;
 
 CREATE OR REPLACE MACRO search.stated_end(start_date, end_date, ends_on) AS
-    CASE WHEN end_date <> start_date THEN ends_on + 1 END;
-COMMENT ON MACRO search.stated_end IS 'Helper: the day after a period that a text states; a day, month or year is no period.';
+    CASE WHEN end_date IS DISTINCT FROM start_date THEN ends_on + 1 END;
+COMMENT ON MACRO search.stated_end IS 'Helper: the day after a period or an end that a text states; a day, month or year is no period.';
 
 CREATE OR REPLACE MACRO entity_timeline(title) AS TABLE
 WITH _g_entity_timeline AS MATERIALIZED (SELECT title AS _g_title),

@@ -16,7 +16,7 @@ claims_of AS (
     JOIN own.relationship_mentions m ON m.relationship_number = n.relationship AND m.type <> ''
 ), stated AS (  -- each predicate once for each time in which it held
     SELECT s.relationship_number AS number, s.type, s.source_number, s.target_number, f.valid_until, f.superseded_by,
-           min(coalesce(f.valid_from, d.document_date)) AS valid_from, max(d.document_date) AS stated_on,
+           min(CASE WHEN f.stated_end IS NULL THEN coalesce(f.valid_from, d.document_date) ELSE f.valid_from END) AS valid_from, max(d.document_date) AS stated_on,
            max_by({'description': s.description, 'id': s.id, 'text_unit': s.text_unit_number},
                   (coalesce(d.document_date, DATE '0001-01-01'), s.id)) AS newest
     FROM said s
@@ -37,15 +37,15 @@ WITH _g_facts_as_of AS MATERIALIZED (SELECT day::DATE AS _g_day)
 SELECT f.* EXCLUDE (text_unit), d.title AS document
 FROM own.facts_about(
     (SELECT list(c.human_readable_id) FROM _g_facts_as_of g JOIN own.covariates c
-     ON c.valid_from <= g._g_day AND coalesce(c.valid_until > g._g_day, true)),
+     ON coalesce(c.valid_from <= g._g_day, c.valid_until IS NOT NULL) AND coalesce(c.valid_until > g._g_day, true)),
     (SELECT list(r.human_readable_id) FROM own.relationships r)
 ) f
 LEFT JOIN own.text_units u ON u.human_readable_id = f.text_unit
 LEFT JOIN own.documents d ON d.id = u.document_id
-JOIN _g_facts_as_of g ON f.valid_from <= g._g_day AND coalesce(f.valid_until > g._g_day, true)
+JOIN _g_facts_as_of g ON coalesce(f.valid_from <= g._g_day, f.valid_until IS NOT NULL) AND coalesce(f.valid_until > g._g_day, true)
 ORDER BY f.subject, f.predicate, f.object, f.valid_from, f.id;
 COMMENT ON MACRO TABLE facts_as_of IS
-    'The claims and the predicates of relationships that hold on a day, by all statements of the index: stated or dated by then, and not over.';
+    'The claims and the predicates of relationships that hold on a day, by all statements of the index: stated or dated by then, and not over. What held until a later day counts, although nothing says since when.';
 
 CREATE OR REPLACE MACRO history_of(entity) AS TABLE
 WITH _g_history_of AS MATERIALIZED (SELECT entity AS _g_entity),

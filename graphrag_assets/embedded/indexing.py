@@ -16,10 +16,8 @@ from graphrag_assets.runtime.progress import Progress
 from graphrag_assets.settings import Settings
 
 
-def embedded_models(settings: Settings, dry_run: bool = False) -> IndexingModels:
+def embedded_models(settings: Settings) -> IndexingModels:
     """The models of the embedded default, without vectors unless the settings name an ONNX model.
-
-    `dry_run`: an ONNX model is not loaded, and its vectors have no numbers.
 
     Raises:
         SettingsError: a file of the ONNX model is missing or damaged.
@@ -31,7 +29,7 @@ def embedded_models(settings: Settings, dry_run: bool = False) -> IndexingModels
         return models
 
     def embed_locally(texts: Sequence[str]) -> np.ndarray:
-        if dry_run or not texts:
+        if not texts:
             return np.zeros((len(texts), 0), np.float32)
         return semantic.encoder_of(settings.embedding_model).embed_passages(texts)
 

@@ -196,8 +196,6 @@ def _made(index: Index, models: IndexingModels, ids: pl.Series, size: int | None
             stored = _stored(connection, texts.rows, size)
         new = _new(texts, pl.concat([stored, made])).join(failed, on="fingerprint", how="anti")
         vectors = models.embed(new["text"].to_list())
-        if not vectors.shape[1]:  # of a dry run
-            vectors = np.zeros((new.height, size or 1), np.float32)
         size_made = vectors.shape[1] if new.height else size if made.is_empty() else made["vector"].list.len()[0]
         is_made = ~np.isnan(vectors).any(axis=1)
         frame = new.select("fingerprint").with_columns(pl.Series("vector", vectors).cast(_VECTOR))

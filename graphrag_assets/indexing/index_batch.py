@@ -234,7 +234,7 @@ def index_batch(
     with full_disk_in(f"index_batch of {batch!r}"), place as admit:
         refuse_imported(index, batch)
         files = list(index.input.files(batch))
-        known = _known(index, batch, [file.path for file in files], models, rerun)
+        known = known_of(index, batch, [file.path for file in files], models, rerun)
         extracted = extract_batch(index, batch, models, files, known, extract, admit)
         return commit_extracted(index, batch, extracted, files, run_id)
 
@@ -332,7 +332,9 @@ def read_batch(
         return read_corpus(batch, files, load, chunk, convert, with_contexts, settings.metadata_column_list, known)
 
 
-def _known(index: Index, batch: str, sources: Sequence[str], models: IndexingModels, rerun: Rerun) -> Known:
+def known_of(
+    index: Index, batch: str, sources: Sequence[str], models: IndexingModels, rerun: Rerun = Rerun.FAILED_UNITS
+) -> Known:
     """What is known of a batch and its files, but for what `rerun` does again."""
     batches = batches_of(index.working, batch, sources)
     stored = known_facts(index.working, batches, sources, models.extractor)

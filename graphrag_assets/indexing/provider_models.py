@@ -1,7 +1,7 @@
 """The models of a provider for the stages: with the tasks and vectors that the settings give to them."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,15 +9,12 @@ import numpy as np
 from graphrag_assets.contracts.indexing_models import NO_KEYS, IndexingModels, Keys
 from graphrag_assets.contracts.prompt_profile import PromptProfile
 from graphrag_assets.contracts.usage import UsageMeter
-from graphrag_assets.embedded import embedded_models
 from graphrag_assets.indexing.model_tasks import IndexingTasks, with_tasks
 from graphrag_assets.llm.backend import chat_model, embedding_model, model_checks
 from graphrag_assets.llm.chat_client import ChatModel
-from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.model_checks import Preflight
 from graphrag_assets.llm.prompts import prompts_of
-from graphrag_assets.llm.tasks.chat_protocol import Chat
 from graphrag_assets.settings import Settings, Use
 
 
@@ -65,30 +62,3 @@ def indexing_tasks(
         return chat
 
     return IndexingTasks(settings, prompts_of(settings, profile), chats, batch, run_id, meter)
-
-
-def without_sending(
-    settings: Settings,
-    chats: Callable[[Use], Chat],
-    count: Callable[[EmbeddingModel, Sequence[str]], None],
-    batch: str | None = None,
-    profile: PromptProfile | None = None,
-) -> IndexingModels:
-    """The models of the settings, which send nothing; their rows carry the fingerprints of the real models' rows.
-
-    Args:
-        chats: answer in place of the chat models.
-        count: called with the texts that would be embedded; their vectors have no numbers.
-    """
-    models = embedded_models(settings, dry_run=True)
-    if settings.asks_chat_model:
-        models = with_tasks(models, IndexingTasks(settings, prompts_of(settings, profile), chats, batch))
-    if settings.embeds_remotely:
-        model = embedding_model(settings)
-
-        def embed(texts: Sequence[str]) -> np.ndarray:
-            count(model, texts)
-            return np.zeros((len(texts), 0), np.float32)
-
-        models = replace(models, embedding_model=settings.embedding_name, embed=embed)
-    return models

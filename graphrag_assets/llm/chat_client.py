@@ -41,8 +41,8 @@ Send = Callable[[list[Message], dict[str, Any], Structured], Awaitable[T]]
 """Sends one request with these messages and parameters, which asks for JSON in this way."""
 
 
-async def _no_check() -> None:
-    """No check before the first paid request."""
+async def _no_check(_: ChatRequest) -> None:
+    """No check before a request is paid for."""
 
 
 class ChatModel(ModelClient[ChatOptions]):
@@ -62,7 +62,8 @@ class ChatModel(ModelClient[ChatOptions]):
         cache_not_before: str | None = None,
     ):
         super().__init__(options, ledger, limits, budget)
-        self.before_paying: Callable[[], Awaitable[None]] = _no_check  # awaited where the ledger has no answer
+        # Awaited where the ledger has no answer.
+        self.before_paying: Callable[[ChatRequest], Awaitable[None]] = _no_check
         self._parameters = ChatParameters(options)
         self._costs = ChatCosts(self._parameters)
         self._answers = ChatLedger(ledger, options.model, self._parameters, cache_not_before)
@@ -95,7 +96,7 @@ class ChatModel(ModelClient[ChatOptions]):
             raise StoredInParts(request.name)
         async with self._counting_failure(request.task, trace):
             began, messages = time.monotonic(), list(request.messages)
-            await self.before_paying()
+            await self.before_paying(request)
             prices = await self.prices()
             send = partial(self._attempt, key, request, prices, trace)
             try:
@@ -202,7 +203,7 @@ class ChatModel(ModelClient[ChatOptions]):
             return
         trace, began, text, reply = Trace(), time.monotonic(), list[str](), provider.Reply()
         async with self._counting_failure(request.task, trace):
-            await self.before_paying()
+            await self.before_paying(request)
             prices = await self.prices()
             send = partial(self._open, request, prices, trace)
             first, chunks, reservation = await self._request(request, list(request.messages), trace, send)

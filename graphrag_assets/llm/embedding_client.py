@@ -102,17 +102,6 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         self.usage.add(task, trace.usage)
         return len(next(iter(vectors.values())))
 
-    async def unpaid(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each request that `embed` would send for the texts; nothing is sent."""
-        wanted = {self.key(text): text for text in texts}
-        stored = await self.ledger.get_many(list(wanted))
-        missing = {key: text for key, text in wanted.items() if key not in stored}
-        return [sum(count_tokens(group.values(), self.options.encoding)) for group in self._batches(missing)]
-
-    async def stored_keys(self, texts: Sequence[str]) -> set[str]:
-        """The ledger's keys of the stored vectors of the texts."""
-        return set(await self.ledger.get_many([self.key(self._cut(text, self.options.item_tokens)) for text in texts]))
-
     def key(self, text: str) -> str:
         """The ledger's key of a text's vector."""
         vendor, name = provider.provider_of(self.options.model)

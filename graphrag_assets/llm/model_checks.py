@@ -86,7 +86,7 @@ class Preflight:
     def __init__(self, checks: Callable[[], Sequence[Check]]):
         self._checks = functools.cache(checks)
 
-    async def __call__(self) -> None:
+    async def __call__(self, _: object = None) -> None:
         """Ask the models that have not been asked; embedding models first, because their answers cost least.
 
         Raises:

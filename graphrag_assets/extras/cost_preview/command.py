@@ -14,11 +14,11 @@ from graphrag_assets.indexing.index import Index
 def plan() -> None:
     """Estimate the cost of the next `index`: calls, tokens and dollars of the requests that are not in the ledger."""
     console = Console()
-    with console.status("Dry run: reading the changed batches"):
+    with console.status("Reading the changed batches"):
         planned = plan_index(Index.from_environment())
     names = f" ({', '.join(planned.batches)})" if planned.batches else ""
     console.say(f"Batches to index: {len(planned.batches)}{names}")
-    print_table(console, cost_table(planned.by_task))
+    print_table(console, cost_table(planned.costs))
     for note in planned.notes:
         console.say(note)
 
@@ -26,11 +26,10 @@ def plan() -> None:
 def cost_table(rows: pl.DataFrame) -> Table:
     """A table of costs by task, with their sums; a cost that is null is unknown, and the sum is then a minimum."""
     numbers = ("calls", "in ledger", "prompt tokens", "answer tokens", "US$")
-    table = table_of("task", numbers=numbers, title="requests to be paid for; ~ marks estimated prompts")
+    table = table_of("task", numbers=numbers, title="requests to be paid for, ± 30 %")
     columns = ["calls", "in_ledger", "prompt_tokens", "completion_tokens", "cost_usd"]
-    for task, calls, known, prompt, completion, cost, exact in rows.select("task", *columns, "exact").iter_rows():
-        counted = f"{prompt:,}" if exact else f"~ {prompt:,}"
-        table.add_row(task, f"{calls:,}", f"{known:,}", counted, f"{completion:,}", _dollars(cost))
+    for task, calls, known, prompt, completion, cost in rows.select("task", *columns).iter_rows():
+        table.add_row(task, f"{calls:,}", f"{known:,}", f"{prompt:,}", f"{completion:,}", _dollars(cost))
     calls, known, prompt, completion = (rows[name].sum() for name in columns[:-1])
     cost = float(rows["cost_usd"].sum())
     all_known = rows["cost_usd"].null_count() == 0

@@ -8,7 +8,6 @@ from graphrag_assets.defs.jobs import job_of
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import markdown_table
 from graphrag_assets.defs.resources import MODELS, begin_step, needs
-from graphrag_assets.extras.cost_preview.preview import plan_index
 from graphrag_assets.runtime.outgoing import as_markdown
 
 
@@ -18,13 +17,15 @@ def preview_cost_job(names: IndexNames) -> dg.JobDefinition:
     @dg.op(
         name=names.name("preview"),
         required_resource_keys=needs(names, MODELS),
-        description="A dry run of indexing what changed: the calls, tokens and dollars that are not in the ledger yet.",
+        description="The calls, tokens and dollars of indexing what changed that are not in the ledger yet, ± 30 %.",
     )
     @masked
     def preview(context: dg.OpExecutionContext) -> dg.Output[None]:
+        from graphrag_assets.extras.cost_preview.preview import plan_index  # imports the clients of models
+
         plan = plan_index(begin_step(names, context))
         costs = pl.col("cost_usd").cast(pl.String).fill_null("unknown")
-        table = markdown_table(plan.by_task.with_columns(costs), 50)
+        table = markdown_table(plan.costs.with_columns(costs), 50)
         total = plan.costs.select(pl.col("calls", "prompt_tokens", "completion_tokens").sum())
         context.log.info("%d batches to index\n\n%s\n\n%s", len(plan.batches), table, "\n".join(plan.notes))
         metadata = {

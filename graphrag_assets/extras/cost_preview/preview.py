@@ -1,25 +1,78 @@
-"""The cost preview: runs all stages on a copy of the database, with models that only count."""
+"""The cost preview: reads and chunks what changed, counts the requests about it, and estimates those that follow."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_assets.conversion.limits import ConversionLimits
-from graphrag_assets.conversion.process import ConversionProcess
-from graphrag_assets.indexing.communities import update_communities
-from graphrag_assets.indexing.embeddings import update_embeddings
+from graphrag_assets.contracts.indexing_models import Extracted, IndexingModels
+from graphrag_assets.contracts.records import TextUnit
+from graphrag_assets.contracts.usage import UsageMeter
+from graphrag_assets.embedded import embedded_models, extract_unit
+from graphrag_assets.extras.tuning.prompts import TASK as TUNING
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.index_batch import index_batch, load_options
-from graphrag_assets.indexing.merge_graph import merge_graph
-from graphrag_assets.indexing.reports import update_reports
+from graphrag_assets.indexing.index_batch import extract_batch, known_of
+from graphrag_assets.indexing.model_tasks import IndexingTasks, tuning_use, with_tasks
 from graphrag_assets.indexing.scan import scan
-from graphrag_assets.pipeline.loading import load_documents
-from graphrag_assets.store.drafts import draft_folder
+from graphrag_assets.llm.backend import chat_model, embedding_model, ledger_of
+from graphrag_assets.llm.chat_client import ChatModel
+from graphrag_assets.llm.embedding_client import EmbeddingModel
+from graphrag_assets.llm.model_options import ChatRequest
+from graphrag_assets.llm.prices import Prices
+from graphrag_assets.llm.prompts import prompts_of
+from graphrag_assets.llm.provider import missing_key, provider_of
+from graphrag_assets.llm.tasks.chat_protocol import prompt_tokens
+from graphrag_assets.llm.tasks.extract_graph import MORE, PROMPT, WITH_CLAIMS
+from graphrag_assets.llm.tasks.summarize_descriptions import TASK as SUMMARIES
+from graphrag_assets.llm.tasks.write_context import TASK as CONTEXTS
+from graphrag_assets.llm.tasks.write_report import GRAPH, TEXT
+from graphrag_assets.runtime.progress import duration_in_words
+from graphrag_assets.settings import Settings, Use
 from graphrag_assets.text.languages import without_names
+from graphrag_assets.text.words import count_tokens, title_key
 
-_RUN = "preview"
-_NAMED_BATCHES = 20
+EMBED = "embed"
+_ANSWERS = {
+    CONTEXTS: (0.0, 90),
+    # A knowledge graph in JSON is about as long as its text, its claims two thirds of that, a gleaning a third of both.
+    PROMPT: (0.9, 40),
+    MORE: (0.3, 20),
+    WITH_CLAIMS: (1.5, 40),
+    f"{WITH_CLAIMS}_continue": (0.5, 20),
+    TUNING: (0.0, 500),
+}
+"""Rules of thumb: tokens of an answer per token of the text, and in addition."""
+_LISTED = 0.45
+"""Of the tokens of an answer: what the prompt of a gleaning lists of it."""
+_DERIVED = {SUMMARIES: (0.1, 2500, 250), GRAPH: (2.0, 2700, 700), TEXT: (2.0, 3700, 700), EMBED: (15.0, 120, 0)}
+"""Rules of thumb: requests (of `EMBED`, texts) per 1,000 tokens of text, tokens of a prompt and of an answer.
+
+GPT-4.1 made of the 50,000 tokens of A Christmas Carol 529 entities and 98 communities of more than two.
+"""
+_MIN_ANSWERS = 5
+"""From so many answers of a task in the ledger, their number and mean tokens replace the rules of thumb."""
+_SECONDS_BEFORE_ANSWER, _TOKENS_PER_SECOND = 1.0, 50.0
+_SUMS = ("calls", "in_ledger", "prompt_tokens", "completion_tokens")
+_SCHEMA = {"task": pl.String, **dict.fromkeys(_SUMS, pl.Int64), "cost_usd": pl.Float64}
+_JUDGE = "Names that may be one thing are judged on request only: `graphrag-assets resolve judge`."
+_OPEN_CANDIDATES = "SELECT count(*) FROM entity_candidates WHERE decision = ''"
+_NAMES_GONE = """
+SELECT DISTINCT title_key FROM entity_mentions
+WHERE batch = $batch AND text_unit_id NOT IN (SELECT unnest($units::VARCHAR[]))
+"""
+_REPORTS_DUE = """
+SELECT count(*) FROM communities c LEFT JOIN community_reports r USING (community)
+WHERE c.size > 2 AND (r.model IS DISTINCT FROM $reporter OR community IN (
+    SELECT community FROM community_members m JOIN entities e ON e.id = m.entity_id
+    WHERE e.title_key IN (SELECT unnest($names::VARCHAR[]))))
+"""
+_WITHOUT_VECTOR = """
+SELECT count(*) FROM text_units t
+WHERE NOT EXISTS (FROM embeddings e WHERE e.kind = 'text_unit' AND e.id = t.id AND e.model = $model)
+"""
 
 
 @dataclass(frozen=True)
@@ -28,8 +81,8 @@ class CostPlan:
 
     Attributes:
         batches: batches to index.
-        costs: task, batch, calls (to pay), in_ledger (already paid), prompt_tokens, completion_tokens, cost_usd
-            (null: no price is known), exact (all prompts could be counted).
+        costs: a row per task: calls (to be paid), in_ledger (paid for), prompt_tokens, completion_tokens, cost_usd
+            (null: no price is known).
         notes: what the numbers are based on, in sentences.
     """
 
@@ -43,80 +96,214 @@ class CostPlan:
         costs = self.costs["cost_usd"]
         return None if costs.null_count() else float(costs.sum())
 
-    @property
-    def by_task(self) -> pl.DataFrame:
-        """The costs over all batches, in the order of the tasks."""
-        return self.costs.group_by("task", maintain_order=True).agg(
-            pl.exclude("task", "batch", "cost_usd", "exact").sum(),
-            pl.when(pl.col("cost_usd").null_count() == 0).then(pl.col("cost_usd").sum()),
-            pl.col("exact").all(),
-        )
+
+class Requests(NamedTuple):
+    """Requests of a task that are to be paid for, and the mean tokens of their prompts and answers."""
+
+    task: str
+    calls: float
+    prompt_tokens: float
+    completion_tokens: float
 
 
-_OPEN_CANDIDATES = "SELECT count(*) FROM entity_candidates WHERE decision = ''"
-_JUDGE = "Names that may be one thing are judged on request only: `graphrag-assets resolve judge`."
+@dataclass
+class _Changes:
+    """What changed: text units to extract, keys of the names in new and removed text, languages of the documents.
+
+    `meter` counts the requests about it that the ledger has answers to; `unpaid` has the others: by the ledger's key
+    their task and the tokens of their prompt.
+    """
+
+    units: list[TextUnit] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    languages: list[str | None] = field(default_factory=list)
+    meter: UsageMeter = field(default_factory=UsageMeter)
+    unpaid: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+
+class _NotPaidError(Exception):
+    """The answer is not in the ledger, and nothing is sent."""
 
 
 def plan_index(index: Index) -> CostPlan:
-    """A dry run of indexing the changed batches and refreshing what is derived from them.
-
-    Sends nothing, and writes only a temporary copy of the working database. The embedded default's extraction stands
-    in for extractions that are not paid for yet.
+    """Estimate the cost of indexing the changed batches and of what is derived from them. Nothing is sent or written.
 
     Raises:
         InputError: the input folder cannot be read.
     """
-    from graphrag_assets.extras.cost_preview import dry_run  # imports litellm
-
-    changes = scan(index)
-    todo, read_again = changes.due, _read_again(changes.read_again)
-    settings, tally = index.settings, dry_run.tally_of(index.settings)
-    if not settings.calls_models:
-        costs = dry_run.cost_frame(settings, tally)
+    settings, due, changes = index.settings, scan(index).due, _Changes()
+    for batch in due:
+        _read(index.with_run_options(batch), batch, changes)
+    if settings.calls_models:
+        means = Means(settings)
+        requests = list(_requests(index.with_run_options(None), changes, means))
+        costs = cost_frame(settings, requests, changes.meter)
+        said = [f"Method: {settings.method_in_words}.", *notes(settings, requests, means)]
+    else:
+        costs = cost_frame(settings, (), changes.meter)
         why = f"{settings.embedding_model} runs on this machine" if settings.embeds_locally else "No model is set"
-        return CostPlan(todo, costs, (f"{why}, so nothing is paid for.", *read_again, *_without_names(index, todo)))
-    with draft_folder(settings.index_folder) as drafts:
-        copy = index.on_copy(drafts / "working.duckdb")
-        index.working.copy_to(copy.working.path)
-        for batch in todo:
-            own = copy.with_run_options(batch)
-            index_batch(own, batch, dry_run.counting_models(own.settings, batch, tally, own.profile), _RUN)
-        own = copy.with_run_options(None)
-        models = dry_run.counting_models(own.settings, None, tally, own.profile)
-        merge_graph(own, models, _RUN)
-        update_communities(own, _RUN)
-        update_reports(own, models, _RUN)
-        update_embeddings(own, models, _RUN)
-    notes = [
-        *read_again,
-        *dry_run.notes(settings, tally),
-        *(_without_names(index, todo) if settings.choices.extraction == "embedded" else ()),
-        *([_JUDGE] if settings.chat_model and index.working.read(_OPEN_CANDIDATES).item() else ()),
-    ]
-    return CostPlan(todo, dry_run.cost_frame(settings, tally), tuple(notes))
+        said = [f"{why}, so nothing is paid for."]
+    if settings.choices.extraction == "embedded" and (note := without_names(changes.languages)):
+        said.append(f"{note}.")
+    if settings.chat_model and index.working.read(_OPEN_CANDIDATES).item():
+        said.append(_JUDGE)
+    return CostPlan(due, costs, tuple(said))
 
 
-def _read_again(batches: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """A note on batches whose files have not changed; nothing if there are none."""
-    if not batches:
-        return []
-    named = "; ".join(f"{batch} ({', '.join(formats)})" for batch, formats in list(batches.items())[:_NAMED_BATCHES])
-    more = f"; and {len(batches) - _NAMED_BATCHES:,} more" if len(batches) > _NAMED_BATCHES else ""
-    return [
-        f"Read again, because this version reads these formats otherwise: {named}{more}. Text units whose text "
-        "stays are not paid for again."
-    ]
+def _read(index: Index, batch: str, changes: _Changes) -> None:
+    """Read and chunk a batch, and count the requests about its text units."""
+    units, n_before = list[str](), len(changes.units)
+    if index.input.has(batch):
+        models, files = _counting_models(index, batch, changes), list(index.input.files(batch))
+        known = known_of(index, batch, [file.path for file in files], models)
+        frames = extract_batch(index, batch, models, known, files=files).frames
+        units = frames["text_units"]["id"].to_list()
+        changes.languages += frames["documents"]["language"].to_list()
+    changes.names.update(index.working.read(_NAMES_GONE, {"batch": batch, "units": units})["title_key"])
+    if index.working.read("SELECT count(*) FROM communities").item():
+        for unit in changes.units[n_before:]:
+            found = extract_unit(unit.text, language=unit.language)
+            changes.names.update(title_key(entity.title) for entity in found.entities)
 
 
-def _without_names(index: Index, batches: list[str]) -> list[str]:
-    """A note on documents of the batches in which the embedded default finds no names, if there are any."""
-    languages: list[str] = []
-    for batch in batches:
-        own = index.with_run_options(batch)
-        if own.input.has(batch):
-            files = own.input.files(batch)
-            with ConversionProcess(ConversionLimits()) as convert:
-                loaded = load_documents(batch, files, load_options(own.settings), convert)
-            languages += loaded.documents["language"].to_list()
-    note = without_names(languages)
-    return [f"{note}."] if note else []
+def _counting_models(index: Index, batch: str, changes: _Changes) -> IndexingModels:
+    """The models of the settings, which answer from the ledger alone."""
+    settings, models = index.settings, embedded_models(index.settings)
+
+    @cache
+    def chats(use: Use) -> ChatModel:
+        chat = chat_model(settings, use=use)
+
+        async def count(request: ChatRequest) -> None:
+            changes.unpaid[chat.key(request)] = request.task, prompt_tokens(request, settings.tokenizer)
+            raise _NotPaidError(request.name)
+
+        chat.usage, chat.before_paying = changes.meter, count
+        return chat
+
+    if settings.asks_chat_model:
+        tasks = IndexingTasks(settings, prompts_of(settings, index.profile), chats, batch, run_id="plan")
+        models = with_tasks(models, tasks)
+
+    def extract(units: Iterable[TextUnit]) -> Iterator[Extracted]:
+        new = list(units)
+        changes.units += new
+        return models.extract(new) if settings.choices.extraction == "model" else iter(())
+
+    return replace(models, extract=extract)
+
+
+class Means:
+    """The answers in the ledger by the models of the settings: number, mean tokens of prompt and answer, by task."""
+
+    def __init__(self, settings: Settings) -> None:
+        models = {settings.embedding_model, *(settings.model_of(use) for use in settings.tasks_by_use)}
+        usable = pl.col("kind").is_in(["chat", "embedding"])
+        is_theirs = pl.col("model").is_in([provider_of(model)[1] for model in models])
+        answers = ledger_of(settings).frame().filter(usable & is_theirs).group_by("task")
+        means = answers.agg(pl.len(), pl.col("prompt_tokens", "completion_tokens").mean())
+        self.by_task = {task: mean for task, *mean in means.iter_rows() if mean[0] >= _MIN_ANSWERS}
+
+    def n_answers(self, task: str) -> int:
+        return int(self.by_task[task][0]) if task in self.by_task else 0
+
+    def answer_tokens(self, task: str, text_tokens: float) -> float:
+        """Tokens of an answer about a text of so many."""
+        per_token, constant = _ANSWERS[task]
+        return self.by_task[task][2] if task in self.by_task else per_token * text_tokens + constant
+
+    def derived(self, task: str, n_units: int, text_tokens: float, n_indexed: int, more: int = 0) -> Requests:
+        """Requests that follow from `n_units` text units with so many tokens in all, and `more` of them.
+
+        As many per text unit as the ledger has, with answers about `n_indexed` of them.
+        """
+        per_thousand, *tokens = _DERIVED[task]
+        calls = per_thousand * text_tokens / 1000
+        if task in self.by_task and n_indexed:
+            n_answers, *tokens = self.by_task[task]
+            calls = n_answers / n_indexed * n_units
+        return Requests(task, calls + more, *tokens)
+
+
+def _requests(index: Index, changes: _Changes, means: Means) -> Iterator[Requests]:
+    """The requests to be paid for: those that were counted, and those that follow from their answers."""
+    settings, choices, working = index.settings, index.settings.choices, index.working
+    n_units, tokens = len(changes.units), sum(count_tokens((unit.text for unit in changes.units), settings.tokenizer))
+    n_indexed, per_unit = int(working.read("SELECT count(*) FROM text_units").item()), tokens / max(n_units, 1)
+    prompts = defaultdict[str, list[float]](list)
+    for task, length in changes.unpaid.values():
+        prompts[task].append(length)
+    if choices.extraction == "model":
+        first = WITH_CLAIMS if choices.claims == "model" else PROMPT
+        n_indexed, n_units = means.n_answers(first), len(prompts[first])
+        listed = _LISTED * means.answer_tokens(first, per_unit)
+        prompts[f"{first}_continue"] += [length + listed for length in prompts[first]] * settings.max_gleanings
+    for task, lengths in prompts.items():
+        yield Requests(task, len(lengths), sum(lengths) / max(len(lengths), 1), means.answer_tokens(task, per_unit))
+    if choices.summaries == "model":
+        yield means.derived(SUMMARIES, n_units, n_units * per_unit, n_indexed)
+    n_due = working.read(_REPORTS_DUE, {"reporter": index.models().reporter, "names": list(changes.names)}).item()
+    if choices.reports == "model":
+        task = TEXT if settings.reports_from_text else GRAPH
+        yield means.derived(task, n_units, n_units * per_unit, n_indexed, n_due)
+    if settings.embeds_remotely:
+        without = working.read(_WITHOUT_VECTOR, {"model": settings.embedding_name}).item()
+        yield means.derived(EMBED, n_units, n_units * per_unit, n_indexed, n_due + without)
+
+
+def cost_frame(settings: Settings, requests: Iterable[Requests], meter: UsageMeter) -> pl.DataFrame:
+    """The costs of requests, see `CostPlan`; `meter` has counted those that are paid for."""
+    rows = {task: (0, used.ledger_hits, 0, 0, 0.0) for task, used in meter.by_task.items() if used.ledger_hits}
+    for task, n, *lengths in requests:
+        if calls := round(n):
+            prompt, answer = (round(calls * length) for length in lengths)
+            prices = _prices(settings, task)
+            cost = None if prices.source == "unknown" else prices.cost(prompt, answer)
+            rows[task] = calls, rows.get(task, (0, 0))[1], prompt, answer, cost
+    ordered = [(task, *rows[task]) for task in (*_ANSWERS, *_DERIVED) if task in rows]
+    return pl.DataFrame(ordered, _SCHEMA, orient="row")
+
+
+def _client(settings: Settings, task: str) -> ChatModel | EmbeddingModel:
+    """The client of the model that performs `task`."""
+    if task == EMBED:
+        return embedding_model(settings)
+    uses: dict[str, Use] = {CONTEXTS: "chat", SUMMARIES: "summary", GRAPH: "report", TEXT: "report"}
+    return chat_model(settings, use=tuning_use(settings) if task == TUNING else uses.get(task, "extraction"))
+
+
+def _prices(settings: Settings, task: str) -> Prices:
+    options = _client(settings, task).options
+    return Prices.of(options.model, options.prices)
+
+
+def notes(settings: Settings, requests: Sequence[Requests], means: Means) -> list[str]:
+    """How the requests were estimated, their time and prices, and what the settings lack, in sentences."""
+    asked = [one for one in requests if round(one.calls)]
+    guessed = [one.task for one in asked if one.task not in means.by_task]
+    basis = f"by rules of thumb for {', '.join(guessed)}" if guessed else "by the means in the ledger"
+    said = [f"An estimate, ± 30 %: numbers and lengths {basis}."] if asked else []
+    chats = [one for one in asked if one.task != EMBED]
+    if chats:
+        at_once = settings.concurrency
+        seconds = sum(
+            max(1, one.calls / at_once) * (_SECONDS_BEFORE_ANSWER + one.completion_tokens / _TOKENS_PER_SECOND)
+            for one in chats
+        )
+        if settings.requests_per_minute:
+            seconds = max(seconds, 60 * sum(one.calls for one in chats) / settings.requests_per_minute)
+        said.append(f"Time: about {duration_in_words(seconds)} with {at_once} requests at once (GRAPHRAG_CONCURRENCY).")
+    for task in (one.task for one in asked):
+        prices, options = _prices(settings, task), _client(settings, task).options
+        origin = "litellm's table" if prices.source == "litellm" else "the settings"
+        price = f"${prices.input_usd * 1e6:g} in, ${prices.output_usd * 1e6:g} out per million tokens, by {origin}"
+        unknown = "no price is known; set GRAPHRAG_USD_PER_MILLION"
+        said.append(f"{options.model}: {unknown if prices.source == 'unknown' else price}.")
+        if name := missing_key(options):
+            said.append(f"{options.model} has no API key: set {name}, otherwise its requests fail.")
+    if settings.embeds_locally:
+        said.append(f"{settings.embedding_model} runs on this machine, so its vectors are free.")
+    if settings.budget_usd is not None:
+        spent = ledger_of(settings).spent_today()
+        said.append(f"Budget: ${settings.budget_usd:,.2f}, of which ${spent:,.2f} were spent today.")
+    return list(dict.fromkeys(said))

@@ -71,10 +71,6 @@ class Index:
             return InputTable(settings.input, settings.id_column, MAX_FILE_BYTES)
         return InputFolder(settings.input_folder, MAX_FILE_BYTES, settings.file_pattern, settings.batch_by)
 
-    def on_copy(self, database: Path) -> "Index":
-        """The same index with a copy of its working database."""
-        return replace(self, database=database)
-
     def with_options(self, options: Mapping[str, Any]) -> "Index":
         """This index with `options` as its run options."""
         if options == self.run_options:

@@ -103,10 +103,9 @@ def test_the_former_switch_of_claims_is_named(project, monkeypatch):
 @pytest.mark.long
 def test_fast_indexing_extracts_without_a_model_and_writes_reports_from_text_units(modeled, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_METHOD", "fast")
-    planned = dict(plan_index(modeled.index).by_task.select("task", "calls").iter_rows())
+    assert set(plan_index(modeled.index).costs["task"]) == {"community_report_text"}
     modeled.index_all()
     assert tasks(server) == {"CommunityReport"}
-    assert planned == {"community_report_text": len(server.chats)}
     (system, user) = server.chats[0].body["messages"]
     assert "from the passages that speak of it" in system["content"]
     assert "-----Sources-----\nid,text\n" in user["content"]

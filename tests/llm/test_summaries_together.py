@@ -6,7 +6,6 @@ import random
 import polars as pl
 import pytest
 
-from graphrag_assets.extras.cost_preview.token_estimates import PlanningChat, Tally
 from graphrag_assets.indexing.model_tasks import IndexingTasks
 from graphrag_assets.llm.model_errors import CircuitOpen
 from graphrag_assets.llm.prompts import Prompts
@@ -163,17 +162,6 @@ def test_answers_that_arrived_before_a_crash_are_not_asked_for_again(lab):
     (used,) = chat.usage.by_task.values()
     assert used.ledger_hits == stored
     assert used.calls == len(asked(lab)) == (30 - stored) // 5
-
-
-def test_a_plan_counts_the_requests_that_are_sent(lab):
-    descriptions, tally = described(30), Tally()
-    planning = PlanningChat(lab.chat(), tally, lambda unit: None, "o200k_base")
-    tasks_with(planning).summarize(descriptions)
-    assert asked(lab) == []
-    summarize(lab, descriptions)
-    assert len(tally.planned) == len(asked(lab)) == 6
-    assert max(planned.prompt_tokens for planned in tally.planned.values()) <= 4000
-    assert sum(planned.completion_tokens for planned in tally.planned.values()) == 30 * 120
 
 
 def test_short_descriptions_are_joined_without_a_request(lab, monkeypatch):

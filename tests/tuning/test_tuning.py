@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -110,13 +109,10 @@ def rows(project) -> list[dict]:
     return project.index.working.read("FROM prompt_profile ORDER BY version").to_dicts()
 
 
-def planned(project) -> dict[str, int]:
-    """The text units to extract by batch, whether their answers are paid for or not."""
-    costs = plan_index(project.index).costs
-    counted = Counter[str]()
-    for task, batch, calls, known in costs.select("task", "batch", "calls", "in_ledger").iter_rows():
-        counted[batch] += calls + known if task == "extract_graph" else 0
-    return {batch: n for batch, n in counted.items() if n}
+def planned(project) -> int:
+    """The text units to extract, whether their answers are paid for or not."""
+    costs = plan_index(project.index).costs.filter(task="extract_graph")
+    return int(costs["calls"].sum() + costs["in_ledger"].sum())
 
 
 @pytest.mark.extended
@@ -170,19 +166,19 @@ def test_text_of_documents_and_of_the_model_stays_data(modeled, server):
 @pytest.mark.extended
 def test_adopting_extracts_exactly_the_text_units_concerned(modeled, server):
     modeled.index_all()
-    assert planned(modeled) == {}
+    assert planned(modeled) == 0
     run_command("index", "tune", "--sample", "15")
-    assert planned(modeled) == {}  # nothing is adopted
+    assert planned(modeled) == 0  # nothing is adopted
     before = modeled.index.models().extractor
     output = run_command("index", "tune", "--sample", "15", "--diff")
     assert "+You are a keeper of" in output
     assert "index tune --adopt 1` puts it in force" in " ".join(output.split())
     assert "Version 1 of the prompt profile is in force." in run_command("index", "tune", "--adopt", "1")
     assert modeled.index.models().extractor != before
-    assert planned(modeled) == {"coins": 2, "large": 28, "small": 10}
+    assert planned(modeled) == 2 + 28 + 10
     run_command("index", "tune", "--adopt", "0")
     assert modeled.index.models().extractor == before
-    assert planned(modeled) == {}
+    assert planned(modeled) == 0
     run_command("index", "tune", "--adopt", "1")
     assert "There is no prompt profile 7" in run_command("index", "tune", "--adopt", "7", status=1)
     modeled.write("new/ship.txt", SENTENCES["ship"].format("Aurora", "Nova", 3, "Halpin"))
@@ -236,7 +232,7 @@ def test_examples_of_deleted_documents_are_purged_and_nothing_is_extracted_again
     assert [e["text_unit_id"] for e in row["examples"]] == [e.text_unit_id for e in profile.examples if e is not gone]
     assert {name for kind in row["entity_types"] for name in kind["examples"]} == set()
     assert modeled.index.models().extractor == extractor
-    assert planned(modeled) == {}
+    assert planned(modeled) == 0
 
 
 @pytest.mark.extended

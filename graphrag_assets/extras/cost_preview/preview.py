@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from math import ceil
 from typing import NamedTuple
 
 import polars as pl
@@ -12,15 +13,14 @@ from graphrag_assets.contracts.indexing_models import Extracted, IndexingModels
 from graphrag_assets.contracts.records import TextUnit
 from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.embedded import embedded_models, extract_unit
-from graphrag_assets.extras.tuning.prompts import TASK as TUNING
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import extract_batch, known_of
-from graphrag_assets.indexing.model_tasks import IndexingTasks, tuning_use, with_tasks
+from graphrag_assets.indexing.model_tasks import IndexingTasks, with_tasks
 from graphrag_assets.indexing.scan import scan
 from graphrag_assets.llm.backend import chat_model, embedding_model, ledger_of
 from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
-from graphrag_assets.llm.model_options import ChatRequest
+from graphrag_assets.llm.model_options import ChatRequest, EmbeddingOptions
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.provider import missing_key, provider_of
@@ -42,7 +42,6 @@ _ANSWERS = {
     MORE: (0.3, 20),
     WITH_CLAIMS: (1.5, 40),
     f"{WITH_CLAIMS}_continue": (0.5, 20),
-    TUNING: (0.0, 500),
 }
 """Rules of thumb: tokens of an answer per token of the text, and in addition."""
 _LISTED = 0.45
@@ -97,7 +96,7 @@ class CostPlan:
         return None if costs.null_count() else float(costs.sum())
 
 
-class Requests(NamedTuple):
+class _Requests(NamedTuple):
     """Requests of a task that are to be paid for, and the mean tokens of their prompts and answers."""
 
     task: str
@@ -135,12 +134,12 @@ def plan_index(index: Index) -> CostPlan:
     for batch in due:
         _read(index.with_run_options(batch), batch, changes)
     if settings.calls_models:
-        means = Means(settings)
+        means = _Means(settings)
         requests = list(_requests(index.with_run_options(None), changes, means))
-        costs = cost_frame(settings, requests, changes.meter)
-        said = [f"Method: {settings.method_in_words}.", *notes(settings, requests, means)]
+        costs = _cost_frame(settings, requests, changes.meter)
+        said = [f"Method: {settings.method_in_words}.", *_notes(settings, requests, means)]
     else:
-        costs = cost_frame(settings, (), changes.meter)
+        costs = _cost_frame(settings, (), changes.meter)
         why = f"{settings.embedding_model} runs on this machine" if settings.embeds_locally else "No model is set"
         said = [f"{why}, so nothing is paid for."]
     if settings.choices.extraction == "embedded" and (note := without_names(changes.languages)):
@@ -156,7 +155,7 @@ def _read(index: Index, batch: str, changes: _Changes) -> None:
     if index.input.has(batch):
         models, files = _counting_models(index, batch, changes), list(index.input.files(batch))
         known = known_of(index, batch, [file.path for file in files], models)
-        frames = extract_batch(index, batch, models, known, files=files).frames
+        frames = extract_batch(index, batch, models, files, known).frames
         units = frames["text_units"]["id"].to_list()
         changes.languages += frames["documents"]["language"].to_list()
     changes.names.update(index.working.read(_NAMES_GONE, {"batch": batch, "units": units})["title_key"])
@@ -193,7 +192,7 @@ def _counting_models(index: Index, batch: str, changes: _Changes) -> IndexingMod
     return replace(models, extract=extract)
 
 
-class Means:
+class _Means:
     """The answers in the ledger by the models of the settings: number, mean tokens of prompt and answer, by task."""
 
     def __init__(self, settings: Settings) -> None:
@@ -212,7 +211,7 @@ class Means:
         per_token, constant = _ANSWERS[task]
         return self.by_task[task][2] if task in self.by_task else per_token * text_tokens + constant
 
-    def derived(self, task: str, n_units: int, text_tokens: float, n_indexed: int, more: int = 0) -> Requests:
+    def derived(self, task: str, n_units: int, text_tokens: float, n_indexed: int, more: int = 0) -> _Requests:
         """Requests that follow from `n_units` text units with so many tokens in all, and `more` of them.
 
         As many per text unit as the ledger has, with answers about `n_indexed` of them.
@@ -222,10 +221,10 @@ class Means:
         if task in self.by_task and n_indexed:
             n_answers, *tokens = self.by_task[task]
             calls = n_answers / n_indexed * n_units
-        return Requests(task, calls + more, *tokens)
+        return _Requests(task, calls + more, *tokens)
 
 
-def _requests(index: Index, changes: _Changes, means: Means) -> Iterator[Requests]:
+def _requests(index: Index, changes: _Changes, means: _Means) -> Iterator[_Requests]:
     """The requests to be paid for: those that were counted, and those that follow from their answers."""
     settings, choices, working = index.settings, index.settings.choices, index.working
     n_units, tokens = len(changes.units), sum(count_tokens((unit.text for unit in changes.units), settings.tokenizer))
@@ -239,7 +238,7 @@ def _requests(index: Index, changes: _Changes, means: Means) -> Iterator[Request
         listed = _LISTED * means.answer_tokens(first, per_unit)
         prompts[f"{first}_continue"] += [length + listed for length in prompts[first]] * settings.max_gleanings
     for task, lengths in prompts.items():
-        yield Requests(task, len(lengths), sum(lengths) / max(len(lengths), 1), means.answer_tokens(task, per_unit))
+        yield _Requests(task, len(lengths), sum(lengths) / max(len(lengths), 1), means.answer_tokens(task, per_unit))
     if choices.summaries == "model":
         yield means.derived(SUMMARIES, n_units, n_units * per_unit, n_indexed)
     n_due = working.read(_REPORTS_DUE, {"reporter": index.models().reporter, "names": list(changes.names)}).item()
@@ -251,12 +250,12 @@ def _requests(index: Index, changes: _Changes, means: Means) -> Iterator[Request
         yield means.derived(EMBED, n_units, n_units * per_unit, n_indexed, n_due + without)
 
 
-def cost_frame(settings: Settings, requests: Iterable[Requests], meter: UsageMeter) -> pl.DataFrame:
+def _cost_frame(settings: Settings, requests: Iterable[_Requests], meter: UsageMeter) -> pl.DataFrame:
     """The costs of requests, see `CostPlan`; `meter` has counted those that are paid for."""
     rows = {task: (0, used.ledger_hits, 0, 0, 0.0) for task, used in meter.by_task.items() if used.ledger_hits}
     for task, n, *lengths in requests:
-        if calls := round(n):
-            prompt, answer = (round(calls * length) for length in lengths)
+        if calls := ceil(n / EmbeddingOptions.batch_size) if task == EMBED else round(n):
+            prompt, answer = (round(n * length) for length in lengths)
             prices = _prices(settings, task)
             cost = None if prices.source == "unknown" else prices.cost(prompt, answer)
             rows[task] = calls, rows.get(task, (0, 0))[1], prompt, answer, cost
@@ -269,7 +268,7 @@ def _client(settings: Settings, task: str) -> ChatModel | EmbeddingModel:
     if task == EMBED:
         return embedding_model(settings)
     uses: dict[str, Use] = {CONTEXTS: "chat", SUMMARIES: "summary", GRAPH: "report", TEXT: "report"}
-    return chat_model(settings, use=tuning_use(settings) if task == TUNING else uses.get(task, "extraction"))
+    return chat_model(settings, use=uses.get(task, "extraction"))
 
 
 def _prices(settings: Settings, task: str) -> Prices:
@@ -277,7 +276,7 @@ def _prices(settings: Settings, task: str) -> Prices:
     return Prices.of(options.model, options.prices)
 
 
-def notes(settings: Settings, requests: Sequence[Requests], means: Means) -> list[str]:
+def _notes(settings: Settings, requests: Sequence[_Requests], means: _Means) -> list[str]:
     """How the requests were estimated, their time and prices, and what the settings lack, in sentences."""
     asked = [one for one in requests if round(one.calls)]
     guessed = [one.task for one in asked if one.task not in means.by_task]

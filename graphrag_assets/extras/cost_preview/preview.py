@@ -252,7 +252,9 @@ def _requests(index: Index, changes: _Changes, means: _Means) -> Iterator[_Reque
 
 def _cost_frame(settings: Settings, requests: Iterable[_Requests], meter: UsageMeter) -> pl.DataFrame:
     """The costs of requests, see `CostPlan`; `meter` has counted those that are paid for."""
-    rows = {task: (0, used.ledger_hits, 0, 0, 0.0) for task, used in meter.by_task.items() if used.ledger_hits}
+    rows: dict[str, tuple[int, int, int, int, float | None]] = {
+        task: (0, used.ledger_hits, 0, 0, 0.0) for task, used in meter.by_task.items() if used.ledger_hits
+    }
     for task, n, *lengths in requests:
         if calls := ceil(n / EmbeddingOptions.batch_size) if task == EMBED else round(n):
             prompt, answer = (round(n * length) for length in lengths)

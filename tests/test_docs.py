@@ -58,7 +58,7 @@ def test_cost_preview_prints_the_output_in_its_guide(tmp_path, monkeypatch):
     assert [row for row in rows if row not in printed] == []  # all but the prices, which are litellm's
     narrow = run_command("index", "plan", **(environment | {"COLUMNS": "60"}))
     in_all = next(line for line in narrow.splitlines() if line.strip().startswith("in all"))
-    assert re.search(r" 79 .* 192,528 .* 58,449 +\d\.\d{4}", in_all)
+    assert re.search(r" 80 .* 192,528 .* 58,449 +\d\.\d{4}", in_all)
 
 
 def test_every_setting_is_documented_with_its_default():

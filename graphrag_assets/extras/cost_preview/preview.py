@@ -256,7 +256,7 @@ def _cost_frame(settings: Settings, requests: Iterable[_Requests], meter: UsageM
         task: (0, used.ledger_hits, 0, 0, 0.0) for task, used in meter.by_task.items() if used.ledger_hits
     }
     for task, n, *lengths in requests:
-        if calls := ceil(n / EmbeddingOptions.batch_size) if task == EMBED else round(n):
+        if calls := ceil(n / EmbeddingOptions.batch_size if task == EMBED else n):
             prompt, answer = (round(n * length) for length in lengths)
             prices = _prices(settings, task)
             cost = None if prices.source == "unknown" else prices.cost(prompt, answer)
@@ -280,7 +280,7 @@ def _prices(settings: Settings, task: str) -> Prices:
 
 def _notes(settings: Settings, requests: Sequence[_Requests], means: _Means) -> list[str]:
     """How the requests were estimated, their time and prices, and what the settings lack, in sentences."""
-    asked = [one for one in requests if round(one.calls)]
+    asked = [one for one in requests if one.calls]
     guessed = [one.task for one in asked if one.task not in means.by_task]
     basis = f"by rules of thumb for {', '.join(guessed)}" if guessed else "by the means in the ledger"
     said = [f"An estimate, ± 30 %: numbers and lengths {basis}."] if asked else []

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphrag_assets.embedded import Period, periods
+from graphrag_assets.embedded import periods
 from graphrag_assets.query.filters import Scope
 from graphrag_assets.query.question_terms import without_stop_words
 from graphrag_assets.store.publication_reader import Reader
@@ -23,7 +23,7 @@ _MAX_WORDS = 1  # of a question that has nothing else to search for
 class Named:
     """What a question names: times, versions, and titles or files of documents, in lower case."""
 
-    times: Sequence[Period] = ()
+    times: Sequence[tuple[str, str]] = ()
     versions: Sequence[str] = ()
     documents: Sequence[str] = ()
 
@@ -33,7 +33,7 @@ class Named:
         for question in text.splitlines():
             versions = [one or other for one, other in _VERSION.findall(question)]
             documents = [name.strip(" .,").lower() for name in _QUOTED.findall(question) + _FILE.findall(question)]
-            times = [Period(time.start or time.end, time.end) for time in periods(question)]
+            times = [(time.start or time.end, time.end) for time in periods(question)]
             if times or versions or documents:
                 return cls(times, versions, documents)
         return cls()
@@ -68,7 +68,7 @@ def preferred(reader: Reader, text: str, scope: Scope) -> list[int]:
         {
             "names": list(named.documents),
             "context": named.context,
-            **({"times": [_days(time) for time in named.times]} if dated else {}),
+            **({"times": [_days(*time) for time in named.times]} if dated else {}),
             **scope.parameters("text_unit"),
         },
     )
@@ -99,5 +99,5 @@ def is_all_that_counts(reader: Reader, text: str) -> bool:
     return len(without_stop_words(reader, others)) <= _MAX_WORDS
 
 
-def _days(time: Period) -> dict[str, object]:
-    return {"since": first_day(time.start), "until": last_day(time.end)}
+def _days(start: str, end: str) -> dict[str, object]:
+    return {"since": first_day(start), "until": last_day(end)}

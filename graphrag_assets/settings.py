@@ -62,20 +62,15 @@ METHODS = {
     "fast": Choices("embedded", "embedded", "model", "embedded"),
     "embedded": Choices("embedded", "embedded", "embedded", "embedded"),
 }
-_CHOICE = "model or embedded; unset: as GRAPHRAG_METHOD says."
+_BY_MODEL = ("model", "standard", "fast")
+"""Values of settings that give a task to a chat model."""
 
-Use = Literal["chat", "extraction", "summary", "report", "query"]
-"""What a chat model is used for; each but `chat` may have a model and parameters of its own."""
-_USES: tuple[Use, ...] = ("extraction", "summary", "report", "query")
+Use = Literal["extraction", "query"]
+"""What a chat model is used for: indexing, or questions. Each may have a model and parameters of its own."""
+_USES: tuple[Use, ...] = ("extraction", "query")
 SEARCHES = ("local", "global", "drift", "basic", "lazy", "planned")
 """The search methods that have options."""
 PRICES = ("chat_input", "chat_output", "embedding")
-_USE_OF: dict[str, Use] = {
-    "extraction": "extraction",
-    "summaries": "summary",
-    "reports": "report",
-    "claims": "extraction",
-}
 _ELSEWHERE = {
     *("model", "messages", "response_format", "tools", "n", "stream", "stream_options", "mock_response", "fallbacks"),
     *("timeout", "request_timeout", "max_retries", "num_retries", "api_base", "base_url"),
@@ -133,7 +128,7 @@ def _is_price(name: str, usd: Any) -> None:
 
 
 Parameters = Annotated[str, _json_object('{"temperature": 0}', _is_parameter)]
-ChatParameters = Annotated[str, _json_object('{"temperature": 0, "report": {"temperature": 0.7}}', _are_parameters)]
+ChatParameters = Annotated[str, _json_object('{"temperature": 0, "query": {"temperature": 0.7}}', _are_parameters)]
 # The query module checks the options.
 SearchOptions = Annotated[str, _json_object('{"local": {"timeout": 60}}', _is_search)]
 Prices = Annotated[str, _json_object('{"chat_input": 2}', _is_price)]
@@ -243,7 +238,9 @@ class Settings(BaseSettings):
     )
 
     chat_model: str = Field(
-        "", description="Chat model as litellm names it (openai/gpt-…, ollama_chat/…); unset: the embedded default."
+        "",
+        description="Chat model of indexing and questions, as litellm names it (openai/gpt-…, ollama_chat/…); unset: "
+        "the embedded default.",
     )
     embedding_model: str = Field(
         "",
@@ -261,26 +258,15 @@ class Settings(BaseSettings):
         "and a chat model writes reports from the text units; embedded: no chat model. Unset: standard with a chat "
         "model, embedded without.",
     )
-    extraction: Literal["", "model", "embedded"] = Field(
-        "", description=f"What extracts entities and relationships: {_CHOICE}"
-    )
-    summaries: Literal["", "model", "embedded"] = Field(
-        "", description=f"What summarizes several descriptions of one thing: {_CHOICE}"
-    )
-    reports: Literal["", "model", "embedded"] = Field("", description=f"What writes community reports: {_CHOICE}")
     claims: Literal["", "model", "embedded", "off"] = Field(
-        "", description=f"What extracts claims: off (no claims), {_CHOICE}"
+        "", description="What extracts claims: off (no claims), model or embedded; unset: as GRAPHRAG_METHOD says."
     )
-    extraction_model: str = Field(
-        "", description="Chat model that extracts entities, relationships and claims; unset: GRAPHRAG_CHAT_MODEL."
-    )
-    summary_model: str = Field("", description="Chat model that summarizes descriptions; unset: GRAPHRAG_CHAT_MODEL.")
-    report_model: str = Field("", description="Chat model that writes community reports; unset: GRAPHRAG_CHAT_MODEL.")
+    extraction_model: str = Field("", description="Chat model of indexing; unset: GRAPHRAG_CHAT_MODEL.")
     query_model: str = Field("", description="Chat model that answers questions; unset: GRAPHRAG_CHAT_MODEL.")
     chat_parameters: ChatParameters = Field(
         "",
-        description="Parameters of all chat models as JSON, by litellm's names; under extraction, summary, report or "
-        'query those of one use, where null removes one: {"temperature": 0, "report": {"temperature": 0.7}}.',
+        description="Parameters of chat models as JSON, by litellm's names; under extraction those of indexing, under "
+        'query those of questions, where null removes one: {"temperature": 0, "query": {"temperature": 0.7}}.',
     )
     embedding_max_tokens: int = Field(
         8191,
@@ -383,48 +369,37 @@ class Settings(BaseSettings):
         except ValidationError as error:
             lines = [_problem("_".join(map(str, one["loc"])), one) for one in error.errors()]
             raise SettingsError("Bad setting. " + "; ".join(lines)) from None
-        if settings.text_unit_context == "model" and not settings.chat_model:
-            raise SettingsError(
-                "GRAPHRAG_TEXT_UNIT_CONTEXT=model needs a chat model to write contexts: set GRAPHRAG_CHAT_MODEL, or "
-                "GRAPHRAG_TEXT_UNIT_CONTEXT=headings, which needs none."
-            )
         settings._check_choices()
         return settings
 
     def _check_choices(self) -> None:
         """Raise the error of a task that is given to a chat model although there is none."""
-        for task, source in self.choices._asdict().items():
-            if source == "model" and not self.model_of(_USE_OF[task]):
-                own = f"GRAPHRAG_{task.upper()}"
-                chosen = f"{own}=model" if getattr(self, task) else f"GRAPHRAG_METHOD={self.method}"
-                raise SettingsError(
-                    f"{chosen} needs a chat model for {task}: set GRAPHRAG_CHAT_MODEL or "
-                    f"GRAPHRAG_{_USE_OF[task].upper()}_MODEL, or {own}=embedded, which needs none."
-                )
+        if self.model_tasks and not self.model_of("extraction"):
+            given = {"TEXT_UNIT_CONTEXT": self.text_unit_context, "CLAIMS": self.claims, "METHOD": self.method}
+            cause = next(f"GRAPHRAG_{name}={value}" for name, value in given.items() if value in _BY_MODEL)
+            raise SettingsError(
+                f"{cause} needs a chat model: set GRAPHRAG_CHAT_MODEL or GRAPHRAG_EXTRACTION_MODEL, or unset it."
+            )
         if self.choices.claims == "model" and self.choices.extraction == "embedded":
             raise SettingsError(
-                "GRAPHRAG_CLAIMS=model needs GRAPHRAG_EXTRACTION=model: one request extracts both. Set that too, or "
-                "GRAPHRAG_CLAIMS=embedded or off."
+                "GRAPHRAG_CLAIMS=model needs GRAPHRAG_METHOD=standard: one request extracts entities and claims. Set "
+                "that too, or GRAPHRAG_CLAIMS=embedded or off."
             )
 
     @property
-    def choices(self) -> Choices:
-        """What performs each task: by its own setting, else by the method, else a chat model where the task has one.
+    def method_in_force(self) -> str:
+        """The method: as it is set, else standard with a chat model, embedded without."""
+        return self.method or ("standard" if self.model_of("extraction") else "embedded")
 
-        A model extracts claims with entities and relationships, in one request: without a choice of their own, claims
-        follow these.
-        """
-        by_model: dict[str, Any] = {
-            task: "model" if self.model_of(use) else "embedded" for task, use in _USE_OF.items()
-        }
-        by_method = METHODS[self.method]._asdict() if self.method else by_model
-        found = Choices(*(getattr(self, task) or by_method[task] for task in Choices._fields))
-        follows = found.claims == "model" and not self.claims
-        return found._replace(claims=found.extraction) if follows else found
+    @property
+    def choices(self) -> Choices:
+        """What performs each task: by the method, claims also by their own setting."""
+        choices = METHODS[self.method_in_force]
+        return choices._replace(claims=self.claims) if self.claims else choices
 
     def model_of(self, use: Use) -> str:
         """The chat model for a use; empty if there is none."""
-        return ("" if use == "chat" else str(getattr(self, f"{use}_model"))) or self.chat_model
+        return (self.extraction_model if use == "extraction" else self.query_model) or self.chat_model
 
     def parameters_of(self, use: Use) -> dict[str, Any]:
         """The parameters of the chat model for a use, by litellm's names; None: not to be sent."""
@@ -445,9 +420,8 @@ class Settings(BaseSettings):
 
     @property
     def method_in_words(self) -> str:
-        """The name of the method, if the choices are one, and the choices."""
-        names = (name for name, choices in METHODS.items() if choices == self.choices)
-        return f"{next(names, 'own choice')} ({self.choices})"
+        """The method and its choices."""
+        return f"{self.method_in_force} ({self.choices})"
 
     @property
     def reports_from_text(self) -> bool:
@@ -511,18 +485,13 @@ class Settings(BaseSettings):
     @property
     def asks_chat_model(self) -> bool:
         """Whether indexing sends requests to a chat model."""
-        return bool(self.tasks_by_use)
+        return bool(self.model_tasks)
 
     @property
-    def tasks_by_use(self) -> dict[Use, list[str]]:
-        """The tasks of indexing that are given to a chat model, by its use."""
-        tasks: dict[Use, list[str]] = {}
-        for task, source in self.choices._asdict().items():
-            if source == "model":
-                tasks.setdefault(_USE_OF[task], []).append(task)
-        if self.text_unit_context == "model":
-            tasks["chat"] = ["contexts"]
-        return tasks
+    def model_tasks(self) -> list[str]:
+        """The tasks of indexing that are given to a chat model."""
+        tasks = [task for task, source in self.choices._asdict().items() if source == "model"]
+        return [*tasks, "contexts"] if self.text_unit_context == "model" else tasks
 
     @cached_property
     def index_folder(self) -> Path:
@@ -567,6 +536,6 @@ class Settings(BaseSettings):
         """
         where = {"data", "input", "ledger_url", "automation", "memory_limit"}
         where |= {"search_options", "rerank_model", "rerank_base_url", "block_worse"}
-        settings = self.model_dump(exclude={*where, *Choices._fields}) | {"chunk_size": self.max_unit_tokens}
-        values = {name: None if value is None else without_credentials(str(value)) for name, value in settings.items()}
-        return self.choices._asdict() | values
+        in_force = {"chunk_size": self.max_unit_tokens, "method": self.method_in_force, "claims": self.choices.claims}
+        settings = self.model_dump(exclude=where) | in_force
+        return {name: None if value is None else without_credentials(str(value)) for name, value in settings.items()}

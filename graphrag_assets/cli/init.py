@@ -26,7 +26,7 @@ GROUPS = {
     "Models": (
         *("chat_model", "chat_base_url", "chat_parameters", "method"),
         *("embedding_model", "embedding_base_url", "embedding_parameters"),
-        *("extraction_model", "summary_model", "report_model", "query_model"),
+        *("extraction_model", "query_model"),
     ),
     "What models are asked for": (
         *("entity_types", "relationship_types", "max_gleanings"),

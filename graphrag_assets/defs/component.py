@@ -16,8 +16,6 @@ from graphrag_assets.defs.resources import IndexSettings
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.settings import Settings
 
-_BY_METHOD = "unset: by method."
-
 
 class Models(dg.Model, dg.Resolvable):
     """The models of an index; empty: the embedded default."""
@@ -31,17 +29,12 @@ class Models(dg.Model, dg.Resolvable):
     method: Literal["", "standard", "fast", "embedded"] = Field(
         default="", description="What performs the tasks; unset: standard with a chat model, embedded without."
     )
-    extraction: Literal["", "model", "embedded"] = Field(default="", description=f"Of entities; {_BY_METHOD}")
-    summaries: Literal["", "model", "embedded"] = Field(default="", description=f"Of descriptions; {_BY_METHOD}")
-    reports: Literal["", "model", "embedded"] = Field(default="", description=f"Of communities; {_BY_METHOD}")
-    claims: Literal["", "model", "embedded", "off"] = Field(default="", description=f"off: none; {_BY_METHOD}")
-    extraction_model: str = Field(default="", description="Chat model of extraction; unset: chat_model.")
-    summary_model: str = Field(default="", description="Chat model of summaries; unset: chat_model.")
-    report_model: str = Field(default="", description="Chat model of reports; unset: chat_model.")
+    claims: Literal["", "model", "embedded", "off"] = Field(default="", description="off: none; unset: by method.")
+    extraction_model: str = Field(default="", description="Chat model of indexing; unset: chat_model.")
     chat_parameters: Mapping[str, Any] = Field(
         default_factory=dict,
-        description="Parameters of all chat models, by litellm's names: temperature, seed, …; under extraction, "
-        "summary or report those of one use, where null removes one.",
+        description="Parameters of chat models, by litellm's names: temperature, seed, …; under extraction those of "
+        "indexing, where null removes one.",
     )
     embedding_model: str = Field(default="", description="Embedding model; unset: no vectors.")
     embedding_parameters: Mapping[str, Any] = Field(

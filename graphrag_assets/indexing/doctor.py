@@ -10,7 +10,7 @@ from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import read_batch
 from graphrag_assets.pipeline.batch import units_to_extract
-from graphrag_assets.settings import Settings
+from graphrag_assets.settings import Settings, Use
 
 
 class CheckedModel(NamedTuple):
@@ -46,7 +46,9 @@ def check_models(settings: Settings) -> Iterator[CheckedModel]:
     """Ask each configured model one tiny question: those of indexing, and the one that answers questions."""
     if settings.embeds_locally:
         yield _check_local_embeddings(settings)
-    tasks = settings.tasks_by_use | ({"query": ["questions"]} if settings.model_of("query") else {})
+    tasks: dict[Use, list[str]] = {"extraction": settings.model_tasks} if settings.model_tasks else {}
+    if settings.model_of("query"):
+        tasks["query"] = ["questions"]
     if not tasks and not settings.embeds_remotely:
         return
     from graphrag_assets.llm.backend import model_checks  # imports litellm

@@ -48,7 +48,7 @@ from graphrag_assets.llm.tasks.write_context import ContextOptions, write_contex
 from graphrag_assets.llm.tasks.write_report import GRAPH, TEXT, ReportOptions, write_report
 from graphrag_assets.pipeline.grounding import grounded
 from graphrag_assets.pipeline.unit_contexts import place_line
-from graphrag_assets.settings import Settings, Use
+from graphrag_assets.settings import Settings
 
 log = logging.getLogger(__name__)
 _SMALL = 2
@@ -77,13 +77,13 @@ def with_tasks(models: IndexingModels, tasks: "IndexingTasks") -> IndexingModels
 class IndexingTasks:
     """The tasks that indexing gives to a chat model; the methods are those of `IndexingModels`.
 
-    `batch` and `run_id` are recorded in the ledger; `meter` counts the usage of `chats`, for lines on progress.
+    `batch` and `run_id` are recorded in the ledger; `meter` counts the usage of `chat`, for lines on progress.
     `options`: of the extraction, in place of those that follow from the settings.
     """
 
     settings: Settings
     prompts: Prompts
-    chats: Callable[[Use], Chat]
+    chat: Callable[[], Chat]
     batch: str | None = None
     run_id: str | None = None
     meter: UsageMeter = field(default_factory=UsageMeter)
@@ -95,30 +95,32 @@ class IndexingTasks:
         options, columns = self.extraction, self.settings.metadata_column_list
         names = (PROMPT, MORE, TYPES) if options.relationship_types else (PROMPT, MORE)
         unplaced = ["unplaced"] if self.settings.text_unit_context == "none" else []
-        more = (*options.relationship_types, *([columns] if columns else []), *unplaced)
-        by_model = self._fingerprint("extraction", names, options, *more)
+        more = (*([columns] if columns else []), *unplaced)
+        by_model = self._fingerprint(names, options, *more)
         return f"{by_model}+{EXTRACTOR}" if self.settings.choices.claims == "embedded" else by_model
 
     @property
     def summarizer(self) -> str:
         """Fingerprint of summaries of descriptions."""
-        return self._fingerprint("summary", (SUMMARY_TASK, TOGETHER), self.summaries)
+        return self._fingerprint((SUMMARY_TASK, TOGETHER), self.summaries)
 
     @property
     def reporter(self) -> str:
         """Fingerprint of reports."""
-        return self._fingerprint("report", (self.reports.task,), self.reports)
+        return self._fingerprint((self.reports.task,), self.reports)
 
     @property
     def context_writer(self) -> str:
         """Fingerprint of contexts."""
-        return self._fingerprint("chat", (CONTEXT_TASK,), self.contexts)
+        return self._fingerprint((CONTEXT_TASK,), self.contexts)
 
-    def _fingerprint(self, use: Use, names: Iterable[str], *options: object) -> str:
+    def _fingerprint(self, names: Iterable[str], *options: object) -> str:
         """The model's name with a hash of its prompts, options and parameters."""
         parts = [self.prompts.fingerprint(name) for name in names]
-        given = {name: value for name, value in self.settings.parameters_of(use).items() if name not in SAME_ANSWER}
-        return f"{self.settings.model_of(use)}#{stable_id(*parts, *options, *([given] if given else []))[:8]}"
+        given = {
+            name: value for name, value in self.settings.parameters_of("extraction").items() if name not in SAME_ANSWER
+        }
+        return f"{self.settings.model_of('extraction')}#{stable_id(*parts, *options, *([given] if given else []))[:8]}"
 
     @property
     def extraction(self) -> ExtractionOptions:
@@ -172,7 +174,7 @@ class IndexingTasks:
 
     def extract(self, units: Iterable[TextUnit]) -> Iterator[Extracted]:
         """Extractions of text units, as they complete."""
-        options, claims, chat = self.extraction, self.settings.choices.claims, self.chats("extraction")
+        options, claims, chat = self.extraction, self.settings.choices.claims, self.chat()
         placed = self.settings.text_unit_context != "none"
 
         async def extract_one(unit: TextUnit) -> UnitExtraction:
@@ -235,7 +237,7 @@ class IndexingTasks:
 
         Those that an answer lacks, and those of a request that has no valid answer, are left to be asked for alone.
         """
-        chat, options, origin = self.chats("summary"), self.summaries, Origin(run_id=self.run_id)
+        chat, options, origin = self.chat(), self.summaries, Origin(run_id=self.run_id)
 
         async def unanswered(thing: Described) -> ChatRequest | None:
             request = whole_request(self.prompts, thing, options, origin)
@@ -259,7 +261,7 @@ class IndexingTasks:
 
     def _summaries_alone(self, things: Iterable[Described]) -> dict[str, str | Exception]:
         """The summary, or the error, of each thing by its key; one request each, unless the ledger has the answer."""
-        chat, options, origin = self.chats("summary"), self.summaries, Origin(run_id=self.run_id)
+        chat, options, origin = self.chat(), self.summaries, Origin(run_id=self.run_id)
 
         async def summarize_one(thing: Described) -> str:
             return await summarize_descriptions(chat, self.prompts, thing.title, thing.descriptions, options, origin)
@@ -269,7 +271,7 @@ class IndexingTasks:
 
     def write_reports(self, materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
         """A report per material, in order; those of small communities, and those that fail, are extractive."""
-        options, chat = self.reports, self.chats("report")
+        options, chat = self.reports, self.chat()
         large = [place for place, material in enumerate(materials) if material.size > _SMALL]
         small = [place for place, material in enumerate(materials) if material.size <= _SMALL]
 
@@ -290,7 +292,7 @@ class IndexingTasks:
 
     def write_contexts(self, units: Sequence[PlacedUnit]) -> Iterator[tuple[str, str | Exception]]:
         """The context of each text unit, as they complete."""
-        options, chat = self.contexts, self.chats("chat")
+        options, chat = self.contexts, self.chat()
 
         async def write_one(unit: PlacedUnit) -> str:
             origin = Origin(self.batch, unit.id, self.run_id)

@@ -15,7 +15,7 @@ from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.model_checks import Preflight
 from graphrag_assets.llm.prompts import prompts_of
-from graphrag_assets.settings import Settings, Use
+from graphrag_assets.settings import Settings
 
 
 def with_models(
@@ -48,17 +48,19 @@ def indexing_tasks(
     keys: Keys = NO_KEYS,
     cache_not_before: str | None = None,
 ) -> IndexingTasks:
-    """The tasks of indexing by the chat models of the settings.
+    """The tasks of indexing by the chat model of the settings.
 
     All models are checked before the first paid chat request; see `Preflight`.
     """
     meter = UsageMeter()
-    preflight = Preflight(lambda: model_checks(settings, settings.tasks_by_use, batch, run_id, keys, meter))
+    preflight = Preflight(
+        lambda: model_checks(settings, {"extraction": settings.model_tasks}, batch, run_id, keys, meter)
+    )
 
     @functools.cache
-    def chats(use: Use) -> ChatModel:
-        chat = chat_model(settings, run_id, keys, cache_not_before, use)
-        chat.usage, chat.before_paying = meter, preflight
-        return chat
+    def chat() -> ChatModel:
+        model = chat_model(settings, run_id, keys, cache_not_before)
+        model.usage, model.before_paying = meter, preflight
+        return model
 
-    return IndexingTasks(settings, prompts_of(settings, profile), chats, batch, run_id, meter)
+    return IndexingTasks(settings, prompts_of(settings, profile), chat, batch, run_id, meter)

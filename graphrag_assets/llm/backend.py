@@ -90,7 +90,7 @@ def chat_model(
     run_id: str | None = None,
     keys: Keys = NO_KEYS,
     cache_not_before: str | None = None,
-    use: Use = "chat",
+    use: Use = "extraction",
 ) -> ChatModel:
     """The chat model of the settings for a use, with its own usage meter.
 

@@ -1,10 +1,8 @@
-"""What performs each task: GRAPHRAG_METHOD, a setting per task, and a model and parameters per task."""
-
-import json
+"""What performs each task of indexing: GRAPHRAG_METHOD, and what its settings do to an index."""
 
 import pytest
 
-from graphrag_assets.embedded import EXTRACTOR, REPORTER
+from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import RefusedFileError, SettingsError
 from graphrag_assets.extras.cost_preview.preview import plan_index
 from graphrag_assets.indexing.index_batch import index_batch
@@ -51,7 +49,8 @@ def tasks(server) -> set[str]:
         ({"chat_model": "openai/a"}, "standard"),
         ({"chat_model": "openai/a", "method": "fast"}, "fast"),
         ({"chat_model": "openai/a", "method": "embedded"}, "embedded"),
-        ({"report_model": "openai/a"}, "fast"),
+        ({"extraction_model": "openai/a"}, "standard"),
+        ({"query_model": "openai/a"}, "embedded"),
     ],
 )
 def test_the_method_follows_the_models_unless_it_is_set(project, given, method):
@@ -60,27 +59,26 @@ def test_the_method_follows_the_models_unless_it_is_set(project, given, method):
     assert settings.method_in_words.startswith(f"{method} (")
 
 
-def test_a_setting_of_one_task_overrides_the_method(project):
-    settings = Settings.load(chat_model="openai/a", method="fast", claims="off", summaries="model")
-    assert (
-        settings.method_in_words == "own choice (extraction: embedded, summaries: model, reports: model, claims: off)"
-    )
+def test_claims_have_a_setting_of_their_own(project):
+    settings = Settings.load(chat_model="openai/a", claims="off")
+    assert settings.method_in_words == "standard (extraction: model, summaries: model, reports: model, claims: off)"
     assert settings.as_rows()["claims"] == "off"
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"method": "fast"}, "GRAPHRAG_METHOD=fast needs a chat model for reports: set GRAPHRAG_CHAT_MODEL or"),
-        ({"claims": "model"}, "GRAPHRAG_CLAIMS=model needs a chat model for claims: .* GRAPHRAG_EXTRACTION_MODEL, or"),
+        ({"method": "fast"}, "GRAPHRAG_METHOD=fast needs a chat model: set GRAPHRAG_CHAT_MODEL or"),
+        ({"claims": "model"}, "GRAPHRAG_CLAIMS=model needs a chat model: .* GRAPHRAG_EXTRACTION_MODEL, or"),
+        ({"text_unit_context": "model"}, "GRAPHRAG_TEXT_UNIT_CONTEXT=model needs a chat model"),
         (
-            {"chat_model": "openai/a", "extraction": "embedded", "claims": "model"},
-            "GRAPHRAG_CLAIMS=model needs GRAPHRAG_EXTRACTION=model: one request extracts both",
+            {"chat_model": "openai/a", "method": "fast", "claims": "model"},
+            "GRAPHRAG_CLAIMS=model needs GRAPHRAG_METHOD=standard: one request extracts entities and claims",
         ),
-        ({"reports": "off"}, "GRAPHRAG_REPORTS='off'"),
+        ({"claims": "of"}, "GRAPHRAG_CLAIMS='of'"),
         ({"chat_parameters": "[1]"}, "GRAPHRAG_CHAT_PARAMETERS.*JSON object"),
         ({"chat_parameters": '{"api_key": "planted"}'}, "GRAPHRAG_CHAT_PARAMETERS: 'api_key' may hold a secret"),
-        ({"chat_parameters": '{"report": {"api_key": "planted"}}'}, "PARAMETERS: 'api_key' may hold a secret"),
+        ({"chat_parameters": '{"extraction": {"api_key": "planted"}}'}, "PARAMETERS: 'api_key' may hold a secret"),
         ({"chat_parameters": '{"query": {"timeout": 1}}'}, "'timeout' is not a model parameter"),
         ({"chat_parameters": '{"query": 1}'}, "the parameters of query must be an object"),
         ({"usd_per_million": '{"chat": 1}'}, "'chat' must be one of chat_input, chat_output, embedding"),
@@ -92,12 +90,6 @@ def test_a_choice_that_cannot_be_is_one_sentence(project, given, message):
     with pytest.raises(SettingsError, match=message) as refused:
         Settings.load(**given)
     assert "planted" not in str(refused.value)
-
-
-def test_the_former_switch_of_claims_is_named(project, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_EXTRACT_CLAIMS", "false")
-    with pytest.raises(SettingsError, match="GRAPHRAG_CLAIMS=off"):
-        Settings.load()
 
 
 @pytest.mark.long
@@ -125,37 +117,8 @@ def test_fast_indexing_extracts_without_a_model_and_writes_reports_from_text_uni
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("extraction", "claims", "asked", "extractor", "n_claims"),
-    [
-        ("embedded", "off", set(), f"{EXTRACTOR}+no-claims", False),
-        ("model", "off", {"ExtractGraph"}, "openai/test-chat#", False),
-        ("model", "embedded", {"ExtractGraph"}, "openai/test-chat#", None),
-    ],
-)
-def test_entities_and_claims_are_chosen_separately(
-    modeled, server, monkeypatch, extraction, claims, asked, extractor, n_claims
-):
-    for name, value in {"EXTRACTION": extraction, "CLAIMS": claims, "SUMMARIES": "embedded"}.items():
-        monkeypatch.setenv(f"GRAPHRAG_{name}", value)
-    monkeypatch.setenv("GRAPHRAG_REPORTS", "embedded")
-    modeled.index_all()
-    assert tasks(server) == asked
-    ((found,),) = modeled.sql("SELECT DISTINCT extractor FROM entity_mentions")
-    assert found.startswith(extractor)
-    assert found.endswith(f"+{EXTRACTOR}") == (claims == "embedded")
-    if n_claims is not None:
-        assert modeled.sql("SELECT count(*) > 0 FROM covariates") == [(n_claims,)]
-    assert modeled.sql("SELECT DISTINCT model FROM community_reports") == [(REPORTER,)]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
     ("setting", "value", "asked"),
     [
-        ("REPORTS", "embedded", set()),
-        ("SUMMARIES", "embedded", {"CommunityReport"}),
-        ("CHAT_PARAMETERS", '{"report": {"seed": 7}}', {"CommunityReport"}),
-        ("REPORT_MODEL", "openai/other", {"CommunityReport"}),
         ("QUERY_MODEL", "openai/other", set()),
         ("CLAIM_DESCRIPTION", "prices", {"ExtractGraphWithClaims", "CommunityReport"}),
         ("CHAT_PARAMETERS", '{"service_tier": "flex"}', set()),
@@ -166,7 +129,6 @@ def test_only_what_a_choice_concerns_is_done_again(indexed, server, monkeypatch,
     monkeypatch.setenv(f"GRAPHRAG_{setting}", value)
     indexed.index_all()
     assert tasks(server) - {"ModelCheck"} <= asked
-    assert "REPORT" not in setting or tasks(server) - {"ModelCheck"} == asked
     assert (contents(indexed)["entity_mentions"] == mentions) == (setting != "CLAIM_DESCRIPTION")
 
 
@@ -175,52 +137,17 @@ def test_status_and_plan_name_the_method(modeled, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_METHOD", "fast")
     method = "fast (extraction: embedded, summaries: embedded, reports: model, claims: embedded)"
     assert f"Method: {method}." in plan_index(modeled.index).notes
-    monkeypatch.setenv("GRAPHRAG_REPORTS", "embedded")
+    monkeypatch.setenv("GRAPHRAG_METHOD", "embedded")
     modeled.index_all()
     assert "Method: embedded (" in run_command("status")
 
 
-@pytest.mark.long
-def test_each_task_uses_its_own_model_and_parameters(modeled, server, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_EXTRACTION_MODEL", "openai/small")
-    monkeypatch.setenv("GRAPHRAG_SUMMARY_MODEL", "openai/middle")
-    monkeypatch.setenv("GRAPHRAG_REPORT_MODEL", "openai/large")
-    monkeypatch.setenv("GRAPHRAG_QUERY_MODEL", "openai/quick")
-    by_use = {
-        "extraction": {"num_ctx": 8192},
-        "summary": {"max_tokens": 500},
-        "report": {"temperature": 0.7, "seed": None},
-        "query": {"reasoning_effort": "low"},
-    }
-    monkeypatch.setenv("GRAPHRAG_CHAT_PARAMETERS", json.dumps({"temperature": 0.2, "seed": 1, "top_p": 0.9, **by_use}))
-    monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", 0)
-    modeled.index_all()
-    from graphrag_assets.query import GraphRAG
-
-    assert GraphRAG().local("Who commanded the Great Eastern?").model == "openai/quick"
-    sent = {request.task: request.body for request in server.chats}
-    common = {"temperature": 0.2, "seed": 1, "top_p": 0.9}
-    expected = {
-        "ExtractGraphWithClaims": ("small", common | {"num_ctx": 8192}),
-        "Summaries": ("middle", common | {"max_tokens": 500}),
-        "CommunityReport": ("large", {"temperature": 0.7, "top_p": 0.9}),
-        "text": ("quick", common | {"reasoning_effort": "low"}),
-    }
-    about = {"model", "messages", "response_format", "stream", "stream_options"}
-    for task in expected.keys() & sent.keys():
-        body = sent[task]
-        assert (body["model"], {k: v for k, v in body.items() if k not in about}) == expected[task], task
-    assert sent.keys() >= expected.keys()
-    models = dict(modeled.sql("SELECT task, any_value(model) FROM llm_calls GROUP BY ALL"))
-    assert (models["extract_all"], models["community_report"]) == ("small", "large")
-
-
 def test_prices_are_those_of_the_model_that_is_used(modeled, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", '{"chat_input": 1, "chat_output": 4}')
-    monkeypatch.setenv("GRAPHRAG_REPORT_MODEL", "openai/gpt-4.1-mini")
-    notes = plan_index(modeled.index).notes
-    assert "openai/test-chat: $1 in, $4 out per million tokens, by the settings." in notes
-    assert "openai/gpt-4.1-mini: $0.4 in, $1.6 out per million tokens, by litellm's table." in notes
+    assert "openai/test-chat: $1 in, $4 out per million tokens, by the settings." in plan_index(modeled.index).notes
+    monkeypatch.setenv("GRAPHRAG_EXTRACTION_MODEL", "openai/gpt-4.1-mini")
+    by_table = "openai/gpt-4.1-mini: $0.4 in, $1.6 out per million tokens, by litellm's table."
+    assert by_table in plan_index(modeled.index).notes
 
 
 def test_a_model_of_another_provider_has_neither_server_nor_key_of_the_chat_model(project, monkeypatch):
@@ -228,21 +155,10 @@ def test_a_model_of_another_provider_has_neither_server_nor_key_of_the_chat_mode
 
     monkeypatch.setenv("GRAPHRAG_CHAT_API_KEY", "sk-of-the-chat-model")
     given = {"chat_model": "openai/a", "chat_base_url": "http://127.0.0.1:1/v1"}
-    settings = Settings.load(**given, report_model="anthropic/b", extraction_model="openai/c")
-    assert chat_model(settings, use="report").options.base_url is None
-    assert chat_model(settings, use="report").options.api_key is None
+    settings = Settings.load(**given, query_model="anthropic/b", extraction_model="openai/c")
+    assert chat_model(settings, use="query").options.base_url is None
+    assert chat_model(settings, use="query").options.api_key is None
     assert chat_model(settings, use="extraction").options.base_url == given["chat_base_url"]
-
-
-@pytest.mark.extended
-def test_words_of_settings_reach_the_prompts(modeled, server, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_CLAIM_DESCRIPTION", "prices of anchors")
-    monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", 0)
-    modeled.index_all()
-    prompts = {task: [str(r.body["messages"]) for r in server.chats if r.task == task] for task in tasks(server)}
-    assert all("check: prices of anchors\\n" in prompt for prompt in prompts["ExtractGraphWithClaims"])
-    assert prompts["Summaries"]
-    assert all("At most 200 words" in prompt for prompt in prompts["Summaries"])
 
 
 def test_pattern_and_size_decide_which_files_are_read(project, monkeypatch):

@@ -120,7 +120,7 @@ def test_sensors_that_launch_nothing_run_by_default(hosted):
         ({"settings": {"max_cluster_sise": 5}}, "settings: unknown setting 'max_cluster_sise'. See docs/settings.md"),
         ({"settings": {"chunk_size": 5}}, "settings: 'chunk_size' is set by chunking of the component."),
         ({"settings": {"method": "fast"}}, "settings: 'method' is set by models of the component."),
-        ({"models": Models(method="fast")}, "GRAPHRAG_METHOD=fast needs a chat model for reports"),
+        ({"models": Models(method="fast")}, "GRAPHRAG_METHOD=fast needs a chat model"),
         ({"chunking": Chunking(size=10)}, "GRAPHRAG_CHUNK_SIZE=10: Input should be greater than or equal to 50"),
         ({"settings": {"language": "Welsh", "max_cluster_size": 1}}, "GRAPHRAG_MAX_CLUSTER_SIZE=1: Input should be"),
     ],
@@ -135,13 +135,13 @@ def test_models_are_the_component_s_and_keys_are_not_shown(project, monkeypatch)
     monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/of-the-environment")
     monkeypatch.setenv("GRAPHRAG_METHOD", "embedded")
     models = Models(
-        chat_model="openai/own", chat_api_key="sk-planted0123", claims="off", chat_parameters={"report": {"seed": 1}}
+        chat_model="openai/own", chat_api_key="sk-planted0123", claims="off", chat_parameters={"query": {"seed": 1}}
     )
     definitions = dg.build_defs_for_component(GraphRagComponent(data=str(project.root), key_prefix="x", models=models))
     settings = definitions.resources["x_settings"].resource_fn(None)
     assert settings.load().chat_model == "openai/own"
     assert settings.load().choices == ("model", "model", "model", "off")
-    assert settings.load().parameters_of("report") == {"seed": 1}
+    assert settings.load().parameters_of("query") == {"seed": 1}
     assert settings.keys.chat == "sk-planted0123"
     assert "planted" not in repr(settings) + str(definitions.resources)
 

@@ -21,9 +21,8 @@ def server():
 
 @pytest.fixture
 def modeled(project, server, monkeypatch):
-    """A project with documents, two chat models and an embedding model of the test server."""
+    """A project with documents, a chat model and an embedding model of the test server."""
     use(monkeypatch, server)
-    monkeypatch.setenv("GRAPHRAG_REPORT_MODEL", "openai/test-report")
     for path, text in BATCHES.items():
         project.write(path, text)
     return project
@@ -42,14 +41,11 @@ def break_model(fault, server, monkeypatch):
         case "wrong key":
             server.api_key = "sk-another"
             return r"openai/test-embedding at .* cannot be called: HTTP 401.* Check the API key"
-        case "unknown report model":
-            server.models = {"test-chat", "test-embedding"}
-            return r"openai/test-report at .* HTTP 404.*`test-report` does not exist.* Check the model's name"
         case "unknown embedding model":
-            server.models = {"test-chat", "test-report"}
+            server.models = {"test-chat"}
             return r"`test-embedding` does not exist.* Check the model's name and the base URL"
         case "unknown extraction model":
-            server.models = {"test-embedding", "test-report"}
+            server.models = {"test-embedding"}
             return r"`test-chat` does not exist.* Check the model's name and the base URL"
     raise AssertionError(fault)
 
@@ -58,7 +54,6 @@ FAULTS = [
     "embedding server is down",
     "embedding server fails",
     "wrong key",
-    "unknown report model",
     "unknown embedding model",
     "unknown extraction model",
 ]
@@ -86,10 +81,10 @@ def test_nothing_is_published_where_a_model_cannot_be_used(modeled, server, monk
 def test_each_model_is_asked_once_by_its_first_run_that_pays(modeled, server):
     modeled.index_all()
     asked = [request.body["model"] for request in server.chats if request.task == "ModelCheck"]
-    assert sorted(asked) == ["test-chat", "test-report"]
+    assert asked == ["test-chat"]
     assert [request.body["input"] for request in server.embeddings].count(["ready"]) == 1
     first = [request.task for request in server.requests[:3]]
-    assert first == ["embedding", "ModelCheck", "ModelCheck"]
+    assert first[:2] == ["embedding", "ModelCheck"]
     server.requests.clear()
     modeled.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
     modeled.index_all()
@@ -100,7 +95,6 @@ def test_each_model_is_asked_once_by_its_first_run_that_pays(modeled, server):
 @pytest.mark.long
 def test_a_single_model_is_not_asked(modeled, server, monkeypatch):
     monkeypatch.delenv("GRAPHRAG_EMBEDDING_MODEL")
-    monkeypatch.delenv("GRAPHRAG_REPORT_MODEL")
     modeled.index_all()
     assert "ModelCheck" not in {request.task for request in server.chats}
 
@@ -126,14 +120,13 @@ def test_doctor_asks_every_model_and_shows_its_reply(modeled, server, monkeypatc
     printed = run_command("doctor")
     for line in (
         r"embeddings .*openai/test-embedding at http.* 32 dimensions",
-        r"extraction, claims, summaries .*openai/test-chat at .* answers by json_schema",
-        r"reports .*openai/test-report",
+        r"extraction, summaries, reports, claims .*openai/test-chat at .* answers by json_schema",
         r"questions .*openai/test-query",
     ):
         assert any(re.search(line, row) for row in printed.splitlines()), line
-    assert len(server.requests) == 4
+    assert len(server.requests) == 3
     run_command("doctor")
-    assert len(server.requests) == 8  # the ledger says nothing about today
+    assert len(server.requests) == 6  # the ledger says nothing about today
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -165,7 +158,7 @@ def test_doctor_fails_where_a_model_extracts_nothing(modeled, server):
     server.content = lambda body: empty if task_of(body).startswith("Extract") else content_for(body)
     printed = run_command("doctor", "--texts", "5", status=1)
     assert "Nothing was extracted from these text units" in printed
-    assert "GRAPHRAG_EXTRACTION=embedded" in printed
+    assert "GRAPHRAG_METHOD=fast" in printed
 
 
 def test_doctor_counts_invalid_records(modeled, server):

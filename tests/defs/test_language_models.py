@@ -132,7 +132,7 @@ def test_an_embedding_model_that_fails_is_noticed_before_chat_is_paid_for(
 
 def test_an_embedding_model_that_fails_later_is_noticed_before_reports_are_paid_for(indexed, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "openai/misnamed")
-    monkeypatch.setenv("GRAPHRAG_REPORT_MODEL", "openai/other")  # all reports are due
+    monkeypatch.setenv("GRAPHRAG_LANGUAGE", "Welsh")  # everything is due
     server.models = {"test-chat"}
     with pytest.raises(ModelError, match="misnamed"):
         indexed.index_all()

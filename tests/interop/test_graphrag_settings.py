@@ -109,9 +109,9 @@ def test_models_limits_and_parameters_of_graphrag_2():
             api_base: https://here.example
             api_version: "2024-02-02"
             concurrent_requests: 5
-        community_reports: {model_id: reports, max_length: 900}
+        community_reports: {max_length: 900}
         extract_claims: {enabled: true, max_gleanings: 1, model_id: reports}
-        local_search: {chat_model_id: default_chat_model, top_k_entities: 20}
+        local_search: {chat_model_id: reports, top_k_entities: 20}
         """
     )
     assert found.settings == {
@@ -119,9 +119,9 @@ def test_models_limits_and_parameters_of_graphrag_2():
         "tokens_per_minute": "90000",
         "request_timeout": "300",
         "chat_model": "azure/prod-${STAGE}",
-        "chat_parameters": '{"temperature": 0.2, "top_p": 1, "report": {"temperature": null}}',
+        "chat_parameters": '{"temperature": 0.2, "top_p": 1, "query": {"temperature": null}}',
         "chat_base_url": "https://here.example",
-        "report_model": "anthropic/claude",
+        "query_model": "anthropic/claude",
         "embedding_model": "azure/embed",
         "embedding_base_url": "https://here.example",
         "input": "/old/input",
@@ -144,7 +144,7 @@ def test_models_limits_and_parameters_of_graphrag_2():
         "models.spare",
         "models.default_chat_model.model_supports_json",
         "models.default_embedding_model.api_version",
-        "extract_claims.model_id",
+        *("extract_claims.model_id", "global_search.model_id", "drift_search.model_id", "basic_search.model_id"),
         "community_reports.max_length",
     }
 

@@ -44,12 +44,8 @@ def sent(server: OpenAIServer, folder: Path, monkeypatch: pytest.MonkeyPatch, **
         ({"METHOD": "standard"}, ALL),
         ({"METHOD": "fast"}, {"CommunityReport"}),
         ({"METHOD": "embedded"}, set()),
-        ({"EXTRACTION": "embedded"}, {"Summary", "CommunityReport"}),
-        ({"SUMMARIES": "embedded"}, ALL - {"Summary"}),
-        ({"REPORTS": "embedded"}, ALL - {"CommunityReport"}),
         ({"CLAIMS": "off"}, {"ExtractGraph", "Summary", "CommunityReport"}),
         ({"CLAIMS": "embedded"}, {"ExtractGraph", "Summary", "CommunityReport"}),
-        ({"METHOD": "fast", "SUMMARIES": "model"}, {"Summary", "CommunityReport"}),
     ],
 )
 def test_a_choice_sends_the_requests_of_its_tasks_alone(openai_server, tmp_path, monkeypatch, settings, tasks):
@@ -60,30 +56,12 @@ def test_a_choice_sends_the_requests_of_its_tasks_alone(openai_server, tmp_path,
         assert from_text is (not any(task.startswith("Extract") for task in tasks))
 
 
-def test_each_task_has_its_own_model_and_parameters(openai_server, tmp_path, monkeypatch):
-    given = {
-        "EXTRACTION_MODEL": "openai/small",
-        "SUMMARY_MODEL": "openai/middle",
-        "REPORT_MODEL": "openai/large",
-        "CHAT_PARAMETERS": json.dumps(
-            {
-                **{"temperature": 0.2, "seed": 1, "top_p": 0.9},
-                "extraction": {"num_ctx": 8192},
-                "summary": {"max_tokens": 500},
-                "report": {"temperature": 0.7, "seed": None, "reasoning_effort": "low"},
-            }
-        ),
-        "EMBEDDING_PARAMETERS": json.dumps({"dimensions": 8}),
-    }
-    asked = sent(openai_server, tmp_path, monkeypatch, **given)
-    common = {"temperature": 0.2, "seed": 1, "top_p": 0.9}
-    expected = {
-        "ExtractGraphWithClaims": {"model": "small", **common, "num_ctx": 8192},
-        "Summary": {"model": "middle", **common, "max_tokens": 500},
-        "CommunityReport": {"model": "large", "temperature": 0.7, "top_p": 0.9, "reasoning_effort": "low"},
-        "embedding": {"model": "test-embedding", "dimensions": 8},
-    }
+def test_indexing_has_its_own_model_and_parameters(openai_server, tmp_path, monkeypatch):
+    parameters = {"temperature": 0.2, "seed": 1, "extraction": {"num_ctx": 8192, "seed": None}, "query": {"seed": 2}}
+    given = {"EXTRACTION_MODEL": "openai/small", "CHAT_PARAMETERS": json.dumps(parameters)}
+    asked = sent(openai_server, tmp_path, monkeypatch, **given, EMBEDDING_PARAMETERS='{"dimensions": 8}')
+    expected = {task: {"model": "small", "temperature": 0.2, "num_ctx": 8192} for task in ALL}
     others = {"messages", "response_format", "input", "encoding_format"}
     assert {
         task: {name: value for name, value in body.items() if name not in others} for task, body in asked.items()
-    } == expected
+    } == expected | {"embedding": {"model": "test-embedding", "dimensions": 8}}

@@ -28,7 +28,7 @@ def described(things: int, words: int = 250, descriptions: int = 2) -> pl.DataFr
 
 
 def tasks_with(chat, **settings) -> IndexingTasks:
-    return IndexingTasks(Settings(chat_model="openai/test-model", **settings), Prompts(), lambda use: chat, run_id="r")
+    return IndexingTasks(Settings(chat_model="openai/test-model", **settings), Prompts(), lambda: chat, run_id="r")
 
 
 def summarize(lab: Lab, descriptions: pl.DataFrame, **settings) -> dict[str, str]:

@@ -7,7 +7,6 @@ from graphrag_assets.contracts.records import ReportMaterial, TextUnit
 from graphrag_assets.indexing.model_tasks import IndexingTasks
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
-from graphrag_assets.llm.tasks.extract_graph import MORE, PROMPT
 from graphrag_assets.settings import Settings
 
 UNIT = TextUnit("u", "Cyrus Field founded the Atlantic Telegraph Company in 1856.")
@@ -15,7 +14,7 @@ MODEL = {"chat_model": "openai/test-model"}
 
 
 def tasks_with(chat=None, **settings) -> IndexingTasks:
-    return IndexingTasks(Settings.load(**MODEL, **settings), Prompts(), lambda use: chat, run_id="r")
+    return IndexingTasks(Settings.load(**MODEL, **settings), Prompts(), lambda: chat, run_id="r")
 
 
 def prompt(lab, **settings) -> str:
@@ -49,7 +48,7 @@ def test_a_template_without_a_system_message_gets_one_for_the_types(lab, tmp_pat
     folder = tmp_path / "prompts"
     folder.mkdir()
     (folder / "extract_graph.jinja").write_text(template)
-    tasks = IndexingTasks(Settings.load(**MODEL, **RELATIONS), Prompts(folder), lambda use: lab.chat(), run_id="r")
+    tasks = IndexingTasks(Settings.load(**MODEL, **RELATIONS), Prompts(folder), lambda: lab.chat(), run_id="r")
     list(tasks.extract([UNIT]))
     system, user, *_ = lab.server.chats[0].body["messages"]
     assert (system["role"], user["role"]) == ("system", "user")
@@ -92,10 +91,3 @@ def test_a_setting_changes_the_fingerprint_of_its_stage_alone(settings, changed)
     before, after = tasks_with(claims=settings.get("claims", "")), tasks_with(**settings)
     stages = ("extractor", "summarizer", "reporter")
     assert [name for name in stages if getattr(before, name) != getattr(after, name)] == changed
-
-
-def test_types_that_are_not_set_leave_fingerprints_as_they_are_without_these_settings():
-    tasks = tasks_with()
-    options = tasks.extraction
-    assert "relationship" not in repr(options)
-    assert tasks.extractor == tasks._fingerprint("extraction", (PROMPT, MORE), options)

@@ -97,8 +97,6 @@ def modeled(indexed, server, monkeypatch):
     """The same with a chat model from now on."""
     use(monkeypatch, server)
     monkeypatch.delenv("GRAPHRAG_EMBEDDING_MODEL")
-    monkeypatch.setenv("GRAPHRAG_SUMMARIES", "embedded")
-    monkeypatch.setenv("GRAPHRAG_REPORTS", "embedded")
     return indexed
 
 
@@ -196,8 +194,6 @@ def test_adopting_extracts_exactly_the_text_units_concerned(modeled, server):
 
 @pytest.mark.extended
 def test_summaries_reports_and_questions_change_only_where_the_profile_tells_them_something(modeled, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_SUMMARIES", "model")
-    monkeypatch.setenv("GRAPHRAG_REPORTS", "model")
     before = modeled.index.models()
     version, _ = tune_prompts(modeled.index, TuningOptions(sample=8, examples=1), "one")
     adopt_profile(modeled.index, version)

@@ -30,7 +30,7 @@ from graphrag_assets.llm.tasks.summarize_descriptions import TASK as SUMMARIES
 from graphrag_assets.llm.tasks.write_context import TASK as CONTEXTS
 from graphrag_assets.llm.tasks.write_report import GRAPH, TEXT
 from graphrag_assets.runtime.progress import duration_in_words
-from graphrag_assets.settings import Settings, Use
+from graphrag_assets.settings import Settings
 from graphrag_assets.text.languages import without_names
 from graphrag_assets.text.words import count_tokens, title_key
 
@@ -170,18 +170,18 @@ def _counting_models(index: Index, batch: str, changes: _Changes) -> IndexingMod
     settings, models = index.settings, embedded_models(index.settings)
 
     @cache
-    def chats(use: Use) -> ChatModel:
-        chat = chat_model(settings, use=use)
+    def chat() -> ChatModel:
+        model = chat_model(settings)
 
         async def count(request: ChatRequest) -> None:
-            changes.unpaid[chat.key(request)] = request.task, prompt_tokens(request, settings.tokenizer)
+            changes.unpaid[model.key(request)] = request.task, prompt_tokens(request, settings.tokenizer)
             raise _NotPaidError(request.name)
 
-        chat.usage, chat.before_paying = changes.meter, count
-        return chat
+        model.usage, model.before_paying = changes.meter, count
+        return model
 
     if settings.asks_chat_model:
-        tasks = IndexingTasks(settings, prompts_of(settings, index.profile), chats, batch, run_id="plan")
+        tasks = IndexingTasks(settings, prompts_of(settings, index.profile), chat, batch, run_id="plan")
         models = with_tasks(models, tasks)
 
     def extract(units: Iterable[TextUnit]) -> Iterator[Extracted]:
@@ -196,7 +196,7 @@ class _Means:
     """The answers in the ledger by the models of the settings: number, mean tokens of prompt and answer, by task."""
 
     def __init__(self, settings: Settings) -> None:
-        models = {settings.embedding_model, *(settings.model_of(use) for use in settings.tasks_by_use)}
+        models = {settings.embedding_model, settings.model_of("extraction")}
         usable = pl.col("kind").is_in(["chat", "embedding"])
         is_theirs = pl.col("model").is_in([provider_of(model)[1] for model in models])
         answers = ledger_of(settings).frame().filter(usable & is_theirs).group_by("task")
@@ -267,10 +267,7 @@ def _cost_frame(settings: Settings, requests: Iterable[_Requests], meter: UsageM
 
 def _client(settings: Settings, task: str) -> ChatModel | EmbeddingModel:
     """The client of the model that performs `task`."""
-    if task == EMBED:
-        return embedding_model(settings)
-    uses: dict[str, Use] = {CONTEXTS: "chat", SUMMARIES: "summary", GRAPH: "report", TEXT: "report"}
-    return chat_model(settings, use=uses.get(task, "extraction"))
+    return embedding_model(settings) if task == EMBED else chat_model(settings)
 
 
 def _prices(settings: Settings, task: str) -> Prices:

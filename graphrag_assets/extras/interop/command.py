@@ -157,7 +157,7 @@ def _note(settings: Settings, counts: pl.DataFrame) -> str | None:
         return None
     return (
         f"{written} community reports were written by the embedded default: the next `index` has "
-        f"{settings.model_of('report')} rewrite them. Imported reports are kept. `graphrag-assets index plan` "
+        f"{settings.model_of('extraction')} rewrite them. Imported reports are kept. `graphrag-assets index plan` "
         "shows the cost."
     )
 

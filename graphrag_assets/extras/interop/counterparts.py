@@ -127,11 +127,11 @@ TYPES = {
     **{"openai_chat": "openai", "openai_embedding": "openai"},
     **{"azure_openai_chat": "azure", "azure_openai_embedding": "azure"},
 }
-USES = {
-    "chat": "extract_graph",
-    "summary": "summarize_descriptions",
-    "report": "community_reports",
-    "query": "local_search",
-}
+USES = {"chat": "extract_graph", "query": "local_search"}
 """Which section's model is used for what."""
-SAME_USE = {"extract_claims": "chat", "global_search": "query", "drift_search": "query", "basic_search": "query"}
+SAME_USE = {
+    **dict.fromkeys(("extract_claims", "summarize_descriptions", "community_reports"), "chat"),
+    "global_search": "query",
+    "drift_search": "query",
+    "basic_search": "query",
+}

@@ -56,7 +56,7 @@ def judge(index: Index, limit: int, min_score: float = 0.0, chat: Chat | None = 
         BudgetExceeded: the budget is used up; verdicts that were paid for are in the ledger.
     """
     settings, run_id = index.settings, str(uuid.uuid4())
-    name, meter = settings.model_of("chat"), UsageMeter()
+    name, meter = settings.model_of("extraction"), UsageMeter()
     if not name:
         raise SettingsError("No chat model is set to judge. Set GRAPHRAG_CHAT_MODEL, or decide by `resolve accept`.")
     if chat is None:

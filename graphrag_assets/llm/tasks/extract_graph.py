@@ -1,7 +1,7 @@
 """Entities, relationships and claims of a text unit, in one conversation."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import ClassVar
 
@@ -43,8 +43,7 @@ class ExtractionOptions:
     claim_description: str | None = None
     max_gleanings: int = 1
     language: str | None = None
-    # Not in the text of the options, which is part of the fingerprints of indexes that do not use them.
-    relationship_types: tuple[str, ...] = field(default=(), repr=False)
+    relationship_types: tuple[str, ...] = ()
 
 
 _DEFAULTS = ExtractionOptions()

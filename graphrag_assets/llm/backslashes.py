@@ -3,32 +3,40 @@
 import re
 
 _TEX = (
-    "nabla|neq|not|notin|nu|rangle|ref|rho|right|rightarrow|rm|tan|tau|text|textbf|textit|textrm|tfrac|theta|tilde|"
-    "times|to|top|triangle"
+    "nabla|natural|ncong|nearrow|neq|newcommand|newline|newpage|nexists|ngeq|nleq|nobreakspace|noindent|nolimits|"
+    "nonumber|normalsize|not|notag|notin|nparallel|nsubseteq|nu|nwarrow|table|tag|tan|tanh|tau|tbinom|text|textbf|textit|"
+    "textrm|textsc|textsf|textstyle|texttt|tfrac|therefore|theta|thinspace|tilde|times|tiny|to|top|triangle|triangleq"
 )
 """The commands of LaTeX that begin as the escapes of line breaks and tabs do."""
+_PATH = re.compile(
+    r'(?<![A-Za-z\\])[A-Za-z]:\\(?:[^\Wn]|n[^\\\s",;]*\\)[^\s",;]*'  # of Windows
+    r"|(?:\\\\)?[\w.$-]+(?:\\[A-Za-z0-9][\w.$-]*)+"  # names joined by backslashes
+)
+_NO_ESCAPE = re.compile(r"^\\\\|^[A-Za-z]:|\\[^nrtu\W]")
+"""In a path, what shows that its backslashes are no escapes: a share, a drive, or a letter that no escape has."""
 _BACKSLASH = re.compile(
-    r'(?<![A-Za-z\\])(?P<path>[A-Za-z]:\\(?:[^\Wn]|n[^\\\s",;]*\\)[^\s",;]*)'  # of Windows
-    rf"|(?P<lone>\\(?=(?:{_TEX})(?![A-Za-z]))|\\(?=[bf])|\\(?=u(?![0-9a-fA-F]{{4}}))|\\(?=[^\W_])(?![nrtu]))"
+    rf"(?P<lone>\\(?:(?=(?:{_TEX})(?![A-Za-z]))|(?=r[A-Za-z])|(?=[bf])|(?=u(?![0-9a-fA-F]{{4}}))|(?=[^\W_])(?![nrtu])))"
     r"|\\.",
     re.DOTALL,
 )
-_IN_PATH = re.compile(r"\\\\?")
 
 
 def with_backslashes(body: str) -> str:
     r"""JSON in which the backslashes that are meant as they are, are escaped.
 
-    Before most letters they are no escapes, and no answer has backspaces or form feeds. It may have line breaks and
-    tabs: of these only commands of LaTeX and paths of Windows are taken for text.
+    Before most letters they are no escapes, and no answer has backspaces, form feeds, or a carriage return before a
+    letter. It may have line breaks and tabs: of these only commands of LaTeX, and names in paths, are taken for text.
 
-    >>> print(with_backslashes(r'"\beta decay\n" "D:\tools"'))
-    "\\beta decay\n" "D:\\tools"
+    >>> print(with_backslashes(r'"\beta decay\n" "D:\tools" "HKLM\Software\run"'))
+    "\\beta decay\n" "D:\\tools" "HKLM\\Software\\run"
     """
+    if "\\" not in body:
+        return body
+    return _BACKSLASH.sub(lambda found: f"\\{found[0]}" if found["lone"] else found[0], _PATH.sub(_escaped, body))
 
-    def escaped(found: re.Match[str]) -> str:
-        if found["path"]:
-            return _IN_PATH.sub(r"\\\\", found["path"])
-        return f"\\{found[0]}" if found["lone"] else found[0]
 
-    return _BACKSLASH.sub(escaped, body) if "\\" in body else body
+def _escaped(path: re.Match[str]) -> str:
+    if not _NO_ESCAPE.search(path[0]):
+        return path[0]
+    share = r"\\\\" if path[0].startswith("\\\\") else ""
+    return share + re.sub(r"\\\\?", r"\\\\", path[0].removeprefix("\\\\") if share else path[0])

@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from graphrag_assets.errors import chain_of
 from graphrag_assets.llm.model_errors import BadReplyError
@@ -404,7 +405,19 @@ def _no_connection(error: BaseException) -> str | None:
         )
     elif any(isinstance(one, ssl.SSLError) for one in chain_of(error)):
         remedy = "Check whether the base URL begins with http:// or https://."
+    elif proxy := _proxy_variable(found.host, found.port):
+        remedy = f"This is the proxy that {proxy} names: check the variable, or name the server in NO_PROXY."
     return f"cannot connect to {found.host}:{found.port}: {reason}. {remedy}"
+
+
+def _proxy_variable(host: str, port: int | None) -> str | None:
+    """The name of the variable of the environment that has the proxy at this address."""
+    for name, url in os.environ.items():
+        if name.upper() in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+            proxy = urlsplit(url if "://" in url else f"http://{url}")
+            if (proxy.hostname, proxy.port or (443 if proxy.scheme == "https" else 80)) == (host, port):
+                return name
+    return None
 
 
 def _provider_message(error: Exception) -> str:

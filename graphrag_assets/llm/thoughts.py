@@ -11,11 +11,23 @@ from contextlib import suppress
 _NAMES = "think|thinking|thought|thoughts|reasoning"
 _MARK = re.compile(
     rf"(?P<quoted>`?)(?:(?P<open><(?:{_NAMES})>|◁think▷|\[think\])|(?P<close></(?:{_NAMES})>|◁/think▷|\[/think\])"
-    r"|<\|(?P<harmony>channel|message|end|return|start|call)\|>)",
+    r"|<\|(?P<harmony>channel|message|end|return|start|call)\|>"
+    r"|(?P<tag><(?P<tag_end>/?)(?P<tag_name>[^\W\d_][\w:.-]*)(?P<attributes>\s[^<>]{0,80})?>)"
+    r"|(?P<word>[\[◁](?P<word_end>/?)(?P<word_name>[^\W\d_]\w{2,30})[\]▷])"
+    r"|(?P<part><\|(?P<part_kind>begin|start|end)_of_(?P<part_name>\w+)\|>)"
+    r"|(?P<channel><\|channel>|<channel\|>))",
     re.IGNORECASE,
 )
-_UNFINISHED = re.compile(r"`?(?:[<◁\[][^\s<>◁▷\[\]]{0,12})?$")
+_UNFINISHED = re.compile(r"`?(?:[<◁\[](?:[/|]?[^\W\d][^<>◁▷\[\]\n]{0,120}\|?|[/|])?)?$")
 """The end of a text that may be the beginning of a mark."""
+_FRAMES = frozenset(["answer", "final", "final_answer", "output", "response", "result", "solution"])
+"""Tags around the answer itself."""
+_HTML = re.compile(
+    "a|abbr|article|b|blockquote|body|br|center|cite|code|dd|del|details|div|dl|dt|em|figure|font|h[1-6]|head|header|hr|"
+    "html|i|img|ins|kbd|li|main|mark|math|nav|ol|p|pre|q|s|samp|section|small|span|strike|strong|sub|summary|sup|svg|"
+    "table|tbody|td|th|thead|time|title|tr|tt|u|ul|var"
+)
+_ABOUT_THOUGHTS = re.compile("think|thought|reason", re.IGNORECASE)
 
 
 class AnswerReader:
@@ -31,7 +43,8 @@ class AnswerReader:
         self._answer = list[str]()
         self._hidden = list[str]()  # since the answer was interrupted
         self._interruption = "unopened" if holds_back else ""
-        self._opened = False
+        self._opened = self._framed = False
+        self._preamble = ""  # the name of the tag that opened the reply
 
     @property
     def answer(self) -> str:
@@ -71,6 +84,8 @@ class AnswerReader:
                 within = bool(self.answer.strip())
                 self._interruption = "within" if within else "thoughts"
                 self._hidden = [mark.group()]
+        elif name := _name(mark):
+            return self._turn_any(mark, name)
         elif mark["close"]:
             if self._interruption not in ("thoughts", "within"):
                 self.lacked_opening_tag = True
@@ -87,9 +102,34 @@ class AnswerReader:
             self._hidden.clear()
         return ""
 
+    def _turn_any(self, mark: re.Match[str], name: str) -> str:
+        """Leave out a pair of tags of any name, if it opens the reply, and the tags of a frame around the answer."""
+        ends = "/" in (mark["tag_end"], mark["word_end"]) or mark["part_kind"] == "end" or mark.group() == "<channel|>"
+        at_start = not self._interruption and not self.answer.strip("\ufeff \t\r\n")
+        if name in _FRAMES:
+            if not (self._framed if ends else at_start):
+                return self._take(mark.group())
+            self._framed = self._opened = True
+        elif ends and name == self._preamble:
+            self._preamble = ""
+            self._resume()
+        elif at_start and not ends and (not _HTML.fullmatch(name) or _ABOUT_THOUGHTS.search(mark["attributes"] or "")):
+            self._preamble, self._interruption, self._hidden = name, "within", [self.answer, mark.group()]
+            self._answer.clear()
+        else:
+            return self._take(mark.group())
+        return ""
+
     def _resume(self) -> None:
         self._interruption, self._opened = "", True
         self._hidden.clear()
+
+
+def _name(mark: re.Match[str]) -> str:
+    """The name of a tag that is none of the known ones."""
+    return (
+        mark["tag_name"] or mark["word_name"] or mark["part_name"] or ("channel" if mark["channel"] else "")
+    ).lower()
 
 
 def without_thoughts(text: str) -> str:

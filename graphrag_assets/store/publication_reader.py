@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_assets.errors import IndexMissing, QueryError, StoreError, refuse_denied
+from graphrag_assets.runtime.forks import use_threads
 from graphrag_assets.store.connections import NO_EXTENSIONS, complete, older_version, one_value
 from graphrag_assets.store.interrupts import interruptible
 from graphrag_assets.store.macros import OWN
@@ -364,7 +365,9 @@ class CurrentPublication:
             IndexMissing: nothing is published yet.
             StoreError: the file cannot be opened.
             QueryError: `close` was called.
+            GraphRAGError: the process is a fork of one that has read an index.
         """
+        use_threads()
         with self._lock:
             if self._closed:
                 raise QueryError("This GraphRAG is closed. Make another one.")

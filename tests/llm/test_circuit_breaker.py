@@ -131,6 +131,16 @@ def test_an_unreachable_server_is_reported_before_the_retries_of_all_calls(lab: 
     assert model.usage.total.calls == 25  # only the calls admitted at the start were tried
 
 
+@pytest.mark.extended
+def test_a_proxy_of_the_environment_that_cannot_be_reached_is_named(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://olga:s3cretword@127.0.0.1:9")
+    model = lab.chat(base_url="http://models.kvarn.example:8000/v1", limits={"circuit_failures": 2})
+    (error, *_) = asked_at_once(model, 4)
+    assert "127.0.0.1:9" in str(error)
+    assert "HTTP_PROXY" in str(error)
+    assert "s3cretword" not in str(error)
+
+
 @pytest.mark.parametrize("calls", [1, 3])
 def test_a_few_calls_do_not_wait_long_for_an_unreachable_server(lab: Lab, calls: int) -> None:
     chat = lab.chat(base_url="http://127.0.0.1:9/v1")

@@ -159,6 +159,11 @@ def test_the_schema_is_in_words_where_the_parameter_does_not_carry_it() -> None:
         (r"in C:\new\users\bin, and", r"in C:\new\users\bin, and"),
         (r"\bword\b", r"\bword\b"),
         (r"\user", r"\user"),
+        (r"HKLM\Software\bar\run", r"HKLM\Software\bar\run"),
+        (r"a \neq b, \nexists", r"a \neq b, \nexists"),
+        (r"\newline and \noindent", r"\newline and \noindent"),
+        (r"see Kvarn\Setup\notes\tables", r"see Kvarn\Setup\notes\tables"),
+        (r"\\fileserver\reports\ford", r"\\fileserver\reports\ford"),
     ],
 )
 def test_backslashes_that_the_model_did_not_escape_are_restored_and_counted(written: str, meant: str) -> None:

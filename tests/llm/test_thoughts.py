@@ -128,3 +128,35 @@ def test_content_in_parts_is_named_after_one_request(lab: Lab) -> None:
     with pytest.raises(CircuitOpen, match=r"list of parts, not a text\. Name the model mistral/"):
         run(lab.chat().complete(ask(model=Extraction)))
     assert len(lab.server.chats) == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "<seed:think>Draft: Bo.</seed:think>{final}",
+        '<details type="reasoning" open>Draft: Bo.</details>{final}',
+        "<pondering>Draft: Bo.</pondering>\n<check>Bo is wrong.</check>\n{final}",
+        "<plan>Draft: Bo.</plan><output>{final}</output>",
+        "[REASON]Draft: Bo.[/REASON]{final}",
+        "<|begin_of_thought|>Draft: Bo.<|end_of_thought|><|begin_of_solution|>{final}<|end_of_solution|>",
+        "<|channel>thought\nDraft: Bo.<channel|>{final}",
+    ],
+)
+def test_a_pair_of_tags_of_any_name_that_opens_the_reply_is_no_part_of_an_answer(reply: str) -> None:
+    assert parse(reply.replace("{final}", FINAL), Extraction).value.entities[0].title == "Ada"
+    text, reader = reply.replace("{final}", "Ada wrote <b>it</b> [1]."), AnswerReader()
+    shown = "".join(reader.feed(text[start : start + 3], start + 3 >= len(text)) for start in range(0, len(text), 3))
+    assert shown.strip() == "Ada wrote <b>it</b> [1]."
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "<table><tr><td>Ada</td></tr></table>",
+        "<b>Ada</b> wrote it.",
+        "<city> stands for a name.",
+        "[Ada] wrote it [1].",
+    ],
+)
+def test_a_tag_that_opens_the_answer_itself_stays(answer: str) -> None:
+    assert without_thoughts(answer) == answer

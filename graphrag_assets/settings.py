@@ -310,7 +310,10 @@ class Settings(BaseSettings):
         description="Prices of a million tokens in US dollars as JSON, where litellm's table lacks them: "
         '{"chat_input": 2, "chat_output": 8, "embedding": 0.02}.',
     )
-    ledger_url: str = Field("", description="SQLAlchemy URL of the ledger; unset: ledger.sqlite in the index folder.")
+    ledger_url: str = Field(
+        "",
+        description="URL of a ledger in PostgreSQL, as SQLAlchemy writes it; unset: ledger.sqlite in the index folder.",
+    )
 
     search_options: SearchOptions = Field(
         "",

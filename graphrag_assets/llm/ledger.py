@@ -1,6 +1,6 @@
 """The ledger: every valid answer is stored before it is used, so that nothing is paid for twice.
 
-The table `llm_calls`, in SQLite (WAL) or any other database of SQLAlchemy; budgets have `llm_spending`. Its statements
+The table `llm_calls`, in SQLite (WAL) or PostgreSQL; budgets have `llm_spending`. Its statements
 run in threads, so that the event loop stays free; an awaited write is on disk. What could not be written, because the
 disk is full or the database down, is written before anything else is paid for. Any number of processes may share a
 ledger, and may be killed at any moment.
@@ -15,7 +15,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -428,18 +428,9 @@ def _create(engine: sa.Engine) -> None:
 
 
 def _insert(connection: sa.Connection, rows: list[dict[str, Any]]) -> None:
-    """Insert the rows whose keys are new."""
-    match connection.dialect.name:
-        case "sqlite":
-            connection.execute(_NEW_IN_SQLITE, rows)
-        case "postgresql":
-            # In order of the keys, so that two writers that insert the same keys do not deadlock.
-            rows.sort(key=lambda row: row["key"])
-            connection.execute(_NEW_IN_POSTGRES, rows)
-        case _:
-            for row in rows:
-                with suppress(sa.exc.IntegrityError), connection.begin_nested():
-                    connection.execute(sa.insert(LLM_CALLS), row)
+    """Insert the rows whose keys are new, in order of the keys: two writers of the same keys do not deadlock."""
+    new = _NEW_IN_POSTGRES if connection.dialect.name == "postgresql" else _NEW_IN_SQLITE
+    connection.execute(new, sorted(rows, key=lambda row: row["key"]))
 
 
 def _row(entry: Entry, now: str) -> dict[str, Any]:

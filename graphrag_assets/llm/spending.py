@@ -5,7 +5,6 @@ which no other process reserves, so that all processes together keep a budget. T
 when its call would have timed out.
 """
 
-import contextlib
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -82,9 +81,7 @@ def _today(connection: sa.Connection, now: datetime) -> str:
     if connection.scalar(sa.select(_ROW.key).where(_ROW.key == day)) is None:
         until = iso(_midnight(now) + timedelta(days=1))
         row = {"key": day, "usd": spent_today(connection, now), "until": until}
-        # Databases other than SQLite and PostgreSQL have no such lock: another process may have begun the day, too.
-        with contextlib.suppress(sa.exc.IntegrityError), connection.begin_nested():
-            connection.execute(sa.insert(LLM_SPENDING), row)
+        connection.execute(sa.insert(LLM_SPENDING), row)
     return day
 
 

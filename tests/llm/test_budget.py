@@ -89,17 +89,6 @@ def test_the_reservation_of_a_killed_process_ends_with_the_timeout_of_its_call(l
     assert reserve(lab, Budget(1.0), 0.9)
 
 
-@pytest.mark.extended
-def test_all_calls_that_fit_are_made_at_the_default_concurrency(lab: Lab) -> None:
-    price = PriceOptions(
-        0.0, 1_000.0
-    )  # the reservation of an unknown answer is 1 dollar, an answer costs a cent or two
-    model = lab.chat(Budget(2.0), {"concurrency": 25}, prices=price)
-    answers = run(gather(model.complete, *(ask(f"Ada met Charles {i} times.") for i in range(30))))
-    assert len(answers) == 30
-    assert model.budget.spent < 2.0
-
-
 def test_a_ledger_that_does_not_reply_stops_no_deadline(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     reserve(lab, Budget(1.0), 0.0).settle(0.25)  # creates the ledger
     writer = sqlite3.connect(lab.folder / "ledger.db", isolation_level=None)
@@ -156,16 +145,6 @@ def test_the_last_answer_may_be_as_long_as_the_rest_pays_for(lab: Lab) -> None:
     roomy = lab.chat(Budget(20_000.0), prices=ONE_DOLLAR_PER_TOKEN)
     run(roomy.complete(ask("Ada met George.")))
     assert "max_tokens" not in lab.server.requests[-1].body
-
-
-@pytest.mark.extended
-def test_at_the_cap_nothing_is_sent(lab: Lab) -> None:
-    run(lab.ledger.put(entry("paid", cost_usd=99.0)))
-    model = lab.chat(Budget(100.0), prices=ONE_DOLLAR_PER_TOKEN)
-    with pytest.raises(BudgetExceeded, match=r"extract of u1 in batch letters: .*\$99.0000 spent today"):
-        run(model.complete(ask(unit="u1", batch="letters")))
-    assert lab.server.requests == []
-    assert model.usage.total.calls == 0
 
 
 @pytest.mark.extended

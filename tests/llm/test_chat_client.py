@@ -25,7 +25,7 @@ from graphrag_assets.llm.model_errors import (
 )
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.provider import known as litellm_prices
-from tests.llm.conftest import ONE_DOLLAR_PER_TOKEN, Extraction, Lab, ask, gather, run
+from tests.llm.conftest import Extraction, Lab, ask, gather, run
 from tests.openai_server import FaultPlan, OpenAIServer
 
 
@@ -74,13 +74,6 @@ def test_tokens_from_the_provider_s_cache_have_their_price_and_are_recorded(lab:
 async def consume(pieces: AsyncIterator[str]) -> None:
     async for _ in pieces:
         pass
-
-
-def test_a_price_of_the_settings_holds_for_cached_tokens_too(lab: Lab) -> None:
-    lab.server.cached = 0.75
-    usage = run(lab.chat(prices=ONE_DOLLAR_PER_TOKEN).complete(ask())).usage
-    assert usage.cached_tokens > 0
-    assert usage.cost_usd == usage.prompt_tokens + usage.completion_tokens
 
 
 def test_the_same_request_is_sent_once_for_all_runs_models_and_loops(lab: Lab) -> None:
@@ -168,16 +161,6 @@ def test_a_long_retry_after_is_cut_and_logged(lab: Lab, caplog: pytest.LogCaptur
     assert f"{lab.server.url} asks to wait for 31536000 s; waiting for 0 s." in caplog.text
 
 
-def test_one_429_holds_back_all_workers(lab: Lab) -> None:
-    lab.server.retry_after = 0.4
-    lab.server.fail_next("429-retry-after")
-    model = lab.chat(limits={"concurrency": 1})
-    run(gather(model.complete, *(ask(f"Text {n}.") for n in range(3))))
-
-    times = [request.at for request in lab.server.chats]
-    assert times[1] - times[0] >= 0.4
-
-
 def test_call_fails_after_its_retries_with_a_remedy(lab: Lab) -> None:
     lab.server.fail_next(*["500"] * 4)
     model = lab.chat(limits={"max_retries": 3})
@@ -185,14 +168,6 @@ def test_call_fails_after_its_retries_with_a_remedy(lab: Lab) -> None:
         run(model.complete(ask(unit="u1")))
     assert model.usage.total.failures == 1
     assert len(lab.server.chats) == 4
-
-
-def test_a_call_is_given_up_when_its_deadline_would_pass(lab: Lab) -> None:
-    lab.server.retry_after = 3600
-    lab.server.fail_next("429-retry-after")
-    with pytest.raises(RetriesExhausted):
-        run(lab.chat(limits={"deadline_seconds": 5}).complete(ask()))
-    assert len(lab.server.chats) == 1
 
 
 @pytest.mark.parametrize("fault", ["malformed-content", "wrong-schema", "truncated", "empty", "refusal", "filtered"])
@@ -255,19 +230,6 @@ def test_guessed_json_is_requested_again_and_used_only_if_the_second_answer_is_n
     assert [one.from_ledger for one in found] == [False, True]
     assert len(lab.server.chats) == 2
     assert sorted(lab.ledger.frame()["kind"]) == ["chat", "invalid"]
-
-
-def test_json_with_small_mistakes_is_not_requested_again(lab: Lab) -> None:
-    lab.server.content = lambda body: (
-        "Sure:\n```json\n{'entities': [{'title': 'Ada', 'type': 'P', 'strength': 1},]}\n```"
-    )
-    assert run(lab.chat().complete(ask(model=Extraction))).retries == 0
-
-
-def test_text_answers_are_checked_too(lab: Lab) -> None:
-    lab.server.fail_next("truncated", "truncated")
-    with pytest.raises(TruncatedAnswer):
-        run(lab.chat().complete(ask()))
 
 
 def test_bad_records_are_dropped_and_counted_also_from_the_ledger(lab: Lab) -> None:
@@ -346,20 +308,6 @@ def test_a_canceled_caller_loses_no_answer_that_is_being_paid_for(lab: Lab) -> N
     run(scenario())
     assert len(lab.server.chats) == 2  # the others were not begun
     assert lab.ledger.frame().height == 2
-
-
-def test_rates_hold_at_the_server(lab: Lab) -> None:
-    model = lab.chat(limits={"requests_per_minute": 3, "deadline_seconds": 1})
-
-    async def scenario() -> None:
-        waiting = [asyncio.ensure_future(model.complete(ask(f"Text {n}."))) for n in range(6)]
-        await asyncio.sleep(0.5)
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
-
-    run(scenario())
-    assert len(lab.server.chats) == 3
 
 
 def test_concurrency_holds_at_the_server(lab: Lab) -> None:

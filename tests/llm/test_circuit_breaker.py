@@ -25,22 +25,6 @@ class Clock:
         return self.now
 
 
-def test_an_opening_circuit_ends_all_waits() -> None:
-    breaker = CircuitBreaker(3, 60)
-
-    async def wait() -> None:
-        async with breaker.waiting():
-            await asyncio.sleep(3600)
-
-    async def scenario() -> list[BaseException]:
-        waiting = asyncio.gather(*(wait() for _ in range(5)), return_exceptions=True)
-        await asyncio.sleep(0)
-        breaker.trip("wrong key")
-        return await asyncio.wait_for(waiting, 60)
-
-    assert [str(error) for error in run(scenario())] == ["wrong key"] * 5
-
-
 def test_failures_in_a_row_open_the_circuit_and_a_success_between_them_does_not() -> None:
     breaker = CircuitBreaker(3, 60)
     for _ in range(5):
@@ -75,16 +59,6 @@ def test_after_a_while_one_trial_call_passes_and_its_outcome_decides() -> None:
     assert breaker.state == "closed"
     for _ in range(10):
         breaker.admit()
-
-
-def test_a_trial_call_without_an_outcome_does_not_block_the_next() -> None:
-    clock = Clock()
-    breaker = CircuitBreaker(3, 60, clock)
-    breaker.trip("wrong key")
-    clock.now = 60
-    breaker.admit()  # and is canceled
-    clock.now = 120
-    breaker.admit()
 
 
 def asked_at_once(model: ChatModel, calls: int) -> list:
@@ -165,12 +139,6 @@ def test_before_any_reply_calls_that_fail_again_and_again_open_it_early(lab: Lab
     assert all(answer.text for answer in asked_at_once(replied, 10))
 
 
-def test_a_server_with_http_errors_is_retried(lab: Lab) -> None:
-    lab.server.fail_next(*["503"] * 6)
-    assert run(lab.chat().complete(ask())).text
-    assert len(lab.server.chats) == 7
-
-
 def test_a_server_that_restarts_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failures, told = [], provider.failure
     monkeypatch.setattr(provider, "failure", lambda *error: failures.append(told(*error)) or failures[-1])
@@ -194,15 +162,6 @@ def test_model_without_a_provider_is_an_error_with_an_example(lab: Lab) -> None:
         run(lab.chat(model="never-heard-of-it", base_url=None).complete(ask()))
 
 
-def test_invalid_request_is_not_retried(lab: Lab) -> None:
-    lab.server.fail_next("400")
-    model = lab.chat()
-    with pytest.raises(RequestRejected, match="Scripted answer 400"):
-        run(model.complete(ask(model=Extraction)))
-    assert len(lab.server.chats) == 1
-    assert run(model.complete(ask(model=Extraction))).parsed  # and it stops nothing
-
-
 @pytest.mark.parametrize(
     ("said", "kind"),
     [
@@ -222,13 +181,4 @@ def test_replies_that_cannot_be_used_do_not_stop_other_calls(lab: Lab, said: str
         return await asyncio.gather(*asked, return_exceptions=True)
 
     assert {type(error) for error in run(all_at_once())} == {kind}
-    assert model.limits.breaker.state == "closed"
-
-
-def test_a_trial_call_with_an_answer_of_the_wrong_form_closes_the_circuit(lab: Lab) -> None:
-    lab.server.content = lambda body: "I am a poet, not a clerk."
-    model = lab.chat(limits={"circuit_seconds": 0})
-    model.limits.breaker.trip("HTTP 503")
-    with pytest.raises(InvalidAnswer):
-        run(model.complete(ask(model=Extraction)))
     assert model.limits.breaker.state == "closed"

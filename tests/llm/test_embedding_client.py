@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.llm import embedding_client
-from graphrag_assets.llm.backend import embedding_model
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.model_errors import CircuitOpen, RequestRejected, RetriesExhausted
 from graphrag_assets.llm.model_options import EmbeddingOptions
-from graphrag_assets.settings import Settings
 from graphrag_assets.text.words import encode
-from tests.limits import limit_calls
 from tests.llm.conftest import Lab, run
 from tests.openai_content import embedding_of
 
@@ -53,12 +49,6 @@ def test_equal_texts_are_requested_once(lab: Lab) -> None:
         "test-embedding",
     )
     assert lab.ledger.frame()["prompt_tokens"].sum() == model.usage.total.prompt_tokens
-
-
-def test_another_model_is_another_vector(lab: Lab) -> None:
-    run(lab.embedding().embed(["Ada"]))
-    run(lab.embedding(model="openai/other").embed(["Ada"]))
-    assert len(lab.server.embeddings) == 2
 
 
 def test_no_texts_give_no_rows_and_no_request(lab: Lab) -> None:
@@ -123,14 +113,6 @@ def test_wrong_replies_and_passing_failures_are_retried(lab: Lab, address: dict[
     assert np.allclose(vectors, [unit(embedding_of(text)) for text in texts], atol=1e-6)
     assert len(lab.server.embeddings) == 2  # no retries but ours
     assert model.usage.total.retries == 1
-
-
-def test_retry_after_is_honored(lab: Lab, address: dict[str, Any]) -> None:
-    lab.server.retry_after = 0.3
-    lab.server.fail_next("429-retry-after")
-    run(lab.embedding(**address).embed(["Ada"]))
-    first, second = lab.server.embeddings
-    assert second.at - first.at >= 0.3
 
 
 @pytest.mark.parametrize(("status", "remedy"), [("401", "Check the API key"), ("404", "Check the model's name")])
@@ -222,20 +204,6 @@ def test_stored_vectors_of_a_model_that_had_the_name_before_are_replaced(lab: La
     lab.server.requests.clear()
     run(lab.embedding().embed(["Ada", "Charles", "Mary"]))
     assert lab.server.requests == []
-
-
-def test_the_timeout_of_the_settings_holds_for_embeddings(
-    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lab.server.seconds_per_text = 0.6
-    given = {"DATA": str(tmp_path), "EMBEDDING_MODEL": "openai/test-embedding", "EMBEDDING_BASE_URL": lab.server.url}
-    for name, value in {**given, "REQUEST_TIMEOUT": "0.2"}.items():
-        monkeypatch.setenv(f"GRAPHRAG_{name}", value)
-    limit_calls(monkeypatch, max_retries=0)
-    with pytest.raises(RetriesExhausted, match="GRAPHRAG_REQUEST_TIMEOUT"):
-        run(embedding_model(Settings.load()).embed(["one"]))
-    monkeypatch.setenv("GRAPHRAG_REQUEST_TIMEOUT", "20")
-    assert run(embedding_model(Settings.load()).embed(["one"])).shape[0] == 1
 
 
 def bad_texts(lab: Lab, is_bad: Callable[[str], bool], status: int, body: object) -> None:

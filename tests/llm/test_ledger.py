@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
 from graphrag_assets.errors import GraphRAGError, masked_errors
 from graphrag_assets.llm.ledger import Entry, Ledger, key_of
@@ -74,14 +73,6 @@ def test_many_keys_are_looked_up_together(tmp_path: Path) -> None:
     assert run(ledger.get_many([])) == {}
 
 
-def test_spend_of_a_day_is_summed_and_invalid_answers_count(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.db")
-    assert ledger.spent_today() == 0.0
-    run(ledger.put(entry("a", cost_usd=0.25), entry("b", cost_usd=0.5, kind="invalid")))
-
-    assert ledger.spent_today() == 0.75
-
-
 def test_the_entries_are_a_frame_without_the_answers(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.db")
     assert ledger.frame().is_empty()
@@ -128,21 +119,6 @@ asyncio.run(main())
 
 
 @pytest.mark.extended
-def test_processes_write_concurrently_without_a_lock_error(tmp_path: Path) -> None:
-    file = tmp_path / "ledger.db"
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(file), str(name), "150"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-        for name in range(4)
-    ]
-    assert [writer.communicate()[1] for writer in writers] == [b""] * 4
-    assert Ledger(file).frame().height == 4 * 150 + 150
-
-
-@pytest.mark.extended
 def test_stored_answers_survive_a_kill_at_any_moment(tmp_path: Path) -> None:
     file = tmp_path / "ledger.db"
     for turn in range(3):
@@ -170,15 +146,6 @@ def test_unusable_ledger_is_an_error_with_its_location_and_a_remedy(tmp_path: Pa
         run(Ledger(broken).get("a"))
     with pytest.raises(LedgerError):
         Ledger(broken).spent_today()
-
-
-def test_ledger_that_fails_during_use_is_an_error_with_a_remedy(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.db")
-    run(ledger.put(entry("a", response="Ada")))
-    ledger.close()
-    (tmp_path / "ledger.db").write_text("this is no database" * 100)
-    with pytest.raises(LedgerError, match="file is not a database"):
-        run(ledger.get("a"))
 
 
 @pytest.mark.parametrize("password", ["hunter22", "hunt@er22", "hunt/er22", "hunt%40er22", "hunt:er@22/x"])
@@ -215,20 +182,3 @@ def test_no_wait_for_the_database_is_without_an_end(tmp_path: Path, monkeypatch:
             replies.set()
 
     run(work())
-
-
-def test_other_databases_fall_back_to_row_by_row(tmp_path: Path) -> None:
-    from graphrag_assets.llm import ledger as module
-
-    engine = sa.create_engine(f"sqlite:///{tmp_path / 'plain.db'}")
-    module._create(engine)
-    rows = [
-        module._row(entry(key, response=text), "now") for key, text in [("a", "first"), ("a", "second"), ("b", "x")]
-    ]
-    with engine.begin() as connection:
-        connection.dialect.name = "another"
-        module._insert(connection, rows)
-        assert connection.execute(sa.text("SELECT key, response FROM llm_calls ORDER BY key")).all() == [
-            ("a", "first"),
-            ("b", "x"),
-        ]

@@ -49,26 +49,3 @@ def test_killed_process_repeats_only_in_flight_calls(openai_server: OpenAIServer
 
     undisturbed = finish(start(openai_server, tmp_path / "other.db", 0, 120))
     assert undisturbed["answers"] == usage["answers"]
-
-
-@pytest.mark.long
-def test_two_processes_repeat_only_calls_in_flight_at_the_same_time(
-    openai_server: OpenAIServer, tmp_path: Path
-) -> None:
-    ledger = tmp_path / "ledger.db"
-    openai_server.latency = 0.01
-    both = [start(openai_server, ledger, 0, 90), start(openai_server, ledger, 30, 120)]
-    usages = [finish(process) for process in both]
-
-    assert len({request.body["messages"][0]["content"] for request in openai_server.chats}) == 120
-    sent = [usage["sent"] for usage in usages]
-    assert len(openai_server.chats) == sum(map(len, sent))  # these are all that was sent
-    for own in map(dict.values, sent):
-        for place, (looked, _) in enumerate(sorted(own)):  # again when it had one of the four slots
-            assert sum(stored <= looked for _, stored in own) >= place - 3
-    for key in sent[0].keys() & sent[1].keys():
-        (looked, stored), (others_look, others_stored) = (calls[key] for calls in sent)
-        assert looked < others_stored  # sent twice only when both had looked
-        assert others_look < stored  # before either had the answer
-    assert usages[0]["answers"][30:] == usages[1]["answers"][:60]
-    assert finish(start(openai_server, ledger, 0, 120))["calls"] == 0

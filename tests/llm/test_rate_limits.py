@@ -106,16 +106,6 @@ def test_after_429_all_calls_wait_as_long_as_the_server_asks() -> None:
     assert starts[-1] - starts[0] >= 0.01  # not all at the same moment
 
 
-def test_a_pause_is_never_longer_than_the_deadline_of_a_call() -> None:
-    limits = Limits(LimitOptions(backoff_seconds=0.01, deadline_seconds=0.1))
-
-    async def scenario() -> float:
-        limits.pause(3600)
-        return await asyncio.wait_for(limits.turn(), 30)
-
-    assert run(scenario()) >= 0.1
-
-
 def test_a_pause_that_others_extend_again_and_again_ends_with_the_deadline_of_a_call() -> None:
     limits = Limits(LimitOptions(backoff_seconds=0.01, deadline_seconds=0.3))
 

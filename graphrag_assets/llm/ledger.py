@@ -312,16 +312,20 @@ class Ledger:
             yield connection
 
     def _write(self, *writes: _Write) -> None:
-        """Perform writes, with those that wait, in one transaction."""
+        """Perform writes, with those that wait, in one transaction; until it ends, these keep waiting."""
         with self._writing, self._errors():
-            waiting = [self._unwritten.popleft() for _ in range(len(self._unwritten))]
-            if not (writes := (*waiting, *writes)):
-                return
+            n_waiting = len(self._unwritten)
+            waiting = [self._unwritten[place] for place in range(n_waiting)]
             try:
-                self._perform(writes)
+                if todo := (*waiting, *writes):
+                    self._perform(todo)
             except sa.exc.OperationalError:  # no space, no connection, a lock: another attempt may succeed
-                self._unwritten.extendleft(reversed(writes))
+                n_waiting = 0
+                self._unwritten.extend(writes)
                 raise
+            finally:
+                for _ in range(n_waiting):
+                    self._unwritten.popleft()
 
     def _perform(self, writes: Sequence[_Write]) -> None:
         stale = [{"stale": entry.key, "to": uuid.uuid4().hex} for w in writes if w.replace for entry in w.entries]

@@ -32,7 +32,8 @@ _MAYBE = re.compile(rf"{_CENTURY}\d\d")
 
 _ENDED = rf"\b(?:{alternatives('endings')}|(?:stepped|stood) down)\b"
 _UNTIL = re.compile(
-    r"(?:\b(?:until|till|up to|through|bis|hasta|fino (?:a|al)|jusqu['’](?:en|au|aux|à))|['’]til"
+    r"(?:\b(?:(?<!not )(?<!only )(?:until|till)|up to(?: and including)?|through|bis(?: einschließlich)?|hasta|"
+    r"fino (?:a|al)|jusqu['’](?:en|au|aux|à))|['’]til"
     rf"|{_ENDED}(?:(?! (?:that|which|who|when|since|began|begun|started) )[^,;:.\d]){{0,60}}?)"
     r"(?: (?:in|on|as of|the|about|around|early|mid|late|end of|zum|am|im|le|en|la|el|den|au))*[ -]?$",
     re.IGNORECASE,

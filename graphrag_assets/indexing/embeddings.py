@@ -73,7 +73,6 @@ _VECTOR = pl.List(pl.Float32)
 _VECTORS = {"fingerprint": pl.String(), "vector": _VECTOR}
 _FAILED = {"fingerprint": pl.String, "error": pl.String}
 _WITHOUT = {"kind": pl.String, "id": pl.String, "error": pl.String}
-_REFUSED = "The embedding server does not take this text."  # which another machine has sent
 _NO_VECTOR = (
     "It is found by its words alone. To request its vector again, run `graphrag-assets index --retry`, after the "
     "embedding server was changed."
@@ -201,7 +200,7 @@ def _made(index: Index, models: IndexingModels, ids: pl.Series, size: int | None
         frame = new.select("fingerprint").with_columns(pl.Series("vector", vectors).cast(_VECTOR))
         made = pl.concat([made, frame.filter(is_made)])
         failures = new.filter(~is_made).with_columns(
-            error=pl.col("text").replace_strict(models.embedding_errors, default=_REFUSED, return_dtype=pl.String)
+            error=pl.col("text").replace_strict(models.embedding_errors, return_dtype=pl.String)
         )
         failed = pl.concat([failed, failures.select("fingerprint", "error")])
         if failures.is_empty():

@@ -227,15 +227,6 @@ def is_gleaning_of(body):
     return "<listed" in str(body["messages"])
 
 
-@pytest.mark.long
-def test_edit_pays_for_its_text_unit_and_its_dependents(indexed, server):
-    indexed.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
-    indexed.index_all("two")
-    extractions = [request for request in server.chats if request.task == "ExtractGraphWithClaims"]
-    assert 0 < len(extractions) <= 2  # one text unit, with one gleaning
-    assert all("Liverpool" in str(request.body["messages"]) for request in extractions)
-
-
 def test_wrong_key_fails_immediately_with_one_clear_error(modeled, server):
     server.api_key = "sk-other"
     modeled.register()
@@ -321,21 +312,6 @@ def test_spend_is_sql(modeled, server):
     assert modeled.sql("SELECT sum(prompt_tokens) FROM llm_calls WHERE batch = 'one'") == modeled.sql(
         "SELECT sum(prompt_tokens) FROM operations.index_runs WHERE batch = 'one'"
     )
-
-
-@pytest.mark.long
-def test_tokens_from_the_provider_s_cache_are_recorded_by_task_and_in_the_bill(modeled, server):
-    server.cached = 0.5
-    modeled.index_all("one")
-    of_batch = "FROM llm_calls WHERE batch = 'one' GROUP BY task"
-    cached = dict(modeled.sql(f"SELECT task, sum(cached_tokens) {of_batch} HAVING sum(cached_tokens) > 0"))
-    assert cached.keys() == {"extract_all", "extract_all_continue", "model_check"}
-    stage = "FROM operations.index_runs WHERE stage = 'index_batch'"
-    assert modeled.sql(f"SELECT cached_tokens, list_sum([u.cached_tokens FOR u IN usage]) {stage}") == [
-        (sum(cached.values()),) * 2
-    ]
-    by_task = dict(modeled.sql("SELECT spent_on, cached_tokens FROM spend_by('task')"))
-    assert {task: by_task[task] for task in cached} == cached
 
 
 @pytest.mark.long
@@ -430,22 +406,6 @@ def test_questions_are_embedded_and_answered_by_the_models_of_the_index(indexed,
     monkeypatch.delenv("GRAPHRAG_EMBEDDING_MODEL")
     with pytest.raises(QueryError, match="openai/test-embedding"):
         GraphRAG().local("Who commanded the Great Eastern?")
-
-
-@pytest.mark.long
-def test_nothing_is_published_when_the_budget_ends_in_a_batch(modeled, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", '{"chat_input": 1000, "chat_output": 1000}')
-    monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "0.5")
-    result = modeled.run("update_index", succeed=False)
-    (failure,) = [event.step_failure_data for event in result.all_events if event.is_step_failure]
-    assert "The budget is used up, so nothing was published" in str(failure)
-    assert not (modeled.root / "index" / "CURRENT").exists()
-    printed = run_command("index", status=1)
-    assert "The budget is used up, so nothing was published." in " ".join(printed.split())
-    assert not (modeled.root / "index" / "CURRENT").exists()
-    monkeypatch.delenv("GRAPHRAG_BUDGET_USD")
-    modeled.run("update_index")
-    assert modeled.sql("SELECT count(*) > 0 FROM entities") == [(True,)]
 
 
 @pytest.mark.long

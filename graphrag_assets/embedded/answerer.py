@@ -51,7 +51,7 @@ from graphrag_assets.embedded.questions import (
 from graphrag_assets.embedded.statements import Quotation, Statement, quotation, statements
 from graphrag_assets.runtime.cancellation import raise_if_canceled
 from graphrag_assets.text.references import reference, without_references
-from graphrag_assets.text.words import search_words, sentence_lines
+from graphrag_assets.text.words import fold, search_words, sentence_lines
 
 MIN_DIRECT = 1.0
 """Minimum score of a point that answers the question; the closest points score less."""
@@ -79,6 +79,7 @@ _TABLES = ("Sources", "Claims", "Relationships", "Entities", "Reports")
 _ENDED = re.compile(r"(.+) \(until (\d{4}(?:-\d\d){0,2})\)", re.DOTALL)  # as `query.fetch.claim_rows` writes it
 _LABEL = re.compile(r"\b[^\W\d_](?=[^\s|]*\d)[^\W_]*(?:[-‐./][^\W_]+)*")  # letters, then digits
 _PIECE = re.compile(r".+?(?:\]\s+|\Z)", re.DOTALL)  # ends with a reference, white space included
+_WORD_START = re.compile(r"\b\w")
 _NO_EMPHASIS = str.maketrans("", "", "*_")
 
 Rows = dict[str, dict[tuple[str, int], None]]
@@ -229,12 +230,12 @@ def _occurrences(asked: Asked, texts: Sequence[str]) -> np.ndarray:
     words = search_words(pl.Series(map(with_dates_in_words, texts), dtype=pl.String)).to_list()
     vocabulary = sorted(set().union(*words))
     similar = defaultdict[str, list[tuple[int, str]]](list)  # the terms by how they begin, with their places
-    for place, term in enumerate(asked.terms):
+    for place, term in ((place, term) for place, forms in enumerate(asked.forms) for term in forms):
         similar[term[:MIN_COMMON]].append((place, term))
     kin: dict[str, list[tuple[int, float]]] = {}
-    for word, stem in zip(vocabulary, terms_of(vocabulary, asked.language), strict=True):
+    for word, forms in zip(vocabulary, terms_of(vocabulary, asked.language), strict=True):
         raise_if_canceled()
-        shares = [(place, kinship(stem, term)) for place, term in similar.get(stem[:MIN_COMMON], ())]
+        shares = [(place, kinship(own, term)) for own in forms for place, term in similar.get(own[:MIN_COMMON], ())]
         if found := [(place, share) for place, share in shares if share]:
             kin[word] = found
     has = np.zeros((len(texts), len(asked.terms)))
@@ -281,14 +282,13 @@ def _quoted(
         has_labels = eligible & np.array([labels <= _labels(one.text) for one in found])
         eligible = has_labels if has_labels.any() else eligible
     extra = _PASSAGE * (in_passages @ weights)[of_passage]
-    defines = _definition(asked.subject) if asked.subject else None
     is_row = np.array([one.kind == "row" for one in found])[:, None]  # its columns are named above the table
     complete = np.asarray(((own > 0) | (is_row & (np.maximum(above, titles[of_passage]) > 0))).all(axis=1))
     for place in np.flatnonzero(eligible).tolist():
         raise_if_canceled()
         kinds = asked.kinds_in(texts[place])
         complete[place] &= kinds == 1
-        extra[place] += _KIND * kinds + (_DEFINITION if defines and defines.search(texts[place]) else 0)
+        extra[place] += _KIND * kinds + (_DEFINITION if asked.subject and _defines(texts[place], asked.subject) else 0)
     by_heading = ((above > 0) & (own == 0)) @ weights
     by_sentence = ((before >= _MIN_MATCH) & (above == 0) & (own == 0)) @ weights
 
@@ -399,9 +399,12 @@ def _first_passages(found: Sequence[Statement], rows: Rows) -> list[Point]:
     return [Point(_cited(quotation(found, place, no_share, no_share), found, rows), 0.1) for place in places]
 
 
-def _definition(subject: str) -> re.Pattern[str]:
-    """What a definition of the subject of a question begins with; a name may be given by its last word."""
-    return re.compile(rf"\b{re.escape(subject.split()[-1])}{DEFINES.pattern}", re.IGNORECASE)
+def _defines(text: str, subject: str) -> bool:
+    """Whether a text defines the subject of a question; a name may be given by its last word."""
+    last = subject.split()[-1]
+    named, length = fold(last.casefold()), len(last)
+    ends = (word.start() + length for word in _WORD_START.finditer(text))
+    return any(fold(text[end - length : end].casefold()) == named and DEFINES.match(text, end) for end in ends)
 
 
 def _say_the_same(one: str, other: str) -> bool:
@@ -433,7 +436,7 @@ def _follow_ups(asked: Asked, points: Sequence[Point], most: int) -> tuple[Follo
     scores: dict[str, float] = {}
     for point in points if most else ():
         for name in names_in(point.text, asked.language) if point.score >= MIN_DIRECT else ():
-            if not asked.words(name) <= set(asked.terms):
+            if not asked.has_all_of(name):
                 scores[name] = max(scores.get(name, 0.0), point.score)
     best = sorted(scores, key=lambda name: (-scores[name], name))[:most]
     return tuple(FollowUp(asked.with_regard_to(name), scores[name]) for name in best)

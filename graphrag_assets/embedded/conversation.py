@@ -33,7 +33,7 @@ def rate(question: str, report: str) -> float:
     asked = Asked.of(question, language_of_question(question, report))
     if not asked.terms:
         return 3.0
-    return round(5 * len(asked.words(report).intersection(asked.terms)) / len(asked.terms), 2)
+    return round(5 * asked.share_in(report), 2)
 
 
 def suggest(history: Sequence[str], passages: Sequence[Passage], count: int) -> tuple[str, ...]:

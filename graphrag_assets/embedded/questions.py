@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import takewhile
+from itertools import chain, takewhile
 
 from graphrag_assets.text import languages
 from graphrag_assets.text.languages import LANGUAGES, language_of, stop_words
 from graphrag_assets.text.references import without_references
-from graphrag_assets.text.words import HYPHEN, UNSPACED, fold, search_words_of
+from graphrag_assets.text.words import HYPHEN, UNSPACED, fold, search_words_of, spell_out
 
 _REGARD = " — "
 _WORD = re.compile(rf"[^\W_{UNSPACED}]+")
@@ -112,9 +112,19 @@ def language_of_question(question: str, text: str = "") -> str:
     return next((one for one in map(language_of, filter(None, (asked, text))) if one in likely), "en")
 
 
-def terms_of(words: Sequence[str], language: str) -> list[str]:
-    """The term of each word, as the search index has it: its stem without diacritics."""
-    return [fold(stem) for stem in languages.stems(list(words), language)]
+def terms_of(words: Sequence[str], language: str) -> list[tuple[str, ...]]:
+    """The terms of each word: that of the search index, which is its stem without diacritics, then those of the ways
+    in which the index finds it, which are the stems of the word without diacritics. Words that share one are the same.
+
+    >>> terms_of(["cortés", "cortes", "müller"], "en")
+    [('cortes', 'cort'), ('cort',), ('muller', 'mueller')]
+    """
+    terms = (
+        map(fold, languages.stems(list(words), language)),
+        languages.stems([fold(word) for word in words], language),
+        languages.stems([fold(spell_out(word)) for word in words], language),
+    )
+    return [tuple(dict.fromkeys(forms)) for forms in zip(*terms, strict=True)]
 
 
 def with_dates_in_words(text: str) -> str:
@@ -142,7 +152,7 @@ def kinship(one: str, other: str) -> float:
 
 @cache
 def _form_terms(language: str) -> frozenset[str]:
-    return frozenset(terms_of(_FORM_WORDS.get(language, "").split(), language))
+    return frozenset(term for term, *_ in terms_of(_FORM_WORDS.get(language, "").split(), language))
 
 
 def names_in(text: str, language: str = "en") -> list[str]:
@@ -162,13 +172,14 @@ def names_in(text: str, language: str = "en") -> list[str]:
 class Asked:
     """A question taken apart.
 
-    `terms` are its content terms in order, `named` those of them that are names or numbers, `kinds` the kinds of answer
-    that it wants: date, number, name. `subject` is what it asks about when it asks only who or what that is. `counted`:
-    the terms of what "how many" asks for.
+    `terms` are its content terms in order, `forms` the terms of each that are the same, `named` those that are names or
+    numbers, `kinds` the kinds of answer that it wants: date, number, name. `subject` is what it asks about when it asks
+    only who or what that is. `counted`: the terms of what "how many" asks for.
     """
 
     text: str
     terms: tuple[str, ...]
+    forms: tuple[tuple[str, ...], ...]
     named: frozenset[str]
     kinds: tuple[str, ...]
     subject: str | None
@@ -181,13 +192,13 @@ class Asked:
         language = language or language_of_question(question)
         words = [word for word in search_words_of(re.sub(HYPHEN, " ", question)) if word not in stop_words(language)]
         pairs = list(zip(terms_of(words, language), words, strict=True))
-        pairs = [(term, word) for term, word in pairs if term not in _form_terms(language)]
+        pairs = [(forms, word) for forms, word in pairs if forms[0] not in _form_terms(language)]
         capitals = {word.casefold() for name in names_in(question, language) for word in _WORD.findall(name)}
-        named = {term for term, word in pairs if word[0].isdigit() or word in capitals}
+        named = {forms[0] for forms, word in pairs if word[0].isdigit() or word in capitals}
         kinds = tuple(kind for kind, pattern in _KINDS.items() if pattern.search(question))
-        terms = tuple(dict.fromkeys(term for term, _ in pairs))
+        terms = {forms[0]: forms for forms, _ in pairs}
         subject, counted = _subject(question, language), _counted(question, language).intersection(terms)
-        return cls(question, terms, frozenset(named), kinds, subject, language, counted)
+        return cls(question, tuple(terms), tuple(terms.values()), frozenset(named), kinds, subject, language, counted)
 
     @property
     def about_everything(self) -> bool:
@@ -198,14 +209,22 @@ class Asked:
         """The same question about another subject."""
         return f"{name}{_REGARD}{self.text.rpartition(_REGARD)[2]}"
 
-    def words(self, text: str) -> set[str]:
-        """The terms of a text."""
-        return set(terms_of(search_words_of(text), self.language))
+    def share_in(self, text: str) -> float:
+        """The share of its terms that a text has."""
+        words = set(chain.from_iterable(terms_of(search_words_of(text), self.language)))
+        return sum(not words.isdisjoint(forms) for forms in self.forms) / (len(self.forms) or 1)
+
+    def has_all_of(self, text: str) -> bool:
+        """Whether it has all words of a text."""
+        known = set(chain.from_iterable(self.forms))
+        return not any(known.isdisjoint(forms) for forms in terms_of(search_words_of(text), self.language))
 
     def kinds_in(self, text: str) -> float:
         """The share of the kinds of answer wanted of which `text` has something that the question does not have."""
-        known = self.text.casefold()
-        held = [any(item[0].casefold() not in known for item in _ANSWERS[kind].finditer(text)) for kind in self.kinds]
+        known = fold(self.text.casefold())
+        held = [
+            any(fold(item[0].casefold()) not in known for item in _ANSWERS[kind].finditer(text)) for kind in self.kinds
+        ]
         return sum(held) / len(held) if held else 0.0
 
 
@@ -214,7 +233,7 @@ def _counted(question: str, language: str) -> frozenset[str]:
     asked = _HOW_MANY.search(question)
     words = asked[1].casefold().split() if asked else []
     content = list(takewhile(lambda word: word not in stop_words(language), words))
-    return frozenset(terms_of(content, language))
+    return frozenset(term for term, *_ in terms_of(content, language))
 
 
 def _subject(question: str, language: str) -> str | None:

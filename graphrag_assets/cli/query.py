@@ -14,7 +14,15 @@ from rich.text import Text
 
 from graphrag_assets.cli.shared_options import HISTORY, INDEX, filtered, search_options
 from graphrag_assets.cli.terminal import Console, write
-from graphrag_assets.query import METHODS, AnswerStream, GraphRAG, answer_to_json, answer_to_markdown
+from graphrag_assets.query import (
+    METHODS,
+    AnswerStream,
+    Callbacks,
+    Failure,
+    GraphRAG,
+    answer_to_json,
+    answer_to_markdown,
+)
 from graphrag_assets.query.passages import RANKING_METHODS
 from graphrag_assets.query.query_models import default_options
 from graphrag_assets.settings import Settings
@@ -94,13 +102,14 @@ def query(
     The METHOD retrieve shows the passages that match QUESTION best, without an answer. The METHOD questions suggests
     questions that the data answers: after QUESTION, or to begin with.
     """
+    told = {"callbacks": Callbacks(on_error=_print_error)}
     if method == "questions":
-        _print_questions(question, count or 5, path, search_options(**others))
+        _print_questions(question, count or 5, path, search_options(**others) | told)
         return
     if not question:
         raise click.UsageError("Missing argument 'QUESTION'.")
     if method == "retrieve":
-        options = search_options(k=count, method=ranking, **others)
+        options = search_options(k=count, method=ranking, **others) | told
         _print_passages(GraphRAG(path).retrieve(question, **options), as_json)
         return
     options = dynamic_option(method, dynamic) | hops_option(method, hops) | search_options(**others)
@@ -109,13 +118,19 @@ def query(
         if context:
             if method == "ask":
                 raise click.UsageError("ask chooses a method when it answers: name one for its context.")
-            console.print(rag.context(method, question, **options).text, markup=False, highlight=False, soft_wrap=True)
+            console.print(
+                rag.context(method, question, **options, **told).text, markup=False, highlight=False, soft_wrap=True
+            )
         elif as_json:
             write(answer_to_json(rag.stream(method, question, **options).wait()) + "\n")
         elif stream or (stream is None and sys.stdout.isatty()):
             _print_stream(rag.stream(method, question, **options), console)
         else:
             console.print(Markdown(answer_to_markdown(rag.stream(method, question, **options).wait())))
+
+
+def _print_error(failure: Failure) -> None:
+    Console(stderr=True).print(failure.error, markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_questions(asked: str, count: int, path: Path | None, options: dict[str, Any]) -> None:

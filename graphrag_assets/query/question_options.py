@@ -26,6 +26,7 @@ class QuestionOptions(Options):
         filter: limits the search to a part of the index.
         batches, documents, metadata, entity_types, relationship_types, as_of, since: a filter given as single options.
             None is no condition; an empty list allows nothing.
+        rights: what the caller may see: a filter looks for its names only there.
         timeout: seconds after which the search ends with a QueryError that says what was done.
         callbacks: functions to call during the search; see `Callbacks`.
     """
@@ -41,6 +42,7 @@ class QuestionOptions(Options):
     relationship_types: types.OptionalTexts = None
     as_of: types.LastDay = None
     since: types.FirstDay = None
+    rights: Annotated[InstanceOf[Filter] | None, Field(description="Filter(…)")] = None
     timeout: types.Seconds = None
     callbacks: Annotated[object, AfterValidator(checked_callbacks)] = None
 

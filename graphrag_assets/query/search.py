@@ -213,7 +213,10 @@ class Search(Generic[OptionsOf]):
 
     def prepare(self) -> None:
         """Look up what the filter allows, select the turns of the conversation, and set the form of the answer."""
-        self.scope = scope_of(self.reader, self.options.combined_filter)
+        self.scope = scope_of(self.reader, self.options.combined_filter, self.options.rights)
+        for line in self.scope.missing:
+            if (failure := Failure("filter", "a name in the filter", line)) not in self.errors:
+                self.add_error(failure)
         if isinstance(self.options, CommonOptions):
             self.history = ConversationHistory.of(self.options.history).section(
                 self.options.conversation_history_max_turns,

@@ -37,7 +37,7 @@ async def _use(server: Any, mode: str = "auto") -> tuple[str, dict[str, Any]]:
             ("entity", {"name": "Nobody Nowhere"}, "nearest"),
             ("retrieve", {"question": "x", "k": 1_000_000}, "100"),
             ("retrieve", {"question": "x", "method": "vectors"}, "no vectors"),
-            ("ask", {"question": "x", "filter": {"batches": ["nowhere"]}}, "nowhere"),
+            ("ask", {"question": "x", "filter": {"batchs": ["nowhere"]}}, "batchs"),
         ):
             wrong = await client.call_tool(name, arguments)
             assert wrong.is_error

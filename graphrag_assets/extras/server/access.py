@@ -39,6 +39,13 @@ class Client(BaseModel):
     def _as_filter(cls, given: Any) -> Any:
         return Filter(**given) if isinstance(given, dict) else given
 
+    @field_validator("filter")
+    @classmethod
+    def _limits_text(cls, filter: Filter | None) -> Filter | None:
+        if filter and (filter.entity_types is not None or filter.relationship_types is not None):
+            raise ValueError("entity_types and relationship_types hide no text, so they are not for tokens")
+        return filter
+
 
 EVERYONE = Client()
 """Who asks a server without tokens."""

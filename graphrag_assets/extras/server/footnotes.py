@@ -109,6 +109,7 @@ class Footnotes:
             "model": answer.model,
             "publication": answer.publication,
             "seconds": answer.seconds,
+            "errors": [failure.error for failure in answer.errors],
         }
 
 

@@ -1,7 +1,7 @@
 """Questions of clients, within what each may see."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from graphrag_assets.errors import InvalidOption, QueryError
 from graphrag_assets.extras.server.access import Access, Client
 from graphrag_assets.extras.server.footnotes import Footnotes
-from graphrag_assets.query import Answer, Citation, GraphRAG
+from graphrag_assets.query import Answer, Callbacks, Citation, GraphRAG
 from graphrag_assets.query.filters import Filter, Scope, scope_of
 from graphrag_assets.query.streaming import AsyncAnswerStream
 from graphrag_assets.store.publication_reader import Reader
@@ -18,7 +18,7 @@ from graphrag_assets.store.publication_reader import Reader
 Result = TypeVar("Result")
 MethodName = Literal["ask", "local", "global", "drift", "basic", "lazy", "planned"]
 RankingName = Literal["graph", "text", "words", "vectors"]
-_OWN_OPTIONS = frozenset({"callbacks", "timeout", "filter", "history", *(f.name for f in fields(Filter))})
+_OWN_OPTIONS = frozenset({"callbacks", "timeout", "filter", "rights", "history", *(f.name for f in fields(Filter))})
 
 
 class Message(BaseModel):
@@ -68,7 +68,7 @@ class Searches:
             raise InvalidOption(f"{own[0]} is no option here; give filters as `filter` and turns as `history`.")
         options = ask.options | {"history": [turn.model_dump() for turn in ask.history], "timeout": self.seconds}
         stream: AsyncAnswerStream[Answer] = getattr(self.rag, f"a{ask.method}").stream(
-            ask.question, filter=self._allowed(client, ask.filter), **options
+            ask.question, filter=_filter(ask.filter), rights=client.filter, **options
         )
         return stream
 
@@ -79,70 +79,38 @@ class Searches:
 
     async def retrieve(
         self, client: Client, question: str, k: int, method: RankingName, filter: Mapping[str, Any]
-    ) -> list[dict[str, Any]]:
-        """The passages that match a question best, with links."""
-        allowed = self._allowed(client, filter)
-        frame = await self.rag.aretrieve(question, k, method, filter=allowed, timeout=self.seconds)
-        return [
+    ) -> dict[str, list[Any]]:
+        """The passages that match a question best, with links; and names of the filter that are not there."""
+        errors: list[str] = []
+        told = Callbacks(on_error=lambda failure: errors.append(failure.error))
+        frame = await self.rag.aretrieve(
+            question,
+            k,
+            method,
+            filter=_filter(filter),
+            rights=client.filter,
+            timeout=self.seconds,
+            callbacks=told,
+        )
+        passages = [
             row | {"url": self.access.passage_url(client, row["text_unit_id"], row["start_char"], row["end_char"])}
             for row in frame.rename({"id": "text_unit_id"}).to_dicts()
         ]
+        return {"passages": passages, "errors": errors}
 
     async def look_up(self, client: Client, work: Callable[[Reader, Scope], Result]) -> Result:
         """What a function of `lookups` finds in the newest publication, within the filter of the client."""
 
         def found() -> Result:
             reader = self.rag.index.reader()
-            return work(reader, _scope(reader, client))
+            return work(reader, scope_of(reader, client.filter))
 
         return await asyncio.to_thread(found)
 
-    def _allowed(self, client: Client, filter: Mapping[str, Any]) -> Filter:
-        try:
-            asked = Filter(**filter)
-        except QueryError as error:
-            raise InvalidOption(str(error)) from None
-        _scope(self.rag.index.reader(), client)
-        return narrowed(client.filter, asked)
 
-
-def _scope(reader: Reader, client: Client) -> Scope:
-    """What a client may see.
-
-    Raises:
-        InvalidOption: its filter names what the index does not have; the message does not list what there is.
-    """
+def _filter(given: Mapping[str, Any]) -> Filter:
+    """The filter of a request. Raises InvalidOption."""
     try:
-        return scope_of(reader, client.filter)
-    except InvalidOption:
-        raise InvalidOption("The index does not have what the filter of this token names.") from None
-
-
-def narrowed(own: Filter | None, asked: Filter) -> Filter:
-    """The filter of a request within that of its client.
-
-    Raises:
-        InvalidOption: it names what the client's filter excludes; the message names nothing else.
-    """
-    if own is None:
-        return asked
-    both: dict[str, Any] = {
-        name: _within(name, getattr(own, name), getattr(asked, name))
-        for name in ("batches", "documents", "entity_types", "relationship_types")
-    }
-    mine: dict[str, Any] = dict(own.metadata or ())
-    wanted: dict[str, Any] = dict(asked.metadata or ())
-    keys = dict.fromkeys([*mine, *wanted])
-    both["metadata"] = {key: _within(key, mine.get(key), wanted.get(key)) for key in keys} or None
-    both["as_of"] = min((str(day) for day in (own.as_of, asked.as_of) if day), default=None)  # ISO dates
-    both["since"] = max((str(day) for day in (own.since, asked.since) if day), default=None)
-    return Filter(**both)
-
-
-def _within(name: str, mine: Sequence[Any] | None, wanted: Sequence[Any] | None) -> list[Any] | None:
-    if wanted is None or mine is None:
-        given = wanted if mine is None else mine
-        return None if given is None else list(given)
-    if outside := [value for value in wanted if value not in mine]:
-        raise InvalidOption(f"{name} {outside[0]!r} is not among what this token may see: {', '.join(map(str, mine))}.")
-    return list(wanted)
+        return Filter(**given)
+    except QueryError as error:
+        raise InvalidOption(str(error)) from None

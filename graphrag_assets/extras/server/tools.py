@@ -72,8 +72,8 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
         method: graph follows names from passage to passage, for questions with several links; text is words and
         vectors. filter: batches, documents, entity_types, metadata, as_of and since.
         """
-        found = searches.retrieve(client_in(ctx), question, k, method, filter or {})
-        return {"passages": await _explained(found)}
+        found: Rows = await _explained(searches.retrieve(client_in(ctx), question, k, method, filter or {}))
+        return found
 
     @server.tool(annotations=_READS, title="Entity")
     async def entity(ctx: Context[Any, Any], name: str, limit: Limit = 20) -> Rows:

@@ -1,16 +1,18 @@
-"""Filters: the part of an index that a search may see. Excluded rows contribute to nothing, not even to counts."""
+"""Filters: the part of an index that a search may see. Excluded rows contribute to nothing, not even to counts.
 
-import difflib
+What is hidden and what is absent are the same: a name is looked for only in what the rights and the other conditions
+allow, and one that is not there is ignored.
+"""
+
 import json
-from collections.abc import Callable, Mapping, Sequence
-from datetime import date
-from typing import Annotated, Any, ClassVar, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import PlainValidator
 from pydantic.dataclasses import dataclass
 
-from graphrag_assets.errors import InvalidOption, QueryError
+from graphrag_assets.errors import QueryError
 from graphrag_assets.query.filters.scope import EVERYTHING, Scope, size
 from graphrag_assets.query.option_types import FirstDay, LastDay, OptionalTexts, Options
 from graphrag_assets.store.publication_reader import Reader
@@ -71,136 +73,130 @@ class Filter(Options):
     since: FirstDay = None
 
 
-def scope_of(reader: Reader, filter: Filter | None) -> Scope:
-    """The rows that `filter` allows in the publication of `reader`; kept with the reader for the next question.
+def scope_of(reader: Reader, filter: Filter | None, rights: Filter | None = None) -> Scope:
+    """The rows of the publication of `reader` that a filter allows within `rights`; kept with the reader.
 
-    Raises:
-        QueryError: the index has no such batch, document or type, no such key or value of metadata, or no dates.
+    `Scope.missing` has a line for each name of the filter that is not there.
     """
-    if filter is None or filter == Filter():
+    filter, rights = filter or Filter(), rights or Filter()
+    if filter == rights == Filter():
         return EVERYTHING
-    key = repr(filter)  # not the filter: 1 and True would be the same key
+    key = repr((filter, rights))  # not the filters: 1 and True would be the same key
     kept = reader.scopes.get(key)
     if isinstance(kept, Scope):
         return kept
-    units = _allowed_units(reader, filter)
-    for kind, types in (("entity", filter.entity_types), ("relationship", filter.relationship_types)):
-        _check_types(Scope(reader, units), kind, types or ())
-    scope = Scope(reader, units, filter.entity_types, filter.relationship_types)
+    within, _ = _documents(reader, rights, None)
+    documents, missing = _documents(reader, filter, within)
+    units = None if documents is None else _text_units(reader, documents)
+    entities = _both(filter.entity_types, rights.entity_types)
+    relationships = _both(filter.relationship_types, rights.relationship_types)
+    for one in filter.entity_types or ():
+        if one not in (entities or ()) or not Scope(reader, units, [one]).shows("entity"):
+            missing.append(_not_there("entity type", one))
+    for one in filter.relationship_types or ():
+        if one not in (relationships or ()) or not Scope(reader, units, None, [one]).shows("relationship"):
+            missing.append(_not_there("relationship type", one))
+    if units is None and not Scope(reader, None, entities).hides("entity"):
+        entities = None
+    if units is None and not Scope(reader, None, None, relationships).hides("relationship"):
+        relationships = None
+    scope = Scope(reader, units, entities, relationships, missing)
     while len(reader.scopes) >= _MAX_SCOPES:
         reader.scopes.pop(next(iter(reader.scopes)), None)
     reader.scopes[key] = scope
     return scope
 
 
-class _Condition(NamedTuple):
-    """A condition on documents.
-
-    Attributes:
-        documents: ids of the documents that meet it.
-        what: what its values are, such as "batch".
-        unknown: those of its values that no document of the index has.
-        values: the values that the documents with these ids have, for the error message; None: all documents.
-    """
-
-    documents: set[str]
-    what: str = ""
-    unknown: Sequence[Any] = ()
-    values: Callable[[set[str] | None], Sequence[Any]] = lambda _: ()
+def _both(one: Sequence[str] | None, other: Sequence[str] | None) -> Sequence[str] | None:
+    """The types that two filters allow."""
+    return one if other is None else other if one is None else [name for name in one if name in other]
 
 
-def _allowed_units(reader: Reader, filter: Filter) -> np.ndarray | None:
+Ids = set[str]
+Condition = tuple[Ids, Sequence[tuple[str, Ids]]]
+"""The ids of the documents that meet a condition; and lines with the ids of documents without which they are true."""
+
+
+def _documents(reader: Reader, filter: Filter, within: Ids | None) -> tuple[Ids | None, list[str]]:
+    """The documents that a filter allows of those with these ids (None: all), and lines on names that are not there."""
     conditions = [
-        *([_of_batches(reader, filter.batches)] if filter.batches is not None else []),
-        *([_of_names(reader, filter.documents)] if filter.documents is not None else []),
+        *([_of_names(reader, "batch", ["batch"], filter.batches)] if filter.batches is not None else []),
+        *(
+            [_of_names(reader, "document", ["id", "title", "source"], filter.documents)]
+            if filter.documents is not None
+            else []
+        ),
         *(_of_metadata(reader, key, values) for key, values in _pairs(filter.metadata) or ()),
-        *([_of_dates(reader, filter.since, filter.as_of)] if filter.since or filter.as_of else []),
+        *([_of_dates(reader, filter)] if filter.since or filter.as_of else []),
     ]
     if not conditions:
-        return None
+        return within, []
+    first = [] if within is None else [within]
+    missing = []
     for condition in conditions:
-        if condition.unknown:  # the message names nothing that the other conditions hide
-            others = [other.documents for other in conditions if other is not condition]
-            existing = condition.values(set.intersection(*others) if others else None)
-            raise _no_such(condition.what, condition.unknown, existing)
+        others = [*first, *(other[0] for other in conditions if other is not condition)]
+        visible = set.intersection(*others) if others else None
+        missing += [line for line, ids in condition[1] if not (ids if visible is None else ids & visible)]
+    return set.intersection(*first, *(allowed for allowed, _ in conditions)), missing
+
+
+def _text_units(reader: Reader, documents: Ids) -> np.ndarray | None:
+    """The text units of documents, booleans by number; None: all there are."""
     found = reader.frame(
         "SELECT human_readable_id FROM text_units WHERE document_id IN (SELECT unnest($documents::VARCHAR[]))",
-        {"documents": sorted(set.intersection(*(condition.documents for condition in conditions)))},
-    )
+        {"documents": sorted(documents)},
+    )["human_readable_id"].to_numpy()
+    if len(found) and reader.numbers("SELECT count(*) FROM text_units", {}) == [len(found)]:
+        return None
     units = np.zeros(size(reader, "text_units"), bool)
-    units[found["human_readable_id"].to_numpy()] = True
+    units[found] = True
     return units
 
 
-def _of_batches(reader: Reader, batches: Sequence[str]) -> _Condition:
-    rows = reader.rows(
-        "SELECT id, batch FROM documents WHERE batch IN (SELECT unnest($batches::VARCHAR[]))", {"batches": batches}
-    )
-    unknown = [batch for batch in batches if batch not in set(rows["batch"])]
-    return _Condition(set(rows["id"]), "batch", unknown, _values(reader, "batch"))
+def _of_names(reader: Reader, what: str, columns: Sequence[str], names: Sequence[str]) -> Condition:
+    named = " UNION ALL ".join(f"SELECT {column} AS name, id FROM documents" for column in columns)
+    rows = reader.rows(f"FROM ({named}) WHERE name IN (SELECT unnest($names::VARCHAR[]))", {"names": names})
+    return _condition(what, names, rows.iter_rows())
 
 
-def _of_names(reader: Reader, names: Sequence[str]) -> _Condition:
-    rows = reader.rows(
-        """
-        WITH names AS (SELECT unnest($names::VARCHAR[]) AS name)
-        SELECT id, title, source FROM documents
-        WHERE id IN (FROM names) OR title IN (FROM names) OR source IN (FROM names)
-        """,
-        {"names": names},
-    )
-    known = {*rows["id"], *rows["title"], *rows["source"]}
-    unknown = [name for name in names if name not in known]
-    return _Condition(set(rows["id"]), "document", unknown, _values(reader, "title"))
-
-
-def _of_metadata(reader: Reader, key: str, values: Sequence[Value]) -> _Condition:
+def _of_metadata(reader: Reader, key: str, values: Sequence[Value]) -> Condition:
     pointer = "/" + key.replace("~", "~0").replace("/", "~1")  # a JSON pointer allows any character in the key
     rows = reader.rows(
         "SELECT id, json_extract(raw_data, $pointer)::VARCHAR AS value FROM documents "
         "WHERE json_extract(raw_data, $pointer) IS NOT NULL",
         {"pointer": pointer},
     )
-    if rows.is_empty():
-        return _Condition(set(), "metadata key", [key], _values(reader, "unnest(json_keys(raw_data))"))
-    wanted = {_plain(value) for value in values}
     given = {value: _alternatives(value) for value in set(rows["value"])}
-    existing = set().union(*given.values())
-    unknown = [value for value in values if _plain(value) not in existing]
-    return _Condition(
-        {id for id, value in rows.iter_rows() if not wanted.isdisjoint(given[value])},
-        f"value of {key!r} in the metadata",
-        unknown,
-        lambda ids: sorted({one for id, value in rows.iter_rows() if ids is None or id in ids for one in given[value]}),
+    pairs = ((one, id) for id, value in rows.iter_rows() for one in given[value])
+    return _condition(f"metadata {key!r}:", values, pairs)
+
+
+def _of_dates(reader: Reader, filter: Filter) -> Condition:
+    line = (
+        "The filter has a date, and no document there has one. Dates are read from front matter, columns, metadata and "
+        "names of files; see GRAPHRAG_DATE_COLUMN."
     )
-
-
-def _of_dates(reader: Reader, since: date | str | None, as_of: date | str | None) -> _Condition:
-    if not reader.has_dates:
-        raise InvalidOption(
-            "The filter has a date, but no document of the index has one. Dates are read from front matter, columns, "
-            "metadata and names of files; see GRAPHRAG_DATE_COLUMN."
-        )
+    if not reader.has_dates:  # older versions published no dates
+        return set(), [(line, set())]
     rows = reader.rows(
-        "SELECT id FROM documents WHERE document_date BETWEEN coalesce($since, DATE '0001-01-01') "
-        "AND coalesce($as_of, DATE '9999-12-31')",
-        {"since": since, "as_of": as_of},
+        "SELECT id, document_date BETWEEN coalesce($since, DATE '0001-01-01') AND coalesce($as_of, DATE '9999-12-31') "
+        "AS allowed FROM documents WHERE document_date IS NOT NULL",
+        {"since": filter.since, "as_of": filter.as_of},
     )
-    return _Condition(set(rows["id"]))
+    return set(rows.filter("allowed")["id"]), [(line, set(rows["id"]))]
 
 
-def _values(reader: Reader, expression: str) -> Callable[[set[str] | None], Sequence[Any]]:
-    """The values of an expression over `documents`, of the documents with these ids; None: of all documents."""
+def _condition(what: str, names: Sequence[Value], pairs: Iterable[tuple[str, str]]) -> Condition:
+    """The condition that a document has one of these names; `pairs`: names with the ids of documents that have them."""
+    having: dict[str, Ids] = {_plain(name): set() for name in names}
+    for name, id in pairs:
+        if name in having:
+            having[name].add(id)
+    return set().union(*having.values()), [(_not_there(what, name), having[_plain(name)]) for name in names]
 
-    def values(ids: set[str] | None) -> Sequence[Any]:
-        rows = reader.rows(
-            f"SELECT DISTINCT {expression} AS value FROM documents "
-            "WHERE $ids::VARCHAR[] IS NULL OR id IN (SELECT unnest($ids::VARCHAR[]))",
-            {"ids": None if ids is None else sorted(ids)},
-        )
-        return rows["value"].to_list()
 
-    return values
+def _not_there(what: str, name: Value) -> str:
+    return f"The filter names the {what} {name!r}, which is not there."
 
 
 def _alternatives(value: str) -> set[str]:
@@ -214,30 +210,3 @@ def _plain(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return json.dumps(value)
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
-
-
-def _check_types(visible: Scope, kind: str, types: Sequence[str]) -> None:
-    """Raise a QueryError if the index has no such type of entities or relationships; it names those in the scope."""
-    if not types:
-        return
-    assert visible.reader is not None
-    table = {"entity": "entities", "relationship": "relationship_mentions"}[kind]
-    existing = visible.reader.rows(f"SELECT DISTINCT type FROM {table} WHERE type <> ''")["type"].to_list()
-    unknown = [one for one in types if one not in existing]
-    if unknown and visible.limits_text:
-        query = f"SELECT DISTINCT type FROM {kind}_mentions WHERE type <> '' AND "
-        in_scope = visible.allows("text_unit", "text_unit_number"), visible.parameters("text_unit")
-        existing = visible.reader.rows(query + in_scope[0], in_scope[1])["type"].to_list()
-    if unknown:
-        raise _no_such(f"{kind} type", unknown, existing)
-
-
-def _no_such(what: str, unknown: Sequence[Any], existing: Sequence[Any]) -> InvalidOption:
-    names = sorted({str(name) for name in existing if name is not None})
-    near = [match for name in unknown for match in difflib.get_close_matches(str(name), names, 3)]
-    shown = list(dict.fromkeys([*near, *names]))[:10]
-    more = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
-    return InvalidOption(
-        f"The filter names the {what} {', '.join(map(repr, unknown))}, which the index does not have. "
-        f"The index has: {', '.join(shown) or 'none'}{more}."
-    )

@@ -26,12 +26,14 @@ class Scope:
         units: booleans by number of the text unit, true if it is allowed; None: all are.
         types: types of allowed entities; None: all.
         relationship_types: types that a mention of an allowed relationship has; None: all.
+        missing: a line for each name of the filter that is not there.
     """
 
     reader: Reader | None = None
     units: np.ndarray | None = None
     types: Sequence[str] | None = None
     relationship_types: Sequence[str] | None = None
+    missing: Sequence[str] = ()
     _packed: dict[str, bytes] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -59,6 +61,18 @@ class Scope:
     def allowed_text_units(self, numbers: Iterable[int]) -> set[int]:
         """Those of the text units with these numbers that are in the scope."""
         return {number for number in numbers if self.units is None or self.units[number]}
+
+    def shows(self, kind: str) -> bool:
+        """Whether a row of `kind` is in the scope."""
+        allowed = self.allowed(kind)
+        return allowed is None or bool(allowed.any())
+
+    def hides(self, kind: str) -> bool:
+        """Whether a row of `kind` is not in the scope."""
+        allowed = self.allowed(kind)
+        return allowed is not None and self._reader.numbers(f"SELECT count(*) FROM {_TABLES[kind]}", {}) != [
+            int(allowed.sum())
+        ]
 
     def is_whole(self, kind: str, number: int) -> bool:
         """Whether all sources of the entity or relationship of this number are allowed."""

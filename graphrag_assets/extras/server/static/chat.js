@@ -187,7 +187,7 @@ async function ask(question) {
       else if (name === "error") turn.error = data.message;
       else if (name === "answer") {
         Object.assign(turn, { text: data.text, citations: data.citations, entities: data.entities });
-        turn.note = `${data.method} search, ${data.seconds.toFixed(1)} s, ${data.model}`;
+        turn.note = [`${data.method} search, ${data.seconds.toFixed(1)} s, ${data.model}`, ...data.errors].join(". ");
         showSources(turn);
       }
       update(turn);

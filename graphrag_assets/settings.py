@@ -33,7 +33,7 @@ def variable(name: str) -> str:
 
 _PREFIX = "GRAPHRAG_"
 OTHER_VARIABLES = (
-    *("GRAPHRAG_CHAT_API_KEY", "GRAPHRAG_EMBEDDING_API_KEY", "GRAPHRAG_RERANK_API_KEY", "GRAPHRAG_ALERT_URL"),
+    *("GRAPHRAG_CHAT_API_KEY", "GRAPHRAG_EMBEDDING_API_KEY", "GRAPHRAG_ALERT_URL"),
     "GRAPHRAG_SERVER_TOKENS",
     *("GRAPHRAG_DOCUMENTS", "GRAPHRAG_MEMORY", "GRAPHRAG_HOST", "GRAPHRAG_BIND"),
 )
@@ -68,8 +68,6 @@ _BY_MODEL = ("model", "standard", "fast")
 Use = Literal["extraction", "query"]
 """What a chat model is used for: indexing, or questions. Each may have a model and parameters of its own."""
 _USES: tuple[Use, ...] = ("extraction", "query")
-SEARCHES = ("local", "global", "drift", "basic", "lazy", "planned")
-"""The search methods that have options."""
 PRICES = ("chat_input", "chat_output", "embedding")
 _ELSEWHERE = {
     *("model", "messages", "response_format", "tools", "n", "stream", "stream_options", "mock_response", "fallbacks"),
@@ -117,11 +115,6 @@ def _are_parameters(name: str, value: Any) -> None:
     return None
 
 
-def _is_search(name: str, options: Any) -> None:
-    if name not in SEARCHES or not isinstance(options, Mapping):
-        raise ValueError(f"{name!r} must be one of {', '.join(SEARCHES)}, with an object of options")
-
-
 def _is_price(name: str, usd: Any) -> None:
     if name not in PRICES or not isinstance(usd, int | float) or not 0 <= usd < math.inf:
         raise ValueError(f"{name!r} must be one of {', '.join(PRICES)}, with a number of at least 0")
@@ -129,8 +122,6 @@ def _is_price(name: str, usd: Any) -> None:
 
 Parameters = Annotated[str, _json_object('{"temperature": 0}', _is_parameter)]
 ChatParameters = Annotated[str, _json_object('{"temperature": 0, "query": {"temperature": 0.7}}', _are_parameters)]
-# The query module checks the options.
-SearchOptions = Annotated[str, _json_object('{"local": {"timeout": 60}}', _is_search)]
 Prices = Annotated[str, _json_object('{"chat_input": 2}', _is_price)]
 _LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 
@@ -281,7 +272,6 @@ class Settings(BaseSettings):
         description="Model that puts the best passages first in local, basic and retrieve: a reranking model "
         "(cohere/…, jina_ai/…, infinity/…, hosted_vllm/…) or a chat model; unset: none.",
     )
-    rerank_base_url: str = Field("", description="Server of the reranking model; key: _RERANK_API_KEY.")
     prompts_dir: str = Field("", description="Folder of prompt templates that replace the built-in ones.")
     entity_types: str = Field(
         "organization, person, geo, event", description="Entity types requested from the chat model."
@@ -315,11 +305,6 @@ class Settings(BaseSettings):
         description="URL of a ledger in PostgreSQL, as SQLAlchemy writes it; unset: ledger.sqlite in the index folder.",
     )
 
-    search_options: SearchOptions = Field(
-        "",
-        description="Defaults for options of searches as JSON, by method: "
-        '{"local": {"top_k_entities": 20}, "drift": {"linking": "model"}}.',
-    )
     memory_limit: str = Field(
         "1.2GB",
         pattern=r"^\d+(\.\d+)?\s*(KB|MB|GB|TB|KiB|MiB|GiB|TiB)$",
@@ -538,7 +523,7 @@ class Settings(BaseSettings):
         What performs a task is given as it is chosen, not as it is set.
         """
         where = {"data", "input", "ledger_url", "automation", "memory_limit"}
-        where |= {"search_options", "rerank_model", "rerank_base_url", "block_worse"}
+        where |= {"rerank_model", "block_worse"}
         in_force = {"chunk_size": self.max_unit_tokens, "method": self.method_in_force, "claims": self.choices.claims}
         settings = self.model_dump(exclude=where) | in_force
         return {name: None if value is None else without_credentials(str(value)) for name, value in settings.items()}

@@ -93,14 +93,6 @@ ELSEWHERE = {
         "it does not end",
         "tests/defs/test_automation.py::test_a_fresh_folder_is_indexed_and_published_and_then_left_alone",
     ),
-    (
-        "docs/query.md",
-        'GRAPHRAG_SEARCH_OPTIONS=\'{"local": {"top_k_entities": 20, "linking": "model"}, '
-        '"drift": {"depth": 3, "local": {"text_unit_prop": 0.9}}}\'',
-    ): (
-        "its lines are those of a .env",
-        "tests/query/test_default_options.py::test_options_of_options_are_given_as_objects",
-    ),
     ("docs/sql.md", "cd examples/dbt"): (
         "dbt is not installed with the package",
         "tests/test_sql_tools.py::test_the_dbt_project_builds",

@@ -24,8 +24,6 @@ from graphrag_assets.query import (
     answer_to_markdown,
 )
 from graphrag_assets.query.passages import RANKING_METHODS
-from graphrag_assets.query.query_models import default_options
-from graphrag_assets.settings import Settings
 
 _CHARACTERS = 240  # of a passage, on the screen
 _HINT = 'The method comes before the question, and ask chooses it: graphrag-assets query ask "{question}"'
@@ -112,7 +110,7 @@ def query(
         options = search_options(k=count, method=ranking, **others) | told
         _print_passages(GraphRAG(path).retrieve(question, **options), as_json)
         return
-    options = dynamic_option(method, dynamic) | hops_option(method, hops) | search_options(**others)
+    options = ({"dynamic": True} if dynamic else {}) | hops_option(method, hops) | search_options(**others)
     console = Console()
     with GraphRAG(path) as rag:
         if context:
@@ -171,17 +169,10 @@ def _passage(row: Mapping[str, Any]) -> Text:
 
 
 def hops_option(method: str, hops: int | None) -> dict[str, Any]:
-    """The length of paths: an option of local search, and of the local searches of DRIFT beside their defaults."""
+    """The length of paths: an option of local search, and of the local searches of DRIFT."""
     if hops is None:
         return {}
-    if method == "drift":
-        return {"local": {**default_options(Settings.load())["drift"].get("local", {}), "hops": hops}}
-    return {"hops": hops}
-
-
-def dynamic_option(method: str, dynamic: bool) -> dict[str, Any]:
-    """Dynamic selection with its defaults, which may be more than that it is on."""
-    return {"dynamic": True} if dynamic and not default_options(Settings.load()).get(method, {}).get("dynamic") else {}
+    return {"local": {"hops": hops}} if method == "drift" else {"hops": hops}
 
 
 def _print_stream(stream: AnswerStream[Any], console: Console) -> None:

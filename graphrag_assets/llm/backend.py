@@ -66,23 +66,14 @@ def chat_answerer(settings: Settings, profile: PromptProfile | None = None) -> C
 
 def rerank_model(settings: Settings) -> RerankModel:
     """The reranking model of the settings, with its own usage meter."""
-    options = ModelOptions(
-        model=settings.rerank_model,
-        base_url=settings.rerank_base_url or None,
-        api_key=_key("GRAPHRAG_RERANK_API_KEY"),
-        timeout=settings.request_timeout,
-    )
+    load_dotenv(".env")  # the provider's own variables
+    options = ModelOptions(model=settings.rerank_model, timeout=settings.request_timeout)
     return RerankModel(options, ledger_of(settings), _limits(settings, options), _budget(settings, None))
 
 
 def listwise_chat(settings: Settings) -> ChatModel:
-    """The chat model that the settings name for reranking: at its own server if they have one, else as `chat_model`."""
-    model = settings.rerank_model
-    if not settings.rerank_base_url:
-        return chat_model(settings.model_copy(update={"query_model": model}), use="query")
-    own = {"chat_model": model, "query_model": "", "chat_base_url": settings.rerank_base_url}
-    keys = Keys(chat=_key("GRAPHRAG_RERANK_API_KEY"))
-    return chat_model(settings.model_copy(update=own), keys=keys, use="query")
+    """The chat model that the settings name for reranking."""
+    return chat_model(settings.model_copy(update={"query_model": settings.rerank_model}), use="query")
 
 
 def chat_model(

@@ -24,7 +24,7 @@ from graphrag_assets.query.dynamic import DynamicOptions
 from graphrag_assets.query.filters import Filter
 from graphrag_assets.query.graphrag import METHODS, GraphRAG
 from graphrag_assets.query.history import ConversationHistory, Turn
-from graphrag_assets.query.local import LocalOptions, RowOptions
+from graphrag_assets.query.local import LocalOptions
 from graphrag_assets.query.results import (
     Action,
     Answer,
@@ -41,6 +41,6 @@ __all__ = [
     "METHODS", "Action", "Answer", "AnswerStream", "Answerer", "Answering", "AsyncAnswerStream", "BaseAnswerer",
     "Call", "Callbacks", "Chosen", "Citation", "CitedRow", "Context", "ConversationHistory", "DriftOptions",
     "DynamicOptions", "Evidence", "Failure", "Filter", "GraphRAG", "GraphRAGError", "IndexMissing", "InvalidOption",
-    "LocalOptions", "MethodName", "ModelUnavailable", "Passage", "QueryError", "QueryTimeout", "Reply", "RowOptions",
+    "LocalOptions", "MethodName", "ModelUnavailable", "Passage", "QueryError", "QueryTimeout", "Reply",
     "Section", "StoreError", "Turn", "answer_to_json", "answer_to_markdown", "answers_to_frame",
 ]  # fmt: skip

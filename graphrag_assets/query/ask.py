@@ -27,7 +27,7 @@ async def answer(search: Search[Any]) -> Draft:
     if chosen.method == "global" and await search.in_thread(_has_extracts_only, search):
         chosen = replace(chosen, method="lazy", reason=f"{chosen.reason}; no model wrote the index's reports")
     search.options, search.method = _options_of(search, chosen.method, chosen.options), chosen.method
-    await asyncio.to_thread(search.prepare)  # the method's defaults may have a filter
+    await asyncio.to_thread(search.prepare)  # the method's options shape the answer
     search.progress_notes.append(f"{chosen.method} search chosen")
     return replace(await search.tools.methods[chosen.method].answer(search), choice=chosen)
 
@@ -40,11 +40,11 @@ def _has_extracts_only(search: Search[Any]) -> bool:
 
 
 def _options_of(search: Search[Any], method: str, chosen: Mapping[str, Any]) -> CommonOptions:
-    """The options of a method: those given to `ask`, then those of the choice, then those of the settings."""
+    """The options of a method: those given to `ask`, then those of the choice."""
     default = AskOptions()
     values = {f.name: getattr(search.options, f.name) for f in fields(CommonOptions)}
     given = {name: value for name, value in values.items() if value != getattr(default, name)}
-    return search.tools.methods[method].options(**{**search.tools.defaults.get(method, {}), **chosen, **given})
+    return search.tools.methods[method].options(**{**chosen, **given})
 
 
 @dataclass(frozen=True, slots=True)

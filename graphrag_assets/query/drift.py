@@ -6,7 +6,6 @@ score, near-duplicates are asked once, and a budget limits the calls.
 
 import asyncio
 import dataclasses
-import random
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
@@ -20,7 +19,7 @@ from graphrag_assets.query.fetch import nearest_reports, report_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.linking import LinkingOptions, linked
 from graphrag_assets.query.local import LocalOptions, local_context, reports_layout
-from graphrag_assets.query.option_types import Count, Flag, OptionalCount, Options, PositiveCount, Seed, made_of
+from graphrag_assets.query.option_types import Count, Flag, OptionalCount, Options, PositiveCount, made_of
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Action, Draft
 from graphrag_assets.query.retrieval import Question
@@ -51,7 +50,6 @@ class DriftOptions(Options):
         max_context_tokens: maximum number of tokens that a call reads, whatever `local` allows.
         max_reduce_tokens: maximum number of tokens of the points that the answer is written from, the best first.
         max_reduce_words: length of the answer that the model is asked for.
-        seed: chooses the report whose style the hypothetical answer follows.
         local: options of the local searches.
     """
 
@@ -66,7 +64,6 @@ class DriftOptions(Options):
     max_context_tokens: PositiveCount = 12_000
     max_reduce_tokens: PositiveCount = 12_000
     max_reduce_words: PositiveCount = 1000
-    seed: Seed = 86
     local: Annotated[
         InstanceOf[LocalOptions], BeforeValidator(made_of(LocalOptions)), Field(description="LocalOptions(…)")
     ] = LocalOptions()
@@ -211,12 +208,11 @@ def primer_context(
 def example_report(
     reader: Reader, question: Question, options: DriftOptions = _DEFAULTS, scope: Scope = EVERYTHING
 ) -> str:
-    """The report whose style a hypothetical answer follows, drawn from the nearest; empty if there is none."""
+    """The report whose style a hypothetical answer follows, the nearest; empty if there is none."""
     nearest = nearest_reports(reader, question.for_reports, options.primer_reports, scope, options.community_level)
     if not nearest:
         return ""
-    drawn = random.Random(options.seed).choice(nearest)
-    return str(report_rows(reader, [drawn])["full_content"].item() or "")
+    return str(report_rows(reader, nearest[:1])["full_content"].item() or "")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

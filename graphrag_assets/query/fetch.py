@@ -4,7 +4,6 @@ With a scope, rows outside it are left out, and the others are redacted (`filter
 """
 
 from collections.abc import Sequence
-from typing import Literal
 
 import polars as pl
 
@@ -18,8 +17,6 @@ from graphrag_assets.query.retrieval import Question, fuse, search_texts
 from graphrag_assets.store.publication_reader import Reader
 
 MAX_CLAIMS = 200
-
-Ranking = Literal["weight", "rank"]
 
 
 def text_units_of(reader: Reader, entities: list[int], limit: int, scope: Scope = EVERYTHING) -> list[int]:
@@ -87,12 +84,12 @@ def entity_rows(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) 
 
 
 def relationships_around(
-    reader: Reader, entities: list[int], limit_outside: int, ranking: Ranking = "weight", scope: Scope = EVERYTHING
+    reader: Reader, entities: list[int], limit_outside: int, scope: Scope = EVERYTHING
 ) -> pl.DataFrame:
     """Relationships inside the selection, best first, then at most `limit_outside` that lead out of it.
 
-    The latter are sorted by the number of selected entities that their other end is linked with (`links`). `ranking`
-    is by weight, or by rank: the sum of both ends' degrees. Of both, those that are over come last.
+    The latter are sorted by the number of selected entities that their other end is linked with (`links`), then by
+    weight. Of both, those that are over come last.
 
     Returns:
         human_readable_id, id, source, target, type, description, weight, predicates, over, title, in_network,
@@ -100,7 +97,7 @@ def relationships_around(
     """
     edges, inside = edges_of(reader, entities, scope), pl.col("neighbor").is_in(entities)
     links = pl.when(inside).then(0).otherwise(pl.len().over("neighbor").cast(pl.Int64))
-    order = ["in_network", "links", *_ORDER[ranking], "human_readable_id"]
+    order = ["in_network", "links", "weight", "combined_degree", "human_readable_id"]
     touching = edges.with_columns(in_network=inside, links=links).sort(order, descending=[True] * 4 + [False])
     within = touching.filter("in_network").unique("human_readable_id", keep="first", maintain_order=True)
     chosen = pl.concat([within, touching.filter(~pl.col("in_network")).head(limit_outside)])
@@ -130,9 +127,6 @@ def relationship_rows(reader: Reader, chosen: pl.DataFrame, scope: Scope = EVERY
     titles = [f"{source} – {target}" for source, target in zip(shown["source"], shown["target"], strict=True)]
     own = chosen.drop("human_readable_id").get_columns()
     return shown.drop("source_number", "target_number").hstack([pl.Series("title", titles, dtype=pl.String), *own])
-
-
-_ORDER = {"weight": ("weight", "combined_degree"), "rank": ("combined_degree", "weight")}
 
 
 def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from graphrag_assets.contracts.answering import Answerer
-from graphrag_assets.errors import InvalidOption, QueryError, SettingsError
+from graphrag_assets.errors import InvalidOption, QueryError
 from graphrag_assets.extras.lazy import search as lazy_search
 from graphrag_assets.extras.planned import search as planned_search
 from graphrag_assets.llm.event_loop import submit
@@ -77,11 +77,7 @@ class GraphRAG:
 
     Each takes a question and keyword options, which `help(rag.local)` lists. Those that answer have `.stream`.
 
-    The setting GRAPHRAG_SEARCH_OPTIONS has defaults
-    for options.
-
     Raises:
-        SettingsError: one of these is no option, or not allowed.
         StoreError: nothing is published there.
     """
 
@@ -120,7 +116,6 @@ class GraphRAG:
             rater or self.answerer,
             reranker or query_models.reranker(settings),
             SEARCH_METHODS,
-            _checked_defaults(settings),
             embedder,
         )
 
@@ -245,18 +240,5 @@ class GraphRAG:
         asked, before = split_history(history)
         suggestions = Suggestions(asked, count)
         # The newest question is searched for; the earlier ones are its history.
-        given = options_of(
-            local_search.LocalSearchOptions, (), {"history": before, **self.tools.defaults["local"], **options}
-        )
+        given = options_of(local_search.LocalSearchOptions, (), {"history": before, **options})
         return Search(self.tools, "local", suggestions.find, asked[-1] if asked else "?", given)
-
-
-def _checked_defaults(settings: Settings) -> dict[str, dict[str, Any]]:
-    """The options of the settings by method; raises SettingsError for one that is not allowed."""
-    found = query_models.default_options(settings)
-    for method, options in found.items():
-        try:
-            SEARCH_METHODS[method].options(**options)
-        except QueryError as error:
-            raise SettingsError(f"GRAPHRAG_SEARCH_OPTIONS, {method}: {error}") from None
-    return found

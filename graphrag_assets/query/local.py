@@ -1,11 +1,10 @@
 """Local search: the entities of a question, their neighborhood in the graph, and the text that names them."""
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 import polars as pl
-from pydantic import BeforeValidator, Field, InstanceOf, model_validator
+from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import QueryError
@@ -28,32 +27,6 @@ from graphrag_assets.store.publication_reader import Reader
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowOptions(Options):
-    """How a local context ranks its rows, and which of their columns it shows; names and defaults as in GraphRAG.
-
-    Args:
-        include_entity_rank: show each entity's degree.
-        include_relationship_weight: show each relationship's weight.
-        include_community_rank: show each report's rank.
-        relationship_ranking_attribute: weight, or rank (combined degree), which is GraphRAG's default.
-        similar_reports: number of reports most similar to the question that are ranked together with those of the
-            entities' communities; 0: only these, as in GraphRAG.
-        min_community_rank: minimum rank of the reports that are used.
-        return_candidate_context: the frames also have the rows that did not fit (GraphRAG: False).
-    """
-
-    include_entity_rank: types.Flag = True
-    include_relationship_weight: types.Flag = True
-    include_community_rank: types.Flag = False
-    relationship_ranking_attribute: Annotated[Literal["weight", "rank"], Field(description="'weight' or 'rank'")] = (
-        "weight"
-    )
-    similar_reports: types.Count = 10
-    min_community_rank: types.Number = 0.0
-    return_candidate_context: types.Flag = True
-
-
-@dataclass(frozen=True, kw_only=True)
 class LocalOptions(Options):
     """Options of a local context; those of GraphRAG have its names and defaults unless something else is said.
 
@@ -71,7 +44,6 @@ class LocalOptions(Options):
         community_level: the deepest level of communities whose reports are used, 0 being the coarsest; None: all
             (GraphRAG: 2).
         include_covariates: add a section of claims.
-        rows: how rows are ranked, and which of their columns are shown: `RowOptions`.
     """
 
     text_unit_prop: types.Share = 0.5
@@ -85,9 +57,6 @@ class LocalOptions(Options):
     use_community_summary: types.Flag = False
     community_level: types.OptionalCount = None
     include_covariates: types.Flag = True
-    rows: Annotated[
-        InstanceOf[RowOptions], BeforeValidator(types.made_of(RowOptions)), Field(description="RowOptions(…)")
-    ] = RowOptions()
 
     @model_validator(mode="after")
     def _shares_fit(self) -> Self:
@@ -125,6 +94,8 @@ async def answer(search: Search[LocalSearchOptions]) -> Draft:
 METHOD = SearchMethod("local", LocalSearchOptions, build_context, answer)
 
 _DEFAULTS = LocalOptions()
+_SIMILAR_REPORTS = 10
+"""Reports most similar to the question, which are ranked together with those of the entities' communities."""
 
 REPORTS = Layout(
     "Reports",
@@ -135,7 +106,6 @@ REPORTS = Layout(
     counted="line_tokens",
     short_counted="short_line_tokens",
 )
-RANKED_REPORTS = REPORTS.showing(columns("id=human_readable_id title rank content=full_content"))
 ENTITIES = Layout(
     "Entities",
     columns("id=human_readable_id entity=title type description") | {"number of relationships": "degree"},
@@ -201,16 +171,15 @@ def local_context(
         passages=passages.scores,
     )
     relationships, reached = _relationships(reader, question, entities, options, scope)
-    similar, n_similar = _similar_reports(reader, question, options, scope), options.rows.similar_reports
-    reports = fetch.reports_about(reader, entities, scope, similar, n_similar, options.community_level)
+    similar = search_texts(reader, "community_report", question.for_reports, 4 * _SIMILAR_REPORTS, scope)
+    reports = fetch.reports_about(reader, entities, scope, similar, _SIMILAR_REPORTS, options.community_level)
     known = [*entities, *reached]
     units = _text_units(reader, passages.numbers, entities, options, scope)
     texts = _sources(reader, question, units, options, scope)
     claims = fetch.claims_about(reader, known, units, scope) if options.include_covariates else None
     graph = max(1 - options.text_unit_prop - options.community_prop, 0)  # rounding must not make it negative
-    shown = ENTITIES if options.rows.include_entity_rank else ENTITIES.without("number of relationships")
     of_graph = [
-        (shown, fetch.entity_rows(reader, known, scope), _OF_ENTITIES),
+        (ENTITIES, fetch.entity_rows(reader, known, scope), _OF_ENTITIES),
         (_relationships_layout(options), relationships, 1.0 if claims is None else _OF_RELATIONSHIPS),
         *([] if claims is None else [(CLAIMS.with_dates(reader), claims, 1.0)]),
     ]
@@ -219,10 +188,7 @@ def local_context(
         (graph, of_graph),
         (options.text_unit_prop, [(SOURCES.with_dates(reader), texts, 1.0)]),
     ]
-    sections = fill_sections(groups, options.max_context_tokens, _PRECEDENCE)
-    if not options.rows.return_candidate_context:
-        sections = tuple(replace(section, frame=section.frame.filter("in_context")) for section in sections)
-    return Context("local", question.text, sections)
+    return Context("local", question.text, fill_sections(groups, options.max_context_tokens, _PRECEDENCE))
 
 
 def _text_units(
@@ -266,20 +232,12 @@ def _relationships(
     if options.hops > 1:
         found, reached = paths(reader, question, entities, options.hops, scope, outside)
         return found, reached[: options.top_k_entities]
-    return fetch.relationships_around(reader, entities, outside, options.rows.relationship_ranking_attribute, scope), []
-
-
-def _similar_reports(reader: Reader, question: Question, options: LocalOptions, scope: Scope) -> list[int]:
-    if not options.rows.similar_reports:
-        return []
-    return search_texts(reader, "community_report", question.for_reports, 4 * options.rows.similar_reports, scope)
+    return fetch.relationships_around(reader, entities, outside, scope), []
 
 
 def _important(reports: pl.DataFrame, options: LocalOptions) -> pl.DataFrame:
     if options.community_level is not None:
         reports = reports.filter(pl.col("level") <= options.community_level)
-    if options.rows.min_community_rank > 0:
-        reports = reports.filter(pl.col("rank").fill_null(0) >= options.rows.min_community_rank)
     return _without_repetition(reports)
 
 
@@ -306,12 +264,11 @@ def _ancestors(community: int, parents: Mapping[int, int]) -> list[int]:
 
 def reports_layout(options: LocalOptions) -> Layout:
     """The columns of reports."""
-    layout = RANKED_REPORTS if options.rows.include_community_rank else REPORTS
-    return layout.shortened() or layout if options.use_community_summary else layout
+    return REPORTS.shortened() or REPORTS if options.use_community_summary else REPORTS
 
 
 def _relationships_layout(options: LocalOptions) -> Layout:
-    layout = RELATIONSHIPS if options.rows.include_relationship_weight else RELATIONSHIPS.without("weight")
+    layout = RELATIONSHIPS
     if options.top_k_entities > _MAX_LINKS_COUNTED:
         layout = layout.showing(layout.shown)
     if options.hops == 1:

@@ -45,14 +45,12 @@ class _Method(Generic[Options, Result]):
         self._attribute = attribute
 
     def __get__(self, rag: HasTools | None, owner: type | None = None) -> Self:
-        """The method of `rag`: its settings' defaults are in the signature and in the documentation."""
+        """The method of `rag`."""
         if rag is None:
             return self
-        bound, defaults = copy.copy(self), rag.tools.defaults.get(self._name, {})
-        bound._tools, bound._options = rag.tools, functools.partial(self._options, **defaults)
-        plain = _signature(self._options)
-        parameters = [p.replace(default=defaults.get(p.name, p.default)) for p in plain.parameters.values()]
-        bound.__signature__ = signature = plain.replace(parameters=parameters)
+        bound = copy.copy(self)
+        bound._tools = rag.tools
+        bound.__signature__ = signature = _signature(self._options)
         usage, search = _usage(self.__name__, signature), inspect.getdoc(self._steps)
         bound.__doc__ = f"{usage}\n\n{search}\n\n{_documentation(self._options)}"
         vars(rag)[self._attribute] = bound  # `rag` has its method from now on

@@ -4,9 +4,8 @@ Clients of providers are imported only if a setting needs them.
 """
 
 import asyncio
-import json
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from graphrag_assets import embedded
 from graphrag_assets.contracts.answering import Answerer, Usage
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.event_loop import wait_for
-from graphrag_assets.settings import ONNX, SEARCHES, Settings
+from graphrag_assets.settings import ONNX, Settings
 from graphrag_assets.store.prompt_profiles import profile_in_force
 from graphrag_assets.store.publication_reader import Reader
 
@@ -44,11 +43,6 @@ def reranker(settings: Settings) -> "ModelReranker | None":
     from graphrag_assets.llm.reranker import ModelReranker
 
     return ModelReranker(settings)
-
-
-def default_options(settings: Settings) -> dict[str, dict[str, Any]]:
-    """The options of the setting GRAPHRAG_SEARCH_OPTIONS, by method."""
-    return {method: {} for method in SEARCHES} | json.loads(settings.search_options or "{}")
 
 
 def embedder(settings: Settings, index_model: str) -> Callable[[Sequence[str]], np.ndarray]:

@@ -71,7 +71,7 @@ Made = TypeVar("Made", bound=Used)
 
 @dataclass(frozen=True)
 class Tools:
-    """What the searches of one `GraphRAG` share: publications, models, methods, and the settings' options by method.
+    """What the searches of one `GraphRAG` share: publications, models and methods.
 
     `running`: the searches in progress.
     """
@@ -82,7 +82,6 @@ class Tools:
     rater: Answerer
     reranker: "ModelReranker | None"
     methods: Mapping[str, "SearchMethod[...]"]
-    defaults: Mapping[str, Mapping[str, Any]]
     embedder: Embedder | None = None
     running: "WeakSet[Search[Any]]" = field(default_factory=WeakSet)
 

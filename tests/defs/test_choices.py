@@ -83,7 +83,6 @@ def test_claims_have_a_setting_of_their_own(project):
         ({"chat_parameters": '{"query": 1}'}, "the parameters of query must be an object"),
         ({"usd_per_million": '{"chat": 1}'}, "'chat' must be one of chat_input, chat_output, embedding"),
         ({"usd_per_million": '{"embedding": -1}'}, "a number of at least 0"),
-        ({"search_options": '{"locale": {}}'}, "'locale' must be one of local, global"),
     ],
 )
 def test_a_choice_that_cannot_be_is_one_sentence(project, given, message):

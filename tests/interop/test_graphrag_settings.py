@@ -9,7 +9,6 @@ import yaml
 
 from graphrag_assets.errors import InputError
 from graphrag_assets.extras.interop.graphrag_settings import Translation, translate
-from graphrag_assets.query.graphrag import SEARCH_METHODS as METHODS
 
 FILES = Path(__file__).parents[1] / "data" / "graphrag-settings"
 OLD, NEW = Path("/old"), Path("/new")
@@ -129,7 +128,6 @@ def test_models_limits_and_parameters_of_graphrag_2():
         "tokenizer": "cl100k_base",
         "claims": "model",
         "chunk_size": "1200",
-        "search_options": '{"local": {"top_k_entities": 20}}',
     }
     assert found.variables == {
         "GRAPHRAG_CHAT_API_KEY": "${KEY}",
@@ -145,7 +143,7 @@ def test_models_limits_and_parameters_of_graphrag_2():
         "models.default_chat_model.model_supports_json",
         "models.default_embedding_model.api_version",
         *("extract_claims.model_id", "global_search.model_id", "drift_search.model_id", "basic_search.model_id"),
-        "community_reports.max_length",
+        *("community_reports.max_length", "local_search.top_k_entities"),
     }
 
 
@@ -224,22 +222,3 @@ def test_parameters_and_dimensions_of_the_embedding_model_are_carried_over():
     reasons = [reason for key, reason in found.left_out.items() if "vector_size" in key]
     assert len(reasons) == 2
     assert all("GRAPHRAG_EMBEDDING_PARAMETERS" in reason for reason in reasons)
-
-
-def test_defaults_of_searches_become_options_that_the_methods_take():
-    sections = {
-        "local_search": {"text_unit_prop": 0.6, "community_prop": 0.1, "top_k_relationships": 5},
-        "global_search": {"data_max_tokens": 9000, "map_max_length": 800, "dynamic_search_threshold": 2},
-        "drift_search": {"n_depth": 3, "local_search_text_unit_prop": 0.9, "local_search_community_prop": 0.1},
-        "basic_search": {"k": 20, "max_context_tokens": 8000},
-    }
-    found = translated(json.dumps({"models": {}, **sections}))
-    assert json.loads(found.settings["search_options"]) == {
-        "local": {"text_unit_prop": 0.6, "community_prop": 0.1, "top_k_relationships": 5},
-        "global": {"max_reduce_tokens": 9000, "max_map_words": 800},
-        "drift": {"depth": 3, "local": {"text_unit_prop": 0.9, "community_prop": 0.1}},
-        "basic": {"k": 20, "max_context_tokens": 8000},
-    }
-    assert "DynamicOptions(threshold=2)" in found.left_out["global_search.dynamic_search_threshold"]
-    for method, given in json.loads(found.settings["search_options"]).items():
-        METHODS[method].options(**given)

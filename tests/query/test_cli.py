@@ -7,7 +7,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from graphrag_assets.cli.main import main
-from graphrag_assets.cli.query import dynamic_option, hops_option
 
 QUESTION = "Who commanded the Niagara?"
 HUDSON = "Captain William Hudson commanded the Niagara."
@@ -68,20 +67,6 @@ def test_reports_of_local_search_and_drift_end_at_the_level(index_file: Path) ->
 
 def test_dynamic_selection_reaches_the_search(index_file: Path) -> None:
     assert "rating" in json.loads(query(index_file, "global", QUESTION, "--dynamic", "--json").stdout)["usage"]
-
-
-def test_options_of_the_command_line_keep_the_other_defaults(index_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    options = {
-        "drift": {"local": {"text_unit_prop": 0.9, "community_prop": 0.05}},
-        "global": {"dynamic": {"threshold": 3}},
-    }
-    monkeypatch.setenv("GRAPHRAG_SEARCH_OPTIONS", json.dumps(options))
-    assert hops_option("drift", 2) == {"local": {"text_unit_prop": 0.9, "community_prop": 0.05, "hops": 2}}
-    assert hops_option("local", 2) == {"hops": 2}
-    assert dynamic_option("global", True) == {}
-    assert query(index_file, "drift", QUESTION, "--hops", "2").exit_code == 0
-    monkeypatch.delenv("GRAPHRAG_SEARCH_OPTIONS")
-    assert dynamic_option("global", True) == {"dynamic": True}
 
 
 def test_the_budget_of_a_lazy_search_reaches_it(index_file: Path) -> None:

@@ -262,15 +262,14 @@ def test_relationships_are_those_of_an_index_of_the_allowed_documents(whole, ind
     assert shown(whole, scope) == shown(part)
 
 
-@pytest.mark.parametrize("ranking", ["weight", "rank"])
 @pytest.mark.parametrize("documents", PARTS)
-def test_relationships_come_in_the_order_that_the_allowed_documents_give(whole, index_of, documents, ranking) -> None:
+def test_relationships_come_in_the_order_that_the_allowed_documents_give(whole, index_of, documents) -> None:
     part, scope = index_of(*documents), scope_of(whole, Filter(documents=documents))
     name = "Agamemnon" if "secret" not in documents else "Gooch"
 
     def weights(reader: Reader, scope: Any = EVERYTHING) -> list[tuple]:
         entity = entities_for(reader, Question(name), 1, scope)
-        found = relationships_around(reader, entity, 100, ranking, scope)
+        found = relationships_around(reader, entity, 100, scope)
         return found.select("weight", "combined_degree", "links").rows()
 
     assert weights(whole, scope) == weights(part)

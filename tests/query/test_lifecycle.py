@@ -118,11 +118,9 @@ def test_errors_are_of_the_kinds_that_python_has(index_file: Path, tmp_path: Pat
 
 
 def test_two_objects_of_a_process_have_settings_of_their_own(index_file: Path) -> None:
-    options = '{"local": {"top_k_entities": 3}}'
-    first = GraphRAG(index_file, settings=Settings.load(chat_model="openai/one", search_options=options))
+    first = GraphRAG(index_file, settings=Settings.load(chat_model="openai/one"))
     second = GraphRAG(index_file, settings=Settings.load(chat_model="openai/two"))
     assert [rag.answerer.model for rag in (first, second)] == ["openai/one", "openai/two"]
-    assert [rag.tools.defaults["local"] for rag in (first, second)] == [{"top_k_entities": 3}, {}]
 
 
 def test_questions_are_embedded_by_the_function_that_is_given(tmp_path: Path) -> None:

@@ -36,9 +36,7 @@ def test_every_row_of_the_index_has_the_tokens_of_its_line(sample_index: Project
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize(
-    "options", [{}, {"rows": {"include_community_rank": True}}, {"hops": 2}, {"entity_types": ["PERSON"]}]
-)
+@pytest.mark.parametrize("options", [{}, {"hops": 2}, {"entity_types": ["PERSON"]}])
 def test_token_count_of_a_context_equals_its_text(sample_index: Project, options: dict):
     found = GraphRAG(sample_index.root / "index").context("local", "Who was Cyrus Field?", **options)
     for section in found.sections:

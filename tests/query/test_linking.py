@@ -1,6 +1,5 @@
 """Linking of questions to the graph by a model: names and keywords of one request, over real HTTP."""
 
-import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -110,10 +109,6 @@ def test_without_a_model_the_question_is_linked_by_names(index_file: Path) -> No
         assert (by_model.answer, by_model.errors) == (by_names.answer, [])
 
 
-def test_the_setting_is_the_default_of_the_option(index_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GRAPHRAG_SEARCH_OPTIONS", '{"local": {"linking": "model"}}')
-    rag = GraphRAG(index_file)
-    defaults = {name: inspect.signature(getattr(rag, name)).parameters["linking"].default for name in ("local", "lazy")}
-    assert defaults == {"local": "model", "lazy": "names"}
+def test_a_wrong_linking_is_refused(index_file: Path) -> None:
     with pytest.raises(QueryError, match="linking is 'both'; it must be 'names' or 'model'"):
-        rag.drift(QUESTION, linking="both")
+        GraphRAG(index_file).drift(QUESTION, linking="both")

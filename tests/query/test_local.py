@@ -15,7 +15,7 @@ from graphrag_assets.query.drift import DriftOptions, primer_context
 from graphrag_assets.query.fetch import claims_about, relationships_around, reports_about, text_units_of
 from graphrag_assets.query.filters import EVERYTHING
 from graphrag_assets.query.global_search import GlobalOptions
-from graphrag_assets.query.local import LocalOptions, RowOptions, _without_repetition, local_context
+from graphrag_assets.query.local import LocalOptions, _without_repetition, local_context
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.words import tokenizer
@@ -93,11 +93,7 @@ def test_reports_by_similarity_are_ranked_beside_those_of_the_entities(reader: R
     none = LocalOptions(top_k_entities=0)
     asked = Question("Who headed the buyers?")
     assert numbers(local_context(reader, asked, none).frames["reports"])[:2] == [4, 0]
-    assert numbers(
-        local_context(reader, asked, replace(none, rows=RowOptions(similar_reports=1))).frames["reports"]
-    ) == [4]
     assert numbers(local_context(reader, asked, replace(none, community_level=0)).frames["reports"]) == [0]
-    assert "reports" not in local_context(reader, asked, replace(none, rows=RowOptions(similar_reports=0))).text
     # A community of one entity is no candidate by similarity.
     assert 2 not in numbers(
         local_context(reader, Question("Which penguins were near the ice?"), none).frames["reports"]
@@ -178,21 +174,6 @@ def test_a_section_never_exceeds_its_budget_and_a_larger_budget_never_holds_less
     assert large.tokens >= small.tokens
 
 
-def test_columns_can_be_left_out(reader: Reader) -> None:
-    rows = RowOptions(include_entity_rank=False, include_relationship_weight=False, include_community_rank=True)
-    text = local_context(reader, QUESTION, LocalOptions(rows=rows, include_covariates=False)).text
-    assert "-----Entities-----\nid|entity|type|description\n" in text
-    assert "-----Relationships-----\nid|source|target|type|description|links\n" in text
-    assert "-----Reports-----\nid|title|rank|content\n0|Agamemnon, Niagara" in text
-    assert "-----Claims-----" not in text
-
-
-def test_reports_below_the_minimum_rank_are_not_used(reader: Reader) -> None:
-    # Ranks are 5 minus the community's number.
-    frame = local_context(reader, QUESTION, LocalOptions(rows=RowOptions(min_community_rank=3.0))).frames["reports"]
-    assert set(frame["community"]) <= {0, 1, 2}
-
-
 def test_reports_below_the_level_are_not_used(reader: Reader) -> None:
     frame = local_context(reader, QUESTION, LocalOptions(community_level=0)).frames["reports"]
     assert set(frame["level"]) == {0}
@@ -209,15 +190,6 @@ def test_entities_can_be_included_and_excluded_by_name(reader: Reader) -> None:
     assert not {NIAGARA, HUDSON} & set(numbers(entities))
     with pytest.raises(QueryError, match="Zeppelin"):
         local_context(reader, QUESTION, LocalOptions(include_entity_names=("Zeppelin",)))
-
-
-def test_frames_can_be_limited_to_rows_in_the_context(reader: Reader) -> None:
-    options = LocalOptions(max_context_tokens=150, rows=RowOptions(return_candidate_context=False))
-    context = local_context(reader, QUESTION, options)
-    assert all(section.frame["in_context"].all() for section in context.sections)
-    assert {section.frame.height == len(section.passages) for section in context.sections} == {True}
-    with_candidates = local_context(reader, QUESTION, replace(options, rows=RowOptions()))
-    assert with_candidates.text == context.text
 
 
 def test_several_hops_reach_beyond_the_neighbors(reader: Reader) -> None:
@@ -253,15 +225,6 @@ def test_the_token_limit_holds_for_paths_too(reader: Reader, budget: int) -> Non
 def test_options_are_checked(option: str, value: object) -> None:
     with pytest.raises(QueryError, match=f"option {option} is {value!r}".replace("[", r"\[")):
         LocalOptions(**{option: value})
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [("relationship_ranking_attribute", "colour"), ("include_entity_rank", "no"), ("min_community_rank", "x")],
-)
-def test_options_of_rows_are_checked_also_as_a_dictionary(option: str, value: object) -> None:
-    with pytest.raises(QueryError, match=f"option {option} is {value!r}"):
-        LocalOptions(rows={option: value})
 
 
 HOSTILE = [
@@ -313,18 +276,9 @@ def test_options_shared_with_graphrag_have_its_defaults() -> None:
         "top_k_entities": 10,
         "top_k_relationships": 10,
         "max_context_tokens": 12_000,
-        "include_entity_rank": True,
-        "include_relationship_weight": True,
-        "relationship_ranking_attribute": "rank",
         "use_community_summary": False,
-        "include_community_rank": False,
-        "min_community_rank": 0,
-        "return_candidate_context": False,
     }
-    options = LocalOptions()
-    ours = {**vars(options), **vars(options.rows)}
-    others = {name for name, value in of_graphrag.items() if ours[name] != value}
-    assert others == {"relationship_ranking_attribute", "return_candidate_context"}  # the docstring says so
+    assert {name for name, value in of_graphrag.items() if getattr(LocalOptions(), name) != value} == set()
     of_graphrag = {
         "community_level": 2,
         "min_community_rank": 0,

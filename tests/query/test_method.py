@@ -45,8 +45,6 @@ def test_help_is_about_the_search(rag: GraphRAG) -> None:
 def test_a_wrong_option_gets_the_nearest_name(rag: GraphRAG, method: str) -> None:
     with pytest.raises(QueryError, match="top_k_entitys: did you mean top_k_entities"):
         getattr(rag, method).stream(QUESTION, top_k_entitys=3)
-    with pytest.raises(QueryError, match=r"similar_reports is one of rows: rows=RowOptions\(similar_reports=…\)"):
-        getattr(rag, method).stream(QUESTION, similar_reports=3)
     with pytest.raises(QueryError, match="given by its name"):
         getattr(rag, method).stream(QUESTION, 3)
 

@@ -1,10 +1,9 @@
-"""What the model of a search reads when an option is given on the command line, or by the settings."""
+"""What the model of a search reads when an option is given on the command line."""
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,16 +16,9 @@ from tests.query.test_filters import whole  # noqa: F401
 QUESTION = "What did Hudson command?"
 HISTORY = [{"role": "user", "content": "Was the Niagara a frigate?"}]
 
-Ask = Callable[[Path, str, dict[str, Any], tuple[str, ...], pytest.MonkeyPatch], object]
 
-
-def by_command(path: Path, method: str, _: object, arguments: tuple[str, ...], __: object) -> object:
+def ask(path: Path, method: str, *arguments: str) -> object:
     return run_command("query", method, QUESTION, "--index", str(path), "--json", *arguments)
-
-
-def by_settings(path: Path, method: str, options: dict[str, Any], _: object, monkeypatch: pytest.MonkeyPatch) -> object:
-    monkeypatch.setenv("GRAPHRAG_SEARCH_OPTIONS", json.dumps({method: options}))
-    return GraphRAG(path).search(method, QUESTION)
 
 
 @pytest.fixture
@@ -51,53 +43,47 @@ def tables(text: str) -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.parametrize("ask", [by_command, by_settings])
 @pytest.mark.parametrize(
-    ("method", "options", "arguments", "read", "unread"),
+    ("method", "arguments", "read", "unread"),
     [
-        ("local", {}, (), r"\|SHIP\|.*\|PERSON\|.*\|BRIBED\|.*was sold", r"\|hop\n"),
-        ("local", {"entity_types": ["SHIP"]}, ("--entity-type", "SHIP"), r"\|SHIP\|", r"\|PERSON\|"),
-        ("drift", {"entity_types": ["SHIP"]}, ("--entity-type", "SHIP"), r"\|SHIP\|", r"\|PERSON\|"),
-        ("local", {"relationship_types": "MET"}, ("--relationship-type", "MET"), r"\|MET\|", r"\|VISITED\||\|PAID\|"),
-        ("drift", {"relationship_types": "MET"}, ("--relationship-type", "MET"), r"\|MET\|", r"\|VISITED\||\|PAID\|"),
-        ("basic", {"metadata": {"year": "1858"}}, ("--filter", "year=1858"), "landed the cable", "was sold"),
-        ("lazy", {"metadata": {"year": "1858"}}, ("--filter", "year=1858"), "landed the cable", "was sold"),
-        ("local", {"as_of": "1860"}, ("--as-of", "1860"), "landed the cable", "was sold"),
-        ("local", {"community_level": 0}, ("--community-level", "0"), r"\|Report 0\|", r"\|Report 1\|"),
-        ("drift", {"community_level": 0}, ("--community-level", "0"), r"\|Report 0\|", r"\|Report 1\|"),
-        ("global", {"community_level": 0}, ("--level", "0"), r"\|Report 0\|", r"\|Report 1\|"),
-        ("local", {"hops": 2}, ("--hops", "2"), r"\|weight\|hop\n", r"\|links\n"),
-        ("drift", {"local": {"hops": 2}}, ("--hops", "2"), r"\|weight\|hop\n", r"\|links\n"),
-        ("global", {"dynamic": True}, ("--dynamic",), r'"ratings"|rating', "^$"),
-        ("basic", {"response_type": "a limerick"}, ("--response-type", "a limerick"), "answer: a limerick", "^$"),
+        ("local", (), r"\|SHIP\|.*\|PERSON\|.*\|BRIBED\|.*was sold", r"\|hop\n"),
+        ("local", ("--entity-type", "SHIP"), r"\|SHIP\|", r"\|PERSON\|"),
+        ("drift", ("--entity-type", "SHIP"), r"\|SHIP\|", r"\|PERSON\|"),
+        ("local", ("--relationship-type", "MET"), r"\|MET\|", r"\|VISITED\||\|PAID\|"),
+        ("drift", ("--relationship-type", "MET"), r"\|MET\|", r"\|VISITED\||\|PAID\|"),
+        ("basic", ("--filter", "year=1858"), "landed the cable", "was sold"),
+        ("lazy", ("--filter", "year=1858"), "landed the cable", "was sold"),
+        ("local", ("--as-of", "1860"), "landed the cable", "was sold"),
+        ("local", ("--community-level", "0"), r"\|Report 0\|", r"\|Report 1\|"),
+        ("drift", ("--community-level", "0"), r"\|Report 0\|", r"\|Report 1\|"),
+        ("global", ("--level", "0"), r"\|Report 0\|", r"\|Report 1\|"),
+        ("local", ("--hops", "2"), r"\|weight\|hop\n", r"\|links\n"),
+        ("drift", ("--hops", "2"), r"\|weight\|hop\n", r"\|links\n"),
+        ("global", ("--dynamic",), r'"ratings"|rating', "^$"),
+        ("basic", ("--response-type", "a limerick"), "answer: a limerick", "^$"),
     ],
 )
 def test_an_option_changes_what_the_model_reads(
     whole: Reader,  # noqa: F811
     server: OpenAIServer,
-    monkeypatch: pytest.MonkeyPatch,
-    ask: Ask,
     method: str,
-    options: dict[str, Any],
     arguments: tuple[str, ...],
     read: str,
     unread: str,
 ) -> None:
-    ask(whole.path, method, options, arguments, monkeypatch)
+    ask(whole.path, method, *arguments)
     assert re.search(read, prompts(server), re.DOTALL)
     assert not re.search(unread, prompts(server))
-    assert ("CommunityRatings" in {request.task for request in server.chats}) is ("dynamic" in options)
+    assert ("CommunityRatings" in {request.task for request in server.chats}) is ("--dynamic" in arguments)
 
 
 @pytest.mark.parametrize("method", ["local", "drift", "global"])
-def test_summaries_are_read_in_place_of_whole_reports(
-    index_file: Path, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, method: str
-) -> None:
+def test_summaries_are_read_in_place_of_whole_reports(index_file: Path, server: OpenAIServer, method: str) -> None:
     finding = "## Niagara"
-    by_settings(index_file, method, {}, (), monkeypatch)
+    GraphRAG(index_file).search(method, QUESTION)
     assert finding in prompts(server)
     server.requests.clear()
-    by_settings(index_file, method, {"use_community_summary": True}, (), monkeypatch)
+    GraphRAG(index_file).search(method, QUESTION, use_community_summary=True)
     assert "carried half of the cable" in prompts(server)
     assert finding not in prompts(server)
 
@@ -130,7 +116,7 @@ def test_a_conversation_is_read_from_its_file(whole: Reader, server: OpenAIServe
     file.write_text(json.dumps(HISTORY))
     for method in ("local", "global", "drift", "basic"):
         server.requests.clear()
-        by_command(whole.path, method, None, ("--history", str(file)), None)
+        ask(whole.path, method, "--history", str(file))
         assert HISTORY[0]["content"] in prompts(server), method
     server.requests.clear()
     run_command(

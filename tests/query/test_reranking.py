@@ -20,7 +20,7 @@ def server() -> Iterator[OpenAIServer]:
         yield server
 
 
-@pytest.fixture(params=["cohere/rerank-v3.5", "openai/test-model"])
+@pytest.fixture(params=["cohere/rerank-v3.5", "hosted_vllm/bge-reranker", "infinity/mxbai", "openai/test-model"])
 def rag(
     request: pytest.FixtureRequest,
     server: OpenAIServer,
@@ -30,9 +30,11 @@ def rag(
 ) -> GraphRAG:
     """Reranks by a reranking model, or by a chat model, which here names one passage twice and two that do not exist."""
     limit_calls(monkeypatch, max_retries=0)
-    settings = {"RERANK_MODEL": request.param, "RERANK_BASE_URL": server.url, "RERANK_API_KEY": "key"}
-    for name, value in (settings | {"DATA": str(tmp_path)}).items():
-        monkeypatch.setenv(f"GRAPHRAG_{name}", value)
+    settings = {"GRAPHRAG_RERANK_MODEL": request.param, "GRAPHRAG_DATA": str(tmp_path)}
+    for vendor in ("COHERE", "HOSTED_VLLM", "INFINITY", "OPENAI"):
+        settings |= {f"{vendor}_API_BASE": server.url, f"{vendor}_API_KEY": "key"}
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
 
     def order(body: dict) -> dict:
         assert "Question: Who commanded the Niagara" in user_message(body)

@@ -1,7 +1,5 @@
 """The settings that the keys of GraphRAG's `settings.yaml` become, and why other keys have no counterpart."""
 
-from collections.abc import Mapping
-
 SETTINGS = {
     "chunks.size": "chunk_size",
     "input.text_column": "text_column",
@@ -58,6 +56,9 @@ REASONS = {
     "embed_text.names": "text units, entities and reports are all embedded",
     "*.model_instance_name": "the ledger is not divided; llm_calls has the task of each call",
     "*.strategy": "no counterpart",
+    **dict.fromkeys(
+        ("local_search", "global_search", "drift_search", "basic_search"), "options of each question: docs/query.md"
+    ),
     "drift_search.concurrency": "calls of questions share GRAPHRAG_CONCURRENCY",
     **{
         f"drift_search.{name}": _PARAMETER
@@ -69,39 +70,6 @@ REASONS = {
     },
 }
 """Why a key, or a section, is not translated. The longest one that fits counts; * is any section."""
-
-OPTIONS: Mapping[str, Mapping[str, str]] = {
-    "local_search": {
-        **{name: name for name in ("text_unit_prop", "community_prop", "conversation_history_max_turns")},
-        **{name: name for name in ("top_k_entities", "top_k_relationships", "max_context_tokens")},
-    },
-    "global_search": {
-        "max_context_tokens": "max_context_tokens",
-        "data_max_tokens": "max_reduce_tokens",
-        "map_max_length": "max_map_words",
-        "reduce_max_length": "max_reduce_words",
-        **{
-            f"dynamic_search_{name}": f"dynamic.{name}"
-            for name in ("threshold", "keep_parent", "num_repeats", "use_summary", "max_level")
-        },
-    },
-    "drift_search": {
-        "data_max_tokens": "max_context_tokens",
-        "drift_k_followups": "primer_reports",
-        "primer_folds": "primer_folds",
-        "n_depth": "depth",
-        "local_search_text_unit_prop": "local.text_unit_prop",
-        "local_search_community_prop": "local.community_prop",
-        "local_search_top_k_mapped_entities": "local.top_k_entities",
-        "local_search_top_k_relationships": "local.top_k_relationships",
-        "local_search_max_data_tokens": "local.max_context_tokens",
-    },
-    "basic_search": {"k": "k", "max_context_tokens": "max_context_tokens"},
-}
-"""By section, the options of searches that its keys are; they become the setting of the method's defaults.
-
-Options of dynamic selection are none of a search without it: they are left out.
-"""
 
 REASONS_OF_MODELS = {
     "async_mode": "calls are always asynchronous",

@@ -84,7 +84,6 @@ def translate(config: Mapping[str, Any], folder: Path, target: Path) -> Translat
     if types:
         result.set("entity_types", ", ".join(map(str, types)) if isinstance(types, list) else types, "entity_types")
     _translate_workflows(result, leaves)
-    _translate_options(result, leaves)
     # GraphRAG's default, which is not the one here.
     leaves.setdefault(("community_reports", "max_length"), 2000)
     for key, name in counterparts.SETTINGS.items():
@@ -99,27 +98,6 @@ def translate(config: Mapping[str, Any], folder: Path, target: Path) -> Translat
     if version == 3:
         result.left_out = {_name_in_3(key): reason for key, reason in result.left_out.items()}
     return result
-
-
-def _translate_options(result: Translation, leaves: dict[Key, Any]) -> None:
-    """Defaults for the options of each search method, as JSON."""
-    by_method: dict[str, dict[str, Any]] = {}
-    for section, names in counterparts.OPTIONS.items():
-        options: dict[str, Any] = {}
-        for key, name in names.items():
-            value = leaves.pop((section, key), None)
-            part, _, nested = name.rpartition(".")
-            if value is None:
-                continue
-            if part == "dynamic":
-                reason = f"an option of questions with dynamic selection: dynamic=DynamicOptions({nested}={value!r})"
-                result.left_out[f"{section}.{key}"] = reason
-            else:
-                (options.setdefault(part, {}) if part else options)[nested] = value
-        if options:
-            by_method[section.removesuffix("_search")] = options
-    if by_method:
-        result.set("search_options", json.dumps(by_method), ", ".join(by_method))
 
 
 def _leaves(config: object, key: Key = ()) -> Iterator[tuple[Key, Any]]:

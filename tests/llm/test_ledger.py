@@ -5,7 +5,6 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -163,22 +162,3 @@ def test_a_database_that_takes_connections_and_never_replies_is_an_error_with_a_
         with pytest.raises(LedgerError, match=r"cannot be used: .*timeout.*Check GRAPHRAG_LEDGER_URL"):
             run(Ledger(address).get("a"))
         assert time.monotonic() - began < 60
-
-
-def test_no_wait_for_the_database_is_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    replies = threading.Event()
-    monkeypatch.setattr("graphrag_assets.llm.ledger.REPLY_SECONDS", 0.1)
-    for method in ("_read", "_write"):
-        monkeypatch.setattr(Ledger, method, lambda *_: replies.wait(20))
-    ledger = Ledger(tmp_path / "ledger.db")
-
-    async def work() -> None:
-        try:
-            with pytest.raises(LedgerError, match="no reply in 0 s"):
-                await ledger.get("a")
-            with pytest.raises(LedgerError, match="no reply in 0 s"):
-                await ledger.put(entry("a"))
-        finally:
-            replies.set()
-
-    run(work())

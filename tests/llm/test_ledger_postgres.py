@@ -3,16 +3,14 @@
 import asyncio
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
 from graphrag_assets.llm.ledger import Ledger
-from tests.llm.conftest import Extraction, Lab, ask, gather, run
+from tests.llm.conftest import run
 from tests.llm.test_budget import spend_together
 from tests.llm.test_ledger import entry
-from tests.openai_server import OpenAIServer
 from tests.postgres import cluster
 
 
@@ -88,19 +86,6 @@ def test_many_ledgers_create_the_table_and_write_the_same_rows_concurrently(post
     assert ledgers[0].frame().height == 40
     for ledger in ledgers:
         ledger.close()
-
-
-def test_models_work_with_it(postgres: str, openai_server: OpenAIServer, tmp_path: Path) -> None:
-    lab = Lab(openai_server, tmp_path)
-    lab.ledger = Ledger(postgres)
-    requests = [ask(f"Ada wrote {n}.", model=Extraction) for n in range(20)]
-    first = run(gather(lab.chat().complete, *requests))
-    vectors = run(lab.embedding().embed(["Ada"]))
-    again = run(gather(lab.chat().complete, *requests))
-    assert [answer.text for answer in first] == [answer.text for answer in again]
-    assert (run(lab.embedding().embed(["Ada"])) == vectors).all()
-    assert len(openai_server.requests) == 21
-    lab.ledger.close()
 
 
 def test_a_server_that_dropped_the_connection_is_connected_again(postgres: str) -> None:

@@ -103,9 +103,3 @@ def test_parameters_of_embeddings_are_sent_and_part_of_the_ledger_s_key(lab):
     run(lab.embedding().embed(["one"]))
     assert len(lab.server.embeddings) == 2
     assert "dimensions" not in lab.server.embeddings[1].body
-
-
-def test_another_rejection_is_raised(lab):
-    lab.server.fail_next("400")
-    with pytest.raises(RequestRejected, match="Scripted answer 400"):
-        run(lab.chat(parameters=json.dumps(GIVEN)).complete(ask()))

@@ -121,18 +121,6 @@ def test_without_a_valid_answer_each_thing_is_asked_for_alone(lab, fault):
     assert [task for task in asked(lab) if task == "Summary"] == ["Summary"] * 3
 
 
-def test_a_model_that_cannot_answer_for_several_things_is_asked_for_each_alone(lab, monkeypatch):
-    monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", 0)
-    lab.server.content = lambda body: "1. A ship." if task_of(body) == "Summaries" else content_for(body)
-    chat = lab.chat(limits={"circuit_failures": 10})
-    summaries = tasks_with(chat).summarize(described(240, words=5))
-    assert asked(lab).count("Summaries") == 2 * 12
-    assert summaries["description"].is_in(["1. A ship."]).sum() == 0
-    assert lab.ledger.frame().filter(kind="chat").height == 240
-    assert tasks_with(lab.chat()).summarize(described(240, words=5)).equals(summaries)
-    assert asked(lab) == []
-
-
 def test_tokens_and_cost_of_a_shared_answer_are_those_of_its_things_together(lab):
     chat = lab.chat(prices=ONE_DOLLAR_PER_TOKEN)
     tasks_with(chat).summarize(described(5))

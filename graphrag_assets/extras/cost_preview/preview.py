@@ -31,7 +31,6 @@ from graphrag_assets.llm.tasks.write_context import TASK as CONTEXTS
 from graphrag_assets.llm.tasks.write_report import GRAPH, TEXT
 from graphrag_assets.runtime.progress import duration_in_words
 from graphrag_assets.settings import Settings
-from graphrag_assets.text.languages import without_names
 from graphrag_assets.text.words import count_tokens, title_key
 
 EMBED = "embed"
@@ -56,8 +55,6 @@ _MIN_ANSWERS = 5
 _SECONDS_BEFORE_ANSWER, _TOKENS_PER_SECOND = 1.0, 50.0
 _SUMS = ("calls", "in_ledger", "prompt_tokens", "completion_tokens")
 _SCHEMA = {"task": pl.String, **dict.fromkeys(_SUMS, pl.Int64), "cost_usd": pl.Float64}
-_JUDGE = "Names that may be one thing are judged on request only: `graphrag-assets resolve judge`."
-_OPEN_CANDIDATES = "SELECT count(*) FROM entity_candidates WHERE decision = ''"
 _NAMES_GONE = """
 SELECT DISTINCT title_key FROM entity_mentions
 WHERE batch = $batch AND text_unit_id NOT IN (SELECT unnest($units::VARCHAR[]))
@@ -107,7 +104,7 @@ class _Requests(NamedTuple):
 
 @dataclass
 class _Changes:
-    """What changed: text units to extract, keys of the names in new and removed text, languages of the documents.
+    """What changed: text units to extract, and keys of the names in new and removed text.
 
     `meter` counts the requests about it that the ledger has answers to; `unpaid` has the others: by the ledger's key
     their task and the tokens of their prompt.
@@ -115,7 +112,6 @@ class _Changes:
 
     units: list[TextUnit] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
-    languages: list[str | None] = field(default_factory=list)
     meter: UsageMeter = field(default_factory=UsageMeter)
     unpaid: dict[str, tuple[str, int]] = field(default_factory=dict)
 
@@ -131,22 +127,15 @@ def plan_index(index: Index) -> CostPlan:
         InputError: the input folder cannot be read.
     """
     settings, due, changes = index.settings, scan(index).due, _Changes()
+    if not settings.calls_models:
+        why = f"{settings.embedding_model} runs on this machine" if settings.embeds_locally else "No model is set"
+        return CostPlan(due, _cost_frame(settings, (), changes.meter), (f"{why}, so nothing is paid for.",))
     for batch in due:
         _read(index.with_run_options(batch), batch, changes)
-    if settings.calls_models:
-        means = _Means(settings)
-        requests = list(_requests(index.with_run_options(None), changes, means))
-        costs = _cost_frame(settings, requests, changes.meter)
-        said = [f"Method: {settings.method_in_words}.", *_notes(settings, requests, means)]
-    else:
-        costs = _cost_frame(settings, (), changes.meter)
-        why = f"{settings.embedding_model} runs on this machine" if settings.embeds_locally else "No model is set"
-        said = [f"{why}, so nothing is paid for."]
-    if settings.choices.extraction == "embedded" and (note := without_names(changes.languages)):
-        said.append(f"{note}.")
-    if settings.chat_model and index.working.read(_OPEN_CANDIDATES).item():
-        said.append(_JUDGE)
-    return CostPlan(due, costs, tuple(said))
+    means = _Means(settings)
+    requests = list(_requests(index.with_run_options(None), changes, means))
+    said = (f"Method: {settings.method_in_words}.", *_notes(settings, requests, means))
+    return CostPlan(due, _cost_frame(settings, requests, changes.meter), said)
 
 
 def _read(index: Index, batch: str, changes: _Changes) -> None:
@@ -155,9 +144,7 @@ def _read(index: Index, batch: str, changes: _Changes) -> None:
     if index.input.has(batch):
         models, files = _counting_models(index, batch, changes), list(index.input.files(batch))
         known = known_of(index, batch, [file.path for file in files], models)
-        frames = extract_batch(index, batch, models, files, known).frames
-        units = frames["text_units"]["id"].to_list()
-        changes.languages += frames["documents"]["language"].to_list()
+        units = extract_batch(index, batch, models, files, known).frames["text_units"]["id"].to_list()
     changes.names.update(index.working.read(_NAMES_GONE, {"batch": batch, "units": units})["title_key"])
     if index.working.read("SELECT count(*) FROM communities").item():
         for unit in changes.units[n_before:]:

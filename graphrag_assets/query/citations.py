@@ -21,7 +21,7 @@ _PASSAGES_LOOKED_AT = 20
 _ALL = 1_000_000_000
 
 _ITEM = re.compile(r"\n[^\S\n]*(?:[-*•]|\d+\.)\s+")  # the start of a list item, and so of a statement
-REMARK = re.compile(r"(?:(?<!\s)\s+)?\[(?:unresolved|LLM):[^\]]*\]")
+_REMARK = re.compile(r"(?:(?<!\s)\s+)?\[(?:unresolved|LLM):[^\]]*\]")
 _GAP = " … "
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _MIN_WORDS = 4
@@ -123,7 +123,7 @@ Reference(table='Sources', number=4, statement='She broke it.', sentence=2)]
     end = 0
     for block in BLOCK.finditer(answer):
         # Of consecutive blocks, the statement is the one before the first block.
-        said = _ITEM.split(REMARK.sub("", answer[end : block.start()]).strip())[-1]
+        said = _ITEM.split(_REMARK.sub("", answer[end : block.start()]).strip())[-1]
         statement = said or (found[-1].statement if found else "")
         end = block.end()
         found += [

@@ -28,21 +28,9 @@ def test_an_excerpt_covers_the_words_of_the_question_in_the_order_of_the_text(ma
     ]
 
 
-def test_neighboring_sentences_are_kept_together(made):
-    assert made("Agamemnon Niagara", "The Niagara sailed. The Agamemnon followed. It rained.") == [
-        "The Niagara sailed. The Agamemnon followed."
-    ]
-
-
 def test_a_passage_without_a_word_of_the_question_stays_whole(made):
     assert made("Agamemnon", "Nothing was decided. It rained.") == ["Nothing was decided. It rained."]
     assert made("zzz", TEXT) == [TEXT]
-
-
-def test_several_passages_are_shortened_each_by_itself(made):
-    excerpt = "Captain Hudson of the Niagara paid out the cable."
-    assert made("Niagara", TEXT, "", TEXT) == [excerpt, "", excerpt]
-    assert made("Niagara") == []
 
 
 def test_a_passage_of_unknown_language_is_read_in_that_of_the_index(made):

@@ -18,7 +18,6 @@ from graphrag_assets.query.query_models import embedder
 from graphrag_assets.query.question_terms import question_terms
 from graphrag_assets.runtime.cancellation import raise_if_canceled
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.binary_quantization import binary_codes
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.languages import STOP_WORDS
 from graphrag_assets.text.words import UNSPACED, name_key, search_words_of, title_key
@@ -27,8 +26,6 @@ FUSION_K = 60
 CANDIDATES = 100
 VECTOR_WEIGHT = 0.7
 """Of vectors beside BM25; docs/architecture.md has the comparison with other weights."""
-COMPARED = 1_000
-"""Number of vectors, preselected by their sign bits, that are compared exactly; at least one in 500 of all."""
 
 _LONGEST_TITLE = 8
 _WORD = re.compile(r"\S+")
@@ -244,8 +241,6 @@ def known_terms(reader: Reader, question: Question) -> dict[str, KnownTerms]:
 def vector_scores(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> Scores:
     """The rows of `kind` by cosine similarity, best first, ties by number.
 
-    Compares all rows if they are few, otherwise those that the sign bits preselect (`store.binary_quantization`).
-
     Raises:
         QueryError: the index was embedded by a model other than that of the questions, or its vectors had another
             length.
@@ -261,46 +256,14 @@ def vector_scores(reader: Reader, kind: str, question: Question, limit: int, sco
         )
     if not vector.any():
         return {}
-    if reader.keeps_vectors(kind):
-        return _scores_in_memory(reader, kind, vector, limit, scope)
-    return _scores_in_file(reader, kind, vector, limit, scope)
-
-
-def _scores_in_memory(reader: Reader, kind: str, vector: np.ndarray, limit: int, scope: Scope) -> Scores:
-    """By the vectors in memory: DuckDB takes eight times as long for the same products."""
-    numbers, vectors = reader.vectors(kind)
-    if (allowed := scope.allowed(_SEARCHED[kind])) is not None:
-        numbers, vectors = numbers[allowed[numbers]], vectors[allowed[numbers]]
-    # Not by BLAS: its threads spin for 20 ms after every call, and equal vectors need not get equal products.
-    similarity = np.round(np.einsum("ij,j->i", vectors, vector), 6)
-    if len(similarity) > limit > 0:
-        least = np.partition(similarity, -limit)[-limit]
-        numbers, similarity = numbers[similarity >= least], similarity[similarity >= least]
-    order = np.argsort(-similarity, kind="stable")[:limit]
-    return dict(zip(numbers[order].tolist(), similarity[order].tolist(), strict=True))
-
-
-def _scores_in_file(reader: Reader, kind: str, vector: np.ndarray, limit: int, scope: Scope) -> Scores:
-    """By the vectors in the file: all of them, or those preselected by their sign bits."""
     searched = _SEARCHED[kind]
-    given = {"kind": kind, "vector": vector, "limit": limit, **scope.parameters(searched)}
-    condition = scope.allows(searched, "number")
-    if kind in reader.quantized_kinds:
-        words = binary_codes(vector[None, :], reader.quantized_kinds[kind])[0].tolist()
-        # SMALLINT, because bit_count gives a TINYINT, which a sum of 512 bits does not fit.
-        distance = " + ".join(f"bit_count(xor(bits_{i}, $bits_{i}::UBIGINT))::SMALLINT" for i in range(len(words)))
-        given |= {f"bits_{i}": word for i, word in enumerate(words)}
-        rows, _ = reader.posting_statistics.get(kind, (0, 1.0))
-        given["compared"] = max(COMPARED, rows // 500, limit)
-        codes = f"search.{kind}_binary_codes"
-        condition = f"number IN (SELECT number FROM {codes} WHERE {condition} ORDER BY {distance} LIMIT $compared)"
     found = reader.rows(
         f"""
-        SELECT number, round(array_inner_product(vector, $vector::FLOAT[{len(vector)}]), 6)::DOUBLE AS similarity
-        FROM embeddings WHERE kind = $kind AND {condition}
+        SELECT number, round(array_inner_product(vector, $vector::FLOAT[{dimensions}]), 6)::DOUBLE AS similarity
+        FROM embeddings WHERE kind = $kind AND {scope.allows(searched, "number")}
         ORDER BY similarity DESC, number LIMIT $limit
         """,
-        given,
+        {"kind": kind, "vector": vector, "limit": limit, **scope.parameters(searched)},
     )
     return dict(found.iter_rows())
 

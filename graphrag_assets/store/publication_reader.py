@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import duckdb
-import numpy as np
 import polars as pl
 
 from graphrag_assets.errors import IndexMissing, QueryError, StoreError, refuse_denied
@@ -54,7 +53,6 @@ _CONFIG: dict[str, Any] = {
 }
 
 _HASHED = "embedded/"
-_KEPT_BYTES = 128 * 2**20  # of a kind: 65,000 vectors of 512 numbers, 21,000 of 1,536
 
 
 _NESTED = frozenset({"list", "array", "struct", "map", "union", "variant"})
@@ -82,7 +80,6 @@ class Reader:
     scopes: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
     """Allowed rows per filter, cached by `query.filters`."""
     _idle: list[duckdb.DuckDBPyConnection] = field(default_factory=list, repr=False, compare=False)
-    _kept: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False, compare=False)
     _with_records: dict[Version, tuple[duckdb.DuckDBPyConnection, str]] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -285,35 +282,6 @@ class Reader:
         for ending, replacement, forms in self.rows("FROM search.word_endings").iter_rows():
             endings.setdefault(ending, {})[replacement] = forms
         return endings
-
-    @cached_property
-    def quantized_kinds(self) -> dict[str, np.ndarray]:
-        """The kinds whose vectors have binary codes, with their mean vectors."""
-        tables = self.rows("SELECT table_name FROM duckdb_tables() WHERE table_name = 'embedding_means'")
-        if tables.is_empty():
-            return {}
-        found = self.rows("SELECT kind, mean::FLOAT[] AS mean FROM search.embedding_means")
-        return {kind: np.array(mean, np.float32) for kind, mean in found.iter_rows()}
-
-    def keeps_vectors(self, kind: str) -> bool:
-        """Whether all vectors of a kind are compared with a question's, and fit in memory."""
-        return kind not in self.quantized_kinds and self._vector_bytes.get(kind, 0) <= _KEPT_BYTES
-
-    def vectors(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
-        """Sorted numbers, int64 (n,), and vectors, float32 (n, dimensions), of a kind; cached in memory."""
-        if kind not in self._kept:
-            found = self.frame(
-                "SELECT number, vector FROM embeddings WHERE kind = $kind ORDER BY number", {"kind": kind}
-            )
-            self._kept[kind] = found["number"].to_numpy(), found["vector"].to_numpy()
-        return self._kept[kind]
-
-    @cached_property
-    def _vector_bytes(self) -> dict[str, int]:
-        """Size of each kind's vectors."""
-        _, dimensions = self.embedding or ("", 0)
-        found = self.rows("SELECT kind, count(*) AS vectors FROM embeddings GROUP BY kind")
-        return {kind: 4 * dimensions * vectors for kind, vectors in found.iter_rows()}
 
     @cached_property
     def publication(self) -> int:

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import duckdb
 import polars as pl
 
-from graphrag_assets.store.binary_quantization import update_binary_codes, write_binary_codes
 from graphrag_assets.store.bm25_index import IndexedTexts, touched_texts, update_bm25_index, write_bm25_index
 from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.passage_graph import write_passage_graph
@@ -53,13 +52,12 @@ class SearchedBefore(NamedTuple):
 
 
 def write_search_tables(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill the tables derived from the texts and vectors of the publication open in `connection`."""
+    """Fill the tables derived from the texts of the publication open in `connection`."""
     _write_names(connection)
     connection.execute(_WEIGHTS.format(touched=""))
     write_token_counts(connection)
     write_bm25_index(connection)
     write_passage_graph(connection)
-    write_binary_codes(connection)
 
 
 def searched_before(connection: duckdb.DuckDBPyConnection) -> SearchedBefore:
@@ -83,7 +81,7 @@ def update_search_tables(connection: duckdb.DuckDBPyConnection, before: Searched
     if not update_bm25_index(connection, before.texts):
         return False
     write_passage_graph(connection, _PASSAGE_UNITS)
-    return update_binary_codes(connection)
+    return True
 
 
 def _write_names(connection: duckdb.DuckDBPyConnection, touched: str = "") -> None:

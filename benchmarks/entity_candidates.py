@@ -19,7 +19,6 @@ import polars as pl
 
 from graphrag_assets.indexing.candidates import update_candidates
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.pipeline.near_vectors import NearVectors
 from graphrag_assets.store import schema
 from graphrag_assets.store.connections import Limits, execute_with
 from graphrag_assets.store.entity_candidates import candidate_pairs
@@ -67,22 +66,21 @@ def main(count: int, vectors: int, memory: str, edit: bool) -> None:
     ends = numbers.integers(0, count, (3 * count, 2), dtype=np.int32)
     edges = pl.DataFrame({"a": np.concatenate([ends[:, 0], ends[:, 1]]), "b": np.concatenate([ends[:, 1], ends[:, 0]])})
     began, wall = time.process_time(), time.perf_counter()
-    found = NearVectors(count)
-    for start in range(0, count if vectors else 0, 10_000):
-        rows = np.arange(start, min(start + 10_000, count), dtype=np.int32)
-        found.add(rows, numbers.standard_normal((len(rows), vectors), dtype=np.float32))
-    near = found.pairs()
-    seconds = time.process_time() - began
+    parts = (
+        pl.DataFrame({"n": rows, "vector": numbers.standard_normal((len(rows), vectors), dtype=np.float32)})
+        for rows in np.array_split(np.arange(count if vectors else 0, dtype=np.int32), count // 10_000 + 1)
+        if len(rows)
+    )
     with tempfile.TemporaryDirectory() as spill:
         pairs = candidate_pairs(
             names,
             edges,
-            near,
+            parts,
             lambda n: pl.DataFrame({"n": n, "document": n.cast(pl.Int64) % 1000}),
             Limits(memory, Path(spill)),
         )
     print(
-        f"{count:,} names: {pairs.height:,} pairs, {time.process_time() - began:.0f} CPU s (vectors {seconds:.0f}), "
+        f"{count:,} names: {pairs.height:,} pairs, {time.process_time() - began:.0f} CPU s, "
         f"{time.perf_counter() - wall:.0f} s, peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB"
     )
     print(pairs["kinds"].value_counts(sort=True).head(8))

@@ -5,17 +5,15 @@ larger graph pairs are found again when more than a hundredth of the names has c
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
 import polars as pl
 
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.stage import StageResult
 from graphrag_assets.pipeline.alias_decisions import are_apart
-from graphrag_assets.pipeline.near_vectors import NearVectors
 from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, record_stage, recorded
@@ -114,7 +112,7 @@ def _found(index: Index, decided: Sequence[Decision]) -> pl.DataFrame:
     pairs = candidate_pairs(
         names,
         edges,
-        _near(index, names.height),
+        _vectors(index),
         lambda numbers: index.working.read(_DOCUMENTS, {"numbers": numbers.to_list()}),
         limits,
     )
@@ -168,13 +166,9 @@ def _with_decisions(found: pl.DataFrame, decided: Sequence[Decision], index: Ind
     ).select(schema.ENTITY_CANDIDATES.column_names)
 
 
-def _near(index: Index, count: int) -> pl.DataFrame:
-    """Pairs of entities with similar vectors, if they have vectors."""
-    near = NearVectors(count)
-    for start in range(0, count, _VECTORS_PER_PART):
-        part = index.working.read(_VECTORS, {"size": _VECTORS_PER_PART, "start": start})
-        if part.is_empty():
-            break
-        vectors = part["vector"].list.to_array(len(part["vector"][0])).to_numpy()
-        near.add(part["n"].to_numpy(), np.asarray(vectors, np.float32))
-    return near.pairs()
+def _vectors(index: Index) -> Iterator[pl.DataFrame]:
+    """The vectors of entities, in parts that fit in memory."""
+    start = 0
+    while not (part := index.working.read(_VECTORS, {"size": _VECTORS_PER_PART, "start": start})).is_empty():
+        yield part.with_columns(pl.col("vector").list.to_array(len(part["vector"][0])))
+        start += _VECTORS_PER_PART

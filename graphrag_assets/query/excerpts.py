@@ -23,7 +23,9 @@ def excerpts(reader: Reader, question: Question, passages: Sequence[tuple[str, s
 
 def _excerpt(text: str, language: str, rarity: Mapping[int, float]) -> str:
     parts = [text[span.start : span.end].strip() for span in sentences(text, language)]
-    terms = [[number_of(f"text_unit {fold(stem)}") for stem in stems(search_words_of(part), language)] for part in parts]
+    terms = [
+        [number_of(f"text_unit {fold(stem)}") for stem in stems(search_words_of(part), language)] for part in parts
+    ]
     left, chosen = dict(rarity), list[int]()
     for _ in range(min(MAX_SENTENCES, len(parts))):
         gains = [sum(left.get(term, 0.0) for term in of_part) for of_part in terms]

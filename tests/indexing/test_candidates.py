@@ -194,9 +194,9 @@ def test_forms_of_one_thing_are_candidates_and_the_judge_merges_them(index: Inde
 
 def test_an_abbreviation_with_points_is_no_candidate_of_itself() -> None:
     names = pl.DataFrame({"n": [1, 2], "key": ["u.s.", "united states"], "type": "GEO", "frequency": 1})
-    nothing = pl.DataFrame(schema={"a": pl.Int32, "b": pl.Int32, "cosine": pl.Float64})
+    nothing = pl.DataFrame(schema={"a": pl.Int32, "b": pl.Int32})
     nowhere = pl.DataFrame(schema={"n": pl.Int32, "document": pl.UInt64})
-    pairs = candidate_pairs(names, nothing.select("a", "b"), nothing, lambda _: nowhere, DEFAULT_LIMITS)
+    pairs = candidate_pairs(names, nothing, (), lambda _: nowhere, DEFAULT_LIMITS)
     assert pairs.select("a", "b", "kinds").rows() == [(1, 2, "abbreviation")]
 
 

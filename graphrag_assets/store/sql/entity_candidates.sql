@@ -1,5 +1,5 @@
--- Pairs of names that may be one thing. Input: names (n, key, type, frequency), edges (a, b, in both directions), near (a,
--- b, cosine). Output: pairs (a, b, kind, score), a < b, to which entity_candidates_typos.sql adds.
+-- Pairs of names that may be one thing. Input: names (n, key, type, frequency), edges (a, b, in both directions), vectors
+-- (n, vector). Output: pairs (a, b, kind, score), a < b; blocked (a, b).
 -- A block is what two names must have in common to be compared; one with more than $most names says nothing.
 
 CREATE OR REPLACE TEMP TABLE forms AS
@@ -72,8 +72,15 @@ SELECT least(short, long), greatest(short, long), kind, max(score * (0.6 + 0.4 /
 FROM counted LEFT JOIN (SELECT *, true AS related FROM many) USING (kind, short, long)
 WHERE several <= $few OR related GROUP BY ALL;
 
--- Near vectors.
-INSERT INTO pairs SELECT least(a, b), greatest(a, b), 'vectors', 0.6 * cosine FROM near;
+-- Names whose vectors are compared: both have a word or a neighbor that few others have.
+CREATE OR REPLACE TEMP TABLE blocked AS
+WITH blocks AS (
+    SELECT n, unnest(list_transform(words, lambda w: hash(w))) AS block FROM forms SEMI JOIN vectors USING (n)
+    UNION SELECT a, hash(b) FROM edges SEMI JOIN vectors ON n = a
+), few AS (SELECT block FROM blocks GROUP BY block HAVING count(*) BETWEEN 2 AND $few),
+compared AS (SELECT block, n, type FROM blocks SEMI JOIN few USING (block) JOIN forms USING (n))
+SELECT DISTINCT a.n AS a, b.n AS b FROM compared a JOIN compared b USING (block)
+WHERE a.n < b.n AND (a.type = b.type OR a.type IN ('', 'NAME', 'UNKNOWN') OR b.type IN ('', 'NAME', 'UNKNOWN'));
 
 -- Names with the same neighbors, which are not related to each other. A neighbor of many says nothing.
 INSERT INTO pairs

@@ -39,9 +39,9 @@ Scores = dict[int, float]
 
 
 class KnownTerms(NamedTuple):
-    """The terms of a question that occur in the texts of a kind: hashes, rarity, and the word they stand for.
+    """The terms of a question that occur in the texts of a kind: hashes, rarity (BM25's idf), and the word of each.
 
-    `rarity`: BM25's idf times the weight of the term. Of the terms of one word, the best counts in a text.
+    Of the terms of one word, the best counts in a text.
     """
 
     terms: list[int]
@@ -217,7 +217,7 @@ def known_terms(reader: Reader, question: Question) -> dict[str, KnownTerms]:
     if question.known_terms.get(reader.path) is None:
         asked = question_terms(reader, question.words)
         words = {concept: place for place, concept in enumerate(dict.fromkeys(term.concept for term in asked))}
-        hashed = {number_of(f"{kind} {term}"): (kind, term) for kind in _SEARCHED for _, term, _ in asked}
+        hashed = {number_of(f"{kind} {term}"): (kind, term) for kind in _SEARCHED for _, term in asked}
         found = reader.rows(
             "SELECT term, texts FROM search.posting_terms WHERE term IN (SELECT unnest($terms::UBIGINT[]))",
             {"terms": list(hashed)},
@@ -225,14 +225,14 @@ def known_terms(reader: Reader, question: Question) -> dict[str, KnownTerms]:
         texts = {hashed[number]: (number, n) for number, n in found.iter_rows()}
         known: dict[str, KnownTerms] = {}
         for kind in _SEARCHED:
-            for concept, term, weight in asked:
+            for concept, term in asked:
                 if (kind, term) not in texts:
                     continue
                 number, n = texts[kind, term]
                 total, _ = reader.posting_statistics[kind]
                 terms = known.setdefault(kind, KnownTerms([], [], []))
                 terms.terms.append(number)
-                terms.rarity.append(weight * math.log(1 + (total - n + 0.5) / (n + 0.5)))
+                terms.rarity.append(math.log(1 + (total - n + 0.5) / (n + 0.5)))
                 terms.words.append(words[concept])
         question.known_terms[reader.path] = known
     return question.known_terms[reader.path]

@@ -3,7 +3,7 @@
 All counts are sums over texts. So a changed text is taken out of them and put in again, and no other text is read.
 
 A term is the stem of a word in its text's language, without diacritics. SQL has no stemmer: questions find terms
-through the tables `word_forms` and `word_endings`, in Python as in the macros.
+through the table `word_forms`, in Python as in the macros.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,15 +15,13 @@ import polars as pl
 from graphrag_assets.ids import number_of
 from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.store.schema import literal
-from graphrag_assets.text.languages import ENDINGS, UNKNOWN, language_of, stems, stop_words
+from graphrag_assets.text.languages import UNKNOWN, language_of, stems, stop_words
 from graphrag_assets.text.references import CHECKED_PATTERN
 from graphrag_assets.text.words import UNSPACED, fold, search_words, spell_out
 
 _TEXTS_PER_PART = 2_500  # bounds the memory, whatever the corpus
 
 _POSTINGS_PER_PART = 10_000_000
-_LONGEST_ENDING = 6
-_COMMON = 500  # terms that endings are tried with
 
 
 class Postings(NamedTuple):
@@ -107,44 +105,14 @@ INSERT INTO search.posting_terms
 SELECT term, texts FROM term_changes ANTI JOIN search.posting_terms USING (term) ORDER BY term;
 DELETE FROM search.posting_terms WHERE texts = 0;
 """
-_FORM_CHANGES = """
+_FORMS = """
 CREATE OR REPLACE TEMP TABLE form_changes AS
-SELECT f.form, f.term, f.uses, coalesce(t.texts, 0) AS texts
-FROM (SELECT form, term, sum(uses)::BIGINT AS uses FROM temp.forms GROUP BY ALL) f
-LEFT JOIN search.posting_terms t ON t.term = md5_number_lower('text_unit ' || f.term);
-"""
-_KNOWN_FORMS = """
+SELECT form, term, sum(uses)::BIGINT AS uses FROM temp.forms GROUP BY ALL HAVING sum(uses) <> 0;
 UPDATE search.word_forms w SET uses = w.uses + c.uses
-FROM form_changes c WHERE c.form = w.form AND c.term = w.term AND c.uses <> 0;
-DELETE FROM search.word_forms WHERE uses = 0;
-UPDATE search.word_forms w SET texts = c.texts
-FROM (SELECT DISTINCT term, texts FROM form_changes) c WHERE c.term = w.term AND c.texts <> w.texts;
-"""
-_NEW_FORMS = """
+FROM form_changes c WHERE c.form = w.form AND c.term = w.term;
 INSERT INTO search.word_forms
-SELECT left(form, 3), form, term, texts, uses FROM form_changes ANTI JOIN search.word_forms USING (form, term)
-WHERE uses > 0 ORDER BY ALL;
-"""
-# What the stemmers do to words, as rules for words that no text has. A stem differs from its word in the last
-# letters: "companies" and "compani" share all but "es", "company" all but "y" for "i".
-_ENDINGS = r"""
-INSERT INTO search.word_endings
-WITH cut AS (
-    SELECT form, term, CASE
-        WHEN starts_with(form, term) THEN length(term)
-        WHEN starts_with(form, term[:-2]) THEN length(term) - 1
-        WHEN starts_with(form, term[:-3]) THEN length(term) - 2
-    END AS shared
-    FROM (SELECT form, term FROM search.word_forms UNION SELECT form, term FROM invented_forms)
-    WHERE regexp_full_match(form, '[\p{L}\p{M}]{4,}') AND length(term) > 2
-)
-SELECT form[shared + 1:] AS ending, term[shared + 1:] AS replacement, count(*) AS forms
-FROM cut WHERE shared IS NOT NULL AND length(ending) <= $longest
-GROUP BY ALL HAVING count(*) > 1 ORDER BY ALL
-"""
-_COMMON_TERMS = r"""
-SELECT DISTINCT term, texts FROM search.word_forms WHERE regexp_full_match(term, '\p{L}{3,}')
-ORDER BY texts DESC, term LIMIT $n
+SELECT left(form, 3), form, term, uses FROM form_changes ANTI JOIN search.word_forms USING (form, term) ORDER BY ALL;
+DELETE FROM search.word_forms WHERE uses = 0;
 """
 
 
@@ -170,7 +138,7 @@ def touched_texts(connection: duckdb.DuckDBPyConnection) -> IndexedTexts:
 
 
 def write_bm25_index(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill postings, posting_terms, posting_statistics, word_forms, word_endings and languages.
+    """Fill postings, posting_terms, posting_statistics, word_forms and languages.
 
     Args:
         connection: has the publication open, with entities, texts and bridge tables in it.
@@ -178,7 +146,6 @@ def write_bm25_index(connection: duckdb.DuckDBPyConnection) -> None:
     languages = _write_languages(connection)
     added = ((kind, part) for kind in _TEXTS for part in _parts(connection, kind, languages))
     _add_texts(connection, added)
-    _write_endings(connection, languages)
 
 
 def update_bm25_index(connection: duckdb.DuckDBPyConnection, before: IndexedTexts) -> bool:
@@ -198,7 +165,6 @@ def update_bm25_index(connection: duckdb.DuckDBPyConnection, before: IndexedText
     added = now.texts.join(before.texts, on=columns, how="anti", nulls_equal=True)
     _write_languages(connection)
     _add_texts(connection, _by_kind(added), _by_kind(deleted))
-    _write_endings(connection, now.languages)
     return True
 
 
@@ -235,9 +201,7 @@ def _add_texts(
         if texts:
             connection.execute("INSERT INTO search.posting_statistics VALUES (?, ?, ?)", [kind, texts, length / texts])
     _write_postings(connection)
-    is_new = not one_value(connection, "SELECT count(*) FROM search.posting_terms")
-    connection.execute(_TERMS)
-    connection.execute(_FORM_CHANGES + ("" if is_new else _KNOWN_FORMS) + _NEW_FORMS)
+    connection.execute(_TERMS + _FORMS)
     for table in ("counted", "forms", "term_changes", "form_changes"):
         connection.execute(f"DROP TABLE temp.{table}")
 
@@ -286,18 +250,6 @@ def _write_languages(connection: duckdb.DuckDBPyConnection) -> list[str]:
             "INSERT INTO search.languages VALUES (?, ?, ?)", [language, documents, sorted(stop_words(language))]
         )
     return [language for language, _ in counted]
-
-
-def _write_endings(connection: duckdb.DuckDBPyConnection, languages: list[str]) -> None:
-    """Fill word_endings, from the words of the texts and from their most common terms with common endings."""
-    terms = [term for term, _ in connection.execute(_COMMON_TERMS, {"n": _COMMON}).fetchall()]
-    parts = []
-    for language in languages:
-        words = [term + ending for term in terms for ending in ENDINGS.get(language, "").split()]
-        parts += [(fold(word), fold(stem)) for word, stem in zip(words, stems(words, language), strict=True)]
-    invented = pl.DataFrame(parts, {"form": pl.String, "term": pl.String}, orient="row")
-    connection.execute("DELETE FROM search.word_endings")
-    execute_with(connection, _ENDINGS, {"longest": _LONGEST_ENDING}, invented_forms=invented)
 
 
 def _language_by_number(

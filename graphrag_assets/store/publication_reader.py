@@ -276,14 +276,6 @@ class Reader:
         return {language: (documents, frozenset(words)) for language, documents, words in found.iter_rows()}
 
     @cached_property
-    def word_endings(self) -> dict[str, dict[str, int]]:
-        """By ending of words: what replaces it in their terms, and the number of words with it."""
-        endings: dict[str, dict[str, int]] = {}
-        for ending, replacement, forms in self.rows("FROM search.word_endings").iter_rows():
-            endings.setdefault(ending, {})[replacement] = forms
-        return endings
-
-    @cached_property
     def publication(self) -> int:
         """Number of the publication; 0 for a file without one."""
         row = self.rows("SELECT max(number) AS number FROM publication")

@@ -255,16 +255,7 @@ WORD_FORMS = table(
     ("beginning", "VARCHAR", "First three characters of the form; the table is sorted by it."),
     ("form", "VARCHAR", "The word in lower case, without diacritics, or with ae for ä."),
     ("term", "VARCHAR", "Its stem in the language of a text that has it, without diacritics."),
-    ("texts", "BIGINT", "Number of text units that contain the term."),
     ("uses", "BIGINT", "How many words of how many texts of all kinds have this form and term; never zero."),
-)
-WORD_ENDINGS = table(
-    "search.word_endings",
-    "How words become terms, as rules for words that no text has: the ending is replaced.",
-    "ending replacement",
-    ("ending", "VARCHAR", "Last letters of words."),
-    ("replacement", "VARCHAR", "What their terms have instead."),
-    ("forms", "BIGINT", "Number of words in word_forms that show it."),
 )
 FACTS = table(
     "search.facts",
@@ -355,6 +346,5 @@ SEARCH = (
     POSTING_STATISTICS,
     LANGUAGES,
     WORD_FORMS,
-    WORD_ENDINGS,
 )
 PUBLISHED = (*MAIN, *OPERATIONS, *SEARCH, FACTS)

@@ -33,21 +33,6 @@ LANGUAGES = tuple(NAMES)
 
 _CHARACTERS = 1_000
 _CONFIDENCE = 0.5
-ENDINGS = {
-    "da": "e en er ene et ede ende ers s",
-    "de": "e en er es em n s st t te ten ung ungen lich isch",
-    "en": "s es ed er ers ing ings ion ions ation ations ated ates ating ment ments ness ly ies ied y",
-    "es": "a as o os e es ar ando ado ada ados adas ción ciones mente",
-    "fr": "e s es er é ée és ées ant ent ement ation ations eur eurs euse",
-    "it": "a e i o are ato ata ati ate ando zione zioni mente",
-    "nl": "e en er ers s t de den te ten ing ingen je heid",
-    "no": "e en er ene et ede ende ers s a",
-    "pt": "a as o os e es ar ando ado ada ados adas ção ções mente",
-    "ru": "а ы у е и ой ом ам ами ах ов ость ости ный ная ные ного ать ал ала али",
-    "sv": "a ar arna e en er et na n s ade ande ning ningar",
-}
-"""Common endings of words: with them the rules that a corpus shows too rarely are learned from the stemmer."""
-
 CASELESS = frozenset({"ar", "fa", "he", "hi", "ja", "ko", "ne", "ta", "th", "zh"})
 """Languages without capital letters, in which the embedded default finds no names."""
 _ENGLISH = """

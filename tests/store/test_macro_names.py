@@ -60,7 +60,7 @@ UPDATE covariates SET description = 'the cable in {name}', subject_id = subject_
 UPDATE documents SET title = title || ' in {name}';
 UPDATE community_reports SET title = title || ' in {name}';
 UPDATE search.posting_statistics SET mean_length = mean_length + {n};
-INSERT INTO search.word_forms BY NAME (SELECT 'shi' AS beginning, 'ships' AS form, 'ship{name}' AS term, 1 AS texts);
+INSERT INTO search.word_forms BY NAME (SELECT 'shi' AS beginning, 'ships' AS form, 'ship{name}' AS term);
 INSERT INTO search.entity_names BY NAME (SELECT md5_number_lower('the big ship') AS name, {n} AS entity);
 INSERT INTO entity_candidates BY NAME (SELECT 'whitehouse' AS name_key, 'in {name}' AS other_key, 1 AS score);
 INSERT INTO llm_calls BY NAME (SELECT 'call' AS key, 'task {name}' AS task, now()::TIMESTAMP AS created_at);

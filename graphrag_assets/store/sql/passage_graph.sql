@@ -30,7 +30,7 @@ WITH forms AS (
     SELECT number, unnest(words) AS word FROM forms
 ), terms AS (
     SELECT w.number,
-           md5_number_lower('text_unit ' || coalesce(arg_max(f.term, (f.texts, f.term)), any_value(w.word))) AS term
+           md5_number_lower('text_unit ' || coalesce(arg_max(f.term, (f.uses, f.term)), any_value(w.word))) AS term
     FROM words w LEFT JOIN search.word_forms f ON f.form = w.word GROUP BY w.number, w.word
 ), ranked AS (
     SELECT s.number, min(t.texts) AS texts, arg_min(t.term, (t.texts, t.term), 2) AS rarest

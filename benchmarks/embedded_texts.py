@@ -12,7 +12,7 @@ What is to be found is never part of the text that is embedded:
     claims          of the same index; the same with their subjects
 
 Columns: tokens embedded, and recall@10, the mean share of the wanted rows among the first ten: by vectors alone, and,
-for the imported index, by vectors and words as searches rank. Vectors are those of `onnx:minilm`. `tokens` does not
+for the imported index, by vectors and words as searches rank. Vectors are those of `onnx:bge-small`. `tokens` does not
 count a text again that another row has too, as it is not embedded again.
 """
 
@@ -32,7 +32,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.retrieval_quality import PROJECT, index
-from graphrag_assets.embedded.semantic.encoder import encoder_of
+from graphrag_assets.embedded.semantic import encoder_of
 from graphrag_assets.pipeline.embedding_texts import ENTITY_TOKENS, entity_texts
 from graphrag_assets.query.retrieval import CANDIDATES, Question, text_scores, word_scores
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
@@ -100,7 +100,7 @@ def _without(text: str, title: str) -> str:
 def imported(source: Path, folder: Path) -> Reader:
     """The publication of an imported index."""
     command = [sys.executable, "-m", "graphrag_assets", "import", str(source)]
-    settings = {"GRAPHRAG_DATA": str(folder), "GRAPHRAG_EMBEDDING_MODEL": "onnx:minilm"}
+    settings = {"GRAPHRAG_DATA": str(folder), "GRAPHRAG_EMBEDDING_MODEL": "onnx:bge-small"}
     subprocess.run(command, env=os.environ | settings, check=True, stdout=subprocess.DEVNULL)
     return CurrentPublication(folder / "index").reader()
 
@@ -161,7 +161,7 @@ def _vectors(texts: Iterable[Sequence[str]]) -> np.ndarray:
     """For each list of texts the mean of their vectors."""
     listed = list(texts)
     known = list(dict.fromkeys(text for of in listed for text in of))
-    vectors = dict(zip(known, np.asarray(encoder_of("onnx:minilm").embed_passages(known)), strict=True))
+    vectors = dict(zip(known, np.asarray(encoder_of("onnx:bge-small").embed_passages(known)), strict=True))
     sums = np.stack([np.sum([vectors[text] for text in of], axis=0) for of in listed])
     return np.asarray(sums / np.linalg.norm(sums, axis=1, keepdims=True))
 

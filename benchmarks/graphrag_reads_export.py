@@ -6,7 +6,7 @@ The publication (of GRAPHRAG_DATA, or --index) is exported to a temporary folder
 environment of its own, which is made where there is none (`pip install graphrag`, about 2 GB): it is no dependency of
 this project. Its tables are read by its own adapters, and its `LocalSearchMixedContext` and
 `GlobalCommunityContext` build contexts from them. The vectors are those of the export, and the question is embedded
-by the index's own model: index with GRAPHRAG_EMBEDDING_MODEL=onnx:minilm, and no network is needed.
+by the index's own model: index with GRAPHRAG_EMBEDDING_MODEL=onnx:bge-small, and no network is needed.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def contexts(python: Path, question: str, index: Path | None = None) -> dict[str
     """What GraphRAG says of its contexts: rows by section, characters, and the titles it selected."""
     reader = CurrentPublication(index).reader()
     if reader.embedding is None:
-        sys.exit("The index has no vectors. Index with GRAPHRAG_EMBEDDING_MODEL=onnx:minilm.")
+        sys.exit("The index has no vectors. Index with GRAPHRAG_EMBEDDING_MODEL=onnx:bge-small.")
     model, _ = reader.embedding
     with TemporaryDirectory() as folder:
         rows = export("graphrag", Path(folder), index)

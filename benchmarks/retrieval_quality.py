@@ -3,7 +3,7 @@
     python -m benchmarks.retrieval_quality                     # hotpotqa-100 from ../shared/data, sample corpus
     python -m benchmarks.retrieval_quality --folder build/quality --hotpotqa path/to/hotpotqa-100
 
-The embedding model is that of the settings: GRAPHRAG_EMBEDDING_MODEL=onnx:minilm measures the packaged one. Unset,
+The embedding model is that of the settings: GRAPHRAG_EMBEDDING_MODEL=onnx:bge-small measures the packaged one. Unset,
 there are no vectors.
 
 Collections:

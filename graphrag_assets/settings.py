@@ -235,9 +235,8 @@ class Settings(BaseSettings):
     )
     embedding_model: str = Field(
         "",
-        description="Embedding model: onnx:bge-small or onnx:minilm (packaged, run on this machine), onnx:/path of a "
-        "sentence-transformers ONNX export, or a provider's as litellm names it; unset: no vectors, and searches rank "
-        "by BM25 and the graph.",
+        description="Embedding model: onnx:bge-small (packaged, runs on this machine), or a provider's as litellm "
+        "names it; unset: no vectors, and searches rank by BM25 and the graph.",
     )
     chat_base_url: str = Field("", description="OpenAI-compatible server of the chat model; key: _CHAT_API_KEY.")
     embedding_base_url: str = Field(

@@ -17,10 +17,10 @@ from graphrag_assets.settings import Settings
 
 
 def embedded_models(settings: Settings) -> IndexingModels:
-    """The models of the embedded default, without vectors unless the settings name an ONNX model.
+    """The models of the embedded default, without vectors unless the settings name the packaged embedding model.
 
     Raises:
-        SettingsError: a file of the ONNX model is missing or damaged.
+        SettingsError: a file of the embedding model is missing or damaged.
     """
     claims = settings.choices.claims != "off"
     fingerprint = EXTRACTOR if claims else f"{EXTRACTOR}+no-claims"
@@ -33,8 +33,8 @@ def embedded_models(settings: Settings) -> IndexingModels:
             return np.zeros((len(texts), 0), np.float32)
         return semantic.encoder_of(settings.embedding_model).embed_passages(texts)
 
-    name = semantic.read_export(settings.embedding_model).name
-    return replace(models, embedding_model=name, embed=embed_locally)
+    semantic.check_model(settings.embedding_model)
+    return replace(models, embedding_model=semantic.INDEX_MODEL, embed=embed_locally)
 
 
 def _extract(claims: bool, units: Iterable[TextUnit]) -> Iterator[Extracted]:

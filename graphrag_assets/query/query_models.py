@@ -51,7 +51,7 @@ def embedder(settings: Settings, index_model: str) -> Callable[[Sequence[str]], 
     Raises:
         QueryError: the settings name another model; its vectors cannot be compared with the index's.
     """
-    if here := _in_process(settings, index_model):
+    if here := _in_process(index_model):
         return here
     _check_comparable(settings, index_model)
     return lambda texts: wait_for(embed(settings, index_model, texts))[0]
@@ -59,7 +59,7 @@ def embedder(settings: Settings, index_model: str) -> Callable[[Sequence[str]], 
 
 async def embed(settings: Settings, index_model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usage]:
     """The vectors of questions to an index that was embedded with `index_model`, and their cost. Raises QueryError."""
-    if here := _in_process(settings, index_model):
+    if here := _in_process(index_model):
         return await asyncio.to_thread(here, list(texts)), Usage()
     _check_comparable(settings, index_model)
     from graphrag_assets.llm.backend import embedding_model
@@ -70,11 +70,11 @@ async def embed(settings: Settings, index_model: str, texts: Sequence[str]) -> t
     return vectors, Usage(used.calls, used.prompt_tokens, used.completion_tokens, used.cost_usd)
 
 
-def _in_process(settings: Settings, index_model: str) -> Callable[[Sequence[str]], np.ndarray] | None:
+def _in_process(index_model: str) -> Callable[[Sequence[str]], np.ndarray] | None:
     """The function that embeds without a provider; None for a provider's model."""
     if not index_model.startswith(ONNX):
         return None
-    return lambda texts: embedded.encoder_of_index(index_model, settings.embedding_model).embed_questions(texts)
+    return lambda texts: embedded.encoder_of_index(index_model).embed_questions(texts)
 
 
 def _check_comparable(settings: Settings, index_model: str) -> None:

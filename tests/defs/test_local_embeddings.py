@@ -2,12 +2,13 @@
 
 import pytest
 
+from graphrag_assets.embedded import semantic
 from graphrag_assets.errors import QueryError, SettingsError
 from graphrag_assets.query import GraphRAG
 from tests.defs.test_language_models import BATCHES, contents, use
-from tests.onnx_exports import TABLE, write_export
 from tests.openai_server import running
 
+MODEL = "onnx:bge-small#5f8ee95192c0"
 QUESTION = "Who commanded the Great Eastern?"
 
 
@@ -21,7 +22,7 @@ def documents(project):
 @pytest.fixture
 def packaged(start_with):
     """The documents, indexed with the vectors of the packaged model."""
-    return start_with(BATCHES, embedding_model="onnx:minilm")
+    return start_with(BATCHES, embedding_model="onnx:bge-small")
 
 
 def models(project) -> set[tuple]:
@@ -30,11 +31,9 @@ def models(project) -> set[tuple]:
 
 @pytest.mark.long
 def test_index_of_the_packaged_model_is_queried_without_a_setting(packaged, monkeypatch):
-    assert models(packaged) == {("onnx:minilm#5a7a7440b437", 384)}
-    assert ("embedding_model", "onnx:minilm#5a7a7440b437") in packaged.sql(
-        "SELECT name, value FROM operations.index_settings"
-    )
-    for setting in ("onnx:minilm", "", "openai/another", "onnx:/nowhere"):
+    assert models(packaged) == {(MODEL, 384)}
+    assert ("embedding_model", MODEL) in packaged.sql("SELECT name, value FROM operations.index_settings")
+    for setting in ("onnx:bge-small", "", "openai/another"):
         monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", setting)
         found = GraphRAG().context("basic", "Which scientist built a measuring device?", k=1)
         assert "galvanometer" in found.frames["sources"]["text"].item()
@@ -52,30 +51,13 @@ def test_second_run_embeds_nothing_and_writes_no_row(packaged):
 
 
 @pytest.mark.long
-def test_index_of_a_model_folder_is_queried_with_the_same_model_in_any_folder(documents, monkeypatch, tmp_path):
-    folder = write_export(tmp_path / "colors")
-    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", f"onnx:{folder}")
-    documents.index_all()
-    ((model, dimensions),) = models(documents)
-    assert model.startswith("onnx:colors#")
-    assert dimensions == 3
-    folder.rename(tmp_path / "elsewhere")
-    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", f"onnx:{tmp_path / 'elsewhere'}")
-    assert GraphRAG().basic(QUESTION).answer
-    for setting in ("", "onnx:minilm", f"onnx:{folder}", "openai/test-embedding"):
-        monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", setting)
-        with pytest.raises(QueryError, match=f"The index was embedded with {model}"):
-            GraphRAG().basic(QUESTION)
-
-
-@pytest.mark.long
 def test_index_without_vectors_is_queried_without_them_whatever_is_set(start_with, monkeypatch):
     documents = start_with(BATCHES)
     assert models(documents) == set()
-    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:bge-small")
     assert GraphRAG().basic(QUESTION).citations
     documents.run("refresh_graph")
-    assert models(documents) == {("onnx:minilm#5a7a7440b437", 384)}
+    assert models(documents) == {(MODEL, 384)}
 
 
 @pytest.mark.long
@@ -93,24 +75,21 @@ def test_vectors_go_when_the_model_is_unset_and_the_asset_says_why(packaged, mon
 
 
 @pytest.mark.long
-def test_changed_model_embeds_everything_again_with_a_warning(documents, monkeypatch, tmp_path, caplog):
-    folder = write_export(tmp_path / "colors")
-    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", f"onnx:{folder}")
-    documents.index_all()
-    (before,) = models(documents)
-    write_export(folder, table=TABLE + 1)
-    with caplog.at_level("WARNING"):
-        documents.run("refresh_graph")
-    (after,) = models(documents)
-    assert after[0] != before[0]
-    assert any(before[0] in record.message and after[0] in record.message for record in caplog.records)
+def test_an_index_of_another_model_is_embedded_again_with_a_warning(packaged, monkeypatch, caplog):
+    with monkeypatch.context() as later, caplog.at_level("WARNING"):
+        later.setattr(semantic, "INDEX_MODEL", "onnx:bge-small#1")
+        packaged.run("refresh_graph")
+    assert models(packaged) == {("onnx:bge-small#1", 384)}
+    assert any(MODEL in record.message and "onnx:bge-small#1" in record.message for record in caplog.records)
+    with pytest.raises(QueryError, match="The index was embedded with onnx:bge-small#1"):
+        GraphRAG().basic(QUESTION)
 
 
 def test_missing_model_stops_indexing_before_any_request(documents, monkeypatch):
     with running() as server:
         use(monkeypatch, server)
-        monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:/nowhere")
-        with pytest.raises(SettingsError, match="onnx:/nowhere: /nowhere does not exist"):
+        monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")
+        with pytest.raises(SettingsError, match="=onnx:minilm: the model that runs on this machine is onnx:bge-small"):
             documents.register()
         assert server.requests == []
 
@@ -119,10 +98,10 @@ def test_missing_model_stops_indexing_before_any_request(documents, monkeypatch)
 def test_chat_model_of_a_server_works_with_local_vectors(documents, monkeypatch):
     with running() as server:
         use(monkeypatch, server)
-        monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")
+        monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:bge-small")
         documents.index_all()
         assert server.embeddings == []
         before = len(server.requests)
         assert GraphRAG().local(QUESTION).model == "openai/test-chat"
         assert len(server.requests) == before + 1
-    assert models(documents) == {("onnx:minilm#5a7a7440b437", 384)}
+    assert models(documents) == {(MODEL, 384)}

@@ -161,16 +161,16 @@ def test_embedded_default_costs_nothing(project):
 
 @pytest.mark.extended
 def test_local_embedding_model_costs_nothing_and_sends_no_request(small, server, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")  # the base URL of the embedding server stays set
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:bge-small")  # the base URL of the embedding server stays set
     plan = plan_index(small.index)
     assert server.requests == []
     assert "embed" not in plan.costs["task"]
     assert plan.costs["calls"].sum() > 0
-    assert "onnx:minilm runs on this machine, so its vectors are free." in plan.notes
+    assert "onnx:bge-small runs on this machine, so its vectors are free." in plan.notes
     monkeypatch.delenv("GRAPHRAG_CHAT_MODEL")
     plan = plan_index(small.index)
     assert plan.costs.is_empty()
-    assert plan.notes == ("onnx:minilm runs on this machine, so nothing is paid for.",)
+    assert plan.notes == ("onnx:bge-small runs on this machine, so nothing is paid for.",)
 
 
 @pytest.mark.extended

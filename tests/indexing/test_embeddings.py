@@ -23,7 +23,7 @@ ENTITY_TEXTS = "SELECT 2 * count(*) FROM entities WHERE degree > 0"
 def index(start_with) -> Index:
     parts = {"a/a.md": SENTENCES[:12], "a/b.md": SENTENCES[12:24], "b/c.md": SENTENCES[24:36]}
     return start_with(
-        {name: " ".join(part) for name, part in parts.items()}, chunk_size="60", embedding_model="onnx:minilm"
+        {name: " ".join(part) for name, part in parts.items()}, chunk_size="60", embedding_model="onnx:bge-small"
     ).index
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_assets.store.publication_content import create_tables
+from graphrag_assets.store.publication_schema import SCHEMA_VERSION
 from graphrag_assets.store.search_tables import write_search_tables
 from graphrag_assets.text.languages import STOP_WORDS
 from graphrag_assets.text.words import count_tokens
@@ -50,7 +51,7 @@ def write_index(path: Path, entities: int) -> None:
         connection.execute("SET VARIABLE units = $units", {"units": units})
         for macro in _MACROS:
             connection.execute(f"CREATE TEMP MACRO {macro}")
-        for statement in _GRAPH.split(";"):
+        for statement in (*_GRAPH.split(";"), _PUBLICATION):
             connection.execute(statement)
         for table in ("entity_texts", "unit_texts", "pairs", "named", "degrees"):
             connection.execute(f"DROP TABLE temp.{table}")
@@ -276,9 +277,11 @@ SELECT r.id || '-' || u.text_unit AS id, t.batch, t.document_id, t.id AS text_un
        ['KNOWS', 'OWNS', ''][1 + r.human_readable_id % 3] AS type, r.source || ' in ' || t.id AS description,
        u.text_unit AS text_unit_number, r.human_readable_id AS relationship_number, r.source_number, r.target_number
 FROM search.relationship_text_units u JOIN relationships r ON r.human_readable_id = u.relationship
-JOIN text_units t ON t.human_readable_id = u.text_unit ORDER BY relationship_number, text_unit_number;
-
-INSERT INTO publication VALUES (1, TIMESTAMP '2026-01-01', 'synthetic', 'synthetic', 1, 0, 0)
+JOIN text_units t ON t.human_readable_id = u.text_unit ORDER BY relationship_number, text_unit_number
+"""
+_PUBLICATION = f"""
+INSERT INTO publication BY NAME
+SELECT 1 AS number, TIMESTAMP '2026-01-01' AS published_at, '{SCHEMA_VERSION}' AS schema_version
 """
 
 

@@ -41,6 +41,16 @@ class StoreError(GraphRAGError):
     """The working database or a publication is missing, locked or unreadable."""
 
 
+class OtherVersionError(StoreError):
+    """The working database or a publication was made by another version of this package, with other tables."""
+
+    def __init__(self, path: Path):
+        super().__init__(
+            f"{path} was made by another version of graphrag-assets, which has other tables. Run `graphrag-assets "
+            "index`: it derives the index again from its input, and paid answers come from the ledger."
+        )
+
+
 class DiskFullError(StoreError):
     """Nothing more could be written."""
 

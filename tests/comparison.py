@@ -23,7 +23,7 @@ from graphrag_assets.indexing.scan import scan
 from graphrag_assets.pipeline.clustering import ClusterOptions, cluster
 from graphrag_assets.pipeline.report_citations import report_citations
 from graphrag_assets.pipeline.report_updates import stale_reports
-from graphrag_assets.store.publication_content import Source, fill, reading, start_empty, vector_dimensions
+from graphrag_assets.store.publication_content import Source, fill
 from graphrag_assets.store.publication_files import STABLE_NAME
 from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.schema import Table, identifier
@@ -168,9 +168,6 @@ def assert_published(index: Index) -> None:
         copy = Source(Path(scratch) / "working.duckdb", index.working.limits.beside(index.database))
         expected = Path(scratch) / "expected.duckdb"
         index.working.copy_to(copy.path)
-        with reading(copy) as connection:
-            dimensions = vector_dimensions(connection)
-        start_empty(Path(scratch), copy, dimensions, expected)
         fill(copy, expected, 1_000_000, "", None)
         with duckdb.connect() as connection:
             connection.execute(f"ATTACH '{folder / STABLE_NAME}' AS made (READ_ONLY)")

@@ -67,8 +67,8 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
     if input_folder:
         os.environ["GRAPHRAG_INPUT"] = input_folder
     index = Index.from_environment()
-    _refuse_unfinished_imports(index)
     found = scan_input(index, replace)
+    _refuse_unfinished_imports(index)
     if retry:
         retry_given_up(index)
     which = Which.ALL if everything else Which.CHANGED
@@ -103,7 +103,7 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
 
 def _refuse_unfinished_imports(index: Index) -> None:
     """After an interrupted import, communities would be clustered, and paid for, instead of imported."""
-    for batch, origin in unfinished(index.working).iter_rows() if index.working.path.exists() else ():
+    for batch, origin in unfinished(index.working).iter_rows():
         raise InputError(
             f"The import of {origin} as {batch!r} was interrupted. Run the same import again (`import {origin} --name "
             f"{batch}`), or remove it with `import --remove {batch}`."

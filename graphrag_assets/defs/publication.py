@@ -1,5 +1,6 @@
 """The publication: what people and queries read, switched in when the blocking checks have passed."""
 
+import contextlib
 import time
 from typing import Any
 
@@ -12,6 +13,7 @@ from graphrag_assets.defs.index_names import PUBLICATION, IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import markdown_table, picture
 from graphrag_assets.defs.resources import MODELS, begin_step, needs
+from graphrag_assets.errors import OtherVersionError
 from graphrag_assets.indexing import publish as stage
 from graphrag_assets.indexing.checks import clear_verified
 from graphrag_assets.indexing.index import Index
@@ -106,9 +108,10 @@ def _summary(published: Publication, index: Index, problems: pl.DataFrame) -> st
     before = [number for number in kept_publications(folder) if number < published.number]
     lines = [state_in_words(folder, published.number, published.is_new)]
     if published.is_new and before:
-        counts = compare(publication_file(folder, before[-1]), published.path)["change_counts"]
-        kinds = counts["what"].unique(maintain_order=True)
-        lines += [f"- {kind}: {counts_in_words(counts, kind)}" for kind in kinds]
+        with contextlib.suppress(OtherVersionError):  # of the publication before
+            counts = compare(publication_file(folder, before[-1]), published.path)["change_counts"]
+            kinds = counts["what"].unique(maintain_order=True)
+            lines += [f"- {kind}: {counts_in_words(counts, kind)}" for kind in kinds]
     if problems.height:
         skipped = problems.filter(~pl.col("stage").is_in(OF_READ_TEXT)).select("source", "error").iter_rows()
         named = listed([as_markdown(f"{source}: {error}") for source, error in skipped], _SKIPPED_SHOWN, "; ")

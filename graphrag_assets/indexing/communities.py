@@ -16,7 +16,6 @@ from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, FreshRu
 from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, record_options, record_stage, recorded
-from graphrag_assets.store.change_log import remove_mark
 from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.working import Changes, assign_numbers, numbered, replace_rows, replace_table
 
@@ -70,7 +69,6 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
         record_options(connection, None, index.run_options)
         record_inputs(connection, _FRESH_RUN, json.dumps(found.clustering.last_fresh), run_id)
         record_stage(connection, run_id, "detect_communities", None, time.monotonic() - started, changes, "communities")
-        remove_mark(connection, "detect_communities")  # of an earlier version, for which the log would keep all changes
     return UpdatedCommunities(StageResult({}, changes, {}, time.monotonic() - started), found.clustering)
 
 

@@ -34,7 +34,6 @@ from graphrag_assets.pipeline.batch import (
     read_corpus,
 )
 from graphrag_assets.pipeline.chunking import ChunkOptions
-from graphrag_assets.pipeline.formats import FORMATS, format_of
 from graphrag_assets.pipeline.loading import LoadOptions
 from graphrag_assets.runtime.peak_memory import restart_peak
 from graphrag_assets.runtime.tracing import traced
@@ -51,11 +50,8 @@ from graphrag_assets.store.batches import (
 from graphrag_assets.store.input_files import SourceFile
 from graphrag_assets.store.working import Changes
 
-CORPUS_VERSION = 6
-"""Incremented when chunking or contexts change for the same files, or loading does for all formats."""
-_SECOND, _THIRD = ("eml", "mbox", "md", "msg", "pptx"), ("csv", "json", "jsonl", "ods", "parquet", "tsv", "xls", "xlsx")
-READER_VERSIONS = dict.fromkeys(sorted(FORMATS), 1) | dict.fromkeys(_SECOND, 2) | dict.fromkeys(_THIRD, 3)
-"""By format; incremented when its reader gives another text for the same file. Other batches are not read again."""
+CORPUS_VERSION = 7
+"""Incremented when the same files give other documents or text units: all batches are read again."""
 CODE_VERSION = f"{CORPUS_VERSION}/{EXTRACTOR}"
 """Differs when the same files give other rows."""
 CHUNK_OVERLAP = 100
@@ -132,46 +128,25 @@ def chunk_options(settings: Settings) -> ChunkOptions:
     )
 
 
-def formats_of(files: Iterable[SourceFile]) -> frozenset[str]:
-    """The formats of a batch's files by their endings, of those that have one."""
-    return frozenset(name for file in files if (name := format_of(file.path)))
-
-
-def deciding_options(
-    settings: Settings, models: IndexingModels, formats: frozenset[str], age: int = 0
-) -> tuple[Any, ...]:
-    """Everything but the files that determines the rows of a batch; `formats`: `formats_of` its files.
-
-    Other limits for the conversion process, and other versions of readers, concern batches with such files only. `age`:
-    with the readers as they were that many versions ago.
-    """
+def deciding_options(settings: Settings, models: IndexingModels) -> tuple[Any, ...]:
+    """Everything but the files that determines the rows of a batch."""
     by_model = settings.text_unit_context == "model"
-    columns = settings.metadata_column_list
-    contexts = (settings.text_unit_context, models.context_writer if by_model else "", *columns)
-    readers = tuple(sorted((name, version - age) for name, version in _versions(formats).items() if version > age))
-    return (
-        load_options(settings),
-        chunk_options(settings),
-        models.extractor,
-        contexts,
-        (CORPUS_VERSION, readers) if readers else CORPUS_VERSION,
+    contexts = (
+        settings.text_unit_context,
+        models.context_writer if by_model else "",
+        *settings.metadata_column_list,
     )
-
-
-def _versions(formats: frozenset[str]) -> dict[str, int]:
-    return {name: READER_VERSIONS[name] for name in formats}
+    return load_options(settings), chunk_options(settings), models.extractor, contexts, CORPUS_VERSION
 
 
 def read_with(index: Index) -> str:
     """Hash of what determines the documents and text units of any batch besides its files."""
-    return stable_id("corpus", __version__, *deciding_options(index.settings, index.models(), FORMATS))
+    return stable_id("corpus", __version__, *deciding_options(index.settings, index.models()))
 
 
 def named_options(settings: Settings, models: IndexingModels) -> dict[str, str]:
     """`deciding_options` of any batch by name, and the versions of the code: what must be the same on all machines."""
-    load, chunk, extractor, (context, writer, *columns), *more, corpus_version = deciding_options(
-        settings, models, FORMATS
-    )
+    load, chunk, extractor, (context, writer, *columns), corpus_version = deciding_options(settings, models)
     options: dict[str, object] = {
         **asdict(load),
         **{f"chunk_{name}": value for name, value in asdict(chunk).items()},
@@ -179,7 +154,6 @@ def named_options(settings: Settings, models: IndexingModels) -> dict[str, str]:
         "text_unit_context": context,
         "context_writer": writer,
         "metadata_columns": columns,
-        "conversion": more,
         "corpus_version": corpus_version,
         "code_version": CODE_VERSION,
         "version": __version__,
@@ -195,8 +169,7 @@ def batch_digest(index: Index, batch: str, files: list[SourceFile]) -> str:
     folder = index.input
     if not folder.has(batch):
         return stable_id(DELETED)  # has no rows, whatever its options
-    deciding = deciding_options(index.settings, index.models(), formats_of(files))
-    return stable_id(folder.digest(batch, files), *deciding)
+    return stable_id(folder.digest(batch, files), *deciding_options(index.settings, index.models()))
 
 
 def refuse_imported(index: Index, batch: str) -> None:

@@ -13,7 +13,7 @@ from graphrag_assets.contracts.records import RETRY
 from graphrag_assets.errors import InputError, full_disk_in
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.index_batch import READER_VERSIONS, deciding_options, formats_of
+from graphrag_assets.indexing.index_batch import deciding_options
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import inputs_of, recorded, replace_errors, stored_options
 from graphrag_assets.store.connections import one_value
@@ -53,8 +53,6 @@ class Scan(NamedTuple):
         revisions: of every committed batch.
         settling: batches that were being written just now.
         imported: batches of imported indexes. They are in no folder, and stay until they are removed by name.
-        read_again: of the revised batches those whose files are as they were: the formats that this version reads
-            otherwise than the one that indexed them.
         unreadable: why batches cannot be listed, by name. They stay as they are: nobody knows which files they have.
         files: of the batches that can be listed.
     """
@@ -70,7 +68,6 @@ class Scan(NamedTuple):
     given_up: tuple[str, ...] = ()
     unreadable: Mapping[str, str] = {}
     files: Mapping[str, BatchFiles] = {}
-    read_again: Mapping[str, tuple[str, ...]] = {}
 
     @property
     def changed(self) -> list[str]:
@@ -136,7 +133,6 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
     known = index.working.read(_STORED_BATCHES, {"given_up": RETRY})
     present = dict(known.select("batch", "digest").iter_rows())
     deciding, digests, settling, unreadable = _deciding_options_by_batch(index), {}, set(), {}
-    read_again: dict[str, tuple[str, ...]] = {}
     batch_files: dict[str, BatchFiles] = {}
     for batch, files, error in folder.listed():
         if error:
@@ -144,12 +140,7 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
             if batch in present:
                 digests[batch] = present[batch]
             continue
-        content, formats = cache.digest(folder, batch, files, read_every_file), formats_of(files)
-        digests[batch] = stable_id(content, *deciding(batch, formats, 0))
-        if batch in present and present[batch] != digests[batch]:
-            ages = range(1, max(READER_VERSIONS.values()) + 1)
-            if any(present[batch] == stable_id(content, *deciding(batch, formats, age)) for age in ages):
-                read_again[batch] = tuple(sorted(formats))
+        digests[batch] = stable_id(cache.digest(folder, batch, files, read_every_file), *deciding(batch))
         newest = max((file.modified for file in files if file.modified), default=None)
         batch_files[batch] = BatchFiles(len(files), sum(file.size for file in files), newest)
         if cache.age(batch, files) < SETTLE_SECONDS:
@@ -172,7 +163,6 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
         given_up=tuple(sorted((same - pending) & set(extracted.filter(pl.col("n_given_up") > 0)["batch"]))),
         unreadable=unreadable,
         files=batch_files,
-        read_again=read_again,
     )
 
 
@@ -194,28 +184,28 @@ def _refuse_overlap(settings: Settings) -> None:
 def scan_input(index: Index, replace: bool = False, read_every_file: bool = False) -> Scan:
     """Tie the index to its input folder, record names that cannot be batches, and compare folder and index.
 
+    An index of another version begins again, see `WorkingDatabase.renew`.
+
     Raises:
         InputError: the folder cannot be read; or the index was built from another folder, and `replace` is false.
     """
+    index.working.renew()
     claim_input_folder(index, replace)
     found = scan(index, read_every_file)
     _record_errors(index, found.unreadable)
     return found
 
 
-def _deciding_options_by_batch(index: Index) -> Callable[[str, frozenset[str], int], tuple[object, ...]]:
-    """`deciding_options` by batch, its `formats_of` and age.
-
-    Most batches have the options of the environment, which are looked up once.
-    """
+def _deciding_options_by_batch(index: Index) -> Callable[[str], tuple[object, ...]]:
+    """`deciding_options` by batch. Most batches have the options of the environment, which are looked up once."""
     given = stored_options(index.working)
 
     @functools.cache
-    def deciding(options: frozenset[tuple[str, str]], formats: frozenset[str], age: int) -> tuple[object, ...]:
+    def deciding(options: frozenset[tuple[str, str]]) -> tuple[object, ...]:
         own = index.with_options(dict(options))
-        return deciding_options(own.settings, own.models(), formats, age)
+        return deciding_options(own.settings, own.models())
 
-    return lambda batch, formats, age: deciding(frozenset(given.get(batch, {}).items()), formats, age)
+    return lambda batch: deciding(frozenset(given.get(batch, {}).items()))
 
 
 def present_inputs(index: Index) -> str:

@@ -1,9 +1,9 @@
 """The ledger: every valid answer is stored before it is used, so that nothing is paid for twice.
 
-The table `llm_calls`, in SQLite (WAL) or PostgreSQL; budgets have `llm_spending`. Its statements
-run in threads, so that the event loop stays free; an awaited write is on disk. What could not be written, because the
-disk is full or the database down, is written before anything else is paid for. Any number of processes may share a
-ledger, and may be killed at any moment.
+The table `llm_calls`, in SQLite (WAL) or PostgreSQL, has a format that all versions read; budgets have `llm_spending`.
+Its statements run in threads, so that the event loop stays free; an awaited write is on disk. What could not be
+written, because the disk is full or the database down, is written before anything else is paid for. Any number of
+processes may share a ledger, and may be killed at any moment.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeVar
 import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from graphrag_assets.llm import spending
 from graphrag_assets.llm.model_errors import LedgerError
@@ -402,7 +402,7 @@ def _engine(url: str) -> sa.Engine:
 
 
 def _create(engine: sa.Engine) -> None:
-    """Create the table, or the columns that an older ledger lacks; other processes may do so at the same time."""
+    """Create the tables if they are missing; other processes may do so at the same time."""
     for attempt in range(50):
         try:
             with engine.begin() as connection:
@@ -413,20 +413,14 @@ def _create(engine: sa.Engine) -> None:
                         connection.execute(CreateTable(table, if_not_exists=True))
                         for index in table.indexes:
                             connection.execute(CreateIndex(index, if_not_exists=True))
-                found = {column["name"] for column in sa.inspect(connection).get_columns(LLM_CALLS.name)}
-                for column in (column for column in LLM_CALLS.c if column.name not in found):
-                    declared = CreateColumn(column).compile(dialect=engine.dialect)
-                    connection.exec_driver_sql(f"ALTER TABLE {LLM_CALLS.name} ADD COLUMN {declared}")
             return
         except sa.exc.DBAPIError as error:
             # PostgreSQL: concurrent creation violates its catalog. SQLite: switching to WAL does not wait for locks.
-            # Both: a column that another process has added meanwhile is found by the next attempt.
             if attempt == 49 or not isinstance(
                 error, sa.exc.IntegrityError | sa.exc.ProgrammingError | sa.exc.OperationalError
             ):
                 raise
-            passing = any(words in str(error).lower() for words in ("lock", "duplicate column"))
-            if isinstance(error, sa.exc.OperationalError) and not passing:
+            if isinstance(error, sa.exc.OperationalError) and "lock" not in str(error).lower():
                 raise
             time.sleep(0.05)
 

@@ -42,7 +42,7 @@ def sources(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.D
         f"""
         SELECT t.human_readable_id, t.id, t.context, t.text, t.n_tokens, t.document_id, t.start_char, t.end_char,
                t.line_tokens, d.title AS document, d.source, coalesce(d.language, 'und') AS language,
-               {_document_date(reader)}
+               d.document_date
         FROM text_units t LEFT JOIN documents d ON d.id = t.document_id
         WHERE t.human_readable_id IN (SELECT unnest($units::INT[]))
           AND {scope.allows("text_unit", "t.human_readable_id")}
@@ -63,11 +63,6 @@ def source_passages(reader: Reader, units: list[int], scope: Scope = EVERYTHING)
     )
     rows = in_order(frame, units).iter_rows()
     return [Passage("Sources", number, context or "", text) for number, context, text in rows]
-
-
-def _document_date(reader: Reader) -> str:
-    """SQL of the date of the document `d`."""
-    return "d.document_date" if reader.has_dates else "NULL::DATE AS document_date"
 
 
 def entity_rows(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
@@ -113,12 +108,11 @@ def relationship_rows(reader: Reader, chosen: pl.DataFrame, scope: Scope = EVERY
     `predicates`: all types of a pair, with direction and date, where there are several or one is superseded; else the
     type. `over`: whether all are superseded.
     """
-    predicates = "coalesce(nullif(relations, ''), type)" if reader.has_relations else "type"
-    over = "valid_until IS NOT NULL" if reader.has_times else "false"
     details = reader.rows(
-        f"""
+        """
         SELECT human_readable_id, id, source, target, source_number, target_number, type, description,
-               round(weight, 2) AS weight, line_tokens, {predicates} AS predicates, {over} AS over
+               round(weight, 2) AS weight, line_tokens,
+               coalesce(nullif(relations, ''), type) AS predicates, valid_until IS NOT NULL AS over
         FROM relationships WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))
         """,
         {"numbers": chosen["human_readable_id"].to_list()},
@@ -202,12 +196,11 @@ def claim_rows(reader: Reader, numbers: list[int], scope: Scope = EVERYTHING) ->
     `until`: the day from which another statement of the scope holds; `state`: the status with this day. The description
     of what has ended says when.
     """
-    until = "CASE WHEN superseded_by IS NOT NULL THEN valid_until END" if reader.has_times else "NULL::DATE"
     details = reader.rows(  # a query of its own, which reads only the texts of these claims
-        f"""
+        """
         SELECT c.human_readable_id, c.id, c.subject_id, c.object_id, c.type, c.status, c.start_date, c.end_date,
-               c.description, c.text_unit_number, c.line_tokens, c.document_id, d.title AS document, {until} AS until,
-               {_document_date(reader)}
+               c.description, c.text_unit_number, c.line_tokens, c.document_id, d.title AS document,
+               CASE WHEN superseded_by IS NOT NULL THEN valid_until END AS until, d.document_date
         FROM covariates c LEFT JOIN documents d ON d.id = c.document_id
         WHERE c.human_readable_id IN (SELECT unnest($numbers::INT[]))
         """,

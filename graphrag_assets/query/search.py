@@ -183,7 +183,6 @@ class Search(Generic[OptionsOf]):
     def _open(self) -> None:
         """Open the newest publication, and prepare the question for it."""
         self.reader = self.tools.publications.reader()
-        self.reader.check_version()
         self.prepare()
 
     @property

@@ -1,8 +1,6 @@
 """DuckDB connections: their configuration, read-only files, and frames as the tables of a statement."""
 
 import contextlib
-import os
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +8,8 @@ from typing import Any, NamedTuple
 import duckdb
 import polars as pl
 
-from graphrag_assets.errors import StoreError
+from graphrag_assets.errors import OtherVersionError, StoreError
+from graphrag_assets.store.publication_schema import SCHEMA_VERSION
 from graphrag_assets.store.schema import literal
 
 NO_EXTENSIONS: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
@@ -76,25 +75,18 @@ def memory_errors(limits: Limits) -> Iterator[None]:
         ) from error
 
 
-@contextlib.contextmanager
-def complete(publication: Path) -> Iterator[None]:
-    """Name the remedy when the publication lacks a table, column or macro that a statement of this package reads.
+def refuse_other_version(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
+    """Raise OtherVersionError unless the `schema_version` of a table, of the file at `path`, is that of this package.
 
     Raises:
-        StoreError: an older version published the file.
+        duckdb.CatalogException: there is no such table.
     """
     try:
-        yield
-    except (duckdb.CatalogException, duckdb.BinderException) as error:
-        raise older_version(publication, str(error).partition("\n")[0]) from error
-
-
-def older_version(publication: Path, lacking: str) -> StoreError:
-    """The error for a publication that an older version made; `lacking` says what it does not have."""
-    return StoreError(
-        f"Cannot run the query on {publication}, which was published by an older version: run `graphrag-assets index`, "
-        f"which publishes again. SQL on the file works as before. ({lacking})"
-    )
+        found = connection.execute(f"SELECT DISTINCT schema_version FROM {table}").fetchall()
+    except duckdb.BinderException:
+        found = [(None,)]
+    if found not in ([], [(SCHEMA_VERSION,)]):
+        raise OtherVersionError(path)
 
 
 @contextlib.contextmanager
@@ -102,7 +94,7 @@ def attached(**paths: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to a database in memory with the publications attached, read-only, under their names.
 
     Raises:
-        StoreError: a file is missing or cannot be opened.
+        StoreError: a file is missing, is no publication, or was made by another version.
     """
     with duckdb.connect(config=NO_EXTENSIONS) as connection:
         for name, path in paths.items():
@@ -110,6 +102,7 @@ def attached(**paths: Path) -> Iterator[duckdb.DuckDBPyConnection]:
                 raise StoreError(f"The publication {path} does not exist. `graphrag-assets publications` lists all.")
             try:
                 connection.execute(f"ATTACH {literal(path)} AS {name} (READ_ONLY)")
+                refuse_other_version(connection, f"{name}.publication", path)
             except duckdb.Error as error:
                 raise StoreError(f"Cannot open the publication {path}: {error}") from error
         yield connection
@@ -118,46 +111,9 @@ def attached(**paths: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 @contextlib.contextmanager
 def in_memory(limits: Limits, one_thread: bool) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to a database in memory with these limits, to attach files to; `one_thread` or all."""
-    with duckdb.connect(config=_config(limits, one_thread)) as connection:
+    config = {**CONNECTION_CONFIG, **limits.config(), **({"threads": 1} if one_thread else {})}
+    with duckdb.connect(config=config) as connection:
         yield connection
-
-
-def _config(limits: Limits, one_thread: bool) -> dict[str, Any]:
-    return {**CONNECTION_CONFIG, **limits.config(), **({"threads": 1} if one_thread else {})}
-
-
-_idle: dict[object, duckdb.DuckDBPyConnection] = {}
-_inherited: list[duckdb.DuckDBPyConnection] = []
-_SHORT_SECONDS = 0.05
-
-
-@contextlib.contextmanager
-def idle_in_memory(limits: Limits, one_thread: bool) -> Iterator[duckdb.DuckDBPyConnection]:
-    """As `in_memory`, for work that leaves nothing attached and no tables but temporary ones.
-
-    After short work the database is kept for the next: making one takes as long as most transactions. Longer work may
-    have taken memory, or have spilled, which only closing gives back.
-    """
-    config = _config(limits, one_thread)
-    key = tuple(config.items())
-    database = _idle.pop(key, None) or duckdb.connect(config=config)
-    started = time.monotonic()
-    with database.cursor() as connection:
-        yield connection
-    if time.monotonic() - started < _SHORT_SECONDS:
-        _idle.clear()
-        _idle[key] = database
-    else:
-        database.close()
-
-
-def _leave_to_parent() -> None:
-    """A forked process has none of the threads of a database: it can neither use nor close it."""
-    _inherited.extend(_idle.values())
-    _idle.clear()
-
-
-os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 @contextlib.contextmanager

@@ -3,12 +3,10 @@
 import contextlib
 import functools
 import hashlib
-import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import duckdb
@@ -18,7 +16,6 @@ from graphrag_assets import __version__
 from graphrag_assets.ids import stable_id
 from graphrag_assets.store.change_log import LOGGED, Changed, changes_since_mark
 from graphrag_assets.store.connections import (
-    NO_EXTENSIONS,
     ROW_GROUPS,
     Limits,
     execute_with,
@@ -27,9 +24,14 @@ from graphrag_assets.store.connections import (
     one_value,
     opened,
 )
-from graphrag_assets.store.drafts import copy_file
 from graphrag_assets.store.macros import macros_sql, name_after_publication, views_sql, write_macros
-from graphrag_assets.store.publication_schema import LLM_CALLS, MAIN, OPERATIONS, PUBLISHED
+from graphrag_assets.store.publication_schema import (
+    LLM_CALLS,
+    MAIN,
+    OPERATIONS,
+    PUBLISHED,
+    SCHEMA_VERSION,
+)
 from graphrag_assets.store.records_file import CALLS_AS_PUBLISHED
 from graphrag_assets.store.schema import Table, identifier, literal
 from graphrag_assets.store.search_tables import (
@@ -40,13 +42,11 @@ from graphrag_assets.store.search_tables import (
 )
 from graphrag_assets.store.supersession import PREDICATES, SUPERSESSION
 from graphrag_assets.store.working import WorkingDatabase, is_small, suits_one_thread
-from graphrag_assets.text import words as text
 
 READER = "publication"
 """The reader of the change log whose mark is that of the newest publication."""
 MAX_CHANGED = 0.2
 """A larger share of touched rows is published from nothing: that takes no longer, and leaves a compact file."""
-_EMPTY = "empty-publication-"
 _OPTIONS = f"{ROW_GROUPS}, RECOVERY_MODE NO_WAL_WRITES"
 # By temporary table of touched ids, the working table and its column.
 _TOUCHED = {
@@ -82,6 +82,7 @@ INSERT INTO embeddings BY NAME
 SELECT e.kind, n.number, e.id, e.model, e.vector FROM working.embeddings e
 JOIN (FROM numbered_vectors WHERE place BETWEEN $first AND $last) n ON n.stored_at = e.rowid ORDER BY place
 """
+_DIMENSIONS = "SELECT coalesce(max(len(vector)), 1) FROM working.embeddings"  # of an index without vectors 1
 _VECTORS_PER_PART = 50_000  # more are sorted in slices that fit in memory
 _CLAIMS = """
 CREATE TEMP TABLE taken_back AS FROM working.claims_taken_back;
@@ -119,26 +120,9 @@ def record(connection: duckdb.DuckDBPyConnection, table: str, made: Made) -> Non
     connection.execute(f"DELETE FROM {table} WHERE number = $number", {"number": made.number})
     connection.execute(
         f"INSERT INTO {table} "
-        "VALUES ($number, $published_at, $digest, $version, $base, $base_bytes, $community_revision)",
-        {**made._asdict(), "version": __version__},
+        "VALUES ($number, $published_at, $digest, $version, $base, $base_bytes, $community_revision, $schema_version)",
+        {**made._asdict(), "version": __version__, "schema_version": SCHEMA_VERSION},
     )
-
-
-def start_empty(index_folder: Path, source: Source, dimensions: int, draft: Path) -> None:
-    """Start `draft` as a publication without rows.
-
-    Creating tables, comments and macros takes longer than filling them for a small index, so an empty publication is
-    kept in the index folder, under a name that changes with everything it is made from.
-    """
-    options, versions = _options(source), (duckdb.__version__, sys.version)
-    made_from = (publication_shape(), dimensions, options, text.FOLDED, text.SPELLED_OUT, *versions)
-    kept = index_folder / f"{_EMPTY}{hashlib.md5(repr(made_from).encode()).hexdigest()}.duckdb"
-    if rows_of(kept, source.limits) is None:
-        for outdated in index_folder.glob(f"{_EMPTY}*"):
-            outdated.unlink()
-        draft.write_bytes(_empty(dimensions, options))
-        draft.replace(kept)
-    copy_file(kept, draft)
 
 
 def rows_of(publication: Path, limits: Limits) -> dict[str, int] | None:
@@ -148,18 +132,6 @@ def rows_of(publication: Path, limits: Limits) -> dict[str, int] | None:
             return dict(connection.execute(ROWS_PER_TABLE).fetchall())
     except duckdb.Error:
         return None
-
-
-@functools.cache
-def _empty(dimensions: int, options: str) -> bytes:
-    """The file of a publication without rows."""
-    with TemporaryDirectory() as scratch:
-        file = Path(scratch) / "empty.duckdb"
-        with duckdb.connect(config={**NO_EXTENSIONS, "threads": 1}) as connection:
-            connection.execute(f"ATTACH {literal(file)} AS published ({options}); USE published")
-            create_tables(connection, dimensions)
-            connection.execute("CHECKPOINT published")
-        return file.read_bytes()
 
 
 def _options(source: Source) -> str:
@@ -175,14 +147,16 @@ def _options(source: Source) -> str:
 def fill(
     source: Source, draft: Path, number: int, digest: str, llm_calls: pl.DataFrame | None
 ) -> tuple[Made, dict[str, int]]:
-    """Fill the empty publication `draft` from a copy of the working database; returns its record and rows per table."""
+    """Make the publication `draft` from a copy of the working database; returns its record and rows per table."""
     small = is_small(source.path)
+    draft.unlink(missing_ok=True)  # an update that was given up
     with (
         memory_errors(source.limits),
         in_memory(source.limits, small) as connection,
         opened(connection, source.path, "working"),
         opened(connection, draft, "published", _options(source)),
     ):
+        create_tables(connection, one_value(connection, _DIMENSIONS))
         _create_touched(connection)
         for name, (table, column) in _TOUCHED.items():
             connection.execute(f"INSERT INTO touched_{name} SELECT DISTINCT {column} FROM working.{table}")
@@ -456,12 +430,6 @@ def _sums(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, str]) -> s
         {"shape": publication_shape()},
     ).fetchall()
     return str(digest)
-
-
-def vector_dimensions(connection: duckdb.DuckDBPyConnection) -> int:
-    """Dimensions of the vectors in the working database; 1 if there are none."""
-    ((dimensions,),) = connection.execute("SELECT max(len(vector)) FROM embeddings").fetchall()
-    return dimensions or 1
 
 
 @functools.cache

@@ -4,7 +4,7 @@ import contextlib
 import functools
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,14 +13,13 @@ from typing import Any, NamedTuple, TypeVar
 import duckdb
 import polars as pl
 
-from graphrag_assets.errors import IndexMissing, QueryError, StoreError, refuse_denied
+from graphrag_assets.errors import IndexMissing, OtherVersionError, QueryError, StoreError, refuse_denied
 from graphrag_assets.runtime.forks import use_threads
-from graphrag_assets.store.connections import NO_EXTENSIONS, complete, older_version, one_value
+from graphrag_assets.store.connections import NO_EXTENSIONS, one_value, refuse_other_version
 from graphrag_assets.store.interrupts import interruptible
 from graphrag_assets.store.macros import OWN
 from graphrag_assets.store.polars_schema import POLARS_TYPES
 from graphrag_assets.store.publication_files import STABLE_NAME, current_number, kept_publications, publication_file
-from graphrag_assets.store.publication_schema import SEARCH
 from graphrag_assets.store.records_file import RECORDS_FILE
 from graphrag_assets.store.schema import literal
 
@@ -51,8 +50,6 @@ _CONFIG: dict[str, Any] = {
     "python_enable_replacements": False,  # a name in a query is a table, never a variable of the program
     "allocator_background_threads": True,  # memory of a query is returned a second later: 40 MB after thirty questions
 }
-
-_HASHED = "embedded/"
 
 
 _NESTED = frozenset({"list", "array", "struct", "map", "union", "variant"})
@@ -184,7 +181,7 @@ class Reader:
 
     @contextlib.contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        with self._failing(), complete(self.path):
+        with self._failing():
             # A connection serves one thread at a time. Idle ones are reused: USE costs as much as a short query.
             try:
                 cursor = self._idle.pop()
@@ -205,15 +202,6 @@ class Reader:
         except duckdb.Error as error:
             raise StoreError(f"Cannot run the query on {self.path}: {error}") from error
 
-    def check_version(self, macros: Set[str] = frozenset()) -> None:
-        """Check that the file has the tables of searches and these macros, before a model is called.
-
-        Raises:
-            StoreError: an older version published the file.
-        """
-        if missing := self._missing_tables or (macros and sorted(macros - self.macros)):
-            raise older_version(self.path, f"It has no {', '.join(missing[:3])}")
-
     def close(self) -> None:
         """Close the file."""
         while self._idle:
@@ -223,44 +211,14 @@ class Reader:
         self.connection.close()
 
     @cached_property
-    def _missing_tables(self) -> list[str]:
-        """The tables of searches that the file does not have."""
-        present = self.rows("SELECT table_name FROM duckdb_tables() WHERE database_name = 'published'")
-        return sorted({table.name for table in SEARCH} - set(present["table_name"]))
-
-    @cached_property
-    def macros(self) -> frozenset[str]:
-        """Names of the macros of the file; older versions published fewer."""
-        known = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE database_name = 'published'"
-        return frozenset(self.rows(f"SELECT coalesce(list(function_name), []) FROM ({known})").item())
-
-    @cached_property
     def has_dates(self) -> bool:
-        """Whether a document has a date; older versions did not publish dates."""
-        known = self._has_column("documents", "document_date")
-        return known and self.numbers("SELECT count(document_date) FROM documents", {}) != [0]
-
-    @cached_property
-    def has_relations(self) -> bool:
-        """Whether relationships have all their predicates; older versions published one."""
-        return self._has_column("relationships", "relations")
-
-    @cached_property
-    def has_times(self) -> bool:
-        """Whether claims and relationships have the time in which they hold; in older versions they had none."""
-        return self._has_column("covariates", "superseded_by")
-
-    def _has_column(self, table: str, column: str) -> bool:
-        known = "SELECT 1 FROM duckdb_columns() WHERE database_name = 'published' AND table_name = $table"
-        found = self.rows(f"{known} AND column_name = $column", {"table": table, "column": column})
-        return found.height > 0
+        """Whether a document has a date."""
+        return self.numbers("SELECT count(document_date) FROM documents", {}) != [0]
 
     @cached_property
     def embedding(self) -> tuple[str, int] | None:
         """Name of the embedding model and the vectors' dimensions; None for an index without vectors."""
-        # Publications of earlier versions may have hashed words for vectors, which nothing compares any more.
-        query = "SELECT model, array_length(vector) AS dimensions FROM embeddings WHERE NOT starts_with(model, $hashed)"
-        first = self.rows(f"{query} LIMIT 1", {"hashed": _HASHED})
+        first = self.rows("SELECT model, array_length(vector) AS dimensions FROM embeddings LIMIT 1")
         return None if first.is_empty() else first.row(0)
 
     @cached_property
@@ -408,7 +366,7 @@ def open_publication(path: Path, records: Path | None = None) -> duckdb.DuckDBPy
         records: attached as `recent`.
 
     Raises:
-        StoreError: the file is missing, damaged or no publication.
+        StoreError: the file is missing, damaged or no publication, or another version made it.
     """
     if not path.is_file():
         raise StoreError(f"The publication {path} no longer exists. Publish again: `graphrag-assets index`.")
@@ -434,11 +392,14 @@ def open_publication(path: Path, records: Path | None = None) -> duckdb.DuckDBPy
             ) from error
         raise StoreError(f"Cannot open the publication {path}: {error}") from error
     try:
-        connection.execute("SELECT count(*) FROM published.publication")
+        refuse_other_version(connection, "published.publication", path)
     except duckdb.CatalogException:
         connection.close()
         raise StoreError(
             f"{path} is not a publication. Give the index folder, or its {STABLE_NAME}; the working database "
             "is not for reading."
         ) from None
+    except OtherVersionError:
+        connection.close()
+        raise
     return connection

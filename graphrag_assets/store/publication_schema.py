@@ -8,7 +8,9 @@ and sorted bridge tables make a search a few milliseconds of SQL.
 
 from dataclasses import replace
 
+from graphrag_assets.ids import stable_id
 from graphrag_assets.store import schema as s
+from graphrag_assets.store.resolved_claims import CLAIM_VIEWS
 from graphrag_assets.store.schema import Table, table
 
 
@@ -102,7 +104,7 @@ COMMUNITY_REPORTS = _extended(
 COMMUNITIES = _extended(s.COMMUNITIES, _PERIOD_DATE, after="period")
 COMMUNITY_HISTORY = _extended(
     s.COMMUNITY_HISTORY,
-    ("publication", "BIGINT", "Number of the first publication with it; null: an earlier version did not record it."),
+    ("publication", "BIGINT", "Number of the first publication with it."),
     ("published_at", "TIMESTAMP", "When that publication was made, UTC."),
     after="revision",
 )
@@ -346,5 +348,12 @@ SEARCH = (
     POSTING_STATISTICS,
     LANGUAGES,
     WORD_FORMS,
+    FACTS,
 )
-PUBLISHED = (*MAIN, *OPERATIONS, *SEARCH, FACTS)
+PUBLISHED = (*MAIN, *OPERATIONS, *SEARCH)
+_COLUMNS = ((t.sql_name, c.name, c.type) for t in (*s.WORKING, *PUBLISHED) for c in t.columns)
+SCHEMA_VERSION = stable_id(CLAIM_VIEWS, *_COLUMNS)[:8]
+"""The version of all tables and views, in the working database and in each publication.
+
+There are no migrations: an index of another version is derived again from its input, and paid answers come from the
+ledger."""

@@ -33,10 +33,8 @@ from graphrag_assets.store.publication_content import (
     reading,
     record,
     rows_of,
-    start_empty,
     state_since,
     update,
-    vector_dimensions,
 )
 from graphrag_assets.store.publication_files import (
     FOLDER,
@@ -112,10 +110,8 @@ def _publish(
             working.copy_to(copy.path)
             with reading(copy) as connection:
                 revision, digest = last_revision(connection), content_digest(connection)
-                dimensions = vector_dimensions(connection)
             if last and last.digest == digest and (found := _whole(working, index_folder, kept)):
                 return found
-            start_empty(index_folder, copy, dimensions, draft)
             made, rows = fill(copy, draft, number, digest, llm_calls)
             updated = Update(made._replace(base_bytes=draft.stat().st_size), rows, revision)
         if judge:

@@ -71,7 +71,7 @@ def list_publications(index_folder: Path) -> list[KeptPublication]:
             with attached(file=path) as connection:
                 ((when, documents, entities, communities),) = connection.execute(_CONTENT).fetchall()
         except (StoreError, duckdb.Error) as error:
-            log.warning("Publication %d is damaged and left out: %s", number, str(error).partition("\n")[0])
+            log.warning("Publication %d is left out: %s", number, str(error).partition("\n")[0])
             continue
         megabytes = path.stat().st_size / 1e6
         is_current = number == current

@@ -502,6 +502,7 @@ INDEX_SETTINGS = table(
     ("value", "VARCHAR", "Its value; null: no limit."),
 )
 
+_VERSION = ("schema_version", "VARCHAR", "Hash of the tables; versions of graphrag_assets with others cannot use them.")
 PUBLICATIONS = table(
     "publications",
     "One row per publication that was made.",
@@ -513,6 +514,7 @@ PUBLICATIONS = table(
     ("base", "BIGINT", "The publication made from nothing that this one began as a copy of; itself if made so."),
     ("base_bytes", "BIGINT", "Size of the base's file."),
     ("community_revision", "BIGINT", "The last revision of community_history in it; 0: none."),
+    _VERSION,
 )
 
 NUMBERS = table(
@@ -589,13 +591,7 @@ INDEX_OPTIONS = table(
     ("value", "VARCHAR", "Its value."),
 )
 
-SCHEMA_VERSIONS = table(
-    "schema_versions",
-    "The version of the tables, by which an older version of graphrag_assets knows that it cannot use them.",
-    "version",
-    ("version", "INTEGER", "Incremented when older versions of graphrag_assets cannot use the tables."),
-    ("made_by", "VARCHAR", "Version of graphrag_assets that made them."),
-)
+INDEX_SCHEMA = table("index_schema", "One row: the version of the tables.", "schema_version", _VERSION)
 
 CHANGED_ROWS = table(
     "changed_rows",
@@ -626,7 +622,7 @@ LOGGED_COUNTS = table(
 )
 
 OPERATION_TABLES = (
-    SCHEMA_VERSIONS,
+    INDEX_SCHEMA,
     INDEX_ERRORS,
     BATCH_STATE,
     INDEX_RUNS,

@@ -6,21 +6,18 @@ failing (2.7 times faster than retrying on lock errors, and no starvation).
 """
 
 import contextlib
-import functools
 import logging
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
 import polars as pl
 from filelock import FileLock, Timeout
 
-from graphrag_assets import __version__
-from graphrag_assets.errors import AccessError, StoreError, full_disk, refuse_denied
+from graphrag_assets.errors import AccessError, OtherVersionError, StoreError, full_disk, refuse_denied
 from graphrag_assets.store.change_log import log_changes
 from graphrag_assets.store.connections import (
     CONNECTION_CONFIG,
@@ -28,21 +25,35 @@ from graphrag_assets.store.connections import (
     ROW_GROUPS,
     Limits,
     execute_with,
-    idle_in_memory,
     in_memory,
     memory_errors,
     opened,
+    refuse_other_version,
     refuse_path,
 )
 from graphrag_assets.store.drafts import copy_file, draft_folder, move_into_place, refuse_folder
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file
+from graphrag_assets.store.publication_schema import SCHEMA_VERSION
 from graphrag_assets.store.resolved_claims import CLAIM_VIEWS
-from graphrag_assets.store.schema import WORKING, Table, identifier, literal
+from graphrag_assets.store.schema import (
+    INDEX_OPTIONS,
+    INDEX_SCHEMA,
+    NUMBERS,
+    PROMPT_PROFILE,
+    WORKING,
+    Table,
+    identifier,
+    literal,
+)
 
 log = logging.getLogger(__name__)
 
 LOCK_TIMEOUT_SECONDS = 600.0
+OUTDATED = "outdated.duckdb"
+"""The working database of another version, beside the present one. A purge deletes it."""
+_KEPT = (PROMPT_PROFILE, INDEX_OPTIONS, NUMBERS)
+"""Tables that a new database takes over: what requests to models depend on, and no input has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +117,31 @@ class WorkingDatabase:
                 in_memory(self.limits.beside(self.path), suits_one_thread(self.path)) as connection,
                 opened(connection, self.path, identifier(self.path.stem)),
             ):
+                _refuse_other_version(connection, self.path)
                 yield connection
             return
         with self.connect() as connection:
             yield connection
+
+    def renew(self) -> None:
+        """Replace a database of another version by an empty one, and keep the file beside it."""
+        with self.lock(), interrupts_raised():
+            try:
+                with _attached(self.path, self.limits):
+                    return
+            except OtherVersionError:
+                outdated = self.path.with_name(OUTDATED)
+            with draft_folder(self.path.parent) as drafts:
+                draft, copy = drafts / self.path.name, drafts / OUTDATED
+                copy_file(self.path, copy)
+                move_into_place(copy, outdated)
+                move_into_place(_new_database(draft, outdated), self.path)
+        log.warning(
+            "The index was made by another version of graphrag-assets, which has other tables. It is derived again "
+            "from its input; paid answers come from the ledger. Imported indexes must be imported again. %s has the "
+            "tables as they were, and can be deleted.",
+            outdated,
+        )
 
     @contextlib.contextmanager
     def exclusive(self, stage: str) -> Iterator[None]:
@@ -185,22 +217,18 @@ def _is_below(path: Path, size: int) -> bool:
     return not path.exists() or path.stat().st_size < size
 
 
-_completed: set[Path] = set()
-"""Files whose tables this process has completed: checking every column takes 18 ms."""
-
-
 @contextlib.contextmanager
 def _attached(path: Path, limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection with the file at `path` attached for the duration of the context."""
+    """A connection with the file at `path` attached for the duration of the context; makes it if it is missing."""
     refuse_path(path)
     refuse_denied(path, os.R_OK | os.W_OK)
     if not path.exists():
-        _create(path)
-    name = identifier(path.stem)
+        with draft_folder(path.parent) as drafts:
+            move_into_place(_new_database(drafts / path.name), path)
     try:
-        with idle_in_memory(limits.beside(path), suits_one_thread(path)) as connection:
+        with in_memory(limits.beside(path), suits_one_thread(path)) as connection, contextlib.ExitStack() as stack:
             try:
-                connection.execute(f"ATTACH {literal(path)} AS {name} ({ROW_GROUPS}); USE {name}")
+                stack.enter_context(opened(connection, path, identifier(path.stem), ROW_GROUPS))
             except duckdb.IOException as error:
                 refuse_folder(path)
                 if _is_damaged(error) or full_disk(error):
@@ -209,12 +237,8 @@ def _attached(path: Path, limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]
                     f"Cannot open {path}: {error}. If a DuckDB shell or notebook has it open, close it there; to look "
                     "at the index, open graphrag.duckdb beside it instead, which never blocks anyone."
                 ) from error
-            if path not in _completed or not _has_tables(connection):
-                _refuse_newer(connection, path)
-                _complete(connection)
-                _completed.add(path)
+            _refuse_other_version(connection, path)
             yield connection
-            connection.execute(f"USE memory; DETACH {name}")
     except duckdb.Error as error:
         if not _is_damaged(error):
             raise
@@ -225,85 +249,37 @@ def _attached(path: Path, limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]
         ) from error
 
 
+def _refuse_other_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    try:
+        refuse_other_version(connection, INDEX_SCHEMA.sql_name, path)
+    except duckdb.CatalogException:
+        raise OtherVersionError(path) from None
+
+
+def _new_database(draft: Path, outdated: Path | None = None) -> Path:
+    """Make a database with all tables: a draft, because half of one is damage. It takes rows over from `outdated`."""
+    name = identifier(draft.stem)
+    with duckdb.connect(config=CONNECTION_CONFIG) as connection, opened(connection, draft, name, ROW_GROUPS):
+        ddl = "".join(table.ddl() for table in WORKING)
+        version = f"INSERT INTO {INDEX_SCHEMA.sql_name} VALUES ({literal(SCHEMA_VERSION)})"
+        connection.execute(f"BEGIN; {ddl} {CLAIM_VIEWS} {version}; COMMIT")
+        if outdated:
+            with opened(connection, outdated, "outdated"):
+                for table in _KEPT:
+                    with contextlib.suppress(duckdb.Error):  # it has other columns there
+                        kept = table.sql_name
+                        connection.execute(f"INSERT INTO {name}.{kept} BY NAME FROM outdated.{kept}")
+    with draft.open("rb") as written:
+        os.fsync(written.fileno())
+    return draft
+
+
 _DAMAGE = ("not a valid DuckDB database file", "Could not read enough bytes", "Corrupt database file", "checksum")
 
 
 def _is_damaged(error: duckdb.Error) -> bool:
     """Whether DuckDB cannot read the file, rather than perform the statement. It has no exception of its own for it."""
     return any(words in str(error) for words in _DAMAGE)
-
-
-SCHEMA_VERSION = 1
-"""Incremented when an older version of this package can no longer use the working database."""
-
-
-def _refuse_newer(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Raise StoreError if a newer version made the database."""
-    try:
-        found = connection.execute("SELECT version, made_by FROM schema_versions ORDER BY version DESC").fetchone()
-    except duckdb.CatalogException:  # a new or an older database
-        return
-    if found and found[0] > SCHEMA_VERSION:
-        raise StoreError(
-            f"The working database {path} was made by version {found[1]} of graphrag-assets; this is {__version__}. "
-            "Install that version or a newer one, or set GRAPHRAG_DATA to another folder."
-        )
-
-
-def _create(path: Path) -> None:
-    """Make a database beside `path` and move it there: one that was interrupted halfway looks like damage."""
-    with draft_folder(path.parent) as drafts:
-        with (drafts / path.name).open("wb") as draft:
-            draft.write(_without_rows())
-            draft.flush()
-            os.fsync(draft.fileno())
-        move_into_place(drafts / path.name, path)
-    _completed.add(path)
-
-
-@functools.cache
-def _without_rows() -> bytes:
-    """The file of a database with all tables."""
-    with TemporaryDirectory() as scratch:
-        file = Path(scratch) / "working.duckdb"
-        with duckdb.connect(config=CONNECTION_CONFIG) as connection:
-            connection.execute(f"ATTACH {literal(file)} AS working ({ROW_GROUPS}); USE working")
-            _complete(connection)
-        return file.read_bytes()
-
-
-def _has_tables(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the file still has its tables: it may have been replaced by a new one of the same name."""
-    try:
-        connection.execute(f'SELECT 1 FROM "{WORKING[-1].name}" LIMIT 0').fetchall()
-    except duckdb.CatalogException:
-        return False
-    return True
-
-
-def _complete(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create missing tables, columns and fields: all in a new database, the newer ones in an older database."""
-    found = connection.execute(
-        "SELECT table_name, map(list(column_name), list(data_type)) FROM duckdb_columns() "
-        "WHERE database_name = current_database() GROUP BY 1"
-    ).fetchall()
-    existing = dict(found)
-    missing = [declared.ddl() for declared in WORKING if declared.name not in existing]
-    if missing or "claims_taken_back" not in existing:
-        missing.append(CLAIM_VIEWS)
-    for declared in WORKING:
-        types = existing.get(declared.name, {c.name: c.type for c in declared.columns})
-        for c in declared.columns:
-            if c.name not in types:
-                missing.append(f'ALTER TABLE "{declared.name}" ADD COLUMN "{c.name}" {c.type};')
-            elif c.type.startswith("STRUCT") and types[c.name] != c.type:
-                missing.append(f'ALTER TABLE "{declared.name}" ALTER "{c.name}" TYPE {c.type};')
-    if missing:
-        connection.execute("BEGIN;" + "".join(missing) + "COMMIT")
-    connection.execute(
-        "INSERT INTO schema_versions SELECT $version, $by WHERE NOT EXISTS (FROM schema_versions)",
-        {"version": SCHEMA_VERSION, "by": __version__},
-    )
 
 
 def replace_batch(connection: duckdb.DuckDBPyConnection, table: Table, batch: str, frame: pl.DataFrame) -> Changes:

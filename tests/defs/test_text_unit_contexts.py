@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import duckdb
 import pytest
 
 from graphrag_assets.errors import SettingsError
@@ -142,26 +141,6 @@ def test_without_contexts_the_text_alone_is_searched(indexed, monkeypatch):
     assert indexed.sql("SELECT text FROM search_text('August', 9)") == [("### August",)]
     assert rows(indexed, *FACTS) == facts
     assert "\n0||# The voyage" in GraphRAG(indexed.root / "index").context("basic", "voyage").text
-
-
-@pytest.mark.long
-def test_index_of_an_older_version_gets_contexts_without_extraction(indexed):
-    expected, facts = contexts(indexed), rows(indexed, *FACTS)
-    vectors = indexed.sql("SELECT id, vector FROM embeddings ORDER BY id")
-    path = indexed.root / "index" / "working.duckdb"
-    with duckdb.connect(str(path)) as connection:
-        for column in ("context", "context_fingerprint"):
-            connection.execute(f"ALTER TABLE text_units DROP COLUMN {column}")
-        connection.execute("UPDATE batch_state SET digest = 'of the former version'")
-    # This process completed the file before; it must check again.
-    from graphrag_assets.store import working
-
-    working._completed.discard(path)
-    indexed.register()
-    indexed.index_all()
-    assert contexts(indexed) == expected
-    assert indexed.sql("SELECT id, vector FROM embeddings ORDER BY id") == vectors
-    assert rows(indexed, *FACTS) == facts
 
 
 # --- written by the chat model --------------------------------------------------------------------------

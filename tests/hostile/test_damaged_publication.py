@@ -65,13 +65,6 @@ def link_to_another(index: Path) -> None:
     (index / "graphrag.duckdb").symlink_to(Path("publications", "graphrag-1.duckdb"))
 
 
-def broken_template(index: Path) -> None:
-    """With a publication that has to be made again, from the template."""
-    (template,) = index.glob("empty-publication-*")
-    template.write_bytes(b"")
-    truncated_file(index)
-
-
 DAMAGES: list[Callable[[Path], None]] = [
     empty_pointer,
     no_pointer,
@@ -84,7 +77,6 @@ DAMAGES: list[Callable[[Path], None]] = [
     no_file,
     stray_files,
     link_to_another,
-    broken_template,
 ]
 
 

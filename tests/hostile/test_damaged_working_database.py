@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.errors import StoreError
-from graphrag_assets.store.working import SCHEMA_VERSION, WorkingDatabase
 from tests.cli import run_command
 
 
@@ -38,21 +37,13 @@ def test_a_damaged_working_database_is_named_with_the_remedy(project, damage):
     assert working.read("FROM documents").is_empty()
 
 
-def test_a_working_database_of_a_newer_version_names_it(project, tmp_path):
-    with project.index.working.transaction() as connection:
-        connection.execute(f"INSERT INTO schema_versions VALUES ({SCHEMA_VERSION + 1}, '9.1.0')")
-    moved = WorkingDatabase(project.index.database.rename(tmp_path / "newer.duckdb"))
-    with pytest.raises(StoreError, match=r"was made by version 9\.1\.0 of graphrag-assets; this is .* Install"):
-        moved.read("FROM documents")
-
-
 def test_a_folder_in_the_place_of_the_working_database_is_one_sentence(project):
     project.index.database.mkdir(parents=True)
     with pytest.raises(StoreError, match=r"working\.duckdb is a folder; .* Move it away and run again\."):
         project.index.working.read("FROM documents")
 
 
-@pytest.mark.parametrize("name", ["index", "index/publications", "index/drafts"])
+@pytest.mark.parametrize("name", ["index", "index/publications", "index/drafts", "index/locks"])
 def test_a_file_in_the_place_of_a_folder_is_one_sentence(project, name):
     (project.root / name).parent.mkdir(exist_ok=True)
     (project.root / name).write_text("in the way")

@@ -7,7 +7,6 @@ from graphrag_assets.errors import InputError
 from graphrag_assets.indexing import index_batch as stage
 from graphrag_assets.indexing.index_batch import index_batch
 from graphrag_assets.indexing.scan import claim_input_folder, scan
-from graphrag_assets.pipeline.formats import FORMATS
 
 
 def test_only_one_of_two_folders_claimed_at_once_is_accepted(project):
@@ -35,19 +34,9 @@ def test_only_one_of_two_folders_claimed_at_once_is_accepted(project):
         assert claimed == str(project.root / accepted)
 
 
-def test_only_batches_with_files_of_a_revised_reader_are_read_again(project, monkeypatch):
+def test_all_batches_are_read_again_when_the_reading_of_files_has_changed(project, monkeypatch):
     project.write("text/one.txt", "Cyrus Field met William Thomson in Valentia.")
-    project.write("marked/two.md", "Cyrus Field met William Thomson in Valentia.")
-    for batch in ("text", "marked"):
-        index_batch(project.index, batch, project.index.models(batch), "run")
+    index_batch(project.index, "text", project.index.models("text"), "run")
     assert scan(project.index).due == []
-    monkeypatch.setitem(stage.READER_VERSIONS, "md", stage.READER_VERSIONS["md"] + 1)
-    changes = scan(project.index)
-    assert changes.due == ["marked"]
-    assert changes.read_again == {"marked": ("md",)}
-    project.write("marked/two.md", "Cyrus Field met Robert Halpin in Valentia.")
-    assert scan(project.index).read_again == {}
-
-
-def test_every_format_has_a_version_of_its_reader():
-    assert stage.READER_VERSIONS.keys() == FORMATS
+    monkeypatch.setattr(stage, "CORPUS_VERSION", stage.CORPUS_VERSION + 1)
+    assert scan(project.index).due == ["text"]

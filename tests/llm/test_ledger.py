@@ -35,23 +35,36 @@ def test_a_stored_answer_is_on_disk_and_read_by_another_ledger(tmp_path: Path) -
     assert sqlite3.connect(file).execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_a_ledger_without_the_newer_columns_gets_them_and_keeps_its_answers(tmp_path: Path) -> None:
-    older = Ledger(tmp_path / "ledger.db")
-    run(older.put(entry("a", response="Ada", prompt_tokens=3)))
-    older.close()
+FORMAT = """
+CREATE TABLE llm_calls (
+    key VARCHAR(64) NOT NULL PRIMARY KEY, kind VARCHAR(16) NOT NULL, task VARCHAR(64) NOT NULL,
+    provider VARCHAR(64) NOT NULL, model VARCHAR(255) NOT NULL, parameters TEXT NOT NULL, response TEXT, vector BLOB,
+    prompt_tokens INTEGER NOT NULL, cached_tokens INTEGER DEFAULT '0' NOT NULL, completion_tokens INTEGER NOT NULL,
+    cost_usd FLOAT NOT NULL, seconds FLOAT NOT NULL, batch TEXT, unit TEXT, run_id VARCHAR(64),
+    created_at VARCHAR(32) NOT NULL
+);
+CREATE INDEX llm_calls_created_at ON llm_calls (created_at);
+INSERT INTO llm_calls VALUES
+('9781d4bb9195d7a30b7e43f7c36bd775fff47e1cc4cea5f72a25348891a84276', 'chat', 'extract_graph', 'openai', 'm',
+ '{"temperature":0}', 'Ada', NULL, 3, 1, 2, 0.5, 1.5, 'letters', 'u1', 'r1', '2026-01-02T03:04:05.678901+00:00'),
+('b', 'embedding', 'embed', 'openai', 'e', '{}', NULL, X'0000803F', 4, 0, 0, 0.25, 0.1, NULL, NULL, NULL,
+ '2026-01-02T03:04:06.000000+00:00')
+"""
+
+
+def test_every_version_reads_a_ledger_of_this_format(tmp_path: Path) -> None:
+    """Paid answers outlive versions of the package: this test may only ever get more formats."""
     with sqlite3.connect(tmp_path / "ledger.db") as file:
-        file.execute("ALTER TABLE llm_calls DROP COLUMN cached_tokens")
-
-    ledgers = [Ledger(tmp_path / "ledger.db") for _ in range(8)]  # as many processes
-
-    async def put_all() -> None:
-        puts = (ledger.put(entry(str(n), cached_tokens=n)) for n, ledger in enumerate(ledgers))
-        await asyncio.gather(*puts)
-
-    run(put_all())
-    frame = ledgers[0].frame().sort("key")
-    assert dict(frame.select("key", "cached_tokens").iter_rows()) == {"a": 0} | {str(n): n for n in range(8)}
-    assert run(ledgers[1].get("a")).response == "Ada"
+        file.executescript(FORMAT)
+    file.close()
+    ledger = Ledger(tmp_path / "ledger.db")
+    key = key_of("extract_graph", {"temperature": 0}, [{"role": "user", "content": "é"}])
+    chat, embedding = run(ledger.get(key)), run(ledger.get("b"))
+    assert (chat.response, chat.prompt_tokens, chat.completion_tokens) == ("Ada", 3, 2)
+    assert embedding.vector == b"\0\0\x80?"
+    run(ledger.put(entry("c", response="new"), entry(key, response="not asked again")))
+    assert ledger.frame()["key"].to_list() == [key, "b", "c"]
+    assert run(ledger.get(key)).response == "Ada"
 
 
 def test_the_first_answer_stays_unless_it_is_replaced(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.connections import CONNECTION_CONFIG
 from graphrag_assets.store.macros import write_macros
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
-from graphrag_assets.store.publication_schema import PUBLISHED
+from graphrag_assets.store.publication_schema import PUBLISHED, SCHEMA_VERSION
 from graphrag_assets.store.search_tables import write_search_tables
 from graphrag_assets.text.words import title_key
 from tests.conftest import SHARED_DATA, index_once
@@ -246,7 +246,7 @@ def _rows() -> dict[str, list[dict[str, Any]]]:
             },
             {"document_id": None, "alias_key": "ice bird", "title_key": "penguin", "accepted": False},
         ],
-        "publication": [{"number": 1, "content_digest": "x", "version": "0"}],
+        "publication": [{"number": 1, "content_digest": "x", "version": "0", "schema_version": SCHEMA_VERSION}],
     }
 
 

@@ -5,14 +5,12 @@ has to be what the other holds.
 """
 
 import json
-import shutil
 from collections.abc import Callable, Sequence
 from datetime import date
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import polars as pl
 import pytest
 
@@ -492,17 +490,6 @@ def test_dates_allow_nothing_where_no_document_has_one(index_of: Callable[..., R
     scope = scope_of(index_of("secret"), Filter(since="1858"))
     assert "GRAPHRAG_DATE_COLUMN" in scope.missing[0]
     assert not scope.shows("text_unit")
-
-
-def test_publications_of_older_versions_have_no_dates(whole: Reader, tmp_path: Path) -> None:
-    older = tmp_path / "graphrag.duckdb"
-    shutil.copyfile(whole.path, older)
-    with duckdb.connect(str(older)) as connection:
-        connection.execute("ALTER TABLE documents DROP COLUMN document_date")
-    with GraphRAG(older) as rag:
-        assert "document_date" not in rag.context("local", "Who commanded the Niagara?").text
-        answer = rag.basic("Who commanded the Niagara?", since="1858")
-        assert (answer.citations, "no document there has one" in answer.errors[0].error) == ([], True)
 
 
 def test_types_limit_relationships_but_neither_entities_nor_text(whole: Reader) -> None:

@@ -6,7 +6,6 @@ import duckdb
 import polars as pl
 import pytest
 
-from graphrag_assets.errors import StoreError
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.question_terms import question_terms
@@ -14,6 +13,7 @@ from graphrag_assets.query.retrieval import Question, word_scores
 from graphrag_assets.store.connections import CONNECTION_CONFIG
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
+from graphrag_assets.store.publication_schema import SCHEMA_VERSION
 from graphrag_assets.store.search_tables import write_search_tables
 from graphrag_assets.text.languages import language_of
 from graphrag_assets.text.words import title_key
@@ -58,7 +58,7 @@ def write(path: Path, texts: list[str], titles: list[str] | None = None) -> Path
             "INSERT INTO entities BY NAME "
             "SELECT n AS human_readable_id, title, title_key, '' AS description, 1 AS frequency FROM rows WHERE title IS NOT NULL"
         )
-        connection.execute("INSERT INTO publication BY NAME SELECT 1 AS number")
+        connection.execute(f"INSERT INTO publication BY NAME SELECT 1 AS number, '{SCHEMA_VERSION}' AS schema_version")
         write_search_tables(connection)
     return path
 
@@ -201,12 +201,3 @@ def test_an_open_reader_sees_an_index_that_was_made_anew_under_its_name(tmp_path
         assert rag.retrieve("Niagara")["text"].to_list() == ["The Niagara sailed from Queenstown."]
         assert rag.sql("SELECT text FROM text_units")["text"].to_list() == ["The Niagara sailed from Queenstown."]
         assert rag.retrieve("Agamemnon").is_empty()
-
-
-def test_index_of_an_older_version_is_an_error_with_a_remedy(tmp_path: Path) -> None:
-    path = write(tmp_path / "graphrag.duckdb", ENGLISH)
-    with duckdb.connect(str(path)) as connection:
-        connection.execute("DROP TABLE search.word_forms")
-    with pytest.raises(StoreError, match=r"older version: run `graphrag-assets index`"):
-        GraphRAG(path).retrieve("customer")
-    assert GraphRAG(path).sql("SELECT count(*) FROM text_units").item() == len(ENGLISH)

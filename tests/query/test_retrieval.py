@@ -221,13 +221,6 @@ def test_an_index_embedded_by_another_model_is_refused(tmp_path_factory: pytest.
         search_texts(CurrentPublication(path).reader(), "entity", Question("Valentia"), 3)
 
 
-def test_hashed_words_of_an_earlier_version_are_no_vectors(tmp_path: Path) -> None:
-    path = write_index(tmp_path / "graphrag-1.duckdb", model="embedded/hashed-ngrams-512-v2")
-    reader = CurrentPublication(path).reader()
-    assert reader.embedding is None
-    assert search_texts(reader, "entity", Question("Valentia"), 3) == [VALENTIA]
-
-
 def test_an_empty_question_is_refused() -> None:
     with pytest.raises(QueryError, match="empty"):
         Question("  \n")

@@ -10,7 +10,6 @@ import pytest
 
 from graphrag_assets.errors import AccessError
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.store.locks import lock_file
 from graphrag_assets.store.publication_files import point_to
 from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.working import WorkingDatabase
@@ -46,17 +45,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "index"
 
 
-def test_a_lock_file_of_root_is_named_with_its_owner_and_the_remedy(folder: Path) -> None:
-    with WorkingDatabase(folder / "working.duckdb").exclusive("graph"):
-        pass
-    with (
-        other_user(),
-        pytest.raises(AccessError, match=f"locks/graph.lock cannot be used: it {REMEDY}"),
-        WorkingDatabase(folder / "working.duckdb").exclusive("graph"),
-    ):
-        pass
-
-
 def test_a_database_of_root_is_named_with_its_owner_and_the_remedy(folder: Path) -> None:
     os.chown(folder / "working.duckdb", 0, 0)
     with other_user():
@@ -82,13 +70,6 @@ def test_drafts_and_pointer_of_root_are_named(folder: Path) -> None:
         os.seteuid(NOBODY)
         with pytest.raises(AccessError, match=rf"drafts cannot be used: it {REMEDY}"):
             point_to(folder, 1)
-
-
-def test_a_missing_folder_below_one_of_root_is_refused(folder: Path) -> None:
-    os.chown(folder, 0, 0)
-    folder.chmod(0o755)
-    with other_user(), pytest.raises(AccessError, match=rf"index cannot be used: it {REMEDY}"):
-        lock_file(folder / "deeper", "publishing")
 
 
 def test_status_sql_and_questions_work_where_the_index_cannot_be_written(

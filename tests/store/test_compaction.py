@@ -160,7 +160,7 @@ def test_records_of_runs_keep_their_newest_rows_and_the_last_of_each_batch(tmp_p
         connection.execute(
             "INSERT INTO community_history BY NAME SELECT i // 2 AS revision, 'born' AS event, i::VARCHAR AS community_id FROM range(20) t(i)"
         )
-        connection.execute("INSERT INTO publications SELECT i, now()::TIMESTAMP, 'd', 'v', i, 0, 0 FROM range(20) t(i)")
+        connection.execute("INSERT INTO publications BY NAME SELECT i AS number FROM range(20) t(i)")
         trim_records(connection, runs=5, revisions=3, publications=4)
     assert working.read("SELECT run_id FROM index_runs ORDER BY committed_at")["run_id"].to_list() == [
         "r0",

@@ -108,12 +108,6 @@ def test_missing_batch_has_no_files(tmp_path: Path) -> None:
         assert paths(folder, name) == []
 
 
-def test_missing_folder_is_an_error(tmp_path: Path) -> None:
-    folder = InputFolder(str(tmp_path / "nowhere"))
-    with pytest.raises(InputError, match="missing"):
-        folder.has("b")
-
-
 def test_link_loops_end_and_links_out_of_the_folder_are_refused(tmp_path: Path) -> None:
     folder = write(tmp_path / "input", "b/x.md")
     write(tmp_path, "elsewhere/y.md")

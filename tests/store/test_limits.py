@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-import duckdb
 import pytest
 
-from graphrag_assets.errors import SettingsError, StoreError
+from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.purge.purge import purge
 from graphrag_assets.runtime.peak_memory import peak_megabytes, restart_peak
-from graphrag_assets.settings import Settings
 from graphrag_assets.store.connections import SPILL_FOLDER, Limits
 from graphrag_assets.store.working import WorkingDatabase
 from tests.comparison import SENTENCES, index_all, index_at, no_settings
@@ -26,30 +24,10 @@ def test_a_query_beyond_the_limit_spills_to_the_folder_set(tmp_path: Path) -> No
         assert any((tmp_path / "elsewhere").iterdir())
 
 
-def test_databases_with_other_limits_do_not_share_them(tmp_path: Path) -> None:
-    small = WorkingDatabase(tmp_path / "small" / "working.duckdb", Limits("60MB"))
-    large = WorkingDatabase(tmp_path / "large" / "working.duckdb")
-    for database in (small, large):
-        database.path.parent.mkdir()
-        database.read("SELECT 1")
-    with small.connect() as connection:
-        connection.execute("SET temp_directory = ''")
-        with pytest.raises(duckdb.OutOfMemoryException):
-            connection.execute(SORTED)
-    assert large.read(SORTED).item() == 3_000_000
-
-
 def test_a_query_that_cannot_spill_names_the_setting(tmp_path: Path) -> None:
     small = WorkingDatabase(tmp_path / "working.duckdb", Limits("60MB"))
     with pytest.raises(StoreError, match="Raise GRAPHRAG_MEMORY_LIMIT"):
         small.read("SELECT len(list(range)) FROM range(20_000_000)")
-
-
-@pytest.mark.parametrize("value", ["much", "4", "-1GB", "4 parsecs"])
-def test_a_limit_that_is_none_is_refused_in_one_sentence(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GRAPHRAG_MEMORY_LIMIT", value)
-    with pytest.raises(SettingsError, match="GRAPHRAG_MEMORY_LIMIT"):
-        Settings.load()
 
 
 @pytest.mark.extended

@@ -2,10 +2,8 @@
 
 import multiprocessing
 
-import pytest
 from filelock import FileLock, Timeout
 
-from graphrag_assets.errors import StoreError
 from graphrag_assets.store.locks import BATCH_LOCKS, batch_lock, batch_locks, lock_file
 from graphrag_assets.store.working import WorkingDatabase
 
@@ -48,12 +46,3 @@ def test_another_process_finds_the_lock_held(tmp_path):
             answers.append(result.get(timeout=60))
             process.join(60)
     assert answers == ["refused", "held"]
-
-
-def test_a_file_in_the_place_of_the_folder_is_one_sentence(tmp_path):
-    (tmp_path / "locks").write_text("")
-    with (
-        pytest.raises(StoreError, match="locks is a file; the index needs this name for a folder"),
-        WorkingDatabase(tmp_path / "working.duckdb").lock(),
-    ):
-        pass

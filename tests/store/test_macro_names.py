@@ -141,10 +141,6 @@ def test_every_macro_is_tried_and_has_different_rows_in_both_indexes(alone, rows
     assert {macro for macro in CALLS if rows_of["a", macro] == rows_of["b", macro]} <= {"title_key"}
 
 
-def test_the_forty_aliases():
-    assert len(set(ALIASES)) == 40
-
-
 def rows(
     connection: duckdb.DuckDBPyConnection, macro: str, database: str, tables: str, names: list[str]
 ) -> list[tuple]:

@@ -8,6 +8,7 @@ import pytest
 from graphrag_assets.query.retrieval import Question, word_scores
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication
+from graphrag_assets.store.publication_schema import SCHEMA_VERSION
 from graphrag_assets.store.search_tables import write_search_tables
 from graphrag_assets.text.words import title_key
 
@@ -75,7 +76,7 @@ def foreign(tmp_path_factory) -> Path:
                 "INSERT INTO text_units BY NAME SELECT $n AS human_readable_id, $text AS text",
                 {"n": number, "text": text},
             )
-        connection.execute("INSERT INTO publication BY NAME SELECT 1 AS number")
+        connection.execute(f"INSERT INTO publication BY NAME SELECT 1 AS number, '{SCHEMA_VERSION}' AS schema_version")
         write_search_tables(connection)
     return path
 

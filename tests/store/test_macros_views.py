@@ -1,13 +1,11 @@
-"""The views of GraphRAG 3's tables, and macros and views in a file that is attached, or made before there were any."""
+"""The views of GraphRAG 3's tables, and macros and views in a file that is attached."""
 
-import shutil
 from collections.abc import Iterator
 
 import duckdb
 import pytest
 
-from graphrag_assets.store.macros import OWN, write_macros
-from graphrag_assets.store.publication_reader import CurrentPublication
+from graphrag_assets.store.macros import OWN
 from tests.conftest import TEST_DATA
 
 V3 = ("documents", "text_units", "entities", "relationships", "communities", "community_reports", "covariates")
@@ -85,13 +83,3 @@ def test_macros_of_an_attached_index_work_beside_other_tables(attached):
             "SELECT title, degree FROM entities WHERE title IN (SELECT name FROM mine) ORDER BY title"
         ).fetchall()
     )
-
-
-def test_macros_are_written_into_a_file_that_has_none(sample_index, index, tmp_path):
-    path = tmp_path / "older.duckdb"
-    shutil.copy(CurrentPublication(sample_index.root / "index").reader().path, path)
-    with duckdb.connect(str(path)) as connection:
-        connection.execute("DROP SCHEMA graphrag_v3 CASCADE; DROP MACRO TABLE neighbors")
-        write_macros(connection)
-        for query in (*MACROS, "FROM graphrag_v3.entities"):
-            assert connection.execute(query).fetchall() == index.execute(query).fetchall()

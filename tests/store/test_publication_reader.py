@@ -11,7 +11,7 @@ import pytest
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.connections import CONNECTION_CONFIG
 from graphrag_assets.store.publication_reader import CurrentPublication
-from graphrag_assets.store.publication_schema import PUBLISHED
+from graphrag_assets.store.publication_schema import PUBLISHED, SCHEMA_VERSION
 
 
 def publish(folder: Path, number: int) -> Path:
@@ -21,7 +21,8 @@ def publish(folder: Path, number: int) -> Path:
     with duckdb.connect(str(path), config=CONNECTION_CONFIG) as connection:
         for table in PUBLISHED:
             connection.execute(table.ddl().replace("{dimensions}", "4"))
-        connection.execute("INSERT INTO publication BY NAME SELECT $n AS number", {"n": number})
+        row = "SELECT $n AS number, $version AS schema_version"
+        connection.execute(f"INSERT INTO publication BY NAME {row}", {"n": number, "version": SCHEMA_VERSION})
     (folder / "CURRENT").write_text(f"publications/{path.name}\n")
     return path
 
@@ -52,12 +53,6 @@ def test_a_plain_file_or_link_is_opened_as_it_is(tmp_path: Path) -> None:
     assert CurrentPublication(str(link)).reader().path == path
 
 
-def test_without_current_the_stable_name_counts(tmp_path: Path) -> None:
-    (tmp_path / "graphrag.duckdb").symlink_to(publish(tmp_path, 1))
-    (tmp_path / "CURRENT").unlink()
-    assert CurrentPublication(tmp_path).reader().publication == 1
-
-
 @pytest.mark.parametrize("lost", [("CURRENT",), ("CURRENT", "graphrag.duckdb")])
 def test_the_data_folder_is_enough_without_the_pointer_and_the_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: tuple[str, ...]
@@ -77,27 +72,6 @@ def test_a_data_folder_without_an_index_is_reported(tmp_path: Path, monkeypatch:
     for path in (None, tmp_path, tmp_path / "index"):
         with pytest.raises(StoreError, match=f"Nothing is published in {tmp_path / 'index'} yet"):
             CurrentPublication(path).reader()
-
-
-def test_a_folder_in_the_place_of_the_pointer_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    publish(tmp_path / "index", 1)
-    (tmp_path / "index" / "CURRENT").unlink()
-    (tmp_path / "index" / "CURRENT").mkdir()
-    monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path))
-    for path in (None, tmp_path, tmp_path / "index"):
-        with pytest.raises(StoreError, match="CURRENT is a folder; the index needs this name for a file"):
-            CurrentPublication(path).reader()
-
-
-def test_the_default_is_the_index_folder_of_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    publish(tmp_path / "index", 4)
-    monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path))
-    assert CurrentPublication().reader().publication == 4
-
-
-def test_missing_publication_is_an_error_with_a_remedy(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="graphrag-assets index"):
-        CurrentPublication(tmp_path).reader()
 
 
 def test_a_current_that_names_a_missing_file_is_reported(tmp_path: Path) -> None:
@@ -137,7 +111,7 @@ def test_a_plain_connection_and_a_reader_live_in_one_process(
     link = tmp_path / "graphrag.duckdb"
     link.symlink_to(path)
     first = CurrentPublication(tmp_path).reader() if reader_first else None
-    with duckdb.connect(str(link if stable_name else path), read_only=True) as connection:
+    with duckdb.connect(str(link if stable_name else path), read_only=True, config={"threads": 1}) as connection:
         reader = first or CurrentPublication(tmp_path).reader()
         assert connection.execute("SELECT number FROM publication").fetchall() == [(1,)]
         assert reader.publication == 1
@@ -145,16 +119,6 @@ def test_a_plain_connection_and_a_reader_live_in_one_process(
         connection.execute(f"COPY publication TO '{tmp_path / 'publication.csv'}'")
         assert connection.execute(f"SELECT number FROM '{tmp_path / 'publication.csv'}'").fetchall() == [(1,)]
     assert reader.rows("SELECT number FROM publication").item() == 1
-
-
-@pytest.mark.parametrize("reader_first", [True, False])
-def test_connection_with_another_configuration_does_not_matter(tmp_path: Path, reader_first: bool) -> None:
-    path = publish(tmp_path, 1)
-    first = CurrentPublication(path).reader() if reader_first else None
-    with duckdb.connect(str(path), read_only=True, config={"threads": 1}) as connection:
-        reader = first or CurrentPublication(path).reader()
-        assert connection.execute("SELECT number FROM publication").fetchall() == [(1,)]
-        assert reader.publication == 1
 
 
 def test_file_open_for_writing_is_an_error_with_a_remedy(tmp_path: Path) -> None:
@@ -219,11 +183,6 @@ def test_any_kind_of_reading_query_runs(tmp_path: Path) -> None:
         assert reader.query(query).height
     assert reader.query("PIVOT (SELECT 'a' AS name, 2 AS n) ON name USING sum(n)").to_dicts() == [{"a": 2}]
     assert reader.query("SELECT $n + 1 AS n", {"n": 4}).item() == 5
-
-
-def test_a_path_with_a_quote_is_opened(tmp_path: Path) -> None:
-    (tmp_path / "it's").mkdir()
-    assert CurrentPublication(publish(tmp_path / "it's", 1)).reader().publication == 1
 
 
 def open_files(folder: Path) -> set[str]:

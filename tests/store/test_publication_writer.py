@@ -226,10 +226,6 @@ def test_events_of_communities_have_the_first_publication_with_them_and_its_time
     publish(published, tmp_path, always=True)  # made from nothing
     assert rows(tmp_path, "SELECT number, base FROM publication") == [(4, 4)]
     assert rows(tmp_path, events) == expected
-    with published.transaction() as connection:  # as if a version without this column had made them
-        connection.execute("UPDATE publications SET community_revision = NULL")
-    publish(published, tmp_path, always=True)
-    assert rows(tmp_path, events) == [(revision, None, None) for revision in (1, 2, 3)]
 
 
 def test_the_digest_covers_all_that_is_published():
@@ -375,7 +371,7 @@ def test_main_has_the_tables_for_analysis_and_nothing_else(published, tmp_path):
     tables = dict(found)
     assert set(tables) == {"main", "search", "operations"}
     assert len(tables["main"]) == 18
-    assert {"postings", "character_forms", "passage_names", "edges"} <= set(tables["search"])
+    assert {"postings", "passage_names", "edges"} <= set(tables["search"])
 
 
 @pytest.mark.parametrize(
@@ -407,14 +403,3 @@ def test_creation_dates_are_times_beside_the_text(working, tmp_path):
     publish(working, tmp_path)
     expected = ("2026-03-01T12:30:00Z", datetime(2026, 3, 1, 12, 30))
     assert rows(tmp_path, "SELECT creation_date, created_at FROM documents") == [expected]
-
-
-def test_the_empty_publication_is_kept_and_replaced_when_the_schema_changes(published, tmp_path, monkeypatch):
-    (kept,) = tmp_path.glob("empty-publication-*")
-    publish(published, tmp_path, always=True)
-    assert list(tmp_path.glob("empty-publication-*")) == [kept]
-    for module in (publication_content, publication_writer):
-        monkeypatch.setattr(module, "publication_shape", lambda: "another")
-    publish(published, tmp_path)
-    (other,) = tmp_path.glob("empty-publication-*")
-    assert other != kept

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from graphrag_assets.errors import CheckError, GraphRAGError
+from graphrag_assets.errors import CheckError, GraphRAGError, OtherVersionError
 from graphrag_assets.extras.evaluation.bootstrap import paired
 from graphrag_assets.extras.evaluation.evaluate import evaluate
 from graphrag_assets.extras.evaluation.questions import load_questions
@@ -87,6 +87,8 @@ def check_candidate(settings: Settings, candidate: Path) -> None:
             log.warning("Not measured: %s", problem)
         worse = " ".join(str(change) for change in found.changes if change.is_worse)
         said = f"Worse than publication {accepted}: {worse}" if worse else ""
+    except OtherVersionError:
+        return  # there is nothing to compare with
     except GraphRAGError as error:
         said = f"The new publication could not be measured. {error}"
     if not said:

@@ -17,7 +17,7 @@ from graphrag_assets.errors import InputError, StoreError
 from graphrag_assets.extras.interop.graph_xml import write_graph
 from graphrag_assets.extras.interop.neo4j_files import write_neo4j_files
 from graphrag_assets.extras.interop.source import TABLES
-from graphrag_assets.store.connections import attached, complete
+from graphrag_assets.store.connections import attached
 from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.schema import literal
 
@@ -47,7 +47,7 @@ def export(
 
     Raises:
         InputError: a batch or community does not exist, or the target is a folder with files.
-        StoreError: nothing is published, or by an older version; or DuckDB's extension for a DuckLake cannot be had.
+        StoreError: nothing is published, or by another version; or DuckDB's extension for a DuckLake cannot be had.
     """
     with selected(index, batches, communities) as connection:
         if kind == "ducklake":
@@ -86,7 +86,7 @@ def selected(
     v3_* are GraphRAG 3's tables, graph_* the nodes and edges of a property graph.
     """
     path = CurrentPublication(index).reader().path
-    with complete(path), attached(published=path) as connection:
+    with attached(published=path) as connection:
         connection.execute("USE published")
         _check_known(connection, "batch", "operations.batch_state", batches)
         _check_known(connection, "community", "communities", communities)

@@ -22,6 +22,7 @@ from graphrag_assets.store.locks import batch_locks, lock_file
 from graphrag_assets.store.publication_files import kept_publications
 from graphrag_assets.store.publication_writer import delete_publications, publish
 from graphrag_assets.store.records_file import write_records
+from graphrag_assets.store.working import OUTDATED
 
 _STAGES = (
     *("refresh", "prompt_profile", "knowledge_graph", "detect_communities", "write_community_reports", "embed_texts"),
@@ -91,11 +92,13 @@ def _purge_publications(index: Index, dry_run: bool) -> Removed:
 
 def _purge_leftovers(folder: Path, dry_run: bool) -> Removed:
     spill = folder / SPILL_FOLDER
-    left = [*leftovers(folder), *([spill] if spill.is_dir() else [])]
+    outdated = folder / OUTDATED
+    left = [*leftovers(folder), *(path for path in (spill, outdated) if path.exists())]
     if not dry_run:
         remove_leftovers(folder)
+        outdated.unlink(missing_ok=True)
         shutil.rmtree(spill, ignore_errors=True)
-    return Removed("index folder", "leftovers of killed processes", len(left))
+    return Removed("index folder", "leftovers of killed processes and of other versions", len(left))
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ facts AS (
 
 def with_times(scope: Scope, reader: Reader, claims: pl.DataFrame) -> pl.DataFrame:
     """`claims` (human_readable_id, until, line_tokens) with the day until which each holds according to the scope."""
-    if not scope.limits_text or not reader.has_times or claims.is_empty():
+    if not scope.limits_text or claims.is_empty():
         return claims
     times = _query(
         scope, reader, "claim", claims, "SELECT number, valid_until FROM times WHERE superseded_by IS NOT NULL"
@@ -36,7 +36,7 @@ def with_times(scope: Scope, reader: Reader, claims: pl.DataFrame) -> pl.DataFra
 
 def predicates_of(scope: Scope, reader: Reader, relationships: pl.DataFrame) -> pl.DataFrame:
     """human_readable_id, predicates and whether they are `over`, of the relationships that have facts in the scope."""
-    if not reader.has_times or relationships.is_empty():
+    if relationships.is_empty():
         return pl.DataFrame(schema={"human_readable_id": pl.Int64, "predicates": pl.String, "over": pl.Boolean})
     query = f"""
         , said AS (SELECT id FROM relationship_mentions WHERE {scope.allows("text_unit", "text_unit_number")})

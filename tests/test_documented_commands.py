@@ -263,7 +263,7 @@ def test_commands_and_output_are_distinguished() -> None:
         ("docs/models.md", "Batches to index: 4 (1-beginni"),
         ("docs/sql.md", "Field may be any of 2 entities"),
         ("docs/operations.md", "Failed: index_batches of batch"),
-        ("docs/scale.md", "worker 1 ┐                    "),
+        ("docs/scale.md", "worker 1 ┐"),
         ("docs/sql.md", "ATTACH 'data/index/graphrag.du"),
         ("docs/publications.md", "Publication 1 (2026-11-21 14:3"),
     }

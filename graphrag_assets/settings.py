@@ -67,7 +67,7 @@ _BY_MODEL = ("model", "standard", "fast")
 
 Use = Literal["extraction", "query"]
 """What a chat model is used for: indexing, or questions. Each may have a model and parameters of its own."""
-_USES: tuple[Use, ...] = ("extraction", "query")
+_PARAMETERS_OF = ("extraction", "query", "embedding")
 PRICES = ("chat_input", "chat_output", "embedding")
 _ELSEWHERE = {
     *("model", "messages", "response_format", "tools", "n", "stream", "stream_options", "mock_response", "fallbacks"),
@@ -96,23 +96,15 @@ def _json_object(example: str, allowed: Callable[[str, Any], None] = lambda *_: 
     return BeforeValidator(checked)
 
 
-def _is_parameter(name: str, _: Any) -> None:
-    """Raises ValueError for what cannot be a parameter of a model."""
-    if name in _ELSEWHERE:
-        raise ValueError(f"{name!r} is not a model parameter here; docs/models.md names the setting for it")
-    if _SECRET.search(name):
-        raise ValueError(f"{name!r} may hold a secret: set the provider's own variable in the environment")
-
-
 def _are_parameters(name: str, value: Any) -> None:
-    """Raises ValueError for what cannot be a parameter of a chat model, or of one use of it."""
-    if name not in _USES:
-        return _is_parameter(name, value)
-    if not isinstance(value, Mapping):
+    """Raises ValueError for what cannot be a parameter of a model, or parameters of one use."""
+    if name in _PARAMETERS_OF and not isinstance(value, Mapping):
         raise ValueError(f'the parameters of {name} must be an object such as {{"{name}": {{"temperature": 0}}}}')
-    for inner in value:
-        _is_parameter(str(inner), None)
-    return None
+    for parameter in value if name in _PARAMETERS_OF else (name,):
+        if parameter in _ELSEWHERE:
+            raise ValueError(f"{parameter!r} is not a model parameter here; docs/models.md names the setting for it")
+        if _SECRET.search(parameter):
+            raise ValueError(f"{parameter!r} may hold a secret: set the provider's own variable in the environment")
 
 
 def _is_price(name: str, usd: Any) -> None:
@@ -120,8 +112,7 @@ def _is_price(name: str, usd: Any) -> None:
         raise ValueError(f"{name!r} must be one of {', '.join(PRICES)}, with a number of at least 0")
 
 
-Parameters = Annotated[str, _json_object('{"temperature": 0}', _is_parameter)]
-ChatParameters = Annotated[str, _json_object('{"temperature": 0, "query": {"temperature": 0.7}}', _are_parameters)]
+Parameters = Annotated[str, _json_object('{"temperature": 0, "query": {"temperature": 0.7}}', _are_parameters)]
 Prices = Annotated[str, _json_object('{"chat_input": 2}', _is_price)]
 _LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 
@@ -253,18 +244,16 @@ class Settings(BaseSettings):
     )
     extraction_model: str = Field("", description="Chat model of indexing; unset: GRAPHRAG_CHAT_MODEL.")
     query_model: str = Field("", description="Chat model that answers questions; unset: GRAPHRAG_CHAT_MODEL.")
-    chat_parameters: ChatParameters = Field(
+    model_parameters: Parameters = Field(
         "",
-        description="Parameters of chat models as JSON, by litellm's names; under extraction those of indexing, under "
-        'query those of questions, where null removes one: {"temperature": 0, "query": {"temperature": 0.7}}.',
+        description="Parameters of models as JSON, by litellm's names: those of chat models; under extraction or query "
+        "those of indexing or questions alone, where null removes one; under embedding those of the embedding model: "
+        '{"temperature": 0, "query": {"temperature": 0.7}, "embedding": {"dimensions": 512}}.',
     )
     embedding_max_tokens: int = Field(
         8191,
         ge=32,
         description="Maximum tokens of a text that the embedding model takes; longer ones are cut.",
-    )
-    embedding_parameters: Parameters = Field(
-        "", description='Parameters of the embedding model as JSON, by litellm\'s names: {"dimensions": 512}.'
     )
     rerank_model: str = Field(
         "",
@@ -314,7 +303,6 @@ class Settings(BaseSettings):
         description="Keep a new publication from readers if searches find less of the passages of questions.jsonl in "
         "the data folder than before; otherwise a warning is logged. Without that file nothing is measured.",
     )
-    keep_publications: int = Field(3, ge=1, description="Publications kept for comparison and rollback.")
 
     @field_validator("file_pattern")
     @classmethod
@@ -388,11 +376,11 @@ class Settings(BaseSettings):
         """The chat model for a use; empty if there is none."""
         return (self.extraction_model if use == "extraction" else self.query_model) or self.chat_model
 
-    def parameters_of(self, use: Use) -> dict[str, Any]:
-        """The parameters of the chat model for a use, by litellm's names; None: not to be sent."""
-        together: dict[str, Any] = json.loads(self.chat_parameters or "{}")
-        by_use = {name: together.pop(name, {}) for name in _USES}
-        return together | by_use.get(use, {})
+    def parameters_of(self, use: Use | Literal["embedding"]) -> dict[str, Any]:
+        """The parameters of a model for a use, by litellm's names; None: not to be sent."""
+        shared: dict[str, Any] = json.loads(self.model_parameters or "{}")
+        by_use = {name: shared.pop(name, {}) for name in _PARAMETERS_OF}
+        return by_use[use] if use == "embedding" else shared | by_use[use]
 
     def price(self, name: str) -> float | None:
         """The price of a million tokens; None: litellm's."""
@@ -402,8 +390,8 @@ class Settings(BaseSettings):
     @property
     def embedding_name(self) -> str:
         """The name that a provider's vectors are stored under: the model, with a hash of its parameters if any."""
-        given = f"#{stable_id(self.embedding_parameters)[:8]}" if self.embedding_parameters else ""
-        return f"{self.embedding_model}{given}"
+        parameters = self.parameters_of("embedding")
+        return f"{self.embedding_model}#{stable_id(parameters)[:8]}" if parameters else self.embedding_model
 
     @property
     def method_in_words(self) -> str:

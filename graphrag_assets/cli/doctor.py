@@ -13,7 +13,7 @@ _SHOWN = 8  # characters of a text unit's id
 _NOTHING = (
     "Nothing was extracted from these text units, so an index of them would be empty. Use a model that follows the "
     "form of the answers better, allow it more tokens (max_tokens, or num_ctx of Ollama, in "
-    "GRAPHRAG_CHAT_PARAMETERS), or set GRAPHRAG_METHOD=fast."
+    "GRAPHRAG_MODEL_PARAMETERS), or set GRAPHRAG_METHOD=fast."
 )
 
 

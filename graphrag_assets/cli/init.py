@@ -24,9 +24,8 @@ GROUPS = {
     "Documents": (*("file_pattern", "metadata_columns", "text_column", "title_column", "id_column", "text_encoding"),),
     "Text units": ("chunking", "chunk_size", "tokenizer", "text_unit_context"),
     "Models": (
-        *("chat_model", "chat_base_url", "chat_parameters", "method"),
-        *("embedding_model", "embedding_base_url", "embedding_parameters"),
-        *("extraction_model", "query_model"),
+        *("chat_model", "chat_base_url", "method", "extraction_model", "query_model"),
+        *("embedding_model", "embedding_base_url", "model_parameters"),
     ),
     "What models are asked for": (
         *("entity_types", "relationship_types", "max_gleanings"),
@@ -34,7 +33,7 @@ GROUPS = {
     ),
     "Limits": ("budget_usd", "concurrency", "requests_per_minute", "tokens_per_minute", "request_timeout"),
     "Communities": ("max_cluster_size",),
-    "Automation and publications": ("automation", "keep_publications"),
+    "Automation": ("automation",),
 }
 """The settings that people usually change."""
 

@@ -31,14 +31,11 @@ class Models(dg.Model, dg.Resolvable):
     )
     claims: Literal["", "model", "embedded", "off"] = Field(default="", description="off: none; unset: by method.")
     extraction_model: str = Field(default="", description="Chat model of indexing; unset: chat_model.")
-    chat_parameters: Mapping[str, Any] = Field(
-        default_factory=dict,
-        description="Parameters of chat models, by litellm's names: temperature, seed, …; under extraction those of "
-        "indexing, where null removes one.",
-    )
     embedding_model: str = Field(default="", description="Embedding model; unset: no vectors.")
-    embedding_parameters: Mapping[str, Any] = Field(
-        default_factory=dict, description="Parameters of the embedding model, by litellm's names: dimensions, …"
+    model_parameters: Mapping[str, Any] = Field(
+        default_factory=dict,
+        description="Parameters of models, by litellm's names: temperature, seed, … of chat models; under extraction "
+        "those of indexing, where null removes one; under embedding those of the embedding model: dimensions, …",
     )
     embedding_base_url: str = Field(default="", description="OpenAI-compatible server of the embedding model.")
     embedding_api_key: str | None = Field(

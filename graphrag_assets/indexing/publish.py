@@ -57,7 +57,7 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
 
             check_candidate(settings, candidate)
 
-    publication = publish(index.working, settings.index_folder, settings.keep_publications, calls, judge=judge)
+    publication = publish(index.working, settings.index_folder, llm_calls=calls, judge=judge)
     if inputs:
         with index.working.transaction() as connection:
             record_inputs(connection, "published", inputs, run_id)

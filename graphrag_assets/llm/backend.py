@@ -110,7 +110,7 @@ def embedding_model(settings: Settings, run_id: str | None = None, keys: Keys = 
         api_key=keys.embedding or _key("GRAPHRAG_EMBEDDING_API_KEY"),
         timeout=settings.request_timeout,
         prices=embedding_prices(settings),
-        parameters=settings.embedding_parameters or "{}",
+        parameters=canonical(settings.parameters_of("embedding")),
         item_tokens=settings.embedding_max_tokens,
     )
     return EmbeddingModel(options, ledger_of(settings), _limits(settings, options), _budget(settings, run_id))

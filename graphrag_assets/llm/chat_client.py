@@ -262,7 +262,7 @@ class ChatModel(ModelClient[ChatOptions]):
             _cutting.add(self._place)
             _log.warning(
                 "%s counted %d tokens of a prompt of about %d: it seems to cut prompts, so the model does not read all "
-                "of them. Raise its context: for Ollama num_ctx in GRAPHRAG_CHAT_PARAMETERS (models ollama_chat/…), or "
+                "of them. Raise its context: for Ollama num_ctx in GRAPHRAG_MODEL_PARAMETERS (models ollama_chat/…) or "
                 "OLLAMA_CONTEXT_LENGTH in the environment of its server.",
                 self.options.where,
                 reply.prompt_tokens,

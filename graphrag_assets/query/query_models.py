@@ -80,7 +80,9 @@ def _in_process(index_model: str) -> Callable[[Sequence[str]], np.ndarray] | Non
 def _check_comparable(settings: Settings, index_model: str) -> None:
     if settings.embedding_name != index_model:
         name, other_parameters, _ = index_model.partition("#")
-        parameters = " with the same GRAPHRAG_EMBEDDING_PARAMETERS" if other_parameters else ""
+        parameters = (
+            " with the same parameters under embedding in GRAPHRAG_MODEL_PARAMETERS" if other_parameters else ""
+        )
         raise QueryError(
             f"The index was embedded with {index_model}, and GRAPHRAG_EMBEDDING_MODEL is "
             f"{settings.embedding_name or 'not set'}. Their vectors cannot be compared: set it to {name}{parameters}, "

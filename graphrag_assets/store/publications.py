@@ -125,7 +125,7 @@ def resolve(index_folder: Path, name: str) -> int:
     if number not in kept:
         raise StoreError(
             f"There is no publication {name!r}. Kept are {', '.join(map(str, kept))}, the current one is {current}; "
-            f"{', '.join(WORDS)} are accepted too. GRAPHRAG_KEEP_PUBLICATIONS says how many are kept."
+            f"{', '.join(WORDS)} are accepted too."
         )
     return int(number)
 

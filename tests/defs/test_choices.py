@@ -76,11 +76,12 @@ def test_claims_have_a_setting_of_their_own(project):
             "GRAPHRAG_CLAIMS=model needs GRAPHRAG_METHOD=standard: one request extracts entities and claims",
         ),
         ({"claims": "of"}, "GRAPHRAG_CLAIMS='of'"),
-        ({"chat_parameters": "[1]"}, "GRAPHRAG_CHAT_PARAMETERS.*JSON object"),
-        ({"chat_parameters": '{"api_key": "planted"}'}, "GRAPHRAG_CHAT_PARAMETERS: 'api_key' may hold a secret"),
-        ({"chat_parameters": '{"extraction": {"api_key": "planted"}}'}, "PARAMETERS: 'api_key' may hold a secret"),
-        ({"chat_parameters": '{"query": {"timeout": 1}}'}, "'timeout' is not a model parameter"),
-        ({"chat_parameters": '{"query": 1}'}, "the parameters of query must be an object"),
+        ({"model_parameters": "[1]"}, "GRAPHRAG_MODEL_PARAMETERS.*JSON object"),
+        ({"model_parameters": '{"api_key": "planted"}'}, "GRAPHRAG_MODEL_PARAMETERS: 'api_key' may hold a secret"),
+        ({"model_parameters": '{"extraction": {"api_key": "planted"}}'}, "PARAMETERS: 'api_key' may hold a secret"),
+        ({"model_parameters": '{"query": {"timeout": 1}}'}, "'timeout' is not a model parameter"),
+        ({"model_parameters": '{"embedding": {"timeout": 1}}'}, "'timeout' is not a model parameter"),
+        ({"model_parameters": '{"query": 1}'}, "the parameters of query must be an object"),
         ({"usd_per_million": '{"chat": 1}'}, "'chat' must be one of chat_input, chat_output, embedding"),
         ({"usd_per_million": '{"embedding": -1}'}, "a number of at least 0"),
     ],
@@ -120,7 +121,7 @@ def test_fast_indexing_extracts_without_a_model_and_writes_reports_from_text_uni
     [
         ("QUERY_MODEL", "openai/other", set()),
         ("CLAIM_DESCRIPTION", "prices", {"ExtractGraphWithClaims", "CommunityReport"}),
-        ("CHAT_PARAMETERS", '{"service_tier": "flex"}', set()),
+        ("MODEL_PARAMETERS", '{"service_tier": "flex"}', set()),
     ],
 )
 def test_only_what_a_choice_concerns_is_done_again(indexed, server, monkeypatch, setting, value, asked):

@@ -135,7 +135,7 @@ def test_models_are_the_component_s_and_keys_are_not_shown(project, monkeypatch)
     monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/of-the-environment")
     monkeypatch.setenv("GRAPHRAG_METHOD", "embedded")
     models = Models(
-        chat_model="openai/own", chat_api_key="sk-planted0123", claims="off", chat_parameters={"query": {"seed": 1}}
+        chat_model="openai/own", chat_api_key="sk-planted0123", claims="off", model_parameters={"query": {"seed": 1}}
     )
     definitions = dg.build_defs_for_component(GraphRagComponent(data=str(project.root), key_prefix="x", models=models))
     settings = definitions.resources["x_settings"].resource_fn(None)

@@ -118,7 +118,7 @@ def test_models_limits_and_parameters_of_graphrag_2():
         "tokens_per_minute": "90000",
         "request_timeout": "300",
         "chat_model": "azure/prod-${STAGE}",
-        "chat_parameters": '{"temperature": 0.2, "top_p": 1, "query": {"temperature": null}}',
+        "model_parameters": '{"temperature": 0.2, "top_p": 1, "query": {"temperature": null}}',
         "chat_base_url": "https://here.example",
         "query_model": "anthropic/claude",
         "embedding_model": "azure/embed",
@@ -174,7 +174,7 @@ def test_models_limits_and_storage_of_graphrag_3():
         "concurrency": "7",
         "requests_per_minute": "40",
         "chat_model": "ollama/llama3",
-        "chat_parameters": '{"num_ctx": 8192, "extra": {"deep": true}}',
+        "model_parameters": '{"num_ctx": 8192, "extra": {"deep": true}}',
         "chat_base_url": "http://localhost:11434",
         "input": "az://docs/in",
         "chunking": "sentences",
@@ -218,7 +218,7 @@ def test_parameters_and_dimensions_of_the_embedding_model_are_carried_over():
         vector_store: {type: lancedb, vector_size: 512, index_schema: {entity_description: {vector_size: 512}}}
         """
     )
-    assert json.loads(found.settings["embedding_parameters"]) == {"dimensions": 512}
+    assert json.loads(found.settings["model_parameters"]) == {"embedding": {"dimensions": 512}}
     reasons = [reason for key, reason in found.left_out.items() if "vector_size" in key]
     assert len(reasons) == 2
-    assert all("GRAPHRAG_EMBEDDING_PARAMETERS" in reason for reason in reasons)
+    assert all("GRAPHRAG_MODEL_PARAMETERS" in reason for reason in reasons)

@@ -415,5 +415,5 @@ def test_a_server_that_cuts_prompts_is_reported_once_with_the_setting(
     for number in range(3):
         run(lab.chat().complete(ask(f"Ada met Charles in London {number} times. " * 1000)))
     assert caplog.text.count("seems to cut prompts") == 1
-    assert "num_ctx in GRAPHRAG_CHAT_PARAMETERS" in caplog.text
+    assert "num_ctx in GRAPHRAG_MODEL_PARAMETERS" in caplog.text
     assert "OLLAMA_CONTEXT_LENGTH" in caplog.text

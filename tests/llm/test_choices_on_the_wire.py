@@ -58,8 +58,9 @@ def test_a_choice_sends_the_requests_of_its_tasks_alone(openai_server, tmp_path,
 
 def test_indexing_has_its_own_model_and_parameters(openai_server, tmp_path, monkeypatch):
     parameters = {"temperature": 0.2, "seed": 1, "extraction": {"num_ctx": 8192, "seed": None}, "query": {"seed": 2}}
-    given = {"EXTRACTION_MODEL": "openai/small", "CHAT_PARAMETERS": json.dumps(parameters)}
-    asked = sent(openai_server, tmp_path, monkeypatch, **given, EMBEDDING_PARAMETERS='{"dimensions": 8}')
+    parameters["embedding"] = {"dimensions": 8}
+    given = {"EXTRACTION_MODEL": "openai/small", "MODEL_PARAMETERS": json.dumps(parameters)}
+    asked = sent(openai_server, tmp_path, monkeypatch, **given)
     expected = {task: {"model": "small", "temperature": 0.2, "num_ctx": 8192} for task in ALL}
     others = {"messages", "response_format", "input", "encoding_format"}
     assert {

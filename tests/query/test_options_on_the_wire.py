@@ -134,7 +134,7 @@ def test_questions_are_answered_by_the_model_and_the_parameters_for_questions(
 ) -> None:
     monkeypatch.setenv("GRAPHRAG_QUERY_MODEL", "openai/quick")
     parameters = {"temperature": 0.2, "seed": 1, "query": {"seed": None, "reasoning_effort": "low"}}
-    monkeypatch.setenv("GRAPHRAG_CHAT_PARAMETERS", json.dumps(parameters))
+    monkeypatch.setenv("GRAPHRAG_MODEL_PARAMETERS", json.dumps(parameters))
     assert GraphRAG(whole.path).basic(QUESTION).model == "openai/quick"
     (sent,) = (request.body for request in server.chats)
     given = {"temperature", "seed", "reasoning_effort"} & sent.keys()

@@ -18,10 +18,11 @@ RENAMED = {"chunking": ("chunks",), "input_storage": ("input", "storage"), "outp
 
 _ELSEWHERE = "tables and vectors are in the index folder, index/ in GRAPHRAG_DATA"
 _VECTOR_SIZE = (
-    'vectors have the size that the model gives; GRAPHRAG_EMBEDDING_PARAMETERS={"dimensions": N} asks for another'
+    "vectors have the size that the model gives; "
+    'GRAPHRAG_MODEL_PARAMETERS={"embedding": {"dimensions": N}} asks for another'
 )
 _FAST = "GRAPHRAG_METHOD=fast finds names by its own method; docs/models.md"
-_PARAMETER = "set query in GRAPHRAG_CHAT_PARAMETERS, which holds for all answers to questions"
+_PARAMETER = "set query in GRAPHRAG_MODEL_PARAMETERS, which holds for all answers to questions"
 
 REASONS = {
     "async_mode": "calls are always asynchronous",

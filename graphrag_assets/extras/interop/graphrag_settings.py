@@ -192,7 +192,7 @@ def _parameters(model: _Model, result: Translation) -> dict[str, Any]:
             continue
         name = [part for part in key if part != "call_args"]
         if isinstance(value, str) and REFERENCE.search(value):
-            result.left_out[f"{model.key}.{'.'.join(key)}"] = "a reference; add it to GRAPHRAG_CHAT_PARAMETERS by hand"
+            result.left_out[f"{model.key}.{'.'.join(key)}"] = "a reference; add it to GRAPHRAG_MODEL_PARAMETERS by hand"
         elif problem := _problem(Parameters, {name[0]: value}):
             result.left_out[f"{model.key}.{'.'.join(key)}"] = problem
         else:
@@ -272,8 +272,7 @@ def _translate_chat(result: Translation, chat: _Model, of_use: Mapping[str, _Mod
             if chat.parameters.get(name) != model.parameters.get(name)
         }
         if differing:
-            together = {**json.loads(result.settings.get("chat_parameters", "{}")), use: differing}
-            result.set("chat_parameters", json.dumps(together), model.key)
+            _add_parameters(result, model, {use: differing})
         _translate_access(result, model, chat, base, key)
 
 
@@ -281,13 +280,18 @@ def _translate_main(result: Translation, model: _Model, kind: str) -> tuple[Any,
     """The first chat model, or the embedding model; returns its server and its key."""
     result.set(f"{kind}_model", model.name, model.key)
     if model.parameters:
-        result.set(f"{kind}_parameters", json.dumps(model.parameters), model.key)
+        _add_parameters(result, model, model.parameters if kind == "chat" else {kind: model.parameters})
     if base := model.pop("api_base"):
         result.set(f"{kind}_base_url", base, model.key)
     if key := model.pop("api_key"):
         result.variables[f"GRAPHRAG_{kind.upper()}_API_KEY"] = str(key)
     _translate_account(result, model)
     return base, key
+
+
+def _add_parameters(result: Translation, model: _Model, parameters: Mapping[str, Any]) -> None:
+    together = {**json.loads(result.settings.get("model_parameters", "{}")), **parameters}
+    result.set("model_parameters", json.dumps(together), model.key)
 
 
 def _translate_access(result: Translation, model: _Model, chat: _Model, base: object, key: object) -> None:

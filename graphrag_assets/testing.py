@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from graphrag_assets.contracts.answering import NO_ANSWER, PLAIN, Answerer, AnswerOptions, BaseAnswerer, Evidence, Reply
+from graphrag_assets.contracts.answering import NO_ANSWER, PLAIN, Answerer, AnswerOptions, Evidence, Reply
 from graphrag_assets.errors import InputError, InvalidOption
 from graphrag_assets.extras.evaluation.questions import load_questions, place
 from graphrag_assets.extras.evaluation.retrieval import measure
@@ -29,7 +29,7 @@ from graphrag_assets.settings import Settings
 __all__ = ["FakeAnswerer", "assert_recall", "index_of"]
 
 
-class FakeAnswerer(BaseAnswerer):
+class FakeAnswerer(Answerer):
     """Replies without a model, and records what it was asked.
 
     Args:

@@ -108,9 +108,9 @@ import asyncio, sys, uvicorn
 sys.path.insert(0, "examples/questions")
 from service import application
 from graphrag_assets import GraphRAG
-from graphrag_assets.query import BaseAnswerer
+from graphrag_assets.query import Answerer
 
-class Stuck(BaseAnswerer):
+class Stuck(Answerer):
     async def arespond(self, *_):
         print("asked", flush=True)
         await asyncio.sleep(60)

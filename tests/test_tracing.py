@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from graphrag_assets.query import BaseAnswerer, Evidence, GraphRAG, Reply
+from graphrag_assets.query import Answerer, Evidence, GraphRAG, Reply
 from graphrag_assets.runtime import tracing
 
 from .conftest import Project
@@ -128,12 +128,12 @@ def test_stages_questions_and_model_calls_reach_a_collector(tmp_path: Path, coll
         assert secret.encode() not in everything
 
 
-class Failing(BaseAnswerer):
+class Failing(Answerer):
     async def arespond(self, *_: object) -> Reply:
         raise RuntimeError(f"failed at {QUESTION}")
 
 
-class Quoting(BaseAnswerer):
+class Quoting(Answerer):
     async def arespond(self, question: str, evidence: Evidence, *_: object) -> Reply:
         return Reply(evidence.passages[0].text)
 

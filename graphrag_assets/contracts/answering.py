@@ -1,9 +1,9 @@
-"""Types and protocol of answering, which the embedded default and chat models share."""
+"""Types and base class of answering, which the embedded default and chat models share."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 from graphrag_assets.contracts.plans import Plan
 from graphrag_assets.text.words import count_tokens, sentences
@@ -182,106 +182,26 @@ Pieces = AsyncGenerator[str | Reply, None]
 PLAIN = AnswerOptions()
 
 
-class Answerer(Protocol):
+class Answerer(ABC):
     """Turns a question and evidence into an answer; every statement ends with its `[Data: …]` reference.
 
-    An answerer that finds nothing in the evidence replies `NO_ANSWER`, or gives no points. One without a model may show
-    the closest passages after `CLOSEST`. Errors of a model are raised.
+    A subclass must have `arespond` alone. It replies `NO_ANSWER` if it finds nothing in the evidence; one without a
+    model may show the closest passages after `CLOSEST`. Errors of a model are raised.
     """
 
-    @property
-    def model(self) -> str:
-        """Name of the answerer."""
+    model: str = "custom"
+    min_direct_score: ClassVar[float | None] = None
+    """Minimum score of points that answer the question. If no report yields one, global search reads passages too.
 
-    @property
-    def min_direct_score(self) -> float | None:
-        """Minimum score of points that answer the question. If no report yields one, global search reads passages too.
-
-        None: every point answers it, and global search reads reports alone.
-        """
-
-    async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
-        """An answer from one context."""
-
-    def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Pieces:
-        """`arespond` in pieces."""
-
-    async def amap(
-        self,
-        question: str,
-        evidence: Evidence,
-        follow_ups: int = 0,
-        main_question: str | None = None,
-        options: AnswerOptions = PLAIN,
-    ) -> Mapped:
-        """Scored points from this part of the data, and up to `follow_ups` questions that it raises.
-
-        `main_question`: the question of the whole investigation, if `question` is a step of it.
-        """
-
-    async def areduce(
-        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
-    ) -> Reply:
-        """One answer from the points of all parts; `drift`: they were found by a DRIFT search."""
-
-    def stream_reduction(
-        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
-    ) -> Pieces:
-        """`areduce` in pieces."""
-
-    async def ahypothesis(self, question: str, example: str) -> Reply:
-        """A paragraph in the style of the report `example` that might answer `question`; used for search only.
-
-        By default the question, which has the words to search for.
-        """
-        return Reply(question)
-
-    async def arate(self, question: str, reports: Sequence[str], repeat: int = 0) -> tuple[list[float | None], Usage]:
-        """The relevance of each report, 0 to 5, or None if unknown; `repeat` numbers independent ratings."""
-
-    async def alink(self, question: str, options: AnswerOptions = PLAIN) -> Linked:
-        """The names that the question means, and keywords; nothing if only its own names and words are known."""
-        return Linked()
-
-    async def arewrite(
-        self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN
-    ) -> Rewritten:
-        """The question without the conversation, and up to `count` parts of it, in the words of `concepts`."""
-
-    async def atest(
-        self, question: str, passages: Sequence[Passage], rarity: Mapping[str, float] | None = None
-    ) -> Relevance:
-        """The passages that help to answer `question`, with their sentences that do.
-
-        `rarity`: of terms of the question, in the whole index.
-        """
-
-    async def aquestions(
-        self, history: Sequence[str], evidence: Evidence, count: int = 5, options: AnswerOptions = PLAIN
-    ) -> tuple[tuple[str, ...], Usage]:
-        """Up to `count` questions that `evidence` answers and that are not in `history`."""
-
-    async def achoose(self, question: str, kinds: Mapping[str, str], options: AnswerOptions = PLAIN) -> Choice:
-        """The kind of the question among `kinds` (name to description); empty if it is unclear."""
-        return Choice("", "")
-
-
-class BaseAnswerer(ABC):
-    """Base of custom answerers: a subclass must have `arespond` alone.
-
-    By default an answer comes in one piece, a part of the data yields its answer as one point, the answer over several
-    parts is that from their points, every report and passage counts as relevant, and questions stay as they are.
+    None: every point answers it, and global search reads reports alone.
     """
-
-    model = "custom"
-    min_direct_score: float | None = None
 
     @abstractmethod
     async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
-        """An answer from one context."""
+        """Return an answer from one context."""
 
     async def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Pieces:
-        """`arespond` in one piece."""
+        """`arespond` in pieces; by default in one."""
         reply = await self.arespond(question, evidence, options)
         yield reply.text
         yield reply
@@ -294,7 +214,11 @@ class BaseAnswerer(ABC):
         main_question: str | None = None,
         options: AnswerOptions = PLAIN,
     ) -> Mapped:
-        """The answer from this part of the data as one point."""
+        """Return scored points from this part of the data, and up to `follow_ups` questions that it raises.
+
+        `main_question`: the question of the whole investigation, if `question` is a step of it. By default the answer
+        is one point.
+        """
         reply = await self.arespond(question, evidence, options)
         points = () if reply.text == NO_ANSWER else (Point(reply.text, 50.0),)
         return Mapped(points, usage=reply.usage)
@@ -302,7 +226,10 @@ class BaseAnswerer(ABC):
     async def areduce(
         self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
     ) -> Reply:
-        """The answer from the points as evidence."""
+        """Return one answer from the points of all parts; `drift`: they were found by a DRIFT search.
+
+        By default the points are the evidence of `arespond`.
+        """
         if not points:
             return Reply(NO_ANSWER)
         notes = tuple(Passage("Notes", place, "", point.text) for place, point in enumerate(points, 1))
@@ -311,43 +238,55 @@ class BaseAnswerer(ABC):
     async def stream_reduction(
         self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
     ) -> Pieces:
-        """`areduce` in one piece."""
+        """`areduce` in pieces; by default in one."""
         reply = await self.areduce(question, points, options, drift)
         yield reply.text
         yield reply
 
     async def ahypothesis(self, question: str, example: str) -> Reply:
-        """The question, which has the words to search for."""
+        """Return a paragraph in the style of the report `example` that might answer `question`, to search with.
+
+        By default the question, which has the words to search for.
+        """
         return Reply(question)
 
     async def arate(self, question: str, reports: Sequence[str], repeat: int = 0) -> tuple[list[float | None], Usage]:
-        """Unknown for each report."""
+        """Return the relevance of each report, 0 to 5; None, as by default, if unknown.
+
+        `repeat` numbers independent ratings.
+        """
         return [None] * len(reports), Usage()
 
     async def alink(self, question: str, options: AnswerOptions = PLAIN) -> Linked:
-        """Nothing but the question's own names and words."""
+        """Return the names that the question means, and keywords; by default nothing but its own names and words."""
         return Linked()
 
     async def arewrite(
         self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN
     ) -> Rewritten:
-        """The question as it is."""
+        """Return the question without the conversation, and up to `count` parts of it, in the words of `concepts`.
+
+        By default the question as it is.
+        """
         return Rewritten(question)
 
     async def atest(
         self, question: str, passages: Sequence[Passage], rarity: Mapping[str, float] | None = None
     ) -> Relevance:
-        """All sentences of all passages."""
+        """Return the passages that help to answer `question`, with their sentences that do; by default all.
+
+        `rarity`: of terms of the question, in the whole index.
+        """
         return Relevance({one.number: tuple(range(1, len(sentences(one.text)) + 1)) or (1,) for one in passages})
 
     async def aquestions(
         self, history: Sequence[str], evidence: Evidence, count: int = 5, options: AnswerOptions = PLAIN
     ) -> tuple[tuple[str, ...], Usage]:
-        """None."""
+        """Return up to `count` questions that `evidence` answers and that are not in `history`; by default none."""
         return (), Usage()
 
     async def achoose(self, question: str, kinds: Mapping[str, str], options: AnswerOptions = PLAIN) -> Choice:
-        """No kind."""
+        """Return the kind of the question among `kinds` (name to description); empty, as by default, if unclear."""
         return Choice("", "")
 
 

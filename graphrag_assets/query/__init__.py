@@ -6,7 +6,7 @@ rag = GraphRAG()
 print(rag.local("Who commanded the Niagara?"))
 """
 
-from graphrag_assets.contracts.answering import Answerer, BaseAnswerer, Evidence, Passage, Reply
+from graphrag_assets.contracts.answering import Answerer, Evidence, Passage, Reply
 from graphrag_assets.errors import (
     GraphRAGError,
     IndexMissing,
@@ -38,7 +38,7 @@ from graphrag_assets.query.search import Answering, MethodName
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 
 __all__ = [
-    "METHODS", "Action", "Answer", "AnswerStream", "Answerer", "Answering", "AsyncAnswerStream", "BaseAnswerer",
+    "METHODS", "Action", "Answer", "AnswerStream", "Answerer", "Answering", "AsyncAnswerStream",
     "Call", "Callbacks", "Chosen", "Citation", "CitedRow", "Context", "ConversationHistory", "DriftOptions",
     "DynamicOptions", "Evidence", "Failure", "Filter", "GraphRAG", "GraphRAGError", "IndexMissing", "InvalidOption",
     "LocalOptions", "MethodName", "ModelUnavailable", "Passage", "QueryError", "QueryTimeout", "Reply",

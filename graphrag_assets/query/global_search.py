@@ -81,7 +81,7 @@ async def answer(search: Search[GlobalOptions]) -> Draft:
     batches = [section for section in context.sections if section.passages]
     points = await search.map_parts(batches, "the reports", ranked=False)
     sections = context.sections
-    direct = search.min_direct_score
+    direct = search.answerer.min_direct_score
     of_any_rank = search.options.min_community_rank <= 0
     if direct is not None and (batches or of_any_rank) and not any(point.score >= direct for point in points):
         # Reports quote little of the text, and entities without relationships have none: if no report answers, the

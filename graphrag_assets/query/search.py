@@ -190,11 +190,6 @@ class Search(Generic[OptionsOf]):
         """Seconds since the search began."""
         return time.perf_counter() - self.started
 
-    @property
-    def min_direct_score(self) -> float | None:
-        """See `Answerer.min_direct_score`, which custom answerers may leave out."""
-        return getattr(self.answerer, "min_direct_score", None)
-
     async def cancel(self, reason: str = "") -> None:
         """Cancel `run`; returns when it has ended. Requests already sent are completed for the ledger.
 

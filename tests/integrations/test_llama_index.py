@@ -14,7 +14,7 @@ SCRIPT = """
 import asyncio, os, sys, threading
 from llama_index.core.schema import MetadataMode, NodeRelationship, QueryBundle
 from graphrag_assets.integrations.llama_index import GraphRAGRetriever
-from graphrag_assets.query import BaseAnswerer, Filter, GraphRAG, QueryError
+from graphrag_assets.query import Answerer, Filter, GraphRAG, QueryError
 
 QUESTION, BATCH = "Who commanded the Great Eastern in 1865?", "1-beginnings"
 with GraphRAG(sys.argv[1]) as rag:

@@ -15,7 +15,7 @@ from graphrag_assets.embedded.answerer import respond
 from graphrag_assets.llm import provider
 from graphrag_assets.query import (
     METHODS,
-    BaseAnswerer,
+    Answerer,
     Evidence,
     GraphRAG,
     IndexMissing,
@@ -38,7 +38,7 @@ from tests.word_vectors import MODEL, embed
 QUESTION = "Who commanded the Niagara?"
 
 
-class Echo(BaseAnswerer):
+class Echo(Answerer):
     """Answers with the first passage."""
 
     async def arespond(self, question: str, evidence: Evidence, *options: object) -> Reply:
@@ -46,7 +46,7 @@ class Echo(BaseAnswerer):
         return Reply(f"{first.text} [Data: {first.table} ({first.number})]")
 
 
-class Stuck(BaseAnswerer):
+class Stuck(Answerer):
     """Never answers."""
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ def test_questions_are_embedded_by_the_function_that_is_given(tmp_path: Path) ->
     assert asked == [QUESTION]
 
 
-class Counting(BaseAnswerer):
+class Counting(Answerer):
     """Counts in DuckDB, for minutes."""
 
     def __init__(self) -> None:

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from graphrag_assets.contracts.answering import PLAIN, AnswerOptions, BaseAnswerer, Evidence, Pieces, Reply
+from graphrag_assets.contracts.answering import PLAIN, Answerer, AnswerOptions, Evidence, Pieces, Reply
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.extras.server.access import Access, clients_of
 from graphrag_assets.extras.server.app import MAX_BODY, make_app
@@ -101,7 +101,7 @@ def test_another_address_needs_a_token_and_a_public_url(sample_server):
     assert make_app(protected, "0.0.0.0", 80, ["http://graph.example"])
 
 
-class Writing(BaseAnswerer):
+class Writing(Answerer):
     """Streams an answer in two pieces, the second one when it is told to go on."""
 
     model = "writing"

@@ -6,12 +6,12 @@ import threading
 import httpx
 import pytest
 
-from graphrag_assets.contracts.answering import PLAIN, AnswerOptions, BaseAnswerer, Evidence, Reply
+from graphrag_assets.contracts.answering import PLAIN, Answerer, AnswerOptions, Evidence, Reply
 from graphrag_assets.testing import index_of
 from tests.server.conftest import serve
 
 
-class Slow(BaseAnswerer):
+class Slow(Answerer):
     """Answers after a minute, and knows whether it began and was canceled."""
 
     model = "slow"

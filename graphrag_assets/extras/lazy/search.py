@@ -102,7 +102,7 @@ async def answer(search: Search[LazyOptions]) -> Draft:
 async def _nothing_found(search: Search[LazyOptions], context: Context, tests: pl.DataFrame) -> Draft:
     """The answer that there is none; by an answerer without a model, the passages that come closest."""
     tested = tests.drop_nulls("relevant")["human_readable_id"].to_list()
-    if search.min_direct_score is None:
+    if search.answerer.min_direct_score is None:
         text = f"{NO_ANSWER} None of the {len(tested)} text units that were tested is relevant."
         search.show(text)
         return Draft(text, context.sections, {})

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from graphrag_assets.contracts.answering import (
     NO_ANSWER,
     PLAIN,
+    Answerer,
     AnswerOptions,
     Choice,
     Evidence,
@@ -55,7 +56,7 @@ _MAX_LINKS = 10  # of each list
 
 
 @dataclass(frozen=True)
-class ChatAnswerer:
+class ChatAnswerer(Answerer):
     """An `Answerer` by a chat model. Errors are raised: an empty answer would hide them.
 
     Without evidence nothing is sent.
@@ -65,11 +66,6 @@ class ChatAnswerer:
     prompts: Prompts
     model: str
     origin: Origin = NOWHERE
-
-    @property
-    def min_direct_score(self) -> None:
-        """None: the model's points answer the question."""
-        return None
 
     async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
         """An answer from one context."""

@@ -7,7 +7,6 @@ import pytest
 
 from graphrag_assets.contracts.answering import (
     NO_ANSWER,
-    Answerer,
     AnswerOptions,
     Evidence,
     FollowUp,
@@ -38,11 +37,6 @@ run = asyncio.run
 def answerer(*script: Said) -> tuple[ChatAnswerer, ScriptedChat]:
     chat = ScriptedChat(script)
     return ChatAnswerer(chat, Prompts(), "openai/test"), chat
-
-
-def test_chat_answerer_implements_answerer():
-    as_protocol: Answerer = answerer()[0]
-    assert as_protocol.model == "openai/test"
 
 
 @pytest.mark.parametrize(("evidence", "task"), [(MIXED, "local_search"), (SOURCES, "basic_search")])

@@ -13,6 +13,7 @@ class TextUnit(NamedTuple):
     """What an extraction is made from: a text unit, and of its document title, language (ISO 639-1), date, metadata.
 
     `headings`: the document's title and the headings above and in the text unit, with " › " between them.
+    `correspondents`: the names of sender and receivers of a mail, one a line.
     """
 
     id: str
@@ -22,6 +23,7 @@ class TextUnit(NamedTuple):
     document_date: date | None = None
     metadata: str = ""
     headings: str = ""
+    correspondents: str = ""
 
 
 @dataclass(frozen=True, slots=True)

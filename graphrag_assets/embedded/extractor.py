@@ -22,14 +22,29 @@ from graphrag_assets.embedded.claim_sentences import claims_in
 from graphrag_assets.embedded.concepts import concepts_in, phrase_counts
 from graphrag_assets.embedded.defining_sentences import DEFINES
 from graphrag_assets.embedded.foreign_names import names_by_sentence
-from graphrag_assets.embedded.names import Mention, attest, decided_kinds, names_in, title_names
+from graphrag_assets.embedded.names import (
+    Mention,
+    attest,
+    decided_kinds,
+    names_in,
+    names_in_heading,
+    title_names,
+    type_of_correspondent,
+)
 from graphrag_assets.embedded.relations import predicate
 from graphrag_assets.embedded.table_cells import without_cell_values
-from graphrag_assets.embedded.tagging import TaggedSentence, singular, tagged_sentences, word_list
+from graphrag_assets.embedded.tagging import (
+    TaggedSentence,
+    heading_of,
+    raw_sentences,
+    singular,
+    tagged_sentences,
+    word_list,
+)
 from graphrag_assets.text.languages import CASELESS, UNKNOWN
 from graphrag_assets.text.words import title_key
 
-EXTRACTOR = "embedded/nlp-5"
+EXTRACTOR = "embedded/nlp-6"
 """Extractor of facts by the embedded default; `EXTRACTOR+…` where claims are another's, or off, and `…+EXTRACTOR` where
 only claims are the embedded default's."""
 MAX_ENTITIES_PER_SENTENCE = 12
@@ -43,15 +58,23 @@ _FEMALE_TITLES = ("mrs", "miss", "lady", "queen", "king", "madame", "aunt", "mis
 _LESS_TELLING = re.compile(r"(?:but|and|so|then|there|here|i|we|you|my|our|your)\b|[\"'(]", re.IGNORECASE)
 
 
-def extract_unit(text: str, title: str = "", language: str = "en", document_date: date | None = None) -> UnitExtraction:
+def extract_unit(
+    text: str,
+    title: str = "",
+    language: str = "en",
+    document_date: date | None = None,
+    correspondents: Sequence[str] = (),
+) -> UnitExtraction:
     """Everything that the embedded default finds in a text unit.
 
-    `title`, `language` (ISO 639-1) and date are the document's. What the title names is an entity of the unit. In
-    languages other than English there are names, relationships and dated statements only, in those without capital
-    letters nothing.
+    `title`, `language` (ISO 639-1) and date are the document's, `correspondents` those of a mail. What the title names
+    is an entity of the unit, as is what only the title, a heading or the mail's header names. In languages other than
+    English there are names, relationships and dated statements only, in those without capital letters only those of
+    mail headers.
     """
+    senders = [EntityRecord(name, type_of_correspondent(name), "", 0) for name in correspondents]
     if language in CASELESS:
-        return UnitExtraction()
+        return UnitExtraction(senders)
     english = language == "en" or (language == UNKNOWN and _is_latin(text))
     about = title_names(title, text[:_OPENING], language if not english else "en") if title else []
     name = about[-1] if about else ""
@@ -59,6 +82,8 @@ def extract_unit(text: str, title: str = "", language: str = "en", document_date
         sentences = _english(text, title, name)
     else:
         sentences = [(sentence, names, []) for sentence, names in names_by_sentence(text, language, title)]
+    above = [name for sentence, names, _ in sentences if sentence.heading for name in names]
+    sentences = [(sentence, [] if sentence.heading else names, concepts) for sentence, names, concepts in sentences]
     things = _things(sentences)
     if english:
         _type_lists(sentences, things)
@@ -69,18 +94,32 @@ def extract_unit(text: str, title: str = "", language: str = "en", document_date
             extract = "" if _is_interjection(sentence, mentions) else _extract(tagged, number, mentions)
             found.append(_Found(sentence, mentions, extract))
     claims = _claims(found, text, document_date, english)
-    return _with_title(about, found, UnitExtraction(_entities(found), _relationships(found, english), claims))
+    unit = _with_title(about, found, UnitExtraction(_entities(found), _relationships(found, english), claims))
+    more = [EntityRecord(mention.title, mention.type, "", 1) for mention in above]
+    if english and not (name and name.casefold() in text.casefold()):
+        more += _of_title(title)
+    known = {*things, *(title_key(entity.title) for entity in unit.entities)}
+    unnamed = {key: one for one in reversed(more + senders) if (key := title_key(one.title)) not in known}
+    return replace(unit, entities=unit.entities + list(unnamed.values()))
+
+
+def _of_title(title: str) -> list[EntityRecord]:
+    """The names within a title, such as the subject of a mail."""
+    seen = attest((), title)
+    headings = [(heading, decided_kinds(heading, seen)) for heading in tagged_sentences(heading_of(title))]
+    found = [mention for heading, kinds in headings for mention in names_in_heading(heading, kinds, seen)]
+    return [EntityRecord(mention.title, mention.type, "", 0) for mention in found]
 
 
 def _english(text: str, title: str, name: str) -> _Sentences:
     """The sentences with their names and concepts; `name` is what the title names."""
-    tagged = list(tagged_sentences(text))
+    tagged = list(tagged_sentences(raw_sentences(text)))
     seen = attest(tagged, title)
     counts = phrase_counts(tagged)
     sentences = []
     for sentence in tagged:
         kinds = decided_kinds(sentence, seen)
-        names = names_in(sentence, kinds, seen, name)
+        names = names_in_heading(sentence, kinds, seen) if sentence.heading else names_in(sentence, kinds, seen, name)
         sentences.append((sentence, names, concepts_in(sentence, kinds, names, counts)))
     return without_cell_values(sentences) if "|" in text else sentences
 

@@ -143,17 +143,19 @@ class _Unit:
                 self.bare[self.stem(lower)].append(sentence.words[i - 1] in _PREPOSITIONS)
 
     def names(self, sentence: TaggedSentence) -> Iterator[Mention]:
-        """The names of a sentence, in order."""
+        """The names of a sentence, in order; of a heading those that are evident."""
         words, kinds = sentence.words, sentence.kinds
         first = last = previous = 0
         listed = False  # after a class noun: "die Länder Niederfeld und Oberfeld"
-        while not sentence.heading and first < len(words):
+        silent = sentence.heading and is_upper_case([word for word in words if word[0].isalpha()])
+        while not silent and first < len(words):
             if not self._begins_name(words, kinds, first):
                 first += 1
                 continue
             last = self._end(words, kinds, first)
             listed = listed and " ".join(words[previous:first]) in _LISTING
-            if mention := self._mention(sentence, first, last, listed):
+            mention = self._mention(sentence, first, last, listed)
+            if mention and (not sentence.heading or mention.evidence or last - first > 1 or kinds[first - 1] == "w"):
                 yield mention
                 listed = mention.evidence == _OF_A_CLASS
             first = previous = last

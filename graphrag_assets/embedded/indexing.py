@@ -42,7 +42,8 @@ def _extract(claims: bool, units: Iterable[TextUnit]) -> Iterator[Extracted]:
     progress = Progress("text units", len(listed))
     for unit in listed:
         try:
-            found = extractor.extract_unit(unit.text, unit.title, unit.language, unit.document_date)
+            names = unit.correspondents.splitlines()
+            found = extractor.extract_unit(unit.text, unit.title, unit.language, unit.document_date, names)
             yield unit.id, found if claims else replace(found, claims=[])
         except Exception as error:  # one unit must not stop its batch: it becomes a row of index_errors
             yield unit.id, error

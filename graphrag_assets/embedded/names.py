@@ -11,6 +11,7 @@ from graphrag_assets.embedded import typing_cues as cues
 from graphrag_assets.embedded.defining_sentences import COPULA
 from graphrag_assets.embedded.tagging import (
     FEMALE,
+    FILE_NAME,
     NUMBERS,
     TaggedSentence,
     is_generic_noun,
@@ -34,7 +35,6 @@ _FORMS_NO_NAME = (
 _NAME = re.compile(r"c*(?:[RE]*(?:I+d*)?[NA]|R(?=ot?[NAE]))(?:[Idc]*[NAE]|RN)*(?:I*R(?![NAEot]))?c*")
 _QUOTED = re.compile(r"(?<=.)q([^q|.\"']{1,9})[,.]?[\"']")
 _IN_USE = re.compile(rf"[\"'*_]* {COPULA}\b| ?[(,]")
-_FILE_NAME = re.compile(r"[/\\_]|\.\w{1,5}(?: \(\d+\))?$|^\W*$")
 _YEAR = re.compile(r"(?:1[0-9]|20)\d\d$")
 _NUMBER_IN_NAME = re.compile(r"\d{1,4}(?:\.\d+)*[A-Za-z]?$")
 _TITLE_WORD = re.compile(r"[^\W_](?:[\w'’.-]*\w)?")
@@ -140,8 +140,6 @@ def _is_name(word: str, following: str, following_kind: str, seen: Attested) -> 
 
 def names_in(sentence: TaggedSentence, kinds: str, seen: Attested, title: str = "") -> list[Mention]:
     """The proper names of a sentence. `kinds` are decided; `title` is a name to be found in whatever form it has."""
-    if sentence.heading:
-        return []
     spans = _joined([m.span() for m in _NAME.finditer(kinds)], sentence.words, kinds, seen)
     if "#" in kinds:
         spans = _with_numbers(spans, sentence.words, kinds)
@@ -157,6 +155,23 @@ def names_in(sentence: TaggedSentence, kinds: str, seen: Attested, title: str = 
     ]
 
 
+def names_in_heading(sentence: TaggedSentence, kinds: str, seen: Attested) -> list[Mention]:
+    """The proper names of a heading with evidence of its own, since all words of a heading may have capitals.
+
+    A name is evident by its form, by a word that is no common one, and where other words of the heading have none.
+    """
+    capitals_tell = any(kind in "nxjJv" for kind in sentence.kinds)
+
+    def is_evident(name: Mention) -> bool:
+        unknown = [not (known_word(word.lower()) or word.isupper()) for word in sentence.words[name.first : name.last]]
+        if name.type == cues.CONCEPT or (kinds[: name.first].endswith("H") and not any(unknown)):
+            return False  # "General Meeting"
+        alone = len(unknown) == 1 and kinds.strip(".") == kinds[name.first : name.last]
+        return name.evidence >= cues.ENOUGH or (not alone and (capitals_tell or any(unknown)))
+
+    return [name for name in names_in(sentence, kinds, seen) if is_evident(name)]
+
+
 def _occurrences(title: str, sentence: TaggedSentence, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Where the sentence has the title, unless names were found that have all of it."""
     found = []
@@ -168,6 +183,15 @@ def _occurrences(title: str, sentence: TaggedSentence, spans: list[tuple[int, in
     return found
 
 
+def type_of_correspondent(name: str) -> str:
+    """The type of a name before an address of a mail: mostly a person's, whose words are no common ones."""
+    words = name.split()
+    kind, evidence = cues.type_by_form(words, False, False)
+    if evidence >= cues.ENOUGH:
+        return kind
+    return cues.NAME if any(known_word(word.lower()) for word in words) else cues.PERSON
+
+
 def title_names(title: str, opening: str, language: str = "en") -> list[str]:
     """The names in a document's title of the thing it is about, the full one first; none if the title is no name.
 
@@ -177,7 +201,7 @@ def title_names(title: str, opening: str, language: str = "en") -> list[str]:
     """
     bare = without_qualifier(title).strip("\"'*_ ")
     words = _TITLE_WORD.findall(bare)
-    if not words or len(title) > 100 or _FILE_NAME.search(title) or is_numbered_part(bare):
+    if not words or len(title) > 100 or FILE_NAME.search(title) or is_numbered_part(bare):
         return []
     names = [title, bare] if bare != title else [title]
     if (bare[0].isupper() or bare[0].isdigit()) and _is_used(bare.lower(), opening.lower()):

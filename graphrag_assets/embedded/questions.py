@@ -117,7 +117,7 @@ def terms_of(words: Sequence[str], language: str) -> list[tuple[str, ...]]:
     in which the index finds it, which are the stems of the word without diacritics. Words that share one are the same.
 
     >>> terms_of(["cortés", "cortes", "müller"], "en")
-    [('cortes', 'cort'), ('cort',), ('muller', 'mueller')]
+    [('corte', 'cort'), ('cort',), ('muller', 'mueller')]
     """
     terms = (
         map(fold, languages.stems(list(words), language)),

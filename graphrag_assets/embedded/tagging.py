@@ -14,7 +14,7 @@ The kinds of a sentence are one string, so that names and phrases are found by r
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import resources
 from itertools import pairwise, zip_longest
@@ -58,6 +58,8 @@ _UNDERLINE = re.compile(r"(?:={3,}|-{3,})$")
 _NUMBERED = re.compile(r"§{1,2} ?\d|(\w+) (?:\d+(?:[.-]\d+)*[a-z]?|[IVXLC]+)(?!\w)")
 _LONGEST_NUMBERED_HEADING = 80  # characters
 _LINE_START = re.compile(r"^\s*(?:>\s*)*(?:(?:[-*+]|\d{1,3}[.)])\s+)?", re.MULTILINE)
+FILE_NAME = re.compile(r"[/\\_]|\.\w{1,5}(?: \(\d+\))?$|^\W*$")
+"""A title that is the name of a file."""
 _ROMAN = re.compile(r"^[IVX]{1,5}$")
 _BEFORE_QUOTE = " (-\"'"
 _CONTRACTED = re.compile(r"^[A-Za-z]+'(?:ll|ve|d|re|m|t|em)$")
@@ -305,6 +307,11 @@ def raw_sentences(text: str, language: str = "en") -> Iterator[RawSentence]:
         paragraph += span.ends_paragraph
 
 
+def heading_of(title: str) -> Iterator[RawSentence]:
+    """A document's title as a heading; nothing if it is that of a file."""
+    return raw_sentences("" if FILE_NAME.search(title) else f"# {title}")
+
+
 def _is_heading(line: str, following: str) -> bool:
     """Whether a line is a heading without regard to its capitals; `following`: the next line of its paragraph."""
     if line[0] == "#" or _UNDERLINE.match(following):
@@ -312,9 +319,9 @@ def _is_heading(line: str, following: str) -> bool:
     return len(line) <= _LONGEST_NUMBERED_HEADING and line[-1] not in ".!?;," and is_numbered_part(line)
 
 
-def tagged_sentences(text: str) -> Iterator[TaggedSentence]:
-    """The sentences of an English text unit, cleaned and split into words with their kinds."""
-    return map(_tagged, raw_sentences(text))
+def tagged_sentences(raw: Iterable[RawSentence]) -> Iterator[TaggedSentence]:
+    """English sentences, cleaned and split into words with their kinds."""
+    return map(_tagged, raw)
 
 
 def _with_hard_breaks(text: str) -> str:

@@ -19,7 +19,7 @@ from graphrag_assets.pipeline.loading import (
     given_titles,
     load_documents,
 )
-from graphrag_assets.pipeline.metadata_texts import metadata_texts
+from graphrag_assets.pipeline.metadata_texts import correspondents, metadata_texts
 from graphrag_assets.pipeline.own_facts import FORMAT, extract_own_facts
 from graphrag_assets.pipeline.source_records import LoadOptions
 from graphrag_assets.pipeline.unit_contexts import SEPARATOR, heading_contexts, outlines_of, unit_headings
@@ -27,7 +27,7 @@ from graphrag_assets.pipeline.unit_places import unit_places
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
 
-_OF_EMBEDDED = ("title", "language", "document_date")
+_OF_EMBEDDED = ("title", "language", "document_date", "correspondents")
 """The properties of a document that the embedded default uses."""
 _OF_MODEL = ("document_date", "metadata", "headings")
 """What is sent to a chat model besides the text: properties of the document, and the headings of the text unit."""
@@ -95,7 +95,7 @@ def read_corpus(
 
 def described(documents: pl.DataFrame, metadata_columns: Sequence[str]) -> pl.DataFrame:
     """`documents` with what contexts say of them: title (null: it has none of its own), metadata."""
-    return documents.with_columns(given_titles(documents), _metadata(documents, metadata_columns))
+    return documents.with_columns(given_titles(documents), metadata_texts(documents["raw_data"], metadata_columns))
 
 
 class KnownFacts(NamedTuple):
@@ -133,13 +133,17 @@ def already_extracted(
     """
     by_model = not extractor.startswith(EXTRACTOR)
     used = {*(_OF_EMBEDDED if EXTRACTOR in extractor else ()), *(_OF_MODEL if by_model else ())}
-    then = known.text_units.with_columns(_metadata(known.text_units, metadata_columns), _HEADINGS)
+    raw_data = known.text_units["raw_data"]
+    then = known.text_units.with_columns(
+        metadata_texts(raw_data, metadata_columns), correspondents(raw_data), _HEADINGS
+    )
     return units.join(then, on=["id", *sorted(used)], how="semi", nulls_equal=True)["id"]
 
 
 def in_documents(text_units: pl.DataFrame, documents: pl.DataFrame, metadata_columns: Sequence[str]) -> pl.DataFrame:
-    """`text_units` with what an extraction uses besides: headings, and title, language, date, metadata of documents."""
-    context = documents.with_columns(_metadata(documents, metadata_columns)).select(
+    """`text_units` with what an extraction uses besides: headings, and of documents title, language, date and mail."""
+    raw_data = documents["raw_data"]
+    context = documents.with_columns(metadata_texts(raw_data, metadata_columns), correspondents(raw_data)).select(
         *_OF_EMBEDDED, "metadata", document_id="id"
     )
     return text_units.with_columns(_HEADINGS).join(context, on="document_id", maintain_order="left")
@@ -151,10 +155,6 @@ def units_to_extract(
     """The text units as an extraction takes them."""
     rows = in_documents(text_units, documents, metadata_columns).select(TextUnit._fields)
     return starmap(TextUnit, rows.iter_rows())
-
-
-def _metadata(documents: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
-    return metadata_texts(documents["raw_data"], columns)
 
 
 def extract_facts(
@@ -173,8 +173,8 @@ def extract_facts(
 
     A text unit with a failed gleaning is extracted again, by the answers in the ledger as far as they are there.
 
-    The embedded default uses the document's title, language and date too, a chat model its date and metadata and the
-    headings of the text unit: where they changed, a text unit is extracted again.
+    The embedded default uses the document's title, language, date and correspondents too, a chat model its date and
+    metadata and the headings of the text unit: where they changed, a text unit is extracted again.
 
     `left_alone` (rows of index_errors): text units that failed before and are not tried again, nor are gleanings.
     """

@@ -26,6 +26,7 @@ UNITS = pl.DataFrame(
 OF_DOCUMENT = {"title": pl.lit("Ada"), "language": pl.lit("en"), "document_date": pl.lit(None, pl.Date)} | {
     "raw_data": pl.lit(None, pl.String),
     "metadata": pl.lit(""),
+    "correspondents": pl.lit(""),
 }
 DOCUMENTS = pl.DataFrame({"id": ["d"], "format": ["txt"]}).with_columns(**OF_DOCUMENT)
 WITH_DOCUMENT = UNITS.with_columns(**OF_DOCUMENT)

@@ -10,19 +10,16 @@ import dataclasses
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Annotated, Literal, Self, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import polars as pl
-from pydantic import Field, model_validator
-from pydantic.dataclasses import dataclass
 
-from graphrag_assets.errors import SettingsError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.pipeline.checked_options import CheckedOptions
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
 from graphrag_assets.text.words import encode, sentences, tokenizer
@@ -41,23 +38,17 @@ _SAMPLE = 16
 
 
 @dataclass(frozen=True)
-class ChunkOptions(CheckedOptions):
+class ChunkOptions:
     """How documents are cut. `size` is a maximum in tokens; `overlap` is of the method `tokens` only.
 
     `whole`: of the method `anchored`: a document of up to `size` tokens is one text unit.
     """
 
     method: Method = "anchored"
-    size: Annotated[int, Field(ge=16)] = 1200
+    size: int = 1200
     overlap: int = 100
     encoding: str = "o200k_base"
     whole: bool = False
-
-    @model_validator(mode="after")
-    def _overlap_fits(self) -> Self:
-        if self.method == "tokens" and not 0 <= self.overlap < self.size:
-            raise SettingsError(f"A chunk overlap of {self.overlap} must be at least 0 and below {self.size}.")
-        return self
 
     @property
     def window(self) -> int:

@@ -14,18 +14,15 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from dataclasses import dataclass
 
 import igraph
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from pydantic import Field
-from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.ids import number_of, stable_id
-from graphrag_assets.pipeline.checked_options import CheckedOptions
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -57,14 +54,14 @@ MEMBERS_SCHEMA: dict[str, type[pl.DataType]] = {
 
 
 @dataclass(frozen=True)
-class ClusterOptions(CheckedOptions):
+class ClusterOptions:
     """How the graph is cut: communities of more than `max_cluster_size` entities are split.
 
     `resolution` is that of modularity (Reichardt and Bornholdt 2006), on all levels: above 1, communities are smaller.
     Any `seed` is as good; a fixed one makes the same index of the same documents.
     """
 
-    max_cluster_size: Annotated[int, Field(ge=2)] = 10
+    max_cluster_size: int = 10
     seed: int = 0xDEADBEEF
     resolution: float = 1.0
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_assets.errors import SettingsError
 from graphrag_assets.pipeline.chunking import METHODS, TEXT_UNITS, ChunkOptions, chunk_documents
 from graphrag_assets.settings import Settings
 from graphrag_assets.text.words import count_tokens, sentences, tokenizer
@@ -110,20 +109,6 @@ def test_special_token_text_is_ordinary_text(method: str) -> None:
 def test_sentences_without_a_letter_or_digit_are_not_counted() -> None:
     units = chunk("It broke. It was mended.\n\n***\n\nAgain!")
     assert units["n_sentences"].to_list() == [3]
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"method": "words"},
-        {"size": 4},
-        {"method": "tokens", "overlap": 1200},
-        {"method": "tokens", "overlap": -1},
-    ],
-)
-def test_options_that_cannot_work_are_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(SettingsError):
-        ChunkOptions(**wrong)  # type: ignore[arg-type]
 
 
 # --- tokens ---------------------------------------------------------------------------------------------

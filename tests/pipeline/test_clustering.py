@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_assets.errors import GraphRAGError, SettingsError
+from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.clustering import (
     ClusterOptions,
@@ -371,11 +371,6 @@ def test_a_weight_that_is_not_above_zero_is_an_error(weight: float | None) -> No
 def test_a_relationship_to_a_missing_entity_is_an_error() -> None:
     with pytest.raises(GraphRAGError, match="e0001 - e0007"):
         cluster(ids_of(2), relationships_of([(1, 7, 1.0)]))
-
-
-def test_options_that_cannot_work_are_refused() -> None:
-    with pytest.raises(SettingsError):
-        ClusterOptions(max_cluster_size=1)
 
 
 def test_real_graph_is_clustered_with_all_its_components() -> None:

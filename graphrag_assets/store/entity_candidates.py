@@ -37,7 +37,6 @@ def candidate_pairs(
     vectors: Iterable[pl.DataFrame],
     read_documents: Callable[[pl.Series], pl.DataFrame],
     limits: Limits,
-    threads: int = 1,
 ) -> pl.DataFrame:
     """The candidates among `names`: a, b, score in [0, 1], kinds, documents, neighbors (numbers of shared ones).
 
@@ -50,7 +49,7 @@ def candidate_pairs(
     Raises:
         StoreError: DuckDB may use too little memory.
     """
-    with memory_errors(limits), in_memory(limits, one_thread=threads == 1) as connection:
+    with memory_errors(limits), in_memory(limits, one_thread=True) as connection:
         for name, frame in {"names": names, "edges": edges}.items():
             execute_with(connection, f"CREATE TABLE {name} AS FROM given", given=frame)
         connection.execute("CREATE TABLE vectors (n INTEGER, vector FLOAT[1])")

@@ -78,7 +78,7 @@ class Citation:
     otherwise the text unit. `document` is the title of its document. Entities, relationships and reports have several
     text units: each of the first few is a separate citation. `place` is where the passage stands in its file, such as
     "page 12", "sheet Prices, row 4" or "00:12:03"; None for a file without places. The fields are None for a cited row
-    without a text unit.
+    without a text unit. `span` is the passage in its text unit.
     """
 
     rows: tuple[CitedRow, ...]
@@ -90,6 +90,7 @@ class Citation:
     end_char: int | None
     quote: str | None
     place: str | None = None
+    span: tuple[int, int] | None = None
 
     @property
     def table(self) -> str:
@@ -326,6 +327,7 @@ def _citation(reference: Reference, row: dict[str, Any]) -> tuple[Citation, bool
         end_char=end,
         quote=text,
         place=place_of(row["places"], row["row_number"], start),
+        span=span or ((0, len(text)) if text else None),
     )
     return citation, span is not None
 

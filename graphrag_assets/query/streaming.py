@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.event_loop import is_current, submit
+from graphrag_assets.query.citations import Citation, given_by, references, resolve
 from graphrag_assets.query.search import DONE, FAILED, Event, Search
 
 Result = TypeVar("Result")
@@ -42,6 +43,10 @@ class _Stream(Generic[Result]):
         if name == _CLOSED:
             raise QueryError("The search was ended before its answer was complete.")
         return value
+
+    def citations_in(self, text: str) -> list[Citation]:
+        """The passages that a part of the answer cites, which must have begun."""
+        return resolve(self._search.reader, text, given_by(references(text)), self._search.scope)[0]
 
     def _called(self, event: Event) -> Awaitable[None] | None:
         """What the function for the event returns, to be awaited if it is asynchronous; keeps the last event.

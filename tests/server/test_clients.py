@@ -106,7 +106,7 @@ def test_lookups_show_nothing_of_the_other_client(tenants):
     with tenants.http(RED) as http:
         assert http.get(f"/api/source/{unit}").status_code == 404
         assert http.get("/explorer").status_code == 403
-        assert http.get("/api/status").json() == {"publication": 1, "whole": False}
+        assert http.get("/api/status").json() == {"client": "red", "publication": 1, "map": None}
     with tenants.http(ALL) as http:
         assert "Heron" in http.get(f"/api/source/{unit}").text
         assert "Explorer" in http.get("/explorer").text

@@ -1,8 +1,11 @@
-"""Footnotes: numbers in the order of citation, the same text in pieces as at once, inert markup."""
+"""Footnotes: numbers of passages in the order of citation, the same text in pieces as at once, inert markup."""
+
+import re
 
 import pytest
 
 from graphrag_assets.extras.server.footnotes import Footnotes
+from graphrag_assets.query import Citation
 
 ANSWER = (
     "She sailed. [Data: Sources (7.2, 9); Entities (3)] ![x](https://evil.example/?q=1) <img src=x> "
@@ -10,9 +13,20 @@ ANSWER = (
 )
 
 
-def test_rows_are_numbered_by_their_first_citation():
-    marked = Footnotes(lambda _: None).text(ANSWER)
-    assert marked.startswith("She sailed. [1] [2] [3] ")
+def footnotes() -> Footnotes:
+    """Each cited row has a passage of its number; the entity 3 has that of the source 9."""
+
+    def cited(text: str) -> list[Citation]:
+        numbers = [9 if one == "3" else int(one) for one in re.findall(r"(\d+)(?:\.\d+)?[,)]", text.split("[Data:")[1])]
+        return [Citation((), f"u{n}", None, "A document", None, n, n + 1, "q", span=(0, n)) for n in numbers]
+
+    return Footnotes(cited, lambda _: None)
+
+
+def test_passages_are_numbered_by_their_first_citation():
+    marked = footnotes().text(ANSWER)
+    assert marked.startswith("She sailed. [1] [2] ")
+    assert "[3]" not in marked
     assert "she stopped. [2] See" in marked
 
 
@@ -28,9 +42,9 @@ def test_pieces_give_the_same_text_and_no_markup(size):
             stop = ANSWER.index("[Data:", end)
         parts.append(ANSWER[end:stop])
         end = stop
-    footnotes = Footnotes(lambda _: None)
-    shown = "".join(footnotes.feed(part) for part in parts) + footnotes.end()
-    assert shown == Footnotes(lambda _: None).text(ANSWER)
+    streamed = footnotes()
+    shown = "".join(streamed.feed(part) for part in parts) + streamed.end()
+    assert shown == footnotes().text(ANSWER)
     assert "![x](" not in shown
     assert "<img" not in shown
     assert "](javascript" not in shown

@@ -45,10 +45,11 @@ async def _use(server: Any, mode: str = "auto") -> tuple[str, dict[str, Any]]:
         return client.protocol_version, results
 
 
-def _check(results: dict[str, Any]) -> None:
+def _check(results: dict[str, Any], has_links: bool = True) -> None:
     assert "Anderson" in results["ask"]["text"]
-    assert results["ask"]["citations"][0]["url"]
-    assert all(row["url"] and row["text"] for row in results["retrieve"]["passages"])
+    rows = [*results["ask"]["citations"], *results["retrieve"]["passages"], *results["evidence"]["passages"]]
+    assert {bool(row["url"]) for row in rows} == {has_links}
+    assert all(row["text"] for row in results["retrieve"]["passages"])
     entity = results["entity"]
     assert entity["title"] == "Great Eastern"
     assert entity["communities"]
@@ -60,9 +61,7 @@ def _check(results: dict[str, Any]) -> None:
     assert "Niagara" in ends[0]
     assert "Great Eastern" in ends[-1]
     assert all(one & two for one, two in itertools.pairwise(ends))
-    assert [("Niagara" in row["text"], bool(row["url"])) for row in results["evidence"]["passages"]] == [
-        (True, True)
-    ] * 2
+    assert ["Niagara" in row["text"] for row in results["evidence"]["passages"]] == [True, True]
     assert [row["level"] for row in results["communities"]["communities"]] == [0, 0, 0]
     assert results["report"].startswith("# ")
 
@@ -81,4 +80,4 @@ def test_every_tool_over_stdio(sample_index):
         args=["-m", "graphrag_assets", "serve", "--stdio", "--index", str(sample_index.root / "index")],
         env=dict(os.environ),
     )
-    _check(asyncio.run(_use(server))[1])
+    _check(asyncio.run(_use(server))[1], has_links=False)

@@ -1,6 +1,7 @@
 """The page over a real server and in Chromium: its stream, passages of citations, what is refused, no other requests."""
 
 import asyncio
+import html
 from urllib.parse import urlsplit
 
 import pytest
@@ -31,16 +32,14 @@ def test_stream_begins_with_a_status_and_links_lead_to_the_quoted_characters(sam
     assert "Anderson" in answer["text"]
     assert "[1]" in answer["text"]
     assert "[Data:" not in answer["text"]
-    assert {c["footnote"] for c in answer["citations"]} == {1, 2}
+    assert [c["footnote"] for c in answer["citations"]] == list(range(1, len(answer["citations"]) + 1))
     assert "Great Eastern" in [entity["title"] for entity in answer["entities"]]
     with sample_server.http() as http:
         for citation in answer["citations"]:
             found = http.get(citation["url"]).json()
-            start = found["start_char"]
-            quoted = found["text"][citation["start_char"] - start : citation["end_char"] - start]
-            assert quoted == citation["quote"]
+            assert found["text"][slice(*citation["span"])] == citation["quote"]
             page = http.get(citation["url"], headers={"Accept": "text/html"})
-            assert "<mark" in page.text
+            assert html.unescape(page.text.split('<mark id="marked">')[1].split("</mark>")[0]) == citation["quote"]
             assert "default-src 'none'" in page.headers["content-security-policy"]
 
 
@@ -139,6 +138,12 @@ def test_a_question_is_asked_in_a_browser_and_its_citation_opens_the_passage():
         page.on("request", lambda request: requested.append(request.url))
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(served.url)
+        page.fill("#token", "wrong-token-0123456789")
+        page.keyboard.press("Enter")
+        page.get_by_text("This token is not valid.").wait_for()
+        page.keyboard.press("Escape")
+        assert page.locator("#login").is_hidden()
+        page.get_by_role("button", name="Log in").click()
         page.fill("#token", TOKEN)
         page.keyboard.press("Enter")
         page.get_by_text("Publication 1").wait_for()
@@ -159,11 +164,19 @@ def test_a_question_is_asked_in_a_browser_and_its_citation_opens_the_passage():
         with page.expect_popup() as opened:
             page.get_by_text("Open the passage in a tab").click()
         assert "commanded the Great Eastern" in opened.value.locator("mark").inner_text()
-        assert page.locator("#panel ul a[href^='/explorer#entity=']").count() > 0
+        for link in (page.get_by_role("link", name="Map"), page.locator("#panel ul a").first):
+            with page.expect_popup() as opened:
+                link.click()
+            assert "Explorer" in opened.value.title()
         assert page.locator("img, #planted, script[src]").count() == 0
         assert page.title() == "Ask the index"
         page.reload()
         assert page.locator(".asked").inner_text() == QUESTION
+        other = page.context.new_page()
+        other.goto(served.url)
+        other.locator("#login").wait_for()
+        assert other.locator(".asked").count() == 0, "the conversation is shown before a token is given"
+        other.close()
         page.get_by_role("button", name="New conversation").click()
         assert page.locator(".asked").count() == 0
         writing.go_on = False
@@ -177,5 +190,16 @@ def test_a_question_is_asked_in_a_browser_and_its_citation_opens_the_passage():
         for field in page.get_by_role("textbox").all() + page.get_by_role("combobox").all():
             name = field.get_attribute("id")
             assert page.locator(f"label:has(#{name}), label[for={name}]").count()
+        page.route("**/api/query/stream", lambda route: route.fulfill(body='event: token\ndata: {"text": "Half"}\n\n'))
+        page.fill("#question", QUESTION)
+        page.get_by_role("button", name="Ask", exact=True).click()
+        page.get_by_text("The connection ended before the answer was complete.").wait_for()
+        assert page.get_by_text("The answer is complete.").count() == 0
+        page.get_by_role("button", name="Log out").click()
+        page.locator("#login").wait_for()
+        assert page.locator(".asked, .answer, #panel li").count() == 0
+        assert (
+            page.evaluate("JSON.stringify([localStorage.length, sessionStorage.getItem('graphrag-token')])") == '[0,""]'
+        )
         assert {urlsplit(url).netloc for url in requested} == {urlsplit(served.url).netloc}
         assert errors == []

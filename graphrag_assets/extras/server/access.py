@@ -3,10 +3,11 @@
 import hashlib
 import hmac
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from mcp.server.auth.provider import AccessToken
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, field_validator
@@ -95,11 +96,11 @@ def clients_of(text: str) -> list[Client]:
 class Access:
     """The clients of a server, and the addresses of passages.
 
-    With tokens these are signed, so that a link opens in a browser, which has no token.
+    With tokens these are signed, so that a link opens in a browser, which sends no token.
 
     Args:
         clients: those with tokens; none: everyone may ask.
-        public_url: the address of the server, without / at its end.
+        public_url: the address of the server, without / at its end; "" where nothing is served.
     """
 
     clients: Sequence[Client]
@@ -118,22 +119,33 @@ class Access:
         """The client of that name; without tokens, everyone."""
         return next((client for client in self.clients if client.name == name), None) if self.clients else EVERYONE
 
-    def passage_url(self, client: Client, text_unit: str, start: int | None = None, end: int | None = None) -> str:
-        """The address of a text unit's page with the characters marked, those of the document from 0."""
-        span = "" if start is None or end is None else f"{start}-{end}"
-        query = {"span": span} if span else {}
+    def url(self, client: Client, path: str, query: Mapping[str, Any], days: int | None = None) -> str | None:
+        """An address that opens in a browser, for so many days; None where nothing is served."""
+        if not self.public_url:
+            return None
+        given = {name: str(value) for name, value in query.items()}
         if client.token:
-            query |= {"for": client.name, "signature": _signature(client.token, client.name, text_unit, span)}
-        return f"{self.public_url}/api/source/{text_unit}" + (f"?{urlencode(query)}" if query else "")
+            given |= {"for": client.name} | ({"until": str(int(time.time()) + days * 86_400)} if days else {})
+            given["signature"] = _signature(client.token, path, given)
+        return f"{self.public_url}{path}" + (f"?{urlencode(given)}" if given else "")
 
-    def signer(self, text_unit: str, query: Mapping[str, str]) -> Client | None:
-        """The client for whom an address was signed; None if the signature is not valid."""
+    def passage_url(
+        self, client: Client, publication: int, text_unit: str | None, span: tuple[int, int] | None = None
+    ) -> str | None:
+        """The address of a text unit's page with these characters of it marked."""
+        place = {"publication": publication} | ({"span": f"{span[0]}-{span[1]}"} if span else {})
+        return self.url(client, f"/api/source/{quote(text_unit, safe='')}", place) if text_unit else None
+
+    def signer(self, path: str, query: Mapping[str, str]) -> Client | None:
+        """The client for whom an address was signed; None if the signature is not valid, or over."""
         client = self.named(query.get("for"))
         if client is None or client.token is None:
             return None
-        expected = _signature(client.token, client.name, text_unit, query.get("span", ""))
-        return client if hmac.compare_digest(expected.encode(), query.get("signature", "").encode()) else None
+        expected = _signature(client.token, path, {name: query[name] for name in query if name != "signature"})
+        is_valid = hmac.compare_digest(expected.encode(), query.get("signature", "").encode())
+        return client if is_valid and time.time() < int(query.get("until", "9" * 12)) else None
 
 
-def _signature(token: SecretStr, *signed: str) -> str:
-    return hmac.new(token.get_secret_value().encode(), "\n".join(signed).encode(), hashlib.sha256).hexdigest()[:32]
+def _signature(token: SecretStr, path: str, query: Mapping[str, str]) -> str:
+    signed = f"{path}?{urlencode(sorted(query.items()))}"
+    return hmac.new(token.get_secret_value().encode(), signed.encode(), hashlib.sha256).hexdigest()[:32]

@@ -13,12 +13,13 @@ from mcp.server.transport_security import (
     TransportSecuritySettings,
 )
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graphrag_assets.errors import GraphRAGError, SettingsError
-from graphrag_assets.extras.server.http import explained
+from graphrag_assets.extras.server.http import explained, in_one_form, raw_path
 from graphrag_assets.extras.server.openai_api import OpenAI
 from graphrag_assets.extras.server.page import Page
 from graphrag_assets.extras.server.searches import Searches
@@ -27,6 +28,7 @@ from graphrag_assets.extras.server.tools import mcp_server
 MAX_BODY = 1_000_000
 _OPEN = frozenset({"/", "/healthz"})
 """Paths that need no token: they show nothing of the index."""
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY"}
 
@@ -65,10 +67,15 @@ def make_app(searches: Searches, host: str, port: int, public_urls: list[str]) -
 
 def _security(port: int, public_urls: list[str]) -> TransportSecuritySettings:
     """The values of Host and Origin that requests may have."""
-    addresses = [urlsplit(url) for url in public_urls]
-    hosts = [f"{name}:{port}" for name in _LOCAL] + [address.netloc for address in addresses]
-    origins = [f"http://{name}:{port}" for name in _LOCAL]
-    origins += [f"{address.scheme}://{address.netloc}" for address in addresses]
+    addresses = [urlsplit(url) for url in [*(f"http://{name}:{port}" for name in _LOCAL), *public_urls]]
+    hosts, origins = list[str](), list[str]()
+    for address in addresses:
+        names = {address.netloc}
+        if address.port in (None, _DEFAULT_PORTS.get(address.scheme)):  # clients leave it out, most of them
+            name = address.netloc.removesuffix(f":{address.port}")
+            names = {name, f"{name}:{_DEFAULT_PORTS.get(address.scheme)}"}
+        hosts += names
+        origins += [f"{address.scheme}://{name}" for name in names]
     return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
 
 
@@ -93,21 +100,34 @@ class _Checked:
             await self.app(scope, receive, send)  # the begin and the end of the server
             return
         refused = await self.security.validate_request(Request(scope), is_post=scope["method"] == "POST")
-        await (refused or self.checked)(scope, receive, _with_headers(send))
+        await (refused or self.checked)(scope, receive, _completed(send, scope["path"].startswith("/mcp")))
 
     def _is_signed(self, request: Request) -> bool:
-        """Whether it is a passage whose address was signed."""
-        before, is_passage, text_unit = request.url.path.partition("/api/source/")
-        is_passage_alone = bool(is_passage) and not before
-        return is_passage_alone and self.searches.access.signer(text_unit, request.query_params) is not None
+        """Whether its address was signed."""
+        return self.searches.access.signer(raw_path(request), request.query_params) is not None
 
 
-def _with_headers(send: Send) -> Send:
+def _completed(send: Send, is_mcp: bool) -> Send:
+    """`send` with headers for browsers, and with every error but those of MCP in one form."""
+    failed: Message | None = None
+
     async def sending(message: Message) -> None:
+        nonlocal failed
         if message["type"] == "http.response.start":
-            present = {name.lower() for name, _ in message["headers"]}
-            added = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-            message["headers"] = [*message["headers"], *(pair for pair in added if pair[0] not in present)]
+            headers = MutableHeaders(raw=list(message["headers"]))
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+            message["headers"] = headers.raw
+            if message["status"] >= 400 and not is_mcp and "html" not in headers.get("content-type", ""):
+                failed = message
+                return
+        elif failed:  # its body is one message
+            start, failed = failed, None
+            body = in_one_form(start["status"], message.get("body", b""))
+            headers = MutableHeaders(raw=start["headers"])
+            headers["content-type"], headers["content-length"] = "application/json", str(len(body))
+            await send(start)
+            message = {"type": "http.response.body", "body": body}
         await send(message)
 
     return sending

@@ -16,7 +16,7 @@ from graphrag_assets.settings import Settings, variable
 @click.command()
 @INDEX
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address; another one needs tokens.")
-@click.option("--port", type=int, default=8321, show_default=True, help="Port.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8321, show_default=True, help="Port.")
 @click.option(
     "--public-url",
     "public_urls",
@@ -44,7 +44,7 @@ def serve(path: Path | None, host: str, port: int, public_urls: tuple[str, ...],
     urls = [url.rstrip("/") for url in public_urls]
     address = urls[0] if urls else f"http://{f'[{host}]' if ':' in host else host}:{port}"
     with GraphRAG(path, settings=Settings.load()) as rag:
-        searches = Searches(rag, Access(clients, address), timeout)
+        searches = Searches(rag, Access(clients, "" if stdio else address), timeout)
         if stdio:
             logging.disable(logging.INFO)
             anyio.run(mcp_server(searches).run_stdio_async)

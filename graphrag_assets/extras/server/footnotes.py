@@ -1,18 +1,20 @@
-"""Answers with footnotes: [1] where an answer cites rows, and the passages behind each number."""
+"""Answers with footnotes: [1] where an answer cites a passage, and the passage behind each number."""
 
+import asyncio
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
 
-from graphrag_assets.query import Answer, Citation
+from graphrag_assets.query import Answer, AsyncAnswerStream, Citation
 from graphrag_assets.runtime.outgoing import as_markdown, safe_markdown
-from graphrag_assets.text.references import rows_cited_in
 
-_BLOCK = re.compile(r"\[Data: (?P<rows>[^\]]*)\]")
-_LAST_WORD = re.compile(r"\S*\Z")
+_BLOCK = re.compile(r"\[Data: [^\]]*\]")
+_SPACE = re.compile(rf"{_BLOCK.pattern}|\s+")
+_FOREIGN = re.compile(r"\\*\[(?=\^?\d)")  # what documents and models write like a footnote
+MARK = re.compile(r"(?<!\\)\[(\d+)\]")
 _QUOTE = 200
 _MAX_ENTITIES = 20
 HEADING = "\n\n**Sources**\n\n"
@@ -20,59 +22,70 @@ HEADING = "\n\n**Sources**\n\n"
 
 @dataclass
 class Footnotes:
-    """Numbers the rows that an answer cites in the order of their first citation, also while it is streamed.
+    """Numbers the passages that an answer cites in the order of their first citation, also while it is streamed.
 
-    `url`: the address of a citation's passage.
+    `cited`: the passages that a statement with its references cites. `url`: the address of a passage, after the end.
     """
 
+    cited: Callable[[str], list[Citation]]
     url: Callable[[Citation], str | None]
-    numbers: dict[tuple[str, int], int] = field(default_factory=dict)
+    passages: dict[Citation, int] = field(default_factory=dict)
+    _marks: dict[str, str] = field(default_factory=dict)
     _held: str = ""
+    _since: str = ""
+    _statement: str = ""
+
+    async def pieces(self, stream: AsyncAnswerStream[Answer]) -> AsyncIterator[str]:
+        """The text of an answer, in pieces; the stream is closed at the end."""
+        async with stream:
+            async for piece in stream:
+                if text := await asyncio.to_thread(self.feed, piece):
+                    yield text
+            if text := await asyncio.to_thread(self.end):
+                yield text
 
     def feed(self, piece: str) -> str:
         """The text that can be shown after a piece, which has whole references.
 
-        It is Markdown without links, images and HTML of documents or models. The last word is held back: what ends it
-        may make a link of it.
+        It is Markdown without links, images and HTML of documents or models; a number in brackets that they have is no
+        footnote. The last word is held back: what ends it may make a link of it.
         """
-        text = self._held + self._marked(piece)
-        settled = len(text) - len("".join(_LAST_WORD.findall(text)))
+        text = self._held + piece
+        settled = max((found.end() for found in _SPACE.finditer(text) if found[0].isspace()), default=0)
         self._held = text[settled:]
-        return safe_markdown(text[:settled])
+        return self._shown(text[:settled])
 
     def end(self) -> str:
         """The rest of the text, after the last piece."""
         rest, self._held = self._held, ""
-        return safe_markdown(rest)
+        return self._shown(rest)
 
     def text(self, answer: str) -> str:
         """A whole answer with footnotes: the same text as in pieces."""
-        return safe_markdown(self._marked(answer))
+        return replace(self, _held="", _since="", _statement="")._shown(answer)
 
-    def _marked(self, text: str) -> str:
-        return _BLOCK.sub(self._marks, text)
+    def _shown(self, text: str) -> str:
+        parts, end = [], 0
+        for block in _BLOCK.finditer(text):
+            before = text[end : block.start()]
+            self._since += before
+            if self._since.strip():  # of consecutive references, the statement is the one before the first
+                self._statement = self._since
+            self._since, end = "", block.end()
+            parts += [_FOREIGN.sub(r"\\[", before), self._marked(f"{self._statement}{block[0]}")]
+        self._since += text[end:]
+        return safe_markdown("".join([*parts, _FOREIGN.sub(r"\\[", text[end:])]))
 
-    def _marks(self, block: re.Match[str]) -> str:
-        rows = rows_cited_in(block["rows"])
-        return " ".join(f"[{self.numbers.setdefault(row, len(self.numbers) + 1)}]" for row in rows)
+    def _marked(self, cited: str) -> str:
+        if cited not in self._marks:
+            passages = [replace(one, rows=()) if one.text_unit_id else one for one in self.cited(cited)]
+            numbers = [self.passages.setdefault(one, len(self.passages) + 1) for one in passages]
+            self._marks[cited] = " ".join(f"[{number}]" for number in numbers)
+        return self._marks[cited]
 
-    def cited(self, answer: Answer) -> dict[int, list[Citation]]:
-        """The passages behind each footnote, by its number; a passage of several rows is behind each of theirs."""
-        found: dict[int, list[Citation]] = {}
-        for citation in answer.citations:
-            for row in citation.rows:
-                if (number := self.numbers.get((row.table, row.number))) is not None:
-                    found.setdefault(number, []).append(citation)
-        return dict(sorted(found.items()))
-
-    def as_markdown(self, answer: Answer) -> str:
+    def as_markdown(self) -> str:
         """What follows the text: its sources, each with a link to its passage; "" for an answer without citations."""
-        lines = []
-        for number, cited in self.cited(answer).items():
-            passages: dict[str | None, Citation] = {}
-            for citation in cited:
-                passages.setdefault(citation.text_unit_id, citation)
-            lines += [f"- [{number}] {self._linked(citation)}" for citation in passages.values()]
+        lines = [f"- [{number}] {self._linked(citation)}" for citation, number in self.passages.items()]
         return HEADING + "\n".join(lines) if lines else ""
 
     def _linked(self, citation: Citation) -> str:
@@ -96,11 +109,11 @@ class Footnotes:
                     "text_unit_id": citation.text_unit_id,
                     "start_char": citation.start_char,
                     "end_char": citation.end_char,
+                    "span": citation.span,
                     "quote": citation.quote,
                     "url": self.url(citation),
                 }
-                for number, cited in self.cited(answer).items()
-                for citation in cited
+                for citation, number in self.passages.items()
             ],
             "entities": [
                 {"number": row["human_readable_id"], "title": row["title"]} for row in read.iter_rows(named=True)
@@ -115,4 +128,5 @@ class Footnotes:
 
 def title_of(citation: Citation) -> str:
     """Document and place: "report.pdf, page 12"."""
-    return ", ".join(part for part in (citation.document or citation.title, citation.place) if part)
+    named = citation.document or (citation.title if citation.rows else "")
+    return ", ".join(part for part in (named, citation.place) if part)

@@ -5,6 +5,7 @@ import json
 import logging
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
+from http import HTTPStatus
 from typing import Any, TypeVar
 
 import anyio
@@ -80,6 +81,24 @@ def error_of(error: Exception) -> dict[str, Any]:
 async def explained(request: Request, error: Exception) -> Response:
     """The answer to a request that failed (Starlette's exception handler)."""
     return JSONResponse({"error": error_of(error)}, status_of(error))
+
+
+def in_one_form(status: int, body: bytes) -> bytes:
+    """The body of an error as OpenAI's clients read it: unchanged if it is, else made of what the body says."""
+    try:
+        given = json.loads(body)
+    except ValueError:
+        given = {"error_description": body.decode("utf-8", "replace").strip()}
+    if isinstance(given.get("error"), dict):
+        return body
+    phrase = HTTPStatus(status).phrase
+    message = given.get("error_description") or f"{phrase}."
+    return as_json({"error": {"message": message, "type": "invalid_request_error", "code": phrase}}).encode()
+
+
+def raw_path(request: Request) -> str:
+    """The path of a request as it was sent."""
+    return bytes(request.scope["raw_path"]).decode("latin-1")
 
 
 def event_stream(events: AsyncIterator[dict[str, Any]], end: Callable[[], Awaitable[None]]) -> Response:

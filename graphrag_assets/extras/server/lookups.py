@@ -14,6 +14,8 @@ from graphrag_assets.store.publication_reader import Reader
 
 Row = dict[str, Any]
 _CANDIDATES = 5
+MAX_DIGITS = 9
+"""Of a number that DuckDB takes as one of a row."""
 
 
 class NotFoundError(QueryError):
@@ -26,7 +28,7 @@ def entity_number(reader: Reader, scope: Scope, name: str) -> int:
     Raises:
         NotFoundError: there is none; the message names the nearest ones.
     """
-    if name.isdigit() and _entities(reader, scope, [int(name)]):
+    if name.isdecimal() and len(name) <= MAX_DIGITS and _entities(reader, scope, [int(name)]):
         return int(name)
     question = Question(name)
     if found := named_entities(reader, question, scope):

@@ -18,8 +18,7 @@ from starlette.routing import Route
 
 from graphrag_assets.contracts.answering import Usage
 from graphrag_assets.errors import InvalidOption
-from graphrag_assets.extras.server.access import Client
-from graphrag_assets.extras.server.footnotes import HEADING, Footnotes, title_of
+from graphrag_assets.extras.server.footnotes import HEADING, MARK, Footnotes, title_of
 from graphrag_assets.extras.server.http import (
     PlainJSON,
     as_json,
@@ -29,14 +28,34 @@ from graphrag_assets.extras.server.http import (
     event_stream,
     until_disconnect,
 )
+from graphrag_assets.extras.server.lookups import NotFoundError
 from graphrag_assets.extras.server.searches import Ask, Message, MethodName, Searches
-from graphrag_assets.query import Answer
+from graphrag_assets.query import Answer, AsyncAnswerStream
 
 _PREFIX = "graphrag-"
 _MODELS = [f"{_PREFIX}{method}" for method in get_args(MethodName)]
-_CHORE = re.compile(r"\s*### Task:|.*\btitle (?:for|of) (?:the|this) (?:chat|conversation)", re.IGNORECASE | re.DOTALL)
-"""Prompts by which chat programs ask for a title, tags or further questions."""
-_FIRST_QUESTION = re.compile(r"(?:USER|User|user): ?(.+)")
+_FLAGS = re.IGNORECASE | re.MULTILINE
+_CHORE = re.compile(
+    r"\b(?:generate|create|write|give|provide|suggest|propose|make|reflect|determine|extract|summari[sz]e|come up with)"
+    r"\b[^.?!]{0,150}\b(?:titles?|names?|tags?|emojis?|follow[- ]?ups?|questions?|quer(?:y|ies)|prompt|topics?)\b",
+    _FLAGS,
+)
+"""What chat programs ask for beside the conversation."""
+_CHAT = (
+    r"(?:this|the|our|following|above)\s+(?:chat|conversation|dialogue|discussion)\b"
+    r"(?!\s+(?:between|that|which|with|on|of)\b)"
+)
+_TEMPLATE = re.compile(r"^\W*task\b\W*$|^\W*task:|\byour task is\b", _FLAGS)
+_ABOUT_CHAT = re.compile(rf"\bchat[ _]history\b|\b(?:{_CHAT}\s+an?|(?:for|of|to|on|summari[sz]ing)\s+{_CHAT})", _FLAGS)
+_FORM = re.compile(
+    r"\bjson\b|\bconcise|\b(?:keep it|be) (?:short|brief)|\b(?:return|respond|reply|answer)\b[^.]{0,30}\bonly\b"
+    r"|\bonly (?:return|respond|reply|the)\b|\b(?:\d+|two|three|four|five|six)\W+(?:\w+\W+){0,2}?words?\b"
+    r"|\bwithout quot|\bno punct",
+    _FLAGS,
+)
+_TRANSCRIPT = re.compile(r"^\W*(?:user|human|message)\s*:[^?]*\S", _FLAGS)
+_FIRST_QUESTION = re.compile(r"^\W*(?:user|human): ?(.+)", _FLAGS)
+_JSON_KEY = re.compile(r'\{\s*"(\w+)"\s*:\s*(\[)?')
 _TITLE_WORDS = 6
 
 Event = dict[str, Any]
@@ -50,9 +69,10 @@ class ChatMessage(BaseModel):
 
     @property
     def text(self) -> str:
-        """The text of all parts, without the sources that this server has listed after it."""
+        """The text of all parts; of an answer, without the sources that this server has listed after it."""
         parts = [self.content] if isinstance(self.content, str) else [part.get("text") for part in self.content or ()]
-        return "\n".join(part for part in parts if isinstance(part, str)).partition(HEADING)[0]
+        text = "\n".join(part for part in parts if isinstance(part, str))
+        return text.partition(HEADING)[0] if self.role == "assistant" else text
 
 
 class SearchMetadata(BaseModel):
@@ -70,6 +90,21 @@ class ChatRequest(BaseModel):
     stream: bool = False
     stream_options: dict[str, Any] | None = None
     metadata: SearchMetadata | None = None
+    response_format: dict[str, Any] | None = None
+    tools: list[Any] | None = None
+    functions: list[Any] | None = None
+    tool_choice: Any = None
+
+    def check(self) -> None:
+        """Raise InvalidOption for what no answer of this server can have."""
+        if self.response_format and self.response_format.get("type") != "text":
+            raise InvalidOption("response_format is not supported: answers are text with citations.")
+        if (
+            self.functions
+            or (self.tools and self.tool_choice != "none")
+            or self.tool_choice not in (None, "none", "auto")
+        ):
+            raise InvalidOption("tools are not supported: answers are text with citations. Agents use /mcp.")
 
     def ask(self) -> Ask:
         """The question: the newest message of the user, with the turns before it.
@@ -108,50 +143,62 @@ class OpenAI:
         """Address, method and handler."""
         return [
             Route("/v1/models", self.models),
+            Route("/v1/models/{model}", self.model),
             Route("/v1/chat/completions", self.complete, methods=["POST"]),
         ]
 
     async def models(self, request: Request) -> Response:
-        listed = [{"id": name, "object": "model", "created": 0, "owned_by": "graphrag-assets"} for name in _MODELS]
-        return PlainJSON({"object": "list", "data": listed})
+        return PlainJSON({"object": "list", "data": [_model(name) for name in _MODELS]})
+
+    async def model(self, request: Request) -> Response:
+        name = request.path_params["model"]
+        if name not in _MODELS:
+            raise NotFoundError(f"There is no model {name!r}. The models are: {', '.join(_MODELS)}.")
+        return PlainJSON(_model(name))
 
     async def complete(self, request: Request) -> Response:
         asked, client = await body_of(request, ChatRequest), client_of(request)
+        asked.check()
         reply = _Reply(asked.model)
-        if _CHORE.match(asked.messages[-1].text):
+        if _is_chore(asked.messages[-1].text):
             text = _done(asked.messages[-1].text, asked)
             if asked.stream:
                 return event_stream(_chore_stream(reply, text), self.searches.rag.aclose)
             return PlainJSON(reply.whole(text, [], Usage()))
         ask = asked.ask()
         if asked.stream:
-            has_usage = bool((asked.stream_options or {}).get("include_usage"))
-            return event_stream(self._stream(client, ask, reply, has_usage), self.searches.rag.aclose)
-        answer = await until_disconnect(request, self.searches.answer(client, ask))
-        footnotes = self.searches.footnotes(client)
+            has_usage, stream = (
+                bool((asked.stream_options or {}).get("include_usage")),
+                self.searches.stream(client, ask),
+            )
+            events = self._stream(stream, self.searches.footnotes(client, stream), reply, has_usage)
+            return event_stream(events, self.searches.rag.aclose)
+        answer, footnotes = await until_disconnect(request, self.searches.answer(client, ask))
         text = footnotes.text(answer.answer)
-        annotations = _annotations(footnotes, answer, text)
-        return PlainJSON(reply.whole(text + footnotes.as_markdown(answer), annotations, answer.total_usage))
+        return PlainJSON(reply.whole(text + footnotes.as_markdown(), _annotations(footnotes, text), answer.total_usage))
 
-    async def _stream(self, client: Client, ask: Ask, reply: "_Reply", has_usage: bool) -> AsyncIterator[Event]:
+    async def _stream(
+        self, stream: AsyncAnswerStream[Answer], footnotes: Footnotes, reply: "_Reply", has_usage: bool
+    ) -> AsyncIterator[Event]:
         """Chunks of a completion, the first of which is sent before the search."""
-        footnotes, shown = self.searches.footnotes(client), ""
+        shown = ""
         yield reply.chunk({"role": "assistant", "content": ""})
         try:
-            async with self.searches.stream(client, ask) as stream:
-                async for piece in stream:
-                    if text := footnotes.feed(piece):
-                        shown += text
-                        yield reply.chunk({"content": text})
-            rest = footnotes.end()
-            yield reply.chunk({"content": rest + footnotes.as_markdown(stream.result)})
-            yield reply.chunk({"annotations": _annotations(footnotes, stream.result, shown + rest)})
+            async for text in footnotes.pieces(stream):
+                shown += text
+                yield reply.chunk({"content": text})
+            yield reply.chunk({"content": footnotes.as_markdown()})
+            yield reply.chunk({"annotations": _annotations(footnotes, shown)})
             yield reply.chunk({}, finish="stop")
             if has_usage:
                 yield reply.usage(stream.result.total_usage)
         except Exception as error:
             yield {"data": as_json({"error": error_of(error)})}
         yield {"data": "[DONE]"}
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "graphrag-assets"}
 
 
 class _Reply:
@@ -180,17 +227,13 @@ def _tokens(usage: Usage) -> dict[str, int]:
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
-def _annotations(footnotes: Footnotes, answer: Answer, text: str) -> list[dict[str, Any]]:
-    """A link at the first place of each footnote in the text, to the first passage behind it.
-
-    Open WebUI numbers sources by their addresses, so no two footnotes have the same.
-    """
-    found = []
-    for number, (citation, *_) in footnotes.cited(answer).items():
-        mark, url = f"[{number}]", footnotes.url(citation)
-        if url and (start := text.find(mark)) >= 0:
-            place = {"start_index": start, "end_index": start + len(mark)}
-            cited = {"url": f"{url}#{number}", "title": title_of(citation), **place}
+def _annotations(footnotes: Footnotes, text: str) -> list[dict[str, Any]]:
+    """A link to its passage at each footnote in the text."""
+    passages, found = {number: citation for citation, number in footnotes.passages.items()}, []
+    for mark in MARK.finditer(text):
+        citation = passages[int(mark[1])]
+        if url := footnotes.url(citation):
+            cited = {"url": url, "title": title_of(citation), "start_index": mark.start(), "end_index": mark.end()}
             found.append({"type": "url_citation", "url_citation": cited})
     return found
 
@@ -201,13 +244,19 @@ async def _chore_stream(reply: _Reply, text: str) -> AsyncIterator[Event]:
     yield {"data": "[DONE]"}
 
 
+def _is_chore(prompt: str) -> bool:
+    """Whether a chat program asks for a title, tags or the like, by several marks of such prompts."""
+    is_template = bool(_TEMPLATE.search(prompt) or _TRANSCRIPT.search(prompt))
+    marks = sum(bool(mark.search(prompt)) for mark in (_TEMPLATE, _TRANSCRIPT, _ABOUT_CHAT, _FORM))
+    return bool(_CHORE.search(prompt)) and marks >= 2 and (is_template or "?" not in prompt)
+
+
 def _done(chore: str, asked: ChatRequest) -> str:
     """What a chat program asks for beside the conversation, without a search or a model: a title, or nothing."""
-    for empty in ("follow_ups", "tags", "queries"):
-        if f'"{empty}"' in chore:
-            return json.dumps({empty: []})
     earlier = [message.text for message in asked.messages[:-1] if message.role == "user"]
     stated = _FIRST_QUESTION.search(chore)
     first = earlier[0] if earlier else stated[1] if stated else "Conversation"
     title = " ".join(first.split()[:_TITLE_WORDS]).rstrip("?.,;:!")
-    return json.dumps({"title": title}) if '"title"' in chore else title
+    if key := _JSON_KEY.search(chore):
+        return json.dumps({key[1]: [] if key[2] else title})
+    return "💬" if re.search("emoji", chore, re.IGNORECASE) else title

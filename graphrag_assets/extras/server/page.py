@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import html
+import re
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from importlib.resources import files
@@ -13,10 +14,12 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from graphrag_assets.errors import InvalidOption
 from graphrag_assets.extras.explorer.content import page_content
 from graphrag_assets.extras.explorer.page import render
 from graphrag_assets.extras.server import lookups
 from graphrag_assets.extras.server.access import Client
+from graphrag_assets.extras.server.footnotes import Footnotes
 from graphrag_assets.extras.server.http import (
     ForbiddenError,
     PlainJSON,
@@ -25,11 +28,14 @@ from graphrag_assets.extras.server.http import (
     client_of,
     error_of,
     event_stream,
+    raw_path,
 )
 from graphrag_assets.extras.server.searches import Ask, Searches
+from graphrag_assets.query import Answer, AsyncAnswerStream
 
 _STATIC = files("graphrag_assets.extras.server") / "static"
 _PASSAGE = Template((_STATIC / "passage.html").read_text(encoding="utf-8"))
+_SPAN = re.compile(r"[0-9]{1,9}-[0-9]{1,9}")
 _PASSAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
@@ -56,8 +62,12 @@ class Page:
         text, policy = _chat_page()
         return HTMLResponse(text, headers={"Content-Security-Policy": policy})
 
+    def _reader_of(self, request: Request) -> Client:
+        """The client for whom the address was signed, or whose token the request has."""
+        return self.searches.access.signer(raw_path(request), request.query_params) or client_of(request)
+
     async def explorer(self, request: Request) -> Response:
-        client = client_of(request)
+        client = self._reader_of(request)
         if client.filter is not None:
             raise ForbiddenError("The explorer is of the whole index, and this token may see a part of it.")
         page = await self.searches.look_up(client, lambda reader, _: self._explorer(reader.path))
@@ -68,18 +78,15 @@ class Page:
 
     async def stream(self, request: Request) -> Response:
         ask, client = await body_of(request, Ask), client_of(request)
-        return event_stream(self._events(client, ask), self.searches.rag.aclose)
+        stream = self.searches.stream(client, ask)
+        events = self._events(stream, self.searches.footnotes(client, stream))
+        return event_stream(events, self.searches.rag.aclose)
 
-    async def _events(self, client: Client, ask: Ask) -> AsyncIterator[dict[str, Any]]:
+    async def _events(self, stream: AsyncAnswerStream[Answer], footnotes: Footnotes) -> AsyncIterator[dict[str, Any]]:
         """Events `status`, `token`, `answer` or `error`, and `done`; their data is JSON."""
-        footnotes = self.searches.footnotes(client)
-        yield {"event": "status", "data": as_json({"method": ask.method})}
+        yield {"event": "status", "data": "{}"}
         try:
-            async with self.searches.stream(client, ask) as stream:
-                async for piece in stream:
-                    if text := footnotes.feed(piece):
-                        yield {"event": "token", "data": as_json({"text": text})}
-            if text := footnotes.end():
+            async for text in footnotes.pieces(stream):
                 yield {"event": "token", "data": as_json({"text": text})}
             yield {"event": "answer", "data": as_json(footnotes.plain(stream.result))}
         except Exception as error:
@@ -88,19 +95,29 @@ class Page:
 
     async def source(self, request: Request) -> Response:
         """The passage of a text unit: a page for browsers, JSON for the chat page."""
-        text_unit = request.path_params["text_unit"]
-        client = self.searches.access.signer(text_unit, request.query_params) or client_of(request)
-        row = await self.searches.look_up(client, lambda reader, scope: lookups.passage(reader, scope, text_unit))
-        if "text/html" not in request.headers.get("accept", ""):
+        text_unit, client = request.path_params["text_unit"], self._reader_of(request)
+        span = request.query_params.get("span", "0-0")
+        if not _SPAN.fullmatch(span):
+            raise InvalidOption("span is two numbers of characters, such as 10-20.")
+        begin, stop = map(int, span.split("-"))
+        is_page, row = "text/html" in request.headers.get("accept", ""), None
+        try:
+            row = await self.searches.look_up(client, lambda reader, scope: lookups.passage(reader, scope, text_unit))
+        except lookups.NotFoundError:
+            if not is_page:
+                raise
+        if not is_page:
             return PlainJSON(row)
-        page = _passage_page(row, request.query_params.get("span", ""))
-        return HTMLResponse(page, headers={"Content-Security-Policy": _PASSAGE_POLICY})
+        gone = _gone(request.query_params.get("publication", ""))
+        page = _passage_page(row, begin, stop) if row else _passage_page(gone, 0, 0)
+        return HTMLResponse(page, 200 if row else 404, {"Content-Security-Policy": _PASSAGE_POLICY})
 
     async def status(self, request: Request) -> Response:
-        """The number of the publication, and whether the client may see all of it."""
+        """The client, the number of the publication, and the address of the map if the client may see all of it."""
         client = client_of(request)
         publication = await self.searches.look_up(client, lambda reader, _: reader.publication)
-        return PlainJSON({"publication": publication, "whole": client.filter is None})
+        found = self.searches.access.url(client, "/explorer", {}, days=1) if client.filter is None else None
+        return PlainJSON({"client": client.name, "publication": publication, "map": found})
 
 
 @functools.cache
@@ -118,18 +135,22 @@ def _chat_page() -> tuple[str, str]:
     return page, policy
 
 
-def _passage_page(row: dict[str, Any], span: str) -> str:
-    """The page of a passage with the characters `span` of its document marked."""
-    text, first = row["text"], row["start_char"] or 0
-    start, _, end = span.partition("-")
-    at = (int(start) - first, int(end) - first) if start.isdigit() and end.isdigit() else (0, 0)
-    begin, stop = (max(0, min(place, len(text))) for place in at)
-    where = ", ".join(str(part) for part in (row["source"], row["place"], row["document_date"]) if part)
+def _gone(publication: str) -> dict[str, Any]:
+    """What is shown of a text unit that the index does not have, or does not show to the client."""
+    was = f" It was in publication {publication} of the index." if publication.isdecimal() else ""
+    text = f"The index does not have this passage: its document has changed since, or is gone.{was}"
+    return {"document": "This passage is gone", "text": text}
+
+
+def _passage_page(row: dict[str, Any], begin: int, stop: int) -> str:
+    """The page of a passage with these characters of it marked."""
+    text = row["text"]
+    where = ", ".join(str(row[name]) for name in ("source", "place", "document_date") if row.get(name))
     return _PASSAGE.substitute(
         title=html.escape(row["document"] or "Passage"),
         where=html.escape(where),
-        context=html.escape(row["context"] or ""),
+        context=html.escape(row.get("context") or ""),
         before=html.escape(text[:begin]),
         marked=html.escape(text[begin:stop]),
-        after=html.escape(text[stop:]),
+        after=html.escape(text[max(begin, stop) :]),
     )

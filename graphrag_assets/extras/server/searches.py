@@ -48,16 +48,6 @@ class Searches:
     access: Access
     seconds: float = 120
 
-    def footnotes(self, client: Client) -> Footnotes:
-        """Footnotes whose links the client can open."""
-
-        def url(citation: Citation) -> str | None:
-            if citation.text_unit_id is None:
-                return None
-            return self.access.passage_url(client, citation.text_unit_id, citation.start_char, citation.end_char)
-
-        return Footnotes(url)
-
     def stream(self, client: Client, ask: Ask) -> AsyncAnswerStream[Answer]:
         """The answer to a question, in pieces.
 
@@ -72,10 +62,21 @@ class Searches:
         )
         return stream
 
-    async def answer(self, client: Client, ask: Ask) -> Answer:
-        """The answer to a question."""
-        async with self.stream(client, ask) as stream:
-            return await stream.wait()
+    def footnotes(self, client: Client, stream: AsyncAnswerStream[Answer]) -> Footnotes:
+        """The footnotes of an answer, with links that the client can open."""
+
+        def url(citation: Citation) -> str | None:
+            return self.access.passage_url(client, stream.result.publication, citation.text_unit_id, citation.span)
+
+        return Footnotes(stream.citations_in, url)
+
+    async def answer(self, client: Client, ask: Ask) -> tuple[Answer, Footnotes]:
+        """The answer to a question, and its footnotes."""
+        stream = self.stream(client, ask)
+        footnotes = self.footnotes(client, stream)
+        async for _ in footnotes.pieces(stream):
+            pass
+        return stream.result, footnotes
 
     async def retrieve(
         self, client: Client, question: str, k: int, method: RankingName, filter: Mapping[str, Any]
@@ -92,11 +93,13 @@ class Searches:
             timeout=self.seconds,
             callbacks=told,
         )
-        passages = [
-            row | {"url": self.access.passage_url(client, row["text_unit_id"], row["start_char"], row["end_char"])}
-            for row in frame.rename({"id": "text_unit_id"}).to_dicts()
-        ]
-        return {"passages": passages, "errors": errors}
+        rows = frame.rename({"id": "text_unit_id"}).to_dicts()
+        return {"passages": self.linked(client, rows), "errors": errors}
+
+    def linked(self, client: Client, passages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Passages with their addresses."""
+        publication = self.rag.index.reader().publication
+        return [row | {"url": self.access.passage_url(client, publication, row["text_unit_id"])} for row in passages]
 
     async def look_up(self, client: Client, work: Callable[[Reader, Scope], Result]) -> Result:
         """What a function of `lookups` finds in the newest publication, within the filter of the client."""

@@ -20,8 +20,8 @@ _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent
 _INSTRUCTIONS = """
 A knowledge graph of documents: passages, entities, relationships, dated claims, and reports on communities of entities.
 Start with `retrieve`, which finds the passages for a question, also over several links, and costs nothing. Cite
-passages by document, place and url. Look things up by name with `entity`, `path` and `evidence`; `communities` gives an
-overview. `ask` lets the server's own model write an answer with citations.
+passages by document, place and, if they have one, url. Look things up by name with `entity`, `path` and `evidence`;
+`communities` gives an overview. `ask` lets the server's own model write an answer with citations.
 """.strip()
 
 Rows = dict[str, Any]
@@ -57,7 +57,9 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
         """
         client = client_in(ctx)
         asked = Ask(question=question, method=method, filter=filter or {})
-        return searches.footnotes(client).plain(await _explained(searches.answer(client, asked)))
+        answer, footnotes = await _explained(searches.answer(client, asked))
+        plain: Rows = footnotes.plain(answer)
+        return plain
 
     @server.tool(annotations=_READS, title="Retrieve passages")
     async def retrieve(
@@ -94,11 +96,12 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
     async def evidence(ctx: Context[Any, Any], name: str, limit: Limit = 10) -> Rows:
         """The passages that name an entity."""
         rows = await look_up(ctx, lambda reader, scope: lookups.evidence(reader, scope, name, limit))
-        client = client_in(ctx)
-        return {"passages": [row | {"url": searches.access.passage_url(client, row["text_unit_id"])} for row in rows]}
+        return {"passages": searches.linked(client_in(ctx), rows)}
 
     @server.tool(annotations=_READS, title="Communities")
-    async def communities(ctx: Context[Any, Any], level: int | None = None, limit: Limit = 20) -> Rows:
+    async def communities(
+        ctx: Context[Any, Any], level: Annotated[int, Field(ge=0, le=100)] | None = None, limit: Limit = 20
+    ) -> Rows:
         """Groups of entities with title and summary of their reports, the most important first; level 0 is coarsest.
 
         The resource report://{human_readable_id} has the whole report.
@@ -109,7 +112,7 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
     @server.resource("report://{number}", title="Report", mime_type="text/markdown")
     async def report(number: str, ctx: Context[Any, Any]) -> str:
         """The report on a community, by its human_readable_id."""
-        if not number.isdecimal() or len(number) > 9:
+        if not number.isdecimal() or len(number) > lookups.MAX_DIGITS:
             raise ResourceNotFoundError(f"There is no report {number!r}.")
         try:
             return await searches.look_up(

@@ -2,8 +2,8 @@
 // The conversation is kept in this browser only. Texts of documents and models become text nodes, never markup.
 
 const $ = (id) => document.getElementById(id);
-const STORE = "graphrag-conversation";
-const state = { turns: [], running: null, token: sessionStorage.getItem("graphrag-token") || "" };
+const state = { turns: [], running: null, client: "", map: "", token: sessionStorage.getItem("graphrag-token") || "" };
+const store = () => `graphrag-conversation of ${state.client}`;
 
 function make(name, properties = {}, ...children) {
   const element = document.createElement(name);
@@ -23,8 +23,11 @@ async function request(path, body, signal) {
   const options = { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body), signal };
   const response = await fetch(path, options);
   if (response.status === 401) {
-    await askForToken();
-    return request(path, body, signal);
+    const said = state.token ? "This token is not valid." : "";
+    leave();
+    $("refused").textContent = said;
+    if (!$("login").open) $("login").showModal();
+    throw new Error("A token is needed.");
   }
   if (!response.ok) {
     const told = await response.json().catch(() => ({}));
@@ -33,16 +36,40 @@ async function request(path, body, signal) {
   return response;
 }
 
-function askForToken() {
-  const dialog = $("login");
-  return new Promise((resolve) => {
-    dialog.addEventListener("close", () => {
-      state.token = $("token").value.trim();
-      sessionStorage.setItem("graphrag-token", state.token);
-      resolve();
-    }, { once: true });
-    if (!dialog.open) dialog.showModal();
-  });
+function useToken(token) {
+  state.token = token;
+  sessionStorage.setItem("graphrag-token", token);
+}
+
+// Nothing of whom the token was for stays on the screen.
+function leave() {
+  if (state.running) state.running.abort();
+  useToken("");
+  Object.assign(state, { turns: [], client: "", map: "" });
+  $("token").value = $("question").value = "";
+  $("map").hidden = true;
+  $("state").textContent = $("status").textContent = "";
+  $("log").replaceChildren();
+  $("panel").replaceChildren();
+}
+
+async function enter() {
+  try {
+    const found = await (await request("/api/status")).json();
+    Object.assign(state, { client: found.client, map: found.map });
+    $("state").textContent = `Publication ${found.publication}`;
+    $("map").hidden = !found.map;
+    $("map").href = found.map || "";
+    try { state.turns = JSON.parse(localStorage.getItem(store())) || []; } catch { state.turns = []; }
+    $("log").replaceChildren();
+    state.turns.forEach(show);
+    if (state.turns.length) showSources(state.turns[state.turns.length - 1]);
+    $("question").focus();
+  } catch (error) {
+    $("state").textContent = error.message;
+  }
+  $("leave").textContent = state.token ? "Log out" : "Log in";
+  $("leave").hidden = Boolean(state.client) && !state.token;
 }
 
 // --- Markdown of answers: headings, lists, paragraphs, emphasis, footnotes ---
@@ -60,7 +87,7 @@ function inline(text, turn) {
     else if (entity) parts.push(entity === "lt" ? "<" : "&");
     else if (bold) parts.push(make("strong", {}, ...inline(bold, turn)));
     else if (italic) parts.push(make("em", {}, ...inline(italic, turn)));
-    else if (code) parts.push(make("code", {}, code));
+    else if (code) parts.push(make("code", {}, code.replace(/\\\[/g, "[")));
     else parts.push(footnote(Number(number), turn));
   }
   parts.push(text.slice(end));
@@ -108,7 +135,7 @@ function showSources(turn, number = null) {
     list.append(item);
   }
   panel.append(make("h2", {}, "Sources"), list);
-  if (turn.entities && turn.entities.length && !$("map").hidden) panel.append(make("h2", {}, "On the map"), entityLinks(turn.entities));
+  if (turn.entities && turn.entities.length && state.map) panel.append(make("h2", {}, "On the map"), entityLinks(turn.entities));
   const chosen = turn.citations.find((citation) => citation.footnote === number);
   const current = list.querySelector("[aria-current]");
   panel.scrollTop = 0;
@@ -125,8 +152,7 @@ async function showPassage(citation, item) {
   if (!citation.text_unit_id) return place.replaceChildren("This row has no passage.");
   try {
     const found = await (await request(`/api/source/${encodeURIComponent(citation.text_unit_id)}`)).json();
-    const start = citation.start_char === null ? 0 : citation.start_char - found.start_char;
-    const end = citation.end_char === null ? 0 : citation.end_char - found.start_char;
+    const [start, end] = citation.span || [0, 0];
     const characters = [...found.text];
     const cut = (from, to) => characters.slice(from, to).join("");
     const marked = make("mark", {}, cut(start, end));
@@ -141,7 +167,7 @@ async function showPassage(citation, item) {
 }
 
 function entityLinks(entities) {
-  const link = ({ number, title }) => make("a", { href: `/explorer#entity=${number}`, target: "_blank", rel: "noopener" }, title);
+  const link = ({ number, title }) => make("a", { href: `${state.map}#entity=${number}`, target: "_blank", rel: "noopener" }, title);
   return make("ul", {}, ...entities.map((entity) => make("li", {}, link(entity))));
 }
 
@@ -176,6 +202,7 @@ async function ask(question) {
   const history = answered.slice(-10).flatMap((turn) => [
     { role: "user", content: turn.question }, { role: "assistant", content: turn.text }]);
   const turn = { question, text: "" };
+  let complete = false;
   state.turns.push(turn);
   show(turn);
   running(new AbortController());
@@ -183,7 +210,8 @@ async function ask(question) {
   try {
     const response = await request("/api/query/stream", body, state.running.signal);
     for await (const [name, data] of events(response.body)) {
-      if (name === "token") turn.text += data.text;
+      if (name === "done") complete = true;
+      else if (name === "token") turn.text += data.text;
       else if (name === "error") turn.error = data.message;
       else if (name === "answer") {
         Object.assign(turn, { text: data.text, citations: data.citations, entities: data.entities });
@@ -193,6 +221,7 @@ async function ask(question) {
       update(turn);
       $("log").scrollTop = $("log").scrollHeight;
     }
+    if (!complete) throw new Error("The connection ended before the answer was complete.");
   } catch (error) {
     turn.error = error.name === "AbortError" ? "Stopped." : error.message;
     update(turn);
@@ -227,8 +256,9 @@ function running(controller) {
 }
 
 function save() {
+  if (!state.client) return;
   const kept = state.turns.slice(-50).map(({ element, ...turn }) => turn);
-  localStorage.setItem(STORE, JSON.stringify(kept));
+  localStorage.setItem(store(), JSON.stringify(kept));
 }
 
 $("form").addEventListener("submit", (event) => {
@@ -247,20 +277,21 @@ $("question").addEventListener("keydown", (event) => {
 document.addEventListener("keydown", (event) => { if (event.key === "Escape" && state.running) state.running.abort(); });
 $("stop").addEventListener("click", () => state.running && state.running.abort());
 $("clear").addEventListener("click", () => {
-  if (state.running) state.running.abort();
-  state.turns = [];
-  localStorage.removeItem(STORE);
-  $("log").replaceChildren();
-  $("panel").replaceChildren();
-  $("status").textContent = "";
-  $("question").focus();
+  localStorage.removeItem(store());
+  const token = state.token;
+  leave();
+  useToken(token);
+  enter();
 });
-
-try { state.turns = JSON.parse(localStorage.getItem(STORE)) || []; } catch { state.turns = []; }
-state.turns.forEach(show);
-if (state.turns.length) showSources(state.turns[state.turns.length - 1]);
-$("question").focus();
-request("/api/status").then((response) => response.json()).then((found) => {
-  $("state").textContent = `Publication ${found.publication}`;
-  $("map").hidden = !found.whole;
-}).catch((error) => { $("state").textContent = error.message; });
+$("leave").addEventListener("click", () => {
+  if (state.client) localStorage.removeItem(store());
+  leave();
+  enter();
+});
+$("login").addEventListener("close", () => {
+  const token = $("token").value.trim();
+  if (!token) return;
+  useToken(token);
+  enter();
+});
+enter();

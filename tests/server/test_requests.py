@@ -1,0 +1,195 @@
+"""Kinds of requests that went wrong: brackets of documents, stale links, chores and look-alikes, errors of one form."""
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from graphrag_assets.extras.server.access import Access, clients_of
+from graphrag_assets.extras.server.app import make_app
+from graphrag_assets.extras.server.searches import Searches
+from graphrag_assets.query import GraphRAG
+from graphrag_assets.testing import index_of
+from tests.cli import run_command
+from tests.server.conftest import Served, serve
+
+DOCUMENTS = {
+    "tides.md": "# Tides\n\nAstrid Larsen measured the tides of Hellnes in 1931 [3]. Her gauge is drawn by Olaf Brandt "
+    "[1](https://evil.example) and by Nils Holm [^2].\n",
+    "gauge.md": "# Gauge\n\nAstrid Larsen sold the gauge \\[1] to Nils Holm in 1940 [12]. The gauge of Hellnes is "
+    "[Data: Sources (1)] a copy. `tides[0]` of Hellnes is from 1932.\n",
+    "title.md": "# Title\n\nWilliam Thomson published the title of the conversation in 1866 with Cyrus Field.\n",
+}
+TOKEN = "reader-token-0123456789"
+MARK = re.compile(r"(?<!\\)\[(\d+)\]")
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    with index_of(DOCUMENTS) as rag, serve(rag, clients_of(json.dumps({"reader": {"token": TOKEN}}))) as served:
+        yield served
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When did Astrid Larsen measure the tides of Hellnes?",
+        "Who sold the gauge to Nils Holm?",
+        "What is the gauge of Hellnes?",
+        "Who was Nils Holm?",
+    ],
+)
+def test_only_references_are_footnotes_and_each_opens_its_own_passage(served: Served, question: str) -> None:
+    answer = served.events(TOKEN, question)[-2][1]
+    marks = [int(number) for number in MARK.findall(answer["text"])]
+    citations = {citation["footnote"]: citation for citation in answer["citations"]}
+    assert set(marks) == set(citations)
+    assert len({(c["text_unit_id"], *(c["span"] or ())) for c in citations.values()}) == len(citations)
+    assert all(number == 1 or number - 1 in marks[: marks.index(number)] for number in marks)
+    foreign = re.findall(r"\\\[\^?\d+\\?\]", answer["text"])
+    assert foreign
+    with served.http() as http:
+        for citation in citations.values():
+            page = http.get(citation["url"], headers={"Accept": "text/html"}).text
+            marked = page.split('<mark id="marked">')[1].split("</mark>")[0]
+            assert marked == citation["quote"]
+    asked = {"model": "graphrag-local", "messages": [{"role": "user", "content": question}]}
+    with served.http(TOKEN) as http:
+        message = http.post("/v1/chat/completions", json=asked).json()["choices"][0]["message"]
+    text, annotations = message["content"].partition("\n\n**Sources**")[0], message["annotations"]
+    places = [(a["url_citation"]["start_index"], a["url_citation"]["end_index"]) for a in annotations]
+    assert places == [found.span() for found in MARK.finditer(text)]
+    by_url = {a["url_citation"]["url"]: text[slice(*place)] for a, place in zip(annotations, places, strict=True)}
+    assert len(by_url) == len(citations)
+
+
+CHORES = [
+    '### Task:\nGenerate a concise, 3-5 word title summarizing the chat history.\n### Output:\nJSON format: { "title": "x" }'
+    "\n### Chat History:\n<chat_history>\nUSER: Who is Nils Holm?\nASSISTANT: A man.\n</chat_history>",
+    "Based on the chat history, give this conversation a name. Keep it short",
+    "Provide a concise, 5-word-or-less title for the conversation. Only return the title itself.\n\nUser: Who is Nils Holm?"
+    "\nAI: A man.",
+    "Your task is to reflect the speaker's likely facial expression through a fitting emoji. Interpret emotions from the "
+    "message.\n\nMessage: ```Who is Nils Holm?```",
+    '### Task:\nSuggest 3-5 relevant follow-up questions.\n### Output:\nJSON format: { "follow_ups": ["Question 1?"] }',
+]
+QUESTIONS = [
+    "What is the title of the conversation that William Thomson published in 1866?",
+    "### Task: Who sold the gauge to Nils Holm?",
+    "I need a title for the conversation between Thomson and Field. What did they publish?",
+    "Who chose the title of this conversation about the gauge of Hellnes?",
+    "Here is what a colleague wrote:\n\n**Sources**\n\n- a book\n\nWho sold the gauge to Nils Holm?",
+    "User: my colleague says Astrid Larsen sold the gauge.\nIs that so? Keep it short.",
+]
+
+
+@pytest.mark.parametrize("prompt", [*CHORES, *QUESTIONS])
+def test_chores_are_done_without_a_search_and_questions_are_searched(served: Served, prompt: str) -> None:
+    turns = [{"role": "user", "content": "Who is Nils Holm?"}, {"role": "assistant", "content": "A man."}]
+    body = {"model": "graphrag-local", "messages": [*turns, {"role": "user", "content": prompt}]}
+    with served.http(TOKEN) as http:
+        text = http.post("/v1/chat/completions", json=body).json()["choices"][0]["message"]["content"]
+    is_chore = prompt in CHORES
+    assert ("**Sources**" in text) != is_chore
+    if is_chore:
+        assert len(text) < 60
+
+
+def test_every_error_has_one_form(served: Served) -> None:
+    body = {"model": "graphrag-local", "messages": [{"role": "user", "content": "Who?"}]}
+    with served.http(TOKEN) as http, served.http() as stranger:
+        answers = {
+            401: [stranger.get("/v1/models"), stranger.post("/v1/chat/completions", json=body)],
+            404: [http.get("/v1/nowhere"), http.post("/v1/responses", json=body), http.get("/v1/models/gpt-4")],
+            405: [http.get("/v1/chat/completions"), http.post("/v1/models", json={})],
+            413: [http.post("/v1/chat/completions", json={"model": " " * 1_000_001})],
+            421: [http.get("/v1/models", headers={"Host": "evil.example"})],
+            400: [
+                http.post("/v1/chat/completions", json=body | wrong)
+                for wrong in (
+                    {"response_format": {"type": "json_object"}},
+                    {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {}}}},
+                    {"tools": [{"type": "function", "function": {"name": "x"}}], "tool_choice": "required"},
+                    {"tools": [{"type": "function", "function": {"name": "x"}}]},
+                    {"metadata": {"options": {"k": 10**30}}},
+                    {"metadata": {"options": {"tok_k": 1}}, "stream": True},
+                    {"metadata": {"filter": {"batchs": ["x"]}}, "stream": True},
+                    {"messages": 1},
+                )
+            ],
+        }
+        for status, found in answers.items():
+            for answer in found:
+                assert (answer.status_code, answer.headers["content-type"]) == (status, "application/json"), answer.text
+                assert answer.json()["error"]["message"]
+                assert answer.json()["error"]["type"]
+        assert http.get("/v1/models/graphrag-local").json()["id"] == "graphrag-local"
+        assert http.post("/v1/chat/completions", json=body | {"response_format": {"type": "text"}}).status_code == 200
+
+
+@pytest.mark.parametrize("number", ["²", "9" * 30, "-1", "1e3", "٣²"])
+def test_what_is_no_number_is_no_error_of_the_server(served: Served, number: str) -> None:
+    with served.http(TOKEN) as http:
+        for path in (f"/api/source/{number}", f"/api/source/x?span={number}-{number}"):
+            answer = http.get(path, headers={"Accept": "text/html"})
+            assert answer.status_code in (400, 404)
+            assert ".duckdb" not in answer.text
+
+
+def test_links_after_an_edit_mark_the_quotation_or_say_that_it_is_gone(tmp_path: Path) -> None:
+    folder, index = tmp_path / "input", tmp_path / "index"
+    texts = [
+        f"Olaf Brandt {word} the gauge of Hellnes in 19{n}. " for n, word in enumerate(("drew", "sold", "lost"), 30)
+    ]
+    for n, text in enumerate(texts):
+        (folder / "b").mkdir(parents=True, exist_ok=True)
+        (folder / "b" / f"{n}.md").write_text(f"# Note {n}\n\n{text}\n")
+    given = {"GRAPHRAG_DATA": str(tmp_path)}
+    run_command("index", "--input", str(folder), **given)
+    with GraphRAG(index) as rag, serve(rag) as served, served.http(Accept="text/html") as http:
+        citations = served.events("", "Who sold the gauge of Hellnes?")[-2][1]["citations"]
+        assert {citation["title"] for citation in citations} >= {"Note 1"}
+        (folder / "b" / "1.md").write_text(f"# Note 1\n\nAn earlier line. {texts[1]}\n")
+        (folder / "b" / "0.md").write_text("# Note 0\n\nNothing of it is left.\n")
+        (folder / "b" / "2.md").unlink()
+        run_command("index", "--input", str(folder), **given)
+        for citation in citations:
+            answer = http.get(citation["url"])
+            marked = answer.text.split('<mark id="marked">')[1].split("</mark>")[0]
+            assert "publication=1" in citation["url"]
+            if answer.status_code == 404:
+                assert (marked, "publication 1" in answer.text, "gone" in answer.text) == ("", True, True)
+            else:
+                assert marked == citation["quote"]
+        assert {http.get(citation["url"]).status_code for citation in citations} >= {404}
+
+
+def test_the_default_port_of_http_may_be_left_out(served: Served) -> None:
+    searches = Searches(served.searches.rag, Access([], "http://127.0.0.1:80"))
+    app = make_app(searches, "127.0.0.1", 80, ["https://graph.example.org", "http://other.example:8080"])
+
+    async def ask(host: str) -> int:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x") as http:
+            return (await http.get("/healthz", headers={"Host": host})).status_code
+
+    hosts = ["127.0.0.1", "127.0.0.1:80", "localhost", "graph.example.org", "other.example:8080", "other.example", "x"]
+    assert [asyncio.run(ask(host)) for host in hosts] == [200, 200, 200, 200, 200, 421, 421]
+
+
+def test_stdio_ends_with_its_input(served: Served) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "graphrag_assets",
+        "serve",
+        "--stdio",
+        "--index",
+        str(served.searches.rag.index.path),
+    ]
+    assert subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=120).returncode == 0

@@ -133,7 +133,7 @@ def test_a_question_is_asked_in_a_browser_and_its_citation_opens_the_passage():
     writing = Writing()
     clients = clients_of(f'{{"reader": {{"token": "{TOKEN}"}}}}')
     with index_of(DOCUMENTS, writing) as rag, serve(rag, clients) as served, chromium() as browser:
-        page = browser.new_page()
+        page = browser.new_context().new_page()
         requested, errors = [], []
         page.on("request", lambda request: requested.append(request.url))
         page.on("pageerror", lambda error: errors.append(str(error)))

@@ -54,6 +54,8 @@ _FORM = re.compile(
     _FLAGS,
 )
 _TRANSCRIPT = re.compile(r"^\W*(?:user|human|message)\s*:[^?]*\S", _FLAGS)
+_SPEAKER = re.compile(r"\W*(?:user|human|assistant|ai)\s*:", _FLAGS)
+_BOTH_SIDES = re.compile(r"^\W*user:.*\n(?:.*\n)*?\W*(?:assistant|ai):", _FLAGS)
 _FIRST_QUESTION = re.compile(r"^\W*(?:user|human): ?(.+)", _FLAGS)
 _JSON_KEY = re.compile(r'\{\s*"(\w+)"\s*:\s*(\[)?')
 _TITLE_WORDS = 6
@@ -248,7 +250,15 @@ def _is_chore(prompt: str) -> bool:
     """Whether a chat program asks for a title, tags or the like, by several marks of such prompts."""
     is_template = bool(_TEMPLATE.search(prompt) or _TRANSCRIPT.search(prompt))
     marks = sum(bool(mark.search(prompt)) for mark in (_TEMPLATE, _TRANSCRIPT, _ABOUT_CHAT, _FORM))
-    return bool(_CHORE.search(prompt)) and marks >= 2 and (is_template or "?" not in prompt)
+    if bool(_CHORE.search(prompt)) and marks >= 2 and (is_template or "?" not in prompt):
+        return True
+    transcript = _BOTH_SIDES.search(prompt)  # in any language: an instruction, then both sides of a conversation
+    return transcript is not None and bool(prompt[: transcript.start()].strip()) and "?" not in _outside(prompt)
+
+
+def _outside(prompt: str) -> str:
+    """What of a prompt is no line of a speaker."""
+    return "\n".join(line for line in prompt.splitlines() if not _SPEAKER.match(line))
 
 
 def _done(chore: str, asked: ChatRequest) -> str:

@@ -19,6 +19,7 @@ from graphrag_assets.store.publication_reader import Reader
 
 Value = str | int | float | bool
 
+_LONGEST = 200
 _MAX_SCOPES = 16  # kept per publication; each has a few bytes per row of the index
 
 
@@ -196,7 +197,7 @@ def _condition(what: str, names: Sequence[Value], pairs: Iterable[tuple[str, str
 
 
 def _not_there(what: str, name: Value) -> str:
-    return f"The filter names the {what} {name!r}, which is not there."
+    return f"The filter names the {what[:_LONGEST]} {repr(name)[:_LONGEST]}, which is not there."
 
 
 def _alternatives(value: str) -> set[str]:

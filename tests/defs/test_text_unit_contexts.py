@@ -4,11 +4,8 @@ from collections import Counter
 
 import pytest
 
-from graphrag_assets.errors import SettingsError
 from graphrag_assets.extras.cost_preview.preview import plan_index
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.settings import Settings
-from graphrag_assets.store import schema
 from graphrag_assets.text.words import count_tokens
 from tests.defs.test_language_models import copy_index, use
 from tests.limits import limit_calls
@@ -267,21 +264,3 @@ def test_preview_counts_contexts(modeled, server):
     modeled.index_all()
     assert planned["text_unit_context"] == sent(server)["UnitContext"] > 10
     assert plan_index(modeled.index).costs["calls"].sum() == 0
-
-
-def test_model_contexts_without_a_chat_model_are_an_error(project, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "model")
-    with pytest.raises(
-        SettingsError, match=r"GRAPHRAG_TEXT_UNIT_CONTEXT=model needs a chat model.*GRAPHRAG_CHAT_MODEL"
-    ):
-        Settings.load()
-
-
-@pytest.mark.long
-def test_context_option_of_a_run_stays_with_its_batches(heading_index):
-    ops = {"batch_state": {"config": {"which": "ALL", "text_unit_context": "NONE"}}}
-    heading_index.run("update_index", ops=ops)
-    assert set(contexts(heading_index).values()) == {""}
-    heading_index.index_all()
-    assert set(contexts(heading_index).values()) == {""}
-    assert rows(heading_index, schema.INDEX_OPTIONS.name)["index_options"] == [("ship", "text_unit_context", "none")]

@@ -5,17 +5,12 @@ import json
 import pydoc
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
 from graphrag_assets.errors import QueryError
-from graphrag_assets.query import Filter, GraphRAG
+from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.context import Context, Section
-from graphrag_assets.query.entities import named_entities, named_things
-from graphrag_assets.query.filters import EVERYTHING, scope, scope_of
-from graphrag_assets.query.retrieval import Question
-from graphrag_assets.store.publication_reader import Reader
 
 QUESTION = "Who commanded the Niagara?"
 NAMES = ("local", "global_", "drift", "basic", "ask", "retrieve")
@@ -27,11 +22,6 @@ def test_twins_have_the_same_signature_with_types_and_defaults(rag: GraphRAG, na
     assert signature == inspect.signature(getattr(rag, f"a{name.rstrip('_')}"))
     assert next(iter(signature.parameters)) == "question"
     assert signature.parameters["timeout"].default is None
-
-
-def test_the_signature_of_local_search_completes_in_an_editor(rag: GraphRAG) -> None:
-    option = inspect.signature(rag.local).parameters["max_context_tokens"]
-    assert (option.kind, option.annotation, option.default) == (option.KEYWORD_ONLY, int, 12_000)
 
 
 def test_help_is_about_the_search(rag: GraphRAG) -> None:
@@ -96,25 +86,3 @@ def test_the_file_is_closed_at_the_end_of_a_with_block(index_file: Path) -> None
         reader = rag.index.reader()
     with pytest.raises(Exception, match="losed"):
         reader.connection.execute("SELECT 1")
-
-
-def test_the_bits_of_a_scope_are_packed_once(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    selection = scope_of(reader, Filter(documents="Document 1"))
-    packed: list[int] = []
-    pack = scope._pack
-    monkeypatch.setattr(scope, "_pack", lambda allowed: packed.append(1) or pack(allowed))
-    selection._packed.clear()
-    for _ in range(3):
-        (bits,) = selection.parameters("text_unit").values()
-    assert np.unpackbits(np.frombuffer(bits, np.uint8))[:6].tolist() == [0, 0, 1, 1, 0, 0]
-    assert len(packed) == 1
-
-
-def test_the_names_in_a_question_are_looked_up_once(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-    rows = Reader.rows
-    monkeypatch.setattr(Reader, "rows", lambda self, query, *given: asked.append(query) or rows(self, query, *given))
-    question = Question(QUESTION)
-    named_things(reader, question, EVERYTHING)
-    assert named_entities(reader, question, EVERYTHING) == named_entities(reader, question, EVERYTHING) != []
-    assert sum("SELECT name, entity FROM search.entity_names" in query for query in asked) == 1

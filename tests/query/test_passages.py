@@ -171,7 +171,6 @@ def test_an_empty_ranking_is_an_empty_frame(rag):
         ({"k": 0}, "k is 0; it must be a whole number from 1"),
         ({"depth": 2}, "Unknown search option depth. The options are: as_of, batches, callbacks, conversation"),
         ({"max_context_tokens": 100}, "Unknown search option max_context_tokens"),
-        ({"documents": "Nowhere"}, "Nowhere"),
     ],
 )
 def test_a_wrong_option_is_named(rag, given, said):

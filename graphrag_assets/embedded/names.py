@@ -41,7 +41,6 @@ _TITLE_WORD = re.compile(r"[^\W_](?:[\w'’.-]*\w)?")
 _NOUNS_AFTER = re.compile(r"[nx]{1,2}(?![nx])")
 _DETERMINED = re.compile(r"[tD][j#J]?$")
 _FAMILIAR = ("Old", "Young", "Poor", "Dear", "Little", "Good")
-_NAME_PARTICLES = ("de", "van", "von", "di", "du", "della")
 _PARTS_OF_NAMES = (
     cues.ORG_ENDINGS | cues.GEO_ENDINGS | cues.GEO_BEGINNINGS | (cues.EVENT_ENDINGS - {"christmas", "easter"})
 )
@@ -325,7 +324,8 @@ def _is_led_by_year(words: list[str], kinds: str, first: int, last: int) -> bool
     place = head in word_list("places") or head in cues.GEO_ENDINGS
     if place or kinds[last : last + 1] in ("n", "x"):  # "the 2003 Dakota tornado outbreak" is about an outbreak
         return False
-    return last - first > 1 and (known_word(head) or head in cues.EVENT_ENDINGS)
+    several = last - first > 1 or kinds[: first - 1][-1:] in ("t", "D")  # "the 1911 Census"
+    return several and (known_word(head) or head in cues.EVENT_ENDINGS)
 
 
 def _is_numbered(words: list[str], kinds: str, first: int, last: int) -> bool:
@@ -383,10 +383,9 @@ def _trimmed(words: list[str], kinds: str, first: int, last: int, seen: Attested
         first += 1
     if last - first == 1 and kinds[first] in "EIR":
         return None
-    if first and words[first - 1] in _NAME_PARTICLES and kinds[first] == "N":
-        first -= 1
-    if last - first == 2 and words[first] in _FAMILIAR and words[first + 1].lower() in seen.alone:
-        first += 1  # "Old Marley"
+    stray = words[first] in _FAMILIAR or kinds[first] == "c"
+    if last - first == 2 and stray and words[first + 1].lower() in seen.alone:
+        first += 1  # "Old Marley", "Since Wikidata"
     if len(set(words[first:last])) == 1:
         last = first + 1  # "Scrooge Scrooge"
     if kinds[last : last + 1] == "H" and words[first].lower() not in word_list("places"):

@@ -29,8 +29,9 @@ _ABBREVIATIONS = (
 NAME_WITH_SIGNS = (
     r"(?<!\w)\.[A-Z]{2,}\b"  # .NET
     r"|\b[A-Z]\w?(?:\+\+|[#*])(?!\w)"  # C++, C#, A*
-    r"|\b(?:[A-Z]{2,}\.[A-Z]{2,}|[^\W\d_]\w*\.(?!(?:he|she|it|they|we|and|but|the|in|on|at|to|of|is|was|then|so|as|if|or"
-    r"|for|by|an|no)\b)[a-z][a-z\d]{1,4})\b(?!\.\w)"  # ASP.NET, Node.js
+    r"|\b[A-Z]{1,3}&[A-Z]{1,3}\b"  # AT&T
+    r"|\b(?:[A-Z]\w+\.[A-Z]{2,}|[^\W\d_]\w*\.(?!(?:he|she|it|they|we|and|but|the|in|on|at|to|of|is|was|then|so|as|if|or"
+    r"|for|by|an|no)\b)[a-z][a-z\d]{1,4})\b(?!\.\w)"  # ASP.NET, Socket.IO, Node.js
 )
 """Names with signs that otherwise end a word or a sentence."""
 _SIGNED = re.compile(NAME_WITH_SIGNS)
@@ -352,7 +353,7 @@ def _break_block(block: re.Match[str]) -> str:
 
 def has_signs(text: str) -> bool:
     """Whether a sentence may have names with signs in it, such as Node.js and C++."""
-    signs = text.find(".", 0, -1) >= 0 or "+" in text or "#" in text or "*" in text
+    signs = text.find(".", 0, -1) >= 0 or any(sign in text for sign in "+#*&")
     return signs and _SIGNED.search(text) is not None
 
 
@@ -373,7 +374,13 @@ def _tagged(raw: RawSentence) -> TaggedSentence:
             and not text[match.end()].isspace()
         ):
             kind = "q"
-        elif word[0].isupper() and kind in _NOT_OF_NAMES and words and word != "A" and _means(kind, kinds[-1]):
+        elif (
+            word[0].isupper()
+            and kind in _NOT_OF_NAMES
+            and words
+            and _means(kind, kinds[-1])
+            and (word != "A" or kinds[-1] == "N")
+        ):
             capitals.append(len(words))
         words.append(word)
         offsets.append(match.start())

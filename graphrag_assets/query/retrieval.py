@@ -136,6 +136,7 @@ class Question:
             run = self.text[first:last]
             # With and without the punctuation around it: "Glass, Elliot & Co." and "the Niagara?".
             keys = set(map(title_key, {run, run.lstrip("(").rstrip("?!.,;:)")}))
+            keys |= {key.removesuffix("'s") for key in keys}
             for key in {*keys, *map(name_key, keys)} - {""}:
                 if key not in STOP_WORDS:
                     found.setdefault(key, []).append((first, last))

@@ -21,17 +21,22 @@ if TYPE_CHECKING:
 
 _QUOTES = "\"'`´‘’‚‛“”„‟«»‹›_"
 INVISIBLE: dict[int, None] = dict.fromkeys(
-    (0xAD, 0x61C, 0x180E, 0xFEFF, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070))
+    (
+        *(0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), *range(0x200B, 0x2010)),
+        *(*range(0x202A, 0x202F), *range(0x2060, 0x2070), 0x3164, *range(0xFE00, 0xFE10), 0xFEFF, 0xFFA0),
+        *(*range(0xFFF0, 0xFFF9), *range(0xE0001, 0xE0080), *range(0xE0100, 0xE01F0)),
+    )
 )
-"""Soft hyphen, zero-width and bidi characters, for `str.translate`: a text looks the same without them."""
+"""What Unicode calls default ignorable, for `str.translate`: a text looks the same without these characters."""
 # The macro title_key has these three rules, too: RE2 has no assertions.
 _SUPERSCRIPT = re.compile(r"(\w)([⁰¹²³⁴-⁹]+)")
 _EMPHASIS = re.compile(r"(^|[^\w*])\*{1,3}([^ *](?:[^*]*[^ *])?)\*{1,3}")
 _STARS = re.compile(r"(^|[^\w*])\*+")  # not that of "A*"
-_POSSESSIVE = re.compile(r"['’]s?$")
+_POSSESSIVE = re.compile(r"([\"”“»«*])['’]s$")
+_CODE_NAME = re.compile(r"__[A-Za-z0-9]\w*__$", re.ASCII)
 CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _QUALIFIER = re.compile(r"\s*\([^()]*\)$")
-_DOT_IN_NAME = re.compile(r"[A-Z\s]\.[A-Z]{2}")  # ASP.NET, .NET
+_DOT_IN_NAME = re.compile(r"[\w\s]\.[A-Z]{2}")  # Socket.IO, .NET
 _NOT_SPACE = re.compile(r"\S")
 _BLANK_LINE = re.compile(r"\n[ \t\r\f\v]*\n")
 _ITEM_MARK = re.compile(r"^[ \t]*+(?:[-*+•]|\d{1,3}[.)])(?=[ \t])", re.MULTILINE)
@@ -81,20 +86,25 @@ _MIN_CUT_TOKENS = 20  # of a text that is cut inside a sentence; a shorter piece
 
 
 def title_key(title: str) -> str:
-    """The key under which titles are compared: NFKC, case-folded, spaces and quotes trimmed, no possessive.
+    """The key under which titles are compared: NFKC, case-folded, spaces and quotes trimmed.
 
     Invisible characters make no difference. Signs that belong to a name do, and so do superscripts.
 
     >>> title_key("  The “Great  Eastern”'s "), title_key("the *Great Eastern*"), title_key("Great\u00ad Eastern")
     ('the great eastern', 'the great eastern', 'great eastern')
-    >>> title_key("A*"), title_key(".NET"), title_key("10⁶")
-    ('a*', '.net', '10^6')
+    >>> title_key("A*"), title_key(".NET"), title_key("10⁶"), title_key("McDonald’s"), title_key("__init__")
+    ('a*', '.net', '10^6', "mcdonald's", '__init__')
+    >>> title_key("İzmir")
+    'izmir'
     """
+    if _CODE_NAME.match(title):
+        return title.casefold()
     text = title if title.isascii() else _SUPERSCRIPT.sub(r"\1^\2", title.translate(INVISIBLE))
-    text = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    text = " ".join(unicodedata.normalize("NFKC", text).casefold().replace("i̇", "i").split())
     if "*" in text:
         text = _STARS.sub(r"\1", _EMPHASIS.sub(r"\1\2", text))
-    text = _POSSESSIVE.sub("", text.strip(_QUOTES + " "))
+    text = _POSSESSIVE.sub(r"\1", text.strip(_QUOTES + " "))
+    text = f"{text[:-2]}'s" if text.endswith("’s") else text
     return "".join(c for c in text if c not in '"“”„«»').strip(_QUOTES + " ")
 
 

@@ -15,6 +15,14 @@ Inés Cortés measured the harbour in 1911. Tomás Valdés drew the chart of the
 
 Moisés Bérès repaired the lamp. Jörg Müller inspected the dam in 1925. Łukasz Gałązkowies sold the mill to the town.
 """,
+    "plant.md": """The plant
+
+The crew of Walter Brandt moved the chat to Socket.IO in May. They called AT&T about the line. They ordered a Type A Pump.
+
+They read the 1911 Census in the archive. Wikidata is large. The team met, Since Wikidata grew. He moved from \u0130zmir to Oslo.
+
+The house of van Quorra stood empty. Then Ludwig van Hollen came. The Har\ufe0fbour Bank and the Harbour\u034f Bank are one.
+""",
     "april.md": """# Board of Brightwater Engineering
 
 The chair opened the meeting. The pumps were approved.
@@ -95,3 +103,40 @@ def test_who_writes_whom_is_a_mention_of_the_mail(graph: GraphRAG) -> None:
         "Tomas Okafor",
         "Velmora Dam",
     ]
+
+
+@pytest.mark.extended
+def test_names_have_the_words_that_are_theirs(graph: GraphRAG) -> None:
+    found = rows(
+        graph,
+        "SELECT e.title FROM entities e WHERE e.type <> 'CONCEPT' AND e.id IN (SELECT unnest(entity_ids) "
+        "FROM text_units t JOIN documents d ON d.id = t.document_id WHERE d.source = 'plant.md')",
+    )
+    assert {name for (name,) in found} == {
+        "Walter Brandt", "Socket.IO", "AT&T", "Type A Pump", "1911 Census", "Wikidata", "\u0130zmir", "Oslo", "Quorra",
+        "Ludwig van Hollen", "Harbour Bank",
+    }  # fmt: skip
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize(
+    ("asked", "title"),
+    [
+        ("W. Brandt", "Walter Brandt"),
+        ("W Brandt", "Walter Brandt"),
+        ("izmir", "\u0130zmir"),
+        ("Harbour\u115f Bank", "Harbour Bank"),
+        ("T. Okafor", "Tomas Okafor"),
+    ],
+)
+def test_an_entity_is_found_by_initials_and_however_it_is_encoded(graph: GraphRAG, asked: str, title: str) -> None:
+    assert rows(graph, f"SELECT title FROM find_entity('{asked}') LIMIT 1") == [(title,)]
+
+
+@pytest.mark.extended
+def test_what_differs_in_its_name_has_another_key(graph: GraphRAG) -> None:
+    assert rows(
+        graph,
+        "SELECT title_key('McDonald''s') = title_key('McDonald'), title_key('__init__') = title_key('init'), "
+        "title_key('_Great Eastern_') = title_key('Great Eastern')",
+    ) == [(False, False, True)]

@@ -41,6 +41,11 @@ COMMENT ON MACRO TABLE entities_called IS
 -- A normalized title without accents, and with one form of hyphens and apostrophes.
 CREATE MACRO own.without_marks(key) AS translate(strip_accents(key), '’‘`´‐‑–', '''''''''---');
 
+-- Whether two names have the last word in common and one has the initial of the other's first word: "W. Brandt".
+CREATE MACRO own.fit_initials(words, others) AS
+    len(words) > 1 AND len(others) > 1 AND words[-1] = others[-1] AND left(words[1], 1) = left(others[1], 1)
+    AND (regexp_matches(words[1], '^\p{L}(\.|$)') OR regexp_matches(others[1], '^\p{L}(\.|$)'));
+
 CREATE OR REPLACE MACRO find_entity(text, k := 10) AS TABLE
 WITH _g_find_entity AS MATERIALIZED (SELECT text AS _g_text),
 wanted AS MATERIALIZED (
@@ -56,6 +61,7 @@ wanted AS MATERIALIZED (
 ), compared AS (
     SELECT p.entity, p.key,
            CASE WHEN p.key = w.key THEN p.named WHEN p.plain = w.plain THEN 'marks'
+                WHEN own.fit_initials(w.words, string_split(p.plain, ' ')) THEN 'initials'
                 WHEN list_has_all(string_split(p.plain, ' '), w.words) THEN 'part of the name'
                 WHEN list_has_all(w.words, string_split(p.plain, ' ')) THEN 'name and more'
                 WHEN damerau_levenshtein(p.plain, w.plain) <= 1 + length(w.plain) // 8 THEN 'spelling'
@@ -73,11 +79,11 @@ wanted AS MATERIALIZED (
 SELECT e.title, e.type, b.found.match AS match, b.found.name AS name, round(b.found.score, 3) AS score, e.degree,
        e.description, e.human_readable_id, e.id
 FROM best b JOIN own.entities e ON e.human_readable_id = b.entity
-ORDER BY b.found.match IN ('title', 'alias', 'marks') DESC, b.found.match IN ('spelling') DESC,
+ORDER BY b.found.match IN ('title', 'alias', 'marks') DESC, b.found.match IN ('initials', 'spelling') DESC,
          b.found.score DESC, e.degree DESC, e.human_readable_id
 LIMIT greatest(coalesce(k, 10), 0);
 COMMENT ON MACRO TABLE find_entity IS
-    'The entities that a text may name, best first: by title or alias, without marks (accents, forms of hyphens and apostrophes), by part of the name, or by spelling (match). name: the normalized title or alias that was compared. Reads all names.';
+    'The entities that a text may name, best first: by title or alias, without marks (accents, forms of hyphens and apostrophes), by initials, by part of the name, or by spelling (match). name: the normalized title or alias that was compared. Reads all names.';
 
 CREATE MACRO own.bm25(text_kind, query, k) AS TABLE
 WITH _g_bm25 AS MATERIALIZED (SELECT text_kind AS _g_given, query AS _g_query),

@@ -120,13 +120,6 @@ def test_publications_that_are_none_are_not_listed(published):
     assert [kept.number for kept in list_publications(index)] == [1, 2]
 
 
-def test_a_publication_by_hand_stays_until_something_changes(published):
-    index = published.root / "index"
-    roll_back(index, 1)
-    update_publication(published.index, "again")
-    assert current_number(index) == 1
-
-
 def test_a_damaged_publication_by_hand_is_left_for_the_newest(published):
     index = published.root / "index"
     roll_back(index, 1)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_assets.errors import StoreError
 from graphrag_assets.store.digest_cache import DigestCache
 from graphrag_assets.store.input_folder import InputFolder
 
@@ -94,9 +93,3 @@ def test_deleted_batches_are_dropped_from_the_cache(folder, tmp_path):
     (tmp_path / "in/b").rmdir()
     digests(folder, tmp_path / "cache.json")
     assert list(DigestCache.load(tmp_path / "cache.json", folder.location)._known) == ["a"]
-
-
-def test_a_folder_in_the_place_of_the_cache_is_one_sentence(folder, tmp_path):
-    (tmp_path / "cache.json" / "something").mkdir(parents=True)
-    with pytest.raises(StoreError, match=r"cache.json is a folder; .* Move it away and run again\."):
-        digests(folder, tmp_path / "cache.json")

@@ -360,20 +360,6 @@ def test_going_back_lasts_until_something_new_is_published(published, tmp_path):
     assert rows(tmp_path, "SELECT title FROM documents") == [("newer",)]
 
 
-def test_lost_link_is_restored_without_new_content(published, tmp_path):
-    (tmp_path / STABLE_NAME).unlink()
-    publish(published, tmp_path)
-    assert rows(tmp_path, "SELECT title FROM documents") == [("d",)]
-
-
-def test_main_has_the_tables_for_analysis_and_nothing_else(published, tmp_path):
-    found = rows(tmp_path, "SELECT schema_name, list(table_name ORDER BY table_name) FROM duckdb_tables() GROUP BY ALL")
-    tables = dict(found)
-    assert set(tables) == {"main", "search", "operations"}
-    assert len(tables["main"]) == 18
-    assert {"postings", "passage_names", "edges"} <= set(tables["search"])
-
-
 @pytest.mark.parametrize(
     ("found", "first_day", "last_day"),
     [

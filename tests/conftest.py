@@ -269,6 +269,7 @@ def import_once(folder: Path, source: Path) -> Path:
         with pytest.MonkeyPatch.context() as patch:
             default_settings(root, patch)
             import_index(Index.from_environment(), source)
+            IndexFolder(root).refresh()
 
     return build_once(folder, build)
 

@@ -146,17 +146,13 @@ ELSEWHERE = {
         "it needs a project of GraphRAG",
         "tests/test_cli_init.py::test_settings_of_graphrag_are_in_force_and_its_key_is_not_printed",
     ),
+    ("docs/interop.md", "graphrag-assets import --remove imported-output --document old.txt   # one document"): (
+        "it needs the import before it",
+        "tests/interop/test_cli.py::test_an_index_is_imported_published_exported_and_removed",
+    ),
     ("docs/interop.md", "export NEO4J_PASSWORD=…"): (
         "it needs a server",
         "tests/interop/test_neo4j.py::test_a_database_is_kept_equal_and_gets_only_what_changed",
-    ),
-    (
-        "docs/interop.md",
-        "graphrag-assets import --hand-over imported-output                   "
-        "# documents become files in the input folder",
-    ): (
-        "it needs the import before it",
-        "tests/interop/test_cli.py::test_import_is_listed_removed_and_exported",
     ),
     ("docs/explorer.md", "cd graphrag_assets/extras/explorer/web"): (
         "it needs node",

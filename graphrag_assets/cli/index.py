@@ -19,7 +19,6 @@ from graphrag_assets.cli.status import print_rows
 from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.embedded import EXTRACTOR
-from graphrag_assets.errors import InputError
 from graphrag_assets.indexing.given_up import retry_given_up
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.models import existing_ledger
@@ -29,7 +28,6 @@ from graphrag_assets.indexing.up_to_date import up_to_date
 from graphrag_assets.pipeline.own_facts import FORMAT
 from graphrag_assets.pipeline.source_records import WHOLE_ROW
 from graphrag_assets.store.batches import languages_extracted_by
-from graphrag_assets.store.imports import unfinished
 from graphrag_assets.store.publication_files import current_number
 from graphrag_assets.store.publications import state_in_words
 from graphrag_assets.text.languages import without_names
@@ -75,7 +73,8 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
     todo = found.chosen(which, batches)
     if retry and not batches and not everything:
         todo = [*todo, *found.given_up]
-    if not found.digests and not index.input.unusable_names():
+    is_imported_alone = found.imported and not found.deleted
+    if not found.digests and not is_imported_alone and not index.input.unusable_names():
         has_index = found.imported or current_number(index.settings.index_folder)
         effect = "The index loses the documents that it had from it." if has_index else "Nothing is published."
         console.say(
@@ -99,15 +98,6 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
         console.say(state_in_words(index.settings.index_folder, *published))
     if not all(run.success for run in runs):
         sys.exit(1)
-
-
-def _refuse_unfinished_imports(index: Index) -> None:
-    """After an interrupted import, communities would be clustered, and paid for, instead of imported."""
-    for batch, origin in unfinished(index.working).iter_rows():
-        raise InputError(
-            f"The import of {origin} as {batch!r} was interrupted. Run the same import again (`import {origin} --name "
-            f"{batch}`), or remove it with `import --remove {batch}`."
-        )
 
 
 def _summarize(

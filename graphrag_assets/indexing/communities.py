@@ -1,6 +1,7 @@
 """Communities of the graph, their members and history."""
 
 import json
+import math
 import time
 from typing import NamedTuple
 
@@ -27,8 +28,7 @@ _READ = (
     "SELECT level, community AS cluster, entity_id FROM community_members",
     "FROM clustered_edges",
     "SELECT t.id, d.creation_date FROM text_units t JOIN documents d ON d.id = t.document_id",
-    # Imported communities were good enough for their index: what they lack does not count against later ones.
-    "SELECT count(*) AS n, coalesce(max(modularity_loss), 0)::DOUBLE AS loss FROM imports",
+    "SELECT count(*) AS n FROM batch_state WHERE origin IS NOT NULL",
 )
 
 
@@ -78,7 +78,7 @@ def _cluster(index: Index, options: ClusterOptions, from_scratch: bool) -> _Clus
     entities, relationships, previous, previous_members, clustered_edges, dated_units, imported = (
         index.working.read_all(*_READ)
     )
-    is_imported = imported.item(0, "n") > 0
+    is_imported = imported.item() > 0
     clustering = recluster(
         entities["id"],
         relationships,
@@ -86,10 +86,10 @@ def _cluster(index: Index, options: ClusterOptions, from_scratch: bool) -> _Clus
         clustered_edges,
         options,
         from_scratch,
-        MODULARITY_LOSS + imported.item(0, "loss"),
+        # Imported communities stay, with the reports that were paid for, until somebody clusters from scratch.
+        math.inf if is_imported else MODULARITY_LOSS,
         keep_divisions=is_imported,
-        # An import brings edges that the record does not count.
-        last_fresh=FreshRun(*json.loads(last_fresh)) if last_fresh and not is_imported else None,
+        last_fresh=FreshRun(*json.loads(last_fresh)) if last_fresh else None,
     )
     table = community_table(clustering.members, entities, relationships)
     return _Clustered(clustering, table, match_communities(previous, table), dated_units)

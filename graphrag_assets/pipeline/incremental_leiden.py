@@ -228,7 +228,7 @@ def _divided(
             frontiers[level] = _frontier(labels, previous[min(level, len(previous) - 1)], edges, change)
         start, free = previous[min(level + 1, len(previous) - 1)][nodes], frontiers[level][nodes]
         if keep_divisions and not free.any():
-            return by_first(start) if start.min() < start.max() else None
+            return by_first(_pieces(by_first(start), own)[0]) if start.min() < start.max() else None
         if len(nodes) <= options.max_cluster_size:
             return None
         if start.min() < start.max():

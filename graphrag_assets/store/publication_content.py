@@ -389,7 +389,7 @@ _WHOLE = {
     "entity_aliases": "FROM entity_aliases",
     "entity_candidates": "FROM entity_candidates",
     "index_errors": "SELECT * EXCLUDE (first_seen) FROM index_errors",
-    **{name: f"FROM {name}" for name in ("index_settings", "prompt_profile", "import_counts", "imported_ids")},
+    **{name: f"FROM {name}" for name in ("index_settings", "prompt_profile")},
 }
 """By table, what is read of the working database, records of runs excluded; the rest is derived."""
 

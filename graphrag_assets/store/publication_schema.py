@@ -1,7 +1,7 @@
 """The tables of a publication: the working tables, numbered and linked, plus tables for searching.
 
 They are in three schemas. `main` has what a person queries; `search` has what queries of this package read (bridge
-tables, the BM25 index, the passage graph, binary codes); `operations` has records of runs, settings and imports.
+tables, the BM25 index, the passage graph, binary codes); `operations` has records of runs and settings.
 Every publication builds all of them from the working tables (`sql/publish.sql`). Integer keys beside the string ids
 and sorted bridge tables make a search a few milliseconds of SQL.
 """
@@ -325,9 +325,6 @@ OPERATIONS = tuple(
         s.INDEX_RUNS,
         s.INDEX_SETTINGS,
         s.PROMPT_PROFILE,
-        s.IMPORTS,
-        s.IMPORT_COUNTS,
-        s.IMPORTED_IDS,
     )
 )
 SEARCH = (

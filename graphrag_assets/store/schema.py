@@ -527,38 +527,6 @@ NUMBERS = table(
     ("content", "VARCHAR", "Hash of the row's content, by which a moved row keeps its number; null where the id does."),
 )
 
-IMPORTS = table(
-    "imports",
-    "One row per index that was imported as a batch.",
-    "batch",
-    BATCH,
-    ("origin", "VARCHAR", "The folder or file it was read from."),
-    ("generation", "VARCHAR", "What it was: GraphRAG 1 to 3, or a graph."),
-    ("modularity_loss", "DOUBLE", "How far its communities' modularity was below a fresh run's, as a share of it."),
-    ("imported_at", "TIMESTAMP", "When, UTC."),
-)
-
-IMPORT_COUNTS = table(
-    "import_counts",
-    "What an import read, wrote and repaired, by number.",
-    "batch step table_name what",
-    BATCH,
-    ("step", "VARCHAR", "read, written or repaired."),
-    ("table_name", "VARCHAR", "The table it concerns."),
-    ("what", "VARCHAR", "rows, or what was repaired."),
-    ("n", "BIGINT", "How many."),
-)
-
-IMPORTED_IDS = table(
-    "imported_ids",
-    "The ids that imported rows had where they came from, where the index gives them others.",
-    "table_name id",
-    BATCH,
-    ("table_name", "VARCHAR", "The table."),
-    ("id", "VARCHAR", "Id of the row here."),
-    ("original_id", "VARCHAR", "Its id in the imported index."),
-)
-
 FACTS = (ENTITY_MENTIONS, RELATIONSHIP_MENTIONS, COVARIATES)
 BATCH_TABLES = (DOCUMENTS, TEXT_UNITS, *FACTS)
 GLOBAL_TABLES = (
@@ -634,9 +602,6 @@ OPERATION_TABLES = (
     NUMBERS,
     RESOLVED_NAMES,
     CLUSTERED_EDGES,
-    IMPORTS,
-    IMPORT_COUNTS,
-    IMPORTED_IDS,
     CHANGED_ROWS,
     CHANGE_MARKS,
     LOGGED_COUNTS,

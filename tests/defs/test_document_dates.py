@@ -3,13 +3,10 @@
 import json
 from pathlib import Path
 
-import polars as pl
 import pytest
 from click.testing import CliRunner
 
 from graphrag_assets.cli.main import main
-from graphrag_assets.extras.interop.exporter import export
-from graphrag_assets.extras.interop.importer import import_index
 from graphrag_assets.query import GraphRAG
 from tests.comparison import facts, index_at
 from tests.conftest import Project
@@ -83,25 +80,6 @@ def test_answers_of_a_model_read_the_dates_of_sources(project: Project, monkeypa
     system, user = (message["content"] for message in server.chats[-1].body["messages"])
     assert "document_date tells that one was written later" in system
     assert "|1866-07-27|" in user
-
-
-@pytest.mark.long
-def test_dates_are_exported_and_imported_and_left_out_where_there_are_none(project: Project, tmp_path: Path) -> None:
-    project.write("b/a.jsonl", rows(first="1866-07-27", second=None))
-    project.index_all()
-    folder = tmp_path / "exported"
-    export("graphrag", folder, project.root / "index")
-    documents = pl.read_parquet(folder / "documents.parquet")
-    assert documents.sort("title")["document_date"].to_list() == ["1866-07-27", None]
-    documents.with_columns(raw_data=None).write_parquet(folder / "documents.parquet")
-    import_index(project.index, folder, "again")
-    project.index_all()
-    query = "SELECT document_date::VARCHAR FROM documents WHERE batch = 'again' ORDER BY title"
-    assert project.sql(query) == [("1866-07-27",), (None,)]
-    project.write("b/a.jsonl", rows(first=None, second=None))
-    project.index_all()
-    export("csv", tmp_path / "csv", project.root / "index", batches=["b"])
-    assert "document_date" not in (tmp_path / "csv" / "documents.csv").read_text().partition("\n")[0]
 
 
 @pytest.mark.extended

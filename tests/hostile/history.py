@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from graphrag_assets.errors import GraphRAGError
-from graphrag_assets.extras.interop.imported_batches import remove
-from graphrag_assets.extras.interop.importer import import_index
+from graphrag_assets.extras.interop.importer import import_index, remove
 from graphrag_assets.extras.purge.purge import purge
 from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.index import Index
@@ -25,7 +24,6 @@ from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.scan import scan
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.compaction import compact
-from graphrag_assets.store.imports import unfinished
 from graphrag_assets.store.publication_files import kept_publications
 from graphrag_assets.store.publications import resolve, roll_back
 from tests.comparison import SENTENCES, assert_equal, index_all, index_at, no_settings
@@ -151,8 +149,6 @@ class IndexHistory(RuleBasedStateMachine):
         Whatever happens, readers keep a publication that holds together.
         """
         self.performed.append(operation)
-        if operation.startswith("index"):
-            self.complete_import()
         if operation == "purge":  # which is refused unless the index is complete
             self.complete()
         refusal = self.run(operation, killed)
@@ -209,16 +205,10 @@ class IndexHistory(RuleBasedStateMachine):
 
     @property
     def can_import(self) -> bool:
-        return not self.is_imported or bool(unfinished(self.index.working).height)
-
-    def complete_import(self) -> None:
-        """Repeat an interrupted import, as the message of `index` says."""
-        if self.is_indexed and unfinished(self.index.working).height:
-            assert self.run("import") == ""
+        return not self.is_imported
 
     def complete(self) -> None:
         """Index all that is due."""
-        self.complete_import()
         assert self.run("index") == ""
 
     def teardown(self) -> None:
@@ -250,7 +240,7 @@ class IndexHistory(RuleBasedStateMachine):
             index_all(fresh)
             if imported:
                 import_index(fresh, self.small)
-                index_all(fresh)  # the import has called no model
+                index_all(fresh)
             self.fresh_one = state, fresh
         return self.fresh_one[1]
 

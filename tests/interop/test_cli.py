@@ -1,7 +1,5 @@
 """The commands `import` and `publications export`."""
 
-import json
-
 import pytest
 from click.testing import CliRunner
 
@@ -16,23 +14,19 @@ def run(*arguments, status=0):
 
 
 @pytest.mark.extended
-def test_import_is_listed_removed_and_exported(project, tmp_path):
-    folder = write_small_index(tmp_path / "theirs")
-    assert "Nothing is imported" in run("import")
-    printed = run("import", folder)
-    assert "imported-theirs: GraphRAG 3" in printed
-    assert "│ entities │ 8 │ 7 │" in printed
-    assert "missing endpoints of relationships, added │ 1 │" in printed
-    assert f"From {folder}" in run("import")
+def test_an_index_is_imported_published_exported_and_removed(project, tmp_path):
+    project.input.rmdir()
+    printed = run("import", write_small_index(tmp_path / "theirs"))
+    assert "imported-theirs" in printed
+    assert "│ entities │ 8 │ 6 │" in printed
+    assert "duplicates of a pair, in either direction, merged │ 1 │" in printed
+    assert "Published: publication 1" in run("index")
     assert "7 entities" in run("publications", "export", "graphrag", tmp_path / "out")
-    assert "1 community_reports" in run("publications", "export", "reports", tmp_path / "r.jsonl", "--community", 1)
-    assert json.loads((tmp_path / "r.jsonl").read_text())["community"] == 1
-    assert "theirs/agamemnon.txt" in run("import", "--hand-over", "imported-theirs", "--document", "agamemnon.txt")
-    assert (project.input / "theirs" / "agamemnon.txt").exists()
-    assert "Removed from imported-theirs: 1 documents (eastern.txt)" in run("import", "--remove", "imported-theirs")
-    assert "Nothing is imported" in run("import")
+    removed = run("import", "--remove", "imported-theirs", "--document", "eastern.txt")
+    assert "Removed from imported-theirs: 1 documents (eastern.txt)" in removed
+    assert "Published: publication 2" in run("index")
 
 
-@pytest.mark.parametrize("arguments", [("--remove", "a", "--hand-over", "b"), (".", "--remove", "a")])
-def test_options_of_import_exclude_each_other(project, arguments):
-    assert "Give one of SOURCE, --remove and --hand-over" in run("import", *arguments, status=2)
+@pytest.mark.parametrize("arguments", [(), (".", "--remove", "a")])
+def test_either_a_source_or_a_batch_is_given(project, arguments):
+    assert "Give either SOURCE or --remove" in run("import", *arguments, status=2)

@@ -1,4 +1,4 @@
-"""`publications export cypher` and `export neo4j`: against ArcadeDB, which speaks Bolt and Cypher, with Neo4j's driver and linter."""
+"""`publications export neo4j`: against ArcadeDB, which speaks Bolt and Cypher, with Neo4j's driver and linter."""
 
 import json
 import re
@@ -6,7 +6,6 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import pytest
 
 from graphrag_assets.errors import InputError, StoreError
 from graphrag_assets.extras.interop import property_graph as graph
-from graphrag_assets.extras.interop.exporter import export
+from graphrag_assets.extras.interop.exporter import published
 from graphrag_assets.extras.interop.neo4j_export import export_neo4j
 
 from ..conftest import Project
@@ -59,8 +58,8 @@ def database(server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[neo4j.Ses
         yield one
 
 
-def sent(server: str, index: Path, **part: Any) -> dict[str, int]:
-    return export_neo4j(server, "root", "graph", index, **part)
+def sent(server: str, index: Path) -> dict[str, int]:
+    return export_neo4j(server, "root", "graph", index)
 
 
 def in_database(session: neo4j.Session) -> tuple[set[tuple], set[tuple]]:
@@ -74,42 +73,36 @@ def in_database(session: neo4j.Session) -> tuple[set[tuple], set[tuple]]:
     return nodes, {(*ends, plain(properties)) for *ends, properties in session.run(query).values()}
 
 
-def in_files(folder: Path) -> tuple[set[tuple], set[tuple]]:
-    """The same of the files, read by the rules of neo4j-admin: types in the headings, nothing for a missing value."""
-    types = {"string": str, "long": int, "double": float, "date": date.fromisoformat}
+def in_publication(index: Path) -> tuple[set[tuple], set[tuple]]:
+    """The same of the publication."""
     nodes, edges = set(), set()
-    for argument in re.findall(r"--\S+\.csv", (folder / "import.sh").read_text()):
-        *label, name = argument.split("=")[1:]
-        query = "FROM read_csv($path, header = true, all_varchar = true, allow_quoted_nulls = false)"
-        found = duckdb.execute(query, {"path": str(folder / name)})
-        headings = [heading for heading, *_ in found.description]
-        for row in found.fetchall():
-            properties, ends = {}, []
-            for heading, value in zip(headings, row, strict=True):
-                name, _, kind = heading.partition(":")
-                if space := re.fullmatch(r"(START_ID|END_ID|ID)\((\w+)\)", kind):
-                    ends += [space[2], value]
-                elif kind == "TYPE":
-                    ends.append(value)
-                elif value is not None:
-                    properties[name] = types[kind](value)
-            if label:
-                nodes.add((*label, tuple(sorted({**properties, "id": ends[1]}.items()))))
-            else:
-                start, a, end, b, kind = ends
-                edges.add((start, a, kind, end, b, tuple(sorted(properties.items()))))
+    with published(index) as connection:
+        for label, view in graph.NODES.items():
+            for row in rows_of(connection, view):
+                nodes.add((label, tuple(sorted(row.items()))))
+        for view, start, end in graph.EDGES:
+            for row in rows_of(connection, view):
+                ends = (start, row.pop("source"), row.pop("type"), end, row.pop("target"))
+                edges.add((*ends, tuple(sorted(row.items()))))
     return nodes, edges
+
+
+def rows_of(connection: duckdb.DuckDBPyConnection, view: str) -> list[dict[str, Any]]:
+    """The rows of a view with their fingerprints; without missing values, which are no properties."""
+    found = connection.execute(f"SELECT *, {graph.FINGERPRINT_OF} AS {graph.FINGERPRINT} FROM {view} row")
+    names = [name for name, *_ in found.description]
+    return [
+        {name: value for name, value in zip(names, row, strict=True) if value is not None} for row in found.fetchall()
+    ]
 
 
 @pytest.mark.extended
 def test_a_database_is_kept_equal_and_gets_only_what_changed(
-    server: str, database: neo4j.Session, sample_index: Project, tmp_path: Path
+    server: str, database: neo4j.Session, sample_index: Project
 ) -> None:
     index = sample_index.root / "index"
-    export("cypher", tmp_path / "all", index)
-    export("cypher", tmp_path / "part", index, batches=["1-beginnings"])
     first = sent(server, index)
-    assert in_database(database) == in_files(tmp_path / "all")
+    assert in_database(database) == in_publication(index)
     ((n_entities, n_mentions),) = sample_index.sql(
         "SELECT (SELECT count(*) FROM entities), (SELECT count(*) FROM search.entity_text_units)"
     )
@@ -122,23 +115,6 @@ def test_a_database_is_kept_equal_and_gets_only_what_changed(
         "t.entity_ids, (SELECT id FROM entities WHERE title = 'Cyrus Field')) ORDER BY t.human_readable_id"
     )
     assert list(map(tuple, database.run(query).values())) == shown
-
-    # One batch: the rest is deleted. What a person has added stays, but for relationships of nodes that are deleted.
-    database.run(
-        "MATCH (e:Entity {title: 'Cyrus Field'}) SET e.note = 'mine' CREATE (e)-[:SEEN_IN]->(:Film {id: 'f'})"
-    ).consume()
-    part = sent(server, index, batches=["1-beginnings"])
-    assert {what.partition(" ")[0] for what in part} == {"deleted"}
-    mine = database.run("MATCH (e:Entity)-[:SEEN_IN]->(f:Film) RETURN e.title, e.note, f.id").values()
-    assert mine == [["Cyrus Field", "mine", "f"]]
-    database.run("MATCH (f:Film) DETACH DELETE f").consume()
-    database.run("MATCH (e:Entity) REMOVE e.note").consume()
-    assert in_database(database) == in_files(tmp_path / "part")
-
-    again = sent(server, index)
-    assert {what.removeprefix("sent "): n for what, n in again.items()} == {
-        what.removeprefix("deleted "): n for what, n in part.items()
-    }
     # Rows that differ are sent alone.
     database.run("MATCH (e:Entity {title: 'Cyrus Field'}) SET e.fingerprint = 'other', e.degree = 0").consume()
     database.run(
@@ -146,8 +122,7 @@ def test_a_database_is_kept_equal_and_gets_only_what_changed(
     ).consume()
     ((n_units,),) = sample_index.sql("SELECT frequency FROM entities WHERE title = 'Cyrus Field'")
     assert sent(server, index) == {"sent Entity": 1, "sent MENTIONS": n_units}
-    assert in_database(database) == in_files(tmp_path / "all")
-
+    assert in_database(database) == in_publication(index)
     printed = run(
         "publications", "export", "neo4j", "--uri", server, "--user", "root", "--database", "graph", "--index", index
     )
@@ -155,8 +130,8 @@ def test_a_database_is_kept_equal_and_gets_only_what_changed(
 
 
 @pytest.mark.extended
-def test_an_edited_document_sends_its_rows(
-    server: str, database: neo4j.Session, start_with: Any, tmp_path: Path
+def test_an_edited_document_sends_its_rows_and_what_a_person_added_stays(
+    server: str, database: neo4j.Session, start_with: Any
 ) -> None:
     documents = {
         "a/one.txt": "Ada Lovelace met Charles Babbage in London.",
@@ -164,12 +139,18 @@ def test_an_edited_document_sends_its_rows(
     }
     project = start_with(documents)
     sent(server, project.root / "index")
+    database.run(
+        "MATCH (e:Entity {title: 'Mary Somerville'}) SET e.note = 'mine' CREATE (e)-[:SEEN_IN]->(:Film {id: 'f'})"
+    ).consume()
     project.write("a/one.txt", "Ada Lovelace wrote to Michael Faraday.")
     project.index_all()
     changes = sent(server, project.root / "index")
     assert changes["deleted TextUnit"] == changes["sent TextUnit"] == changes["sent Document"] == 1
-    export("cypher", tmp_path / "files", project.root / "index")
-    assert in_database(database) == in_files(tmp_path / "files")
+    mine = database.run("MATCH (e:Entity)-[:SEEN_IN]->(f:Film) RETURN e.title, e.note, f.id").values()
+    assert mine == [["Mary Somerville", "mine", "f"]]
+    database.run("MATCH (f:Film) DETACH DELETE f").consume()
+    database.run("MATCH (e:Entity) REMOVE e.note").consume()
+    assert in_database(database) == in_publication(project.root / "index")
     titles = database.run("MATCH (:Document {title: 'one'})<-[:PART_OF]-()-[:MENTIONS]->(e) RETURN e.title").values()
     assert ["Michael Faraday"] in titles
     assert ["Charles Babbage"] not in titles
@@ -205,7 +186,7 @@ def test_password_and_target_are_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_
     assert "neo4j takes --uri, and no TARGET" in run(
         "publications", "export", "neo4j", tmp_path, "--uri", "bolt://a", status=2
     )
-    assert "csv needs a TARGET" in run("publications", "export", "csv", status=2)
+    assert "graphml needs a TARGET" in run("publications", "export", "graphml", status=2)
 
 
 def test_names_of_relationship_types_are_quoted() -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import igraph
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -460,3 +460,36 @@ def test_a_new_resolution_applies_immediately() -> None:
     assert_frame_equal(then(fewer, graph, fine).members, more.members)
     assert_frame_equal(then(more, graph, coarse).members, fewer.members)
     assert then(fewer, graph, coarse).n_free == 0
+
+
+@example({(0, 1): 1.0, (1, 2): 1.0, (2, 3): 1.0}, [[0] * 4 + [None] * 8, [0, 1, 0, 1] + [None] * 8])
+@given(
+    st.dictionaries(
+        st.tuples(st.integers(0, 11), st.integers(0, 11)).filter(lambda pair: pair[0] < pair[1]),
+        st.sampled_from([1.0, 2.0, 3.0]),
+        max_size=25,
+    ),
+    st.lists(st.lists(st.none() | st.integers(0, 4), min_size=12, max_size=12), min_size=1, max_size=3),
+)
+def test_any_partition_of_others_becomes_nested_and_connected_and_then_stays(edges, levels):
+    """An imported partition may lack entities at any level, and its communities need not be connected or nested."""
+    graph = graph_of(edges, 12)
+    rows = [
+        (level, f"{level}-{label}", node(number))
+        for level, labels in enumerate(levels)
+        for number, label in enumerate(labels)
+        if label is not None
+    ]
+    given = pl.DataFrame(rows, NOTHING.schema, orient="row")
+    keep = {"tolerated_loss": math.inf, "keep_divisions": True}
+    found = recluster(graph.ids, graph.relationships, given, graph.relationships, SMALL, **keep)
+    per_level = [
+        dict(of.select("entity_id", "cluster").iter_rows())
+        for _, of in found.members.group_by("level", maintain_order=True)
+    ]
+    for above, below in pairwise(per_level):
+        assert above.keys() == below.keys()
+        assert len({(below[one], above[one]) for one in below}) == len(set(below.values()))
+    assert disconnected_communities(found.members.rename({"cluster": "community"}), graph.relationships).is_empty()
+    again = recluster(graph.ids, graph.relationships, found.members, found.edges, SMALL, **keep)
+    assert_frame_equal(again.members, found.members)

@@ -231,7 +231,7 @@ def test_events_of_communities_have_the_first_publication_with_them_and_its_time
 def test_the_digest_covers_all_that_is_published():
     read = set(re.findall(r"working\.(\w+)", publication_content._PUBLISH)) | set(publication_content._COPIED_WHOLE)
     digested = publication_content._BY_ROW.keys() | publication_content._WHOLE.keys()
-    assert read - digested == {"batch_state", "index_runs", "imports"}  # records of runs
+    assert read - digested == {"batch_state", "index_runs"}  # records of runs
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
-"""Imports indexes of Microsoft GraphRAG and graphs, and exports the index for GraphRAG and graph tools.
+"""Imports indexes of Microsoft GraphRAG 3, and exports for GraphRAG 3, graph tools (GraphML) and Neo4j.
 
-`source` reads the output of GraphRAG 1 to 3, and plain graphs, into frames of one shape; `text_rows`, `graph_rows` and
-`report_rows` keep the rows that fit; `facts`, `hierarchy` and `structure` turn them into rows of this index;
-`importer` writes these and runs the ordinary stages. `exporter` writes the formats of other tools. `graphrag_settings`
-translates GraphRAG's settings.
+`source` reads GraphRAG's tables; `texts`, `graph_rows` and `reports` keep the rows that fit; `facts` turns them into
+the facts of a batch; `importer` writes these with the communities and reports. `graphrag_settings` translates
+GraphRAG's settings.
 """

@@ -1,234 +1,241 @@
-"""Imports an index as a batch of this one, without a model call.
+"""Imports an index of GraphRAG 3 as a batch of this one, without a model call.
 
-Its facts are committed as those of any batch. Its communities and reports are written as if the last run had left
-them, so the ordinary stages find them unchanged, keep them, and write only what the index lacked.
-
-An import is finished when its counts are recorded. An interrupted one is deleted and repeated: with its facts in the
-graph, its communities would be clustered instead of imported.
+One transaction writes its facts as those of any batch, and its communities and reports as if the last run had left
+them. The next run finds them, places what GraphRAG has left out, and keeps all reports.
 """
 
+import itertools
 import time
 import uuid
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
+import duckdb
 import polars as pl
 
-from graphrag_assets.contracts.indexing_models import IndexingModels
-from graphrag_assets.contracts.records import ReportMaterial, ReportRecord
-from graphrag_assets.embedded import REPORTER, summarize, write_reports
-from graphrag_assets.errors import CheckError, GraphRAGError, InputError
+from graphrag_assets.errors import InputError
 from graphrag_assets.extras.interop.facts import Facts, facts_of
-from graphrag_assets.extras.interop.left_out import Counts
-from graphrag_assets.extras.interop.source import Source, read_source
-from graphrag_assets.extras.interop.structure import write_structure
-from graphrag_assets.extras.interop.vectors import of_one_length
+from graphrag_assets.extras.interop.reports import Numbers, report_rows
+from graphrag_assets.extras.interop.source import Counts, Tables, fitting, read_source
 from graphrag_assets.ids import stable_id
-from graphrag_assets.indexing.candidates import update_candidates
-from graphrag_assets.indexing.communities import update_communities
-from graphrag_assets.indexing.embeddings import TEXTS, update_embeddings
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import DELETED
-from graphrag_assets.indexing.merge_graph import NUMBERED, merge_graph
-from graphrag_assets.indexing.publish import update_publication
-from graphrag_assets.indexing.reports import update_reports
-from graphrag_assets.pipeline.embedding_texts import embedding_texts
-from graphrag_assets.runtime.peak_memory import restart_peak
-from graphrag_assets.store import imports, schema
+from graphrag_assets.indexing.merge_graph import NUMBERED
+from graphrag_assets.pipeline.loading import INDEX_ERRORS
+from graphrag_assets.store import schema
+from graphrag_assets.store.batches import write_batch
 from graphrag_assets.store.change_log import remove_marks
+from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.locks import batch_lock
-from graphrag_assets.store.publication_writer import Publication
+from graphrag_assets.store.working import WorkingDatabase, assign_numbers
 
 PREFIX = "imported-"
-STAND_IN = "stand-in"
-"""The summarizer of an import, so that the next run merges everything with the one that is set."""
-_AS_THEY_EMBED = """
-SELECT 'text_unit' AS kind, id, text FROM text_units
-UNION ALL SELECT 'entity', id, title || ':' || description FROM entities
-UNION ALL SELECT 'community_report', id, full_content FROM community_reports
-"""
+_NO_ERRORS = pl.DataFrame(schema=INDEX_ERRORS)
 
 
 class Imported(NamedTuple):
-    """The imported batch, its generation, the publication, and `counts`: step (read, written, repaired), table_name,
-    what, n."""
+    """The batch; its rows by table, in the source and taken over; rows that were changed or left out, by reason."""
 
     batch: str
-    generation: str
-    counts: pl.DataFrame
-    publication: Publication
+    rows_in: dict[str, int]
+    rows_out: dict[str, int]
+    repaired: Counts
 
 
-def import_index(index: Index, path: Path, name: str | None = None, vectors_of: str = "") -> Imported:
-    """Import the index or graph at `path` as a batch and publish.
+def import_index(index: Index, path: Path, name: str | None = None) -> Imported:
+    """Import the index at `path` as a batch; the next run merges and publishes it.
 
     Args:
         index: the index to import into.
-        path: a folder of GraphRAG's output, a folder with entities and relationships, or a GraphML file.
+        path: the output folder of GraphRAG 3.
         name: of the batch; default: `imported-` and the name of the folder.
-        vectors_of: the embedding model of the imported vectors. They are used if it is that of the settings.
 
     Raises:
         InputError: `path` cannot be read, or the name is taken.
-        GraphRAGError: it is imported, but a blocking check prevents publication.
     """
-    restart_peak()
-    started = time.monotonic()
-    batch = name or PREFIX + path.resolve().stem
-    with index.working.exclusive("refresh"), index.working.exclusive(batch_lock(batch)):
-        is_known = _check_name(index, batch)
-        source, counts, run_id = read_source(path), Counter[tuple[str, str]](), str(uuid.uuid4())
-        counts.update(source.left_out)
-        facts = facts_of(source, batch, imports.ids_of_others(index.working, batch), counts)
-        _check_something_left(path, source, facts)
-        digest = stable_id("import", *(frame.hash_rows().sum() for frame in facts.frames.values()))
-        imported = imports.ImportedBatch(batch, str(path.resolve()), source.generation, digest)
-        numbers, ids = facts.kept_numbers, facts.original_ids
-        models = without_calls(index.models())
-        vectors = _usable_vectors(index, source.vectors, models.embedding_model, vectors_of, counts)
-        if is_known:
-            _delete_leftovers(index, models, batch, run_id)
+    started, counts = time.monotonic(), Counter[tuple[str, str]]()
+    batch = name or PREFIX + path.resolve().name
+    tables = read_source(path)
+    facts = facts_of(tables, batch, counts)
+    if facts.frames["entity_mentions"].is_empty():
+        raise InputError(f"None of the {tables['entities'].height} entities of {path} has a title and a text unit.")
+    hashes = [frame.hash_rows().sum() for frame in (*facts.frames.values(), *tables.values())]
+    with ExitStack() as stack:
+        for lock in ("refresh", batch_lock(batch), "knowledge_graph", "detect_communities", "write_community_reports"):
+            stack.enter_context(index.working.exclusive(lock))
+        _check_name(index.working, batch)
+        connection = stack.enter_context(index.working.transaction())
         seconds = time.monotonic() - started
-        imports.write_facts(index.working, imported, facts.frames, numbers, ids, NUMBERED, run_id, seconds)
-        merge_graph(index, models, run_id)
-        with index.working.exclusive("detect_communities"), index.working.exclusive("write_community_reports"):
-            n_kept = write_structure(index, batch, source, facts, counts)
-        update_communities(index, run_id)
-        update_reports(index, models, run_id)
-        with index.working.exclusive("embed_texts"):
-            _write_vectors(index, source._replace(vectors=vectors), models.embedding_model, counts)
-        update_embeddings(index, models, run_id)
-        update_candidates(index, run_id)
-        table = _all_counts(index, batch, source, n_kept, counts)
-        imports.record_counts(index.working, batch, table)
-        return Imported(batch, source.generation, table, _published(index, batch, run_id))
+        origin, digest, run_id = str(path.resolve()), stable_id("import", *hashes), str(uuid.uuid4())
+        write_batch(connection, batch, facts.frames, _NO_ERRORS, digest, run_id, seconds, origin=origin)
+        n_communities, n_reports = _write_structure(connection, batch, tables, facts, counts)
+        remove_marks(connection)
+    if "://" not in index.settings.input_folder:  # without an input folder the next run would refuse to begin
+        Path(index.settings.input_folder).mkdir(parents=True, exist_ok=True)
+    rows_out = facts.rows() | {"communities": n_communities, "community_reports": n_reports}
+    return Imported(batch, {name: table.height for name, table in tables.items()}, rows_out, +counts)
 
 
-def _published(index: Index, batch: str, run_id: str) -> Publication:
-    try:
-        return update_publication(index, run_id)
-    except CheckError as error:
-        raise GraphRAGError(f"{batch!r} is imported. {error}") from error
-
-
-def _check_name(index: Index, batch: str) -> bool:
-    """Whether a batch of that name existed, of which rows may be left.
-
-    Raises:
-        InputError: it still exists, or the name is no valid folder name.
-    """
-    _check_is_folder_name(batch)
-    state = index.working.read("SELECT origin, n_documents FROM batch_state WHERE batch = $batch", {"batch": batch})
-    is_whole = batch not in imports.unfinished(index.working)["batch"]
-    if state.height and state.item(0, "n_documents") and is_whole:
+def _check_name(working: WorkingDatabase, batch: str) -> None:
+    state = working.read("SELECT origin, n_documents FROM batch_state WHERE batch = $batch", {"batch": batch})
+    if state.height and state.item(0, "n_documents"):
         origin = state.item(0, "origin")
         what = f"was imported from {origin}" if origin else "is a batch of the input folder"
-        remedy = f"Remove it with `import --remove {batch}` and run `index` first, or give" if origin else "Give"
+        remedy = f"Remove it with `import --remove {batch}`, or give" if origin else "Give"
         raise InputError(f"{batch!r} {what}. {remedy} this one another name with --name.")
-    return state.height > 0
 
 
-def _check_is_folder_name(batch: str) -> None:
-    """Documents handed over to the input folder go into a folder of this name, without the prefix."""
-    folder = batch.removeprefix(PREFIX)
-    if not folder.strip() or folder.startswith(".") or any(c in "/\\" or not c.isprintable() for c in batch):
-        raise InputError(
-            f"{batch!r} cannot be the name of a batch: it must be a valid folder name without / and \\ that does "
-            "not start with a dot. Choose another with --name."
-        )
+def _write_structure(
+    connection: duckdb.DuckDBPyConnection, batch: str, tables: Tables, facts: Facts, counts: Counts
+) -> tuple[int, int]:
+    """Write communities, their members and reports as the last run would have left them; return how many there are.
 
-
-def _delete_leftovers(index: Index, models: IndexingModels, batch: str, run_id: str) -> None:
-    """Delete all rows left by a removed or interrupted import."""
-    documents = index.working.read("SELECT id FROM documents WHERE batch = $batch", {"batch": batch})
-    imports.replace_documents(index.working, batch, documents["id"], DELETED, run_id)
-    merge_graph(index, models, run_id)
-    update_communities(index, run_id)
-    update_reports(index, models, run_id)
-
-
-def without_calls(models: IndexingModels) -> IndexingModels:
-    """`models` with the embedded default for all writing: an import calls no language model.
-
-    Reports written by the embedded default are marked, so that a language model rewrites them in the next run.
+    Entities that are in a community stay there.
     """
+    numbers = _assigned_numbers(connection, facts.references)
+    members = _joined(_members(tables["communities"], facts.entity_ids, counts), facts.edges)
+    placed, known = (
+        connection.sql(query).pl()["id"]
+        for query in ("SELECT DISTINCT entity_id AS id FROM community_members", "SELECT id FROM communities")
+    )
+    new = members.filter(~pl.col("entity_id").is_in(placed.implode()))
+    # Communities are found again by these ids, also those of entities that are in others.
+    communities = members.join(new, on="community", how="semi", maintain_order="left")
+    communities = communities.group_by("community", "level", maintain_order=True).agg(entity_ids="entity_id")
+    counts["communities", "without an entity that is in no community yet, left out"] += (
+        tables["communities"].height - communities.height
+    )
+    communities = communities.with_columns(_free_ids(communities["community"], batch, known))
+    references = communities.select(pl.lit("communities").alias("table_name"), "id", number="community")
+    number_of = {number: here for (_, number), here in _assigned_numbers(connection, references).items()}
+    communities = communities.with_columns(number=pl.col("community").replace_strict(number_of, return_dtype=pl.Int64))
+    numbers |= {("community_reports", number): here for number, here in number_of.items()}
+    reports = report_rows(tables["community_reports"], communities, numbers, counts)
+    is_new = pl.all_horizontal(~pl.col("source_id", "target_id").is_in(placed.implode()))
+    rows = {
+        schema.CLUSTERED_EDGES: facts.edges.filter(is_new),
+        schema.COMMUNITY_MEMBERS: new.with_columns(
+            pl.col("community").replace_strict(number_of, return_dtype=pl.Int64)
+        ),
+        schema.COMMUNITIES: communities.select(
+            "id", "level", "entity_ids", community="number", human_readable_id="number", parent=pl.lit(-1, pl.Int64)
+        ),
+        schema.COMMUNITY_REPORTS: reports,
+    }
+    for table, frame in rows.items():
+        execute_with(connection, f"INSERT INTO {table.name} BY NAME FROM added", added=frame)
+    return communities.height, reports.height
 
-    def stand_in(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
-        return [replace(record, writer=REPORTER) for record in write_reports(materials)]
 
-    return replace(models, summarize=summarize, summarizer=STAND_IN, write_reports=stand_in)
+def _members(communities: pl.DataFrame, entity_ids: pl.DataFrame, counts: Counts) -> pl.DataFrame:
+    """community, level, entity_id: each entity in one community at each level."""
+    has_place = pl.col("level").is_not_null() & pl.col("community").is_not_null()
+    is_first = pl.col("community").is_first_distinct()
+    communities = fitting(communities, has_place & is_first, "communities", "without a number or level", counts)
+    listed = communities.select("community", "level", given="entity_ids").explode("given", empty_as_null=False)
+    members = listed.join(entity_ids.rename({"id": "given"}), on="given", maintain_order="left").drop("given")
+    members = members.unique(maintain_order=True)
+    first = members.unique(["level", "entity_id"], keep="first", maintain_order=True)
+    counts["communities", "memberships in a second community of a level, left out"] += members.height - first.height
+    return first
 
 
-def _check_something_left(path: Path, source: Source, facts: Facts) -> None:
-    n_given = source.entities.height + source.relationships.height
-    if n_given and facts.frames["entity_mentions"].is_empty():
-        raise InputError(
-            f"No entity or relationship in {path} has a name: none of {n_given} rows can be imported. Check the "
-            "columns title of entities, source and target of relationships."
+def _joined(members: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
+    """`members` with the related entities that are in no community: in those that they are related to most strongly.
+
+    GraphRAG has clustered the ends of relationships that are no entities, and left them out. Clustering could place
+    them too, but would move their neighbors, and a community that changes much loses its report.
+    """
+    ends = ("source_id", "target_id")
+    both = pl.concat(edges.select("weight", entity_id=one, near=other) for one, other in (ends, ends[::-1]))
+    while True:
+        smallest = members.sort("level").unique("entity_id", keep="last").select("community", near="entity_id")
+        ties = both.join(smallest, on="near").join(members, on="entity_id", how="anti")
+        if ties.is_empty():
+            return members
+        strongest = (
+            ties.group_by("entity_id", "community")
+            .agg(pl.col("weight").sum(), pl.col("near").min())
+            .sort(pl.col("weight").neg(), "community")
+            .unique("entity_id", keep="first")
         )
+        theirs = strongest.select("entity_id", "near").join(members.rename({"entity_id": "near"}), on="near")
+        members = pl.concat([members, theirs.select(members.columns)])
 
 
-def _usable_vectors(index: Index, vectors: pl.DataFrame, model: str, vectors_of: str, counts: Counts) -> pl.DataFrame:
-    """The vectors of the source with the model and the length of those of the index."""
-    if not model or vectors_of != model:
-        counts["embeddings", "from another or an unknown embedding model, left out"] += vectors.height
-        return vectors.clear()
-    lengths = index.working.read(
-        "SELECT len(vector) FROM embeddings WHERE model = $model GROUP BY ALL ORDER BY count(*) DESC LIMIT 1",
-        {"model": model},
+def _free_ids(numbers: pl.Series, batch: str, known: pl.Series) -> pl.Series:
+    """Ids of communities of these numbers in the source that no other community has."""
+    taken, ids = set(known), []
+    for number in numbers:
+        attempts = (stable_id(batch, "community", number, attempt) for attempt in itertools.count())
+        ids.append(next(one for one in attempts if one not in taken))
+    return pl.Series("id", ids, dtype=pl.String)
+
+
+def _assigned_numbers(connection: duckdb.DuckDBPyConnection, references: pl.DataFrame) -> Numbers:
+    """The number here of each reference (table_name, number, id): the one it has there, unless another row has it."""
+    contents = " UNION ALL ".join(
+        f"SELECT '{table}' AS table_name, id, content FROM ({query})" for table, query in NUMBERED.items()
     )
-    usable = of_one_length(vectors, lengths.item() if lengths.height else None)
-    counts["embeddings", "with another length than the index's vectors, left out"] += vectors.height - usable.height
-    return usable
-
-
-def _write_vectors(index: Index, source: Source, model: str, counts: Counts) -> None:
-    """Write the vectors of the source for unchanged texts."""
-    if source.vectors.is_empty():
-        return
-    # Imported vectors embed other texts of the same rows; they are used, not paid for again.
-    queries = (query.format(among="") for query in TEXTS.values())
-    units, entities, reports, theirs = index.working.read_all(*queries, _AS_THEY_EMBED)
-    texts = embedding_texts(units, entities, reports, model).rows.drop("parts").join(theirs, on=["kind", "id"])
-    given = pl.concat(
-        [
-            source.text_units.select(kind=pl.lit("text_unit"), id="id", text="text"),
-            source.entities.select(
-                kind=pl.lit("entity"),
-                id="id",
-                text=pl.concat_str("title", pl.lit(":"), pl.col("description").fill_null("")),
-            ),
-            source.reports.select(kind=pl.lit("community_report"), id="id", text="full_content"),
-        ]
-    ).join(source.vectors, on=["kind", "id"])
-    found = texts.join(given.select("kind", "text", "vector").unique(["kind", "text"]), on=["kind", "text"])
-    matrix = np.array(found["vector"].to_list(), dtype=np.float32).reshape(found.height, -1)
-    unit = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
-    rows = found.select("kind", "id", "fingerprint", "model").with_columns(
-        vector=pl.Series(unit.tolist(), dtype=pl.List(pl.Float32))
+    execute_with(
+        connection,
+        f"""
+        INSERT INTO numbers BY NAME
+        SELECT w.table_name, w.id, min(w.number) AS human_readable_id, any_value(c.content) AS content
+        FROM wanted w LEFT JOIN ({contents}) c USING (table_name, id)
+        WHERE NOT EXISTS (FROM numbers n WHERE n.table_name = w.table_name AND n.id = w.id)
+        GROUP BY ALL
+        HAVING NOT EXISTS (
+            FROM numbers n WHERE n.table_name = w.table_name AND n.human_readable_id = min(w.number))
+        """,
+        wanted=references,
     )
-    counts["embeddings", "of changed texts or of entities without a relationship, left out"] += (
-        source.vectors.height - rows.height
-    )
-    with index.working.transaction() as connection:
-        remove_marks(connection)
-        known = connection.sql("SELECT kind, id FROM embeddings").pl()
-        imports.add_rows(connection, schema.EMBEDDINGS, rows.join(known, on=["kind", "id"], how="anti"))
+    for (table,), rows in references.group_by("table_name", maintain_order=True):
+        assign_numbers(connection, str(table), NUMBERED.get(str(table)) or rows.select("id", "number").unique("id"))
+    connection.register("referenced", references)
+    query = "SELECT table_name, number, human_readable_id FROM referenced JOIN numbers USING (table_name, id)"
+    found = connection.execute(query).fetchall()
+    connection.unregister("referenced")
+    return {(table, number): here for table, number, here in found}
 
 
-def _all_counts(index: Index, batch: str, source: Source, n_kept: int, repaired: Counts) -> pl.DataFrame:
-    """step, table_name, what, n: rows read, rows written, and repairs."""
-    written = imports.rows_written(index.working, batch)
-    if source.members.height:
-        repaired["communities", "added for entities without a community"] += written["communities"] - n_kept
-    own = index.working.read("SELECT count(*) FROM community_reports WHERE model = $own", {"own": REPORTER}).item()
-    if source.reports.height:
-        repaired["community_reports", "written by the embedded default because they were missing"] += own
-    rows = [("read", table, "rows", n) for table, n in source.rows().items()]
-    rows += [("written", table, "rows", n) for table, n in written.items()]
-    rows += [("repaired", table, what, n) for (table, what), n in repaired.items() if n > 0]
-    return pl.DataFrame(rows, schema=["step", "table_name", "what", "n"], orient="row")
+def remove(index: Index, batch: str, documents: Sequence[str] = ()) -> list[str]:
+    """Delete an imported batch, or the documents of it that have one of these titles, sources or ids.
+
+    The next run removes what was derived from them from the graph, as with deleted files.
+
+    Returns:
+        the titles of the deleted documents.
+
+    Raises:
+        InputError: there is no such import, or no such document in it.
+    """
+    with index.working.exclusive("refresh"), index.working.exclusive(batch_lock(batch)):
+        imported = dict(
+            index.working.read("SELECT batch, origin FROM batch_state WHERE origin IS NOT NULL").iter_rows()
+        )
+        if batch not in imported:
+            known = ", ".join(sorted(imported)) or "nothing"
+            raise InputError(f"There is no imported batch {batch!r}. Imported: {known}.")
+        query = "SELECT id, title, source FROM documents WHERE batch = $batch ORDER BY source, id"
+        rows = index.working.read(query, {"batch": batch})
+        names = pl.Series(documents or rows["id"])
+        chosen = rows.filter(pl.any_horizontal(pl.all().is_in(names.implode())))
+        if missing := set(names) - {*chosen["id"], *chosen["title"], *chosen["source"]}:
+            raise InputError(
+                f"{batch!r} has no document {min(missing)!r}. Give its title, source or id, as in `documents`."
+            )
+        with index.working.transaction() as connection:
+            frames = {}
+            for table in schema.BATCH_TABLES:
+                column = "id" if table is schema.DOCUMENTS else "document_id"
+                kept = f"FROM {table.name} WHERE batch = $batch AND {column} NOT IN (SELECT unnest($ids::VARCHAR[]))"
+                frames[table.name] = connection.sql(kept, params={"batch": batch, "ids": chosen["id"].to_list()}).pl()
+            is_left = frames["documents"].height > 0
+            digest = stable_id("import", *frames["documents"]["id"]) if is_left else DELETED
+            origin = imported[batch] if is_left else None
+            write_batch(connection, batch, frames, _NO_ERRORS, digest, str(uuid.uuid4()), 0.0, origin=origin)
+        return chosen["title"].to_list()

@@ -5,7 +5,7 @@ interrupted export is completed by the next one.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import duckdb
 
 from graphrag_assets.errors import InputError, StoreError
 from graphrag_assets.extras.interop import property_graph as graph
-from graphrag_assets.extras.interop.exporter import selected
+from graphrag_assets.extras.interop.exporter import published
 from graphrag_assets.settings import variable
 
 if TYPE_CHECKING:
@@ -29,19 +29,17 @@ def export_neo4j(
     user: str,
     database: str | None = None,
     index: Path | None = None,
-    batches: Sequence[str] = (),
-    communities: Sequence[int] = (),
 ) -> dict[str, int]:
-    """Make a database equal to the index, or to a part of it; the password is in NEO4J_PASSWORD.
+    """Make a database equal to the index; the password is in NEO4J_PASSWORD.
 
-    What was exported before and is not in the index, or in the part, is deleted. Nodes, relationships and properties of
+    What was exported before and is not in the index is deleted. Nodes, relationships and properties of
     another origin stay, but relationships end with their nodes.
 
     Returns:
         "sent …" and "deleted …" rows by label or type; without those that had none.
 
     Raises:
-        InputError: the driver or the password is missing, or a batch or community does not exist.
+        InputError: the driver or the password is missing.
         StoreError: the server cannot be reached, or refuses the user or a statement.
     """
     try:
@@ -54,7 +52,7 @@ def export_neo4j(
         raise InputError(f"Set the password of {user} in the environment variable {PASSWORD}, or in .env.")
     try:
         with (
-            selected(index, batches, communities) as connection,
+            published(index) as connection,
             GraphDatabase.driver(uri, auth=(user, password)) as driver,
             driver.session(database=database) as session,
         ):

@@ -1,32 +1,51 @@
 """Reports of an imported index: one per community, with citations renumbered."""
 
 import re
-from collections.abc import Mapping
 
 import polars as pl
 
-from graphrag_assets.extras.interop.left_out import Counts, fitting
-from graphrag_assets.pipeline.report_citations import TABLES, report_citations
+from graphrag_assets.extras.interop.source import Counts, fitting
+from graphrag_assets.ids import stable_id
+from graphrag_assets.pipeline.report_citations import TABLES, references_in
+from graphrag_assets.store import schema
 from graphrag_assets.text.references import BLOCK, GROUP, numbers_in, table_named
 
 _TEXTS = ("summary", "full_content", "rating_explanation", "full_content_json")
 
-Numbers = Mapping[tuple[str, int], int]
+Numbers = dict[tuple[str, int], int]
 """The number here, by table and number in the imported index."""
 
 
-def report_rows(reports: pl.DataFrame, communities: pl.Series, counts: Counts) -> pl.DataFrame:
-    """Reports with content, at most one for each of `communities`; no field is null."""
+def report_rows(reports: pl.DataFrame, communities: pl.DataFrame, numbers: Numbers, counts: Counts) -> pl.DataFrame:
+    """Rows of community_reports without a fingerprint, which the next run adds; at most one for each community.
+
+    Args:
+        reports: as GraphRAG has them.
+        communities: id, community (its number in the index), number (its number here).
+        numbers: for the citations.
+        counts: what is left out or changed is added.
+    """
     has_content = pl.col("full_content").fill_null("").str.strip_chars() != ""
-    of_known = pl.col("community").is_in(communities.implode())
+    of_known = pl.col("community").is_in(communities["community"].implode())
     reports = fitting(reports, has_content, "community_reports", "without content", counts)
     reports = fitting(reports, of_known, "community_reports", "of missing communities", counts)
     is_first = pl.col("community").is_first_distinct()
     reports = fitting(reports, is_first, "community_reports", "second report of a community", counts)
-    return reports.with_columns(
+    reports = reports.with_columns(
         pl.col("title", "summary", "rating_explanation", "full_content_json").fill_null(""),
         pl.col("rank").fill_null(0.0),
         pl.col("findings").fill_null([]),
+    )
+    placed = renumbered(reports, numbers, counts).join(
+        communities.rename({"id": "community_id"}), on="community", maintain_order="left"
+    )
+    ids = [stable_id("community_report", community) for community in placed["community_id"]]
+    return placed.select(
+        *("title", "summary", "full_content", "rank", "rating_explanation", "findings", "full_content_json"),
+        pl.Series("id", ids, dtype=pl.String),
+        community="number",
+        human_readable_id="number",
+        model=pl.lit(schema.IMPORTED),
     )
 
 
@@ -58,13 +77,10 @@ def renumbered(reports: pl.DataFrame, numbers: Numbers, counts: Counts) -> pl.Da
     )
     differing = (changed["full_content"] != reports["full_content"]).sum()
     counts["community_reports", "with citations of renumbered rows, updated"] += int(differing)
-    known = pl.DataFrame([(*key, "") for key in numbers], schema=_NUMBERS, orient="row")
-    cited = report_citations(reports, known)
-    counts["community_reports", "citations of missing rows, left out"] += cited["cited_id"].null_count()
+    cited = references_in(reports.select("full_content", id=pl.col("community").cast(pl.String)))
+    missing = sum(row not in numbers for row in cited.select("table_name", "human_readable_id").iter_rows())
+    counts["community_reports", "citations of missing rows, left out"] += missing
     return changed
-
-
-_NUMBERS = {"table_name": pl.String, "human_readable_id": pl.Int64, "id": pl.String}
 
 
 def _renumbered_part(given: re.Match[str], numbers: Numbers) -> str:

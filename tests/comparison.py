@@ -20,7 +20,6 @@ from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.report_inputs import read_part
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import scan
-from graphrag_assets.pipeline.clustering import ClusterOptions, cluster
 from graphrag_assets.pipeline.report_citations import report_citations
 from graphrag_assets.pipeline.report_updates import stale_reports
 from graphrag_assets.store.publication_content import Source, fill
@@ -112,11 +111,10 @@ def facts(index: Index) -> dict[str, list[dict]]:
     }
 
 
-def modularity(index: Index, members: pl.DataFrame | None = None) -> float:
-    """Modularity of the top level, or of `members` (entity_id, community), computed by igraph."""
+def modularity(index: Index) -> float:
+    """Modularity of the top level, computed by igraph."""
     entities, edges = index.working.read_tables("entities", "relationships")
-    if members is None:
-        members = index.working.read("SELECT entity_id, community FROM community_members WHERE level = 0")
+    members = index.working.read("SELECT entity_id, community FROM community_members WHERE level = 0")
     community = dict(members.iter_rows())
     place = {entity: number for number, entity in enumerate(entities["id"])}
     graph = igraph.Graph(
@@ -125,15 +123,6 @@ def modularity(index: Index, members: pl.DataFrame | None = None) -> float:
     numbers = {name: number for number, name in enumerate(sorted(set(community.values())))}
     labels = [numbers[community[entity]] for entity in entities["id"]]
     return graph.modularity(labels, weights=edges["weight"].to_list()) if edges.height else 0.0
-
-
-def clustered_from_scratch(index: Index) -> pl.DataFrame:
-    """The top level (entity_id, community) of a fresh clustering of the graph."""
-    entities, edges = index.working.read_tables("entities", "relationships")
-    settings = index.settings
-    options = ClusterOptions(settings.max_cluster_size)
-    members = cluster(entities["id"], edges, options)
-    return members.filter(pl.col("level") == 0).select("entity_id", community="cluster")
 
 
 def assert_equal(made: Index, fresh: Index) -> None:

@@ -142,7 +142,7 @@ ELSEWHERE = {
         "it needs a file of queries",
         "tests/test_cli_sql.py::test_piped_queries_run_in_turn_up_to_the_first_that_fails",
     ),
-    ("docs/interop.md", "graphrag-assets init my-index --from ~/graphrag/settings.yaml   # or its folder"): (
+    ("docs/interop.md", "graphrag-assets init my-index --from ~/graphrag/settings.yaml"): (
         "it needs a project of GraphRAG",
         "tests/test_cli_init.py::test_settings_of_graphrag_are_in_force_and_its_key_is_not_printed",
     ),

@@ -66,7 +66,6 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
         os.environ["GRAPHRAG_INPUT"] = input_folder
     index = Index.from_environment()
     found = scan_input(index, replace)
-    _refuse_unfinished_imports(index)
     if retry:
         retry_given_up(index)
     which = Which.ALL if everything else Which.CHANGED

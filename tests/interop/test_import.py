@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from graphrag_assets.errors import InputError
@@ -309,28 +309,23 @@ def with_first(frame, column, value):
 
 
 @pytest.mark.parametrize(
-    ("table", "column", "value", "lost"),
+    ("table", "column", "value", "left"),
     [
-        ("communities", "community", 2**62, 1),
-        ("communities", "level", 101, 1),
-        ("community_reports", "community", float("inf"), 1),
-        ("entities", "human_readable_id", -(2**62), 0),
-        ("text_units", "n_tokens", 2**31, 0),
-        ("relationships", "weight", float("nan"), 1),
-        ("community_reports", "rank", float("nan"), 0),
+        ("communities", "community", 2**62, 3),
+        ("communities", "level", 101, 3),
+        ("community_reports", "community", float("inf"), 2),
+        ("community_reports", "rank", float("nan"), 3),
+        ("entities", "human_readable_id", -(2**62), 6),
+        ("text_units", "n_tokens", 2**31, 3),
+        ("relationships", "weight", float("nan"), 5),  # the other direction of the pair is left
     ],
 )
 def test_a_number_that_cannot_be_one_costs_its_row_only_where_it_is_needed(
-    project, tmp_path, table, column, value, lost
+    project, tmp_path, table, column, value, left
 ):
     frames = tables()
-    rows = import_index(project.index, written(tmp_path / "whole", frames), "whole").rows_out
-    remove(project.index, "whole")
     frames[table] = with_first(frames[table], column, value)
-    other = Index(tmp_path / "other" / "working.duckdb")
-    found = import_index(other, written(tmp_path / "index", frames)).rows_out
-    # A community has its report with it, and the relationship is one of two of a pair.
-    assert found[table] == rows[table] - (lost if table != "relationships" else 0)
+    assert import_index(project.index, written(tmp_path / "index", frames)).rows_out[table] == left
 
 
 FAULTS = {
@@ -342,6 +337,7 @@ FAULTS = {
 
 
 @pytest.mark.long
+@settings(max_examples=20, deadline=None)
 @example([(("covariates", "id"), "gone")])
 @given(
     st.lists(

@@ -61,6 +61,7 @@ _LINK = re.compile(r"(?<!!)\[([^\]\n]+)\]\((?:[^()\n]|\([^()\n]*\))*\)")
 _ESCAPE = re.compile(r"\\([!\"#$%&'()*+,\-./:;<=>?@\[\]^_`{}~\\])")  # a bar in a cell stays
 _FENCE = re.compile(r"(^```.*?^```[ \t]*$)", re.MULTILINE | re.DOTALL)
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*\n]+?)(?<=\S)\1(?![\w*])")
+_OFFICE = re.compile("officedocument|opendocument|ms-(?:excel|powerpoint|word)|msword|epub|rtf|iwork|hwp")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _FIELD = re.compile(r"\*\*[^*\n]{1,30}\*\*: [^\n]*")
 _BIB_FIELDS = ("entry_type", "key", "title", "author", "year")
@@ -148,8 +149,9 @@ def _notebook(data: bytes) -> bytes:
 def _record(text: str, result: ExtractionResult, places: tuple[Place, ...]) -> Record:
     about: Mapping[str, Any] = result.metadata
     authors = about.get("authors") or about.get("created_by")
-    # Of files, the day of creation is often that of a template or an export.
-    date = str((about.get("created_at") if about.get("format_type") == "email" else about.get("date")) or "")
+    # In office documents and books, the day of creation is often that of a template or an export.
+    created = None if _OFFICE.search(result.mime_type) else about.get("created_at")
+    date = str(created or about.get("date") or "")
     iso = _ISO_DATE.search(date)
     return Record(
         text,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
+from upath import UPath
 
 from graphrag_assets.contracts.records import RETRY
 from graphrag_assets.errors import InputError, full_disk_in
@@ -18,6 +19,7 @@ from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import inputs_of, recorded, replace_errors, stored_options
 from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.digest_cache import NAME, DigestCache
+from graphrag_assets.store.input_table import SCHEME
 
 SETTLE_SECONDS = 5.0
 """A batch waits until its files are this old: the newest file of a copy in progress is younger."""
@@ -168,11 +170,12 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
 
 def _refuse_overlap(settings: Settings) -> None:
     """An index within its own input folder would index itself, and one that holds its input could delete it."""
-    location = settings.input_folder.rpartition("::")[2]  # the last of chained file systems holds the files
-    scheme, _, path = location.rpartition("://")
-    if scheme not in ("", "file", "local"):
+    if settings.input.startswith(SCHEME):
         return
-    source, index = Path(path).resolve(), settings.index_folder.resolve()
+    location = UPath(settings.input_folder.rpartition("::")[2])  # the last of chained file systems holds the files
+    if location.protocol not in ("", "file", "local"):
+        return
+    source, index = Path(location.path).resolve(), settings.index_folder.resolve()
     if source == index or source in index.parents or index in source.parents:
         raise InputError(
             f"The input folder {source} and the index folder {index} contain one another, so the index would index "

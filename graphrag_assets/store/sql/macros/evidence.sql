@@ -35,7 +35,7 @@ LEFT JOIN own.text_units t ON t.human_readable_id = c.text_unit_number
 LEFT JOIN own.documents d ON d.id = c.document_id;
 
 CREATE OR REPLACE MACRO search.stated_end(start_date, end_date, ends_on) AS
-    CASE WHEN end_date IS DISTINCT FROM start_date THEN ends_on + 1 END;
+    CASE WHEN coalesce(end_date <> start_date, end_date IS NOT NULL) THEN ends_on + 1 END;
 COMMENT ON MACRO search.stated_end IS 'Helper: the day after a period or an end that a text states; a day, month or year is no period.';
 
 CREATE OR REPLACE MACRO entity_timeline(title) AS TABLE

@@ -5,7 +5,7 @@ CREATE MACRO own.lower_letters(text) AS translate(replace(replace(lower(replace(
     replace(nfc_normalize(text), 'ำ', 'ํา'), {wide}, {narrow}), 'İ', 'i')), 'i̇', 'i'), 'ß', 'ss'), 'ς', 'σ');
 
 CREATE MACRO own.title_key(title) AS (
-    SELECT CASE WHEN regexp_matches(title::VARCHAR, '^__[A-Za-z0-9][A-Za-z0-9_]*__$') THEN lower(title::VARCHAR) ELSE
+    SELECT CASE WHEN regexp_matches(f.written, '^__[A-Za-z0-9][A-Za-z0-9_]*__$') THEN lower(f.written) ELSE
            trim(translate(regexp_replace(regexp_replace(trim(
                regexp_replace(regexp_replace(
                    trim(regexp_replace(f.folded, '[\s\x0b\x1c-\x1f\x85\x{2028}\x{2029}\x{1680}]+', ' ', 'g')),
@@ -14,7 +14,7 @@ CREATE MACRO own.title_key(title) AS (
                '"''`´‘’‚‛“”„‟«»‹›_ '), '(["”“»«*])[''’]s$', '\1'), '’s$', '''s'), '"“”„«»', ''), '"''`´‘’‚‛“”„‟«»‹›_ ') END
     FROM (SELECT own.lower_letters(translate(regexp_replace(
               regexp_replace(g._g_titled::VARCHAR, '[{invisible}]', '', 'g'),
-              '([\p{L}\p{N}_])([⁰¹²³⁴-⁹]+)', '\1^\2', 'g'), '⁰¹²³⁴⁵⁶⁷⁸⁹', '0123456789')) AS folded
+              '([\p{L}\p{N}_])([⁰¹²³⁴-⁹]+)', '\1^\2', 'g'), '⁰¹²³⁴⁵⁶⁷⁸⁹', '0123456789')) AS folded, g._g_titled::VARCHAR AS written
           FROM (SELECT title AS _g_titled) g) f
 );
 CREATE OR REPLACE MACRO title_key(title) AS own.title_key(title);

@@ -20,7 +20,7 @@ from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.report_inputs import read_part
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import scan
-from graphrag_assets.pipeline.report_citations import report_citations
+from graphrag_assets.pipeline.report_citations import references_in, resolved
 from graphrag_assets.pipeline.report_updates import stale_reports
 from graphrag_assets.store.publication_content import Source, fill
 from graphrag_assets.store.publication_files import STABLE_NAME
@@ -88,7 +88,9 @@ def assert_reports(index: Index) -> None:
     reporter, encoding = index.models().reporter, index.settings.tokenizer
     assert stale_reports(inputs, stored, reporter, encoding=encoding).to_list() == []
     numbers = index.working.read(" UNION ALL ".join(_NUMBERED))
-    assert index.working.read("FROM citations ORDER BY ALL").equals(report_citations(stored, numbers).sort(pl.all()))
+    assert index.working.read("FROM citations ORDER BY ALL").equals(
+        resolved(references_in(stored), numbers).sort(pl.all())
+    )
 
 
 _NUMBERED = [

@@ -5,7 +5,7 @@ import time
 import polars as pl
 import pytest
 
-from graphrag_assets.pipeline.report_citations import TABLES, references_in, report_citations
+from graphrag_assets.pipeline.report_citations import TABLES, references_in, resolved
 from graphrag_assets.query.citations import references
 from graphrag_assets.text.references import Checked, without_references
 
@@ -53,7 +53,7 @@ def test_what_a_report_cites_and_cannot_be_read_is_a_reference_that_leads_nowher
         ["table_name", "id", "human_readable_id"],
         orient="row",
     )
-    found = report_citations(pl.DataFrame({"id": ["r"], "full_content": [content]}), numbers)
+    found = resolved(references_in(pl.DataFrame({"id": ["r"], "full_content": [content]})), numbers)
     assert dict(found.select("human_readable_id", "cited_id").drop_nulls().iter_rows()) == {5: "e5"}
     assert found.height == 4
 

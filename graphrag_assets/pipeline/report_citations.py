@@ -64,11 +64,6 @@ def _rows_in(text: str) -> list[tuple[str, int]]:
     return [row for block in BLOCK.finditer(text) for row in rows_cited_in(block["rows"])]
 
 
-def report_citations(reports: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
-    """Each distinct reference in the reports (id, full_content), `resolved` by the numbers of what can be cited."""
-    return resolved(references_in(reports), numbers)
-
-
 def references_in(reports: pl.DataFrame) -> pl.DataFrame:
     """Each distinct reference in the reports (id, full_content).
 

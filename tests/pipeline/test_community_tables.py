@@ -2,7 +2,7 @@ import polars as pl
 
 from graphrag_assets.pipeline.community_tables import finish_communities, finish_members, periods
 from graphrag_assets.pipeline.embedding_texts import embedding_texts
-from graphrag_assets.pipeline.report_citations import report_citations
+from graphrag_assets.pipeline.report_citations import references_in, resolved
 
 TABLE = pl.DataFrame(
     {
@@ -52,7 +52,7 @@ def test_references_are_counted_once_and_resolved():
             "human_readable_id": [5, 2, 1],
         }
     )
-    assert report_citations(reports, numbers).rows() == [
+    assert resolved(references_in(reports), numbers).rows() == [
         ("r", "()", None, None),
         ("r", "Gossip", 3, None),
         ("r", "community_reports", 1, "one"),

@@ -9,7 +9,7 @@ import pytest
 from graphrag_assets.contracts.records import Finding, ReportMaterial, ReportRecord
 from graphrag_assets.embedded.reporter import write_reports
 from graphrag_assets.pipeline import report_updates as reports
-from graphrag_assets.pipeline.report_citations import checked_report, report_citations
+from graphrag_assets.pipeline.report_citations import checked_report, references_in, resolved
 from graphrag_assets.pipeline.report_updates import (
     ReportInputs,
     community_reports,
@@ -196,7 +196,7 @@ def test_what_a_report_cites_is_checked_against_what_it_was_written_from():
     assert part["full_content"].count("[unresolved: Entities (999)]") == 2
     assert "[unresolved: Entities (999)]" in part["full_content_json"]
     numbers = inputs.entities.select(table_name=pl.lit("entities"), id="id", human_readable_id="human_readable_id")
-    lost = report_citations(written, numbers).filter(
+    lost = resolved(references_in(written), numbers).filter(
         pl.col("cited_id").is_null() & (pl.col("table_name") != "relationships")
     )
     assert lost.select("table_name", "human_readable_id").rows() == [

@@ -81,90 +81,54 @@ def relationship_id(number: int) -> str:
     return f"{number:08x}-0000-4000-8000-0000000f0000"
 
 
-def _numbered(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{"human_readable_id": number, **row} for number, row in enumerate(rows)]
+def _frame(columns: str, rows: list[tuple[Any, ...]]) -> pl.DataFrame:
+    return pl.DataFrame(rows, columns.split(), orient="row", infer_schema_length=None)
 
 
 def tables() -> dict[str, pl.DataFrame]:
     """The tables by name, as GraphRAG 3 has them."""
-    rows: dict[str, list[dict[str, Any]]] = {
-        "documents": _numbered([{**row, "creation_date": "2026-01-09 16:20:36 -0700"} for row in DOCUMENTS]),
-        "text_units": _numbered(TEXT_UNITS),
-        "entities": _numbered(
-            [
-                {"id": entity_id(n), "title": title, "type": kind, "description": said, "text_unit_ids": units}
-                for n, (title, kind, said, units) in enumerate(ENTITIES)
-            ]
+    created = "2026-01-09 16:20:36 -0700"
+    return {
+        "documents": pl.DataFrame(DOCUMENTS)
+        .with_row_index("human_readable_id")
+        .with_columns(creation_date=pl.lit(created)),
+        "text_units": pl.DataFrame(TEXT_UNITS).with_row_index("human_readable_id"),
+        "entities": _frame(
+            "human_readable_id id title type description text_unit_ids",
+            [(n, entity_id(n), *row) for n, row in enumerate(ENTITIES)],
         ),
-        "relationships": _numbered(
-            [
-                {
-                    "id": relationship_id(n),
-                    "source": source,
-                    "target": target,
-                    "description": said,
-                    "weight": weight,
-                    "text_unit_ids": units,
-                }
-                for n, (source, target, said, weight, units) in enumerate(RELATIONSHIPS)
-            ]
+        "relationships": _frame(
+            "human_readable_id id source target description weight text_unit_ids",
+            [(n, relationship_id(n), *row) for n, row in enumerate(RELATIONSHIPS)],
         ),
-        "covariates": _numbered(
-            [
-                {
-                    "id": f"c{n}",
-                    "covariate_type": "claim",
-                    "type": "EVENT",
-                    "description": said,
-                    "subject_id": subject,
-                    "object_id": about,
-                    "status": status,
-                    "start_date": date,
-                    "end_date": "NONE",
-                    "source_text": "as it was said",
-                    "text_unit_id": unit,
-                }
-                for n, (said, subject, about, status, date, unit) in enumerate(CLAIMS)
-            ]
+        "covariates": _frame(
+            "human_readable_id id description subject_id object_id status start_date text_unit_id",
+            [(n, f"c{n}", *row) for n, row in enumerate(CLAIMS)],
+        ).with_columns(
+            covariate_type=pl.lit("claim"),
+            type=pl.lit("EVENT"),
+            end_date=pl.lit("NONE"),
+            source_text=pl.lit("as it was said"),
         ),
-        "communities": [
-            {
-                "id": f"community-{number}",
-                "human_readable_id": number,
-                "community": number,
-                "level": level,
-                "parent": parent,
-                "children": children,
-                "title": f"Community {number}",
-                "entity_ids": [entity_id(n) for n in entities],
-                "relationship_ids": [],
-                "text_unit_ids": [],
-                "period": "2026-01-09",
-                "size": len(entities),
-            }
-            for number, (level, parent, children, entities) in COMMUNITIES.items()
-        ],
-        "community_reports": [
-            {
-                "id": f"report-{number}",
-                "human_readable_id": number,
-                "community": number,
-                "level": 0,
-                "parent": -1,
-                "title": title,
-                "summary": summary,
-                "full_content": f"# {title}\n\n{summary}\n\n## What it is about\n\n{summary}",
-                "rank": 7.5,
-                "rating_explanation": "It matters.",
-                "findings": [{"explanation": summary, "summary": "What it is about"}],
-                "full_content_json": "{}",
-                "period": "2026-01-09",
-                "size": 1,
-            }
-            for number, (title, summary) in REPORTS.items()
-        ],
+        "communities": _frame(
+            "human_readable_id community id title level parent children entity_ids",
+            [
+                (n, n, f"community-{n}", f"Community {n}", *place, [entity_id(e) for e in entities])
+                for n, (*place, entities) in COMMUNITIES.items()
+            ],
+        ),
+        "community_reports": _frame(
+            "human_readable_id community id title summary full_content findings",
+            [
+                (
+                    *(n, n, f"report-{n}", title, summary),
+                    f"# {title}\n\n{summary}\n\n## What it is about\n\n{summary}",
+                    [{"explanation": summary, "summary": "What it is about"}],
+                )
+                for n, (title, summary) in REPORTS.items()
+            ],
+        ).with_columns(rank=pl.lit(7.5), rating_explanation=pl.lit("It matters."), full_content_json=pl.lit("{}")),
     }
-    return {name: pl.DataFrame(content, infer_schema_length=None) for name, content in rows.items()}
 
 
 def write_small_index(folder: Path) -> Path:

@@ -1,8 +1,6 @@
 """`publications export neo4j`: against ArcadeDB, which speaks Bolt and Cypher, with Neo4j's driver and linter."""
 
-import json
 import re
-import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -24,13 +22,6 @@ from ..test_docs import blocks
 from .test_cli import run
 
 SERVER = Path(__file__).with_name("arcadedb.py")
-LINTER = "@neo4j-cypher/language-support@2.0.0-next.38"
-LINT = """
-import { lintCypherQuery } from "@neo4j-cypher/language-support";
-const statements = JSON.parse(process.argv[2]);
-const found = statements.map((one) => lintCypherQuery(one, { parameters: { rows: [] } }).diagnostics);
-console.log(JSON.stringify(found));
-"""
 PASSWORD = "of-the-tests"
 
 
@@ -191,23 +182,3 @@ def test_password_and_target_are_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def test_names_of_relationship_types_are_quoted() -> None:
     assert graph.quoted("MADE `IT`") == "`MADE ``IT```"
-
-
-@pytest.mark.long
-def test_neo4js_own_linter_accepts_every_statement(tmp_path: Path) -> None:
-    if shutil.which("npm") is None:
-        pytest.skip("npm is not installed")
-    install = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--fetch-retries=0", LINTER]
-    if (done := subprocess.run(install, cwd=tmp_path, capture_output=True, text=True)).returncode:
-        pytest.skip(f"npm could not fetch {LINTER}: {done.stderr[-300:]}")
-    (tmp_path / "lint.mjs").write_text(LINT)
-    statements = [*graph.SCHEMA]
-    for label in graph.NODES:
-        statements += [graph.stored_nodes(label), graph.merge_nodes(label), graph.delete_nodes(label)]
-    for edges in graph.EDGES:
-        statements += [graph.stored_edges(edges), graph.merge_edges(edges, "A `B`"), graph.delete_edges(edges, "A `B`")]
-    command = ["node", "lint.mjs", json.dumps([*statements, "MATCH (n RETURN n"])]
-    printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-    *found, broken = json.loads(printed)
-    assert {statement: problems for statement, problems in zip(statements, found, strict=True) if problems} == {}
-    assert broken != []

@@ -1,4 +1,4 @@
-"""`publications export neo4j`: against ArcadeDB, which speaks Bolt and Cypher, with Neo4j's driver and linter."""
+"""`publications export neo4j`: against ArcadeDB, which speaks Bolt and Cypher, with Neo4j's driver."""
 
 import re
 import socket

@@ -326,8 +326,8 @@ def _quoted(
 def _ends(passages: Iterable[Passage]) -> dict[str, str]:
     """When the statements of claims ended, by statement; without those that still hold by another claim."""
     claims = [passage.text for passage in passages if passage.table == "Claims"]
-    ended = [match for text in claims if (match := _ENDED.fullmatch(text))]
-    latest = {match[1]: max(other[2] for other in ended if other[1] == match[1]) for match in ended}
+    ended = sorted((match[1], match[2]) for text in claims if (match := _ENDED.fullmatch(text)))
+    latest = dict(ended)  # the last of several ends
     return {statement: end for statement, end in latest.items() if statement not in claims}
 
 

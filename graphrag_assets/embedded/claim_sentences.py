@@ -65,11 +65,9 @@ def claims_in(
     exact wording in the text unit. In a sentence without a date, relative ones refer to `document_date`.
     """
     text = sentence.text
-    if not mentions or sentence.heading or len(text) > 2000:
+    if not mentions or sentence.heading or len(text) > 2000 or (not english and _FOREIGN_NEGATED.search(text)):
         return []
     stated = periods(text) or (relative_periods(text, document_date) if document_date else [])
-    if not english and _FOREIGN_NEGATED.search(text):
-        return []
     if not stated and not (english and _WORTH_A_LOOK.search(text)):
         return []
     names = [m for m in mentions if m.type != "CONCEPT"] or mentions

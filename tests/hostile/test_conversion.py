@@ -29,16 +29,23 @@ TYPES = (
 RELATIONSHIPS = (
     '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" '
     'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" '
-    'Target="word/document.xml"/></Relationships>'
+    'Target="word/document.xml"/><Relationship Id="r2" '
+    'Type="http://schemas.openxmlformats.org/package/2006/relationships/metadata/core-properties" '
+    'Target="docProps/core.xml"/></Relationships>'
+)
+PROPERTIES = (
+    '<cp:coreProperties xmlns:cp="http://schemas.openxmlformats.org/package/2006/metadata/core-properties" '
+    'xmlns:dcterms="http://purl.org/dc/terms/"><dcterms:created>{created}</dcterms:created></cp:coreProperties>'
 )
 
 
-def docx(paragraphs: str) -> bytes:
-    """A Word file with these paragraphs."""
+def docx(paragraphs: str, created: str = "") -> bytes:
+    """A Word file with these paragraphs, and a day of creation in its properties."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("[Content_Types].xml", TYPES)
         archive.writestr("_rels/.rels", RELATIONSHIPS)
+        archive.writestr("docProps/core.xml", PROPERTIES.format(created=created))
         namespace = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
         archive.writestr(
             "word/document.xml", f'<w:document xmlns:w="{namespace}"><w:body>{paragraphs}</w:body></w:document>'

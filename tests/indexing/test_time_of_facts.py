@@ -4,7 +4,8 @@ import pytest
 
 from graphrag_assets.query import GraphRAG
 from tests.conftest import index_once
-from tests.hostile.small_files import PDF, zipped
+from tests.hostile.small_files import PDF
+from tests.hostile.test_conversion import docx, paragraph
 
 ENGLISH = {
     "Boris Lang": "Boris Lang led Project Aurora until 5 July 2024.",
@@ -33,21 +34,6 @@ Bo Holm,Ostby,OWNS,Bo Holm owns another part.,2025-01-10
 Carl Dahl,Vessby,CEO_OF,Carl Dahl is CEO.,2024-01-10
 Eva Dahl,Vessby,CEO_OF,Eva Dahl is CEO.,2025-01-10
 """
-_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-_TYPES = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
-_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
-_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
-DOCX = zipped(
-    **{
-        "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types"><Default Extension="xml" ContentType="application/xml"/>'
-        f'<Override PartName="/word/document.xml" ContentType="{_TYPES}"/></Types>',
-        "_rels/.rels": f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="a" Type="{_OFFICE}" Target="word/document.xml"/>'
-        f'<Relationship Id="b" Type="{_PACKAGE}/relationships/metadata/core-properties" Target="docProps/core.xml"/></Relationships>',
-        "word/document.xml": f'<w:document xmlns:w="{_WORD}"><w:body><w:p><w:r><w:t>Nils Orm bought a boat in Valby.</w:t></w:r></w:p></w:body></w:document>',
-        "docProps/core.xml": f'<cp:coreProperties xmlns:cp="{_PACKAGE}/metadata/core-properties" xmlns:dcterms="http://purl.org/dc/terms/" '
-        'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><dcterms:created xsi:type="dcterms:W3CDTF">2013-12-23T23:15:00Z</dcterms:created></cp:coreProperties>',
-    }
-)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +48,9 @@ def rag(shared_folder, tmp_path_factory) -> GraphRAG:
     (folder / "files").mkdir()
     (folder / "files" / "plain.pdf").write_text(created)
     (folder / "files" / "2020-05-06-named.pdf").write_text(created)
-    (folder / "files" / "plain.docx").write_bytes(DOCX)
+    (folder / "files" / "plain.docx").write_bytes(
+        docx(paragraph("Nils Orm bought a boat in Valby."), created="2013-12-23T23:15:00Z")
+    )
     (folder / "facts").mkdir()
     (folder / "facts" / "staff.facts.csv").write_text(STAFF)
     (folder / "facts" / "slots.facts.csv").write_text(SLOTS)

@@ -1,7 +1,7 @@
 """Filters: the part of an index that a search may see. Excluded rows contribute to nothing, not even to counts.
 
 What is hidden and what is absent are the same: a name is looked for only in what the rights and the other conditions
-allow, and one that is not there is ignored.
+allow, and a missing one is ignored.
 """
 
 import json
@@ -77,7 +77,7 @@ class Filter(Options):
 def scope_of(reader: Reader, filter: Filter | None, rights: Filter | None = None) -> Scope:
     """The rows of the publication of `reader` that a filter allows within `rights`; kept with the reader.
 
-    `Scope.missing` has a line for each name of the filter that is not there.
+    `Scope.missing` has a line for each missing name of the filter.
     """
     filter, rights = filter or Filter(), rights or Filter()
     if filter == rights == Filter():

@@ -26,7 +26,7 @@ class Scope:
         units: booleans by number of the text unit, true if it is allowed; None: all are.
         types: types of allowed entities; None: all.
         relationship_types: types that a mention of an allowed relationship has; None: all.
-        missing: a line for each name of the filter that is not there.
+        missing: a line for each missing name of the filter.
     """
 
     reader: Reader | None = None

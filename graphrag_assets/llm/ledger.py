@@ -139,6 +139,12 @@ class _Write(NamedTuple):
     settled: spending.Settled | None = None
 
 
+def _unlogged(future: "asyncio.Future[Result]") -> "asyncio.Future[Result]":
+    """The future, whose error asyncio does not log when the caller is gone."""
+    future.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+    return future
+
+
 class Ledger:
     """The ledger at a file or an SQLAlchemy URL. Safe to share between threads and event loops.
 
@@ -189,7 +195,7 @@ class Ledger:
             with self._transaction() as connection:
                 return spending.reserve(connection, _now(connection), key, choose, seconds)
 
-        reserved = asyncio.ensure_future(self._in_thread(work))
+        reserved = _unlogged(asyncio.ensure_future(self._in_thread(work)))
         try:
             return await asyncio.shield(reserved)
         except (asyncio.CancelledError, LedgerError):  # there may be a reservation yet
@@ -206,7 +212,7 @@ class Ledger:
         Raises:
             LedgerError: the database cannot be used, or does not reply in time.
         """
-        done = asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
+        done = _unlogged(asyncio.get_running_loop().run_in_executor(self._threads, work, *args))
         try:
             async with asyncio.timeout(REPLY_SECONDS):
                 return await asyncio.shield(done)

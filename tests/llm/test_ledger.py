@@ -1,10 +1,12 @@
 """The ledger on SQLite: no process pays twice, even after crashes."""
 
 import asyncio
+import gc
 import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -175,3 +177,27 @@ def test_a_database_that_takes_connections_and_never_replies_is_an_error_with_a_
         with pytest.raises(LedgerError, match=r"cannot be used: .*timeout.*Check GRAPHRAG_LEDGER_URL"):
             run(Ledger(address).get("a"))
         assert time.monotonic() - began < 60
+
+
+def test_a_refused_reservation_of_a_canceled_caller_is_not_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ledger, began, go_on = Ledger(tmp_path / "ledger.db"), threading.Event(), threading.Event()
+
+    def refuse(spent: float, reserved: float) -> float | None:
+        began.set()
+        go_on.wait(30)
+        raise GraphRAGError("the budget is used up")
+
+    async def main() -> None:
+        call = asyncio.ensure_future(ledger.reserve("key", refuse, 60))
+        await asyncio.to_thread(began.wait, 30)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        go_on.set()
+        while asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.sleep(0.01)
+
+    run(main())
+    gc.collect()  # asyncio logs an error that nobody has retrieved when its future goes
+    assert "never retrieved" not in caplog.text

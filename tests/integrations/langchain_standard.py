@@ -37,7 +37,8 @@ def test_a_document_says_where_it_comes_from() -> None:
         for document, row in zip(documents, rows, strict=True):
             assert document.page_content == row["text"]
             meta = document.metadata
-            assert (meta["title"], meta["source"], meta["score"]) == (row["document"], row["source"], row["score"])
+            assert (meta["title"], meta["source"]) == (row["document"], row["source"])
+            assert meta["score"] == pytest.approx(row["score"])  # sums of parallel threads differ in the last digit
             query = "SELECT text[$start + 1 : $end] AS passage FROM documents WHERE id = $id"
             given = {"id": meta["document_id"], "start": meta["start_char"], "end": meta["end_char"]}
             assert rag.sql(query, given)["passage"].to_list() == [document.page_content]

@@ -11,7 +11,7 @@ from ..environments import environment_with
 from ..test_docs import blocks
 
 SCRIPT = """
-import asyncio, os, sys, threading
+import asyncio, math, os, sys, threading
 from llama_index.core.schema import MetadataMode, NodeRelationship, QueryBundle
 from graphrag_assets.integrations.llama_index import GraphRAGRetriever
 from graphrag_assets.query import Answerer, Filter, GraphRAG, QueryError
@@ -21,7 +21,8 @@ with GraphRAG(sys.argv[1]) as rag:
     rows = rag.retrieve(QUESTION, k=3).to_dicts()
     retriever = GraphRAGRetriever(rag, k=3)
     nodes = retriever.retrieve(QUESTION)
-    assert [(node.node_id, node.text, node.score) for node in nodes] == [(r["id"], r["text"], r["score"]) for r in rows]
+    assert [(node.node_id, node.text) for node in nodes] == [(r["id"], r["text"]) for r in rows]
+    assert all(math.isclose(node.score, r["score"]) for node, r in zip(nodes, rows, strict=True))
     first, row = nodes[0].node, rows[0]
     assert (first.start_char_idx, first.end_char_idx) == (row["start_char"], row["end_char"])
     assert first.relationships[NodeRelationship.SOURCE].node_id == row["document_id"]

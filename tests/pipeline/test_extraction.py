@@ -35,7 +35,7 @@ EXTRACTED = WITH_DOCUMENT.with_columns(pl.col("headings").list.join(" › "))
 
 def records(text: str) -> UnitExtraction:
     return UnitExtraction(
-        entities=[EntityRecord("Ada’s", "person", "She."), EntityRecord("“ ”", "person", "Nobody.")],
+        entities=[EntityRecord("“Ada”", "person", "She."), EntityRecord("“ ”", "person", "Nobody.")],
         relationships=[RelationshipRecord("Ada", "Ben", "They met.", 2.0, "met")],
         claims=[ClaimRecord("Ada", "NONE", "date", "In 1866.", text, start_date="1866")],
     )
@@ -58,7 +58,7 @@ def test_records_become_rows_with_keys_lineage_and_upper_case_types():
     found = extract_text_units(EXTRACTED, fixed, "x")
     assert found.entity_mentions.select("text_unit_id", "document_id", "batch", "title", "title_key", "type").sort(
         "text_unit_id"
-    ).rows() == [("u1", "d", "b", "Ada’s", "ada", "PERSON"), ("u2", "d", "b", "Ada’s", "ada", "PERSON")]
+    ).rows() == [("u1", "d", "b", "“Ada”", "ada", "PERSON"), ("u2", "d", "b", "“Ada”", "ada", "PERSON")]
     pair = found.relationship_mentions.row(0, named=True)
     assert (pair["source_key"], pair["target_key"], pair["type"], pair["strength"]) == ("ada", "ben", "MET", 2.0)
     claim = found.covariates.sort("text_unit_id").row(0, named=True)

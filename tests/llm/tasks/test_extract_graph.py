@@ -189,7 +189,7 @@ def test_relationships_merge_by_direction_and_type_with_the_greater_strength():
             [],
             [
                 relation("A", "B", type="KNOWS", strength=3, description="short"),
-                relation("“a”", "B's", type="knows", strength=6, description="a longer one"),
+                relation("“a”", "b", type="knows", strength=6, description="a longer one"),
                 relation("B", "A", type="KNOWS", strength=2),
                 relation("A", "B", type="OWES", strength=4),
             ],

@@ -30,7 +30,7 @@ from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
-from graphrag_assets.indexing.merge_graph import merge_graph
+from graphrag_assets.indexing.knowledge_graph import knowledge_graph
 from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import scan_input
@@ -146,7 +146,7 @@ def stages(index: Index, run_id: str) -> Iterator[tuple[str, Callable[[], object
         yield "index_batch", partial(index_batch, own, batch, own.models(batch, run_id), run_id)
     own = index.with_run_options(None)
     models = own.models(run_id=run_id)
-    yield "merge_graph", partial(merge_graph, own, models, run_id)
+    yield "knowledge_graph", partial(knowledge_graph, own, models, run_id)
     yield "update_communities", partial(update_communities, own, run_id)
     yield "update_reports", partial(update_reports, own, models, run_id)
     yield "update_embeddings", partial(update_embeddings, own, models, run_id)

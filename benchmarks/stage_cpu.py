@@ -10,12 +10,20 @@ from pathlib import Path
 from types import ModuleType
 
 from graphrag_assets.cli import main as command
-from graphrag_assets.indexing import communities, embeddings, index_batch, merge_graph, publish, reports, stage_runner
+from graphrag_assets.indexing import (
+    communities,
+    embeddings,
+    index_batch,
+    knowledge_graph,
+    publish,
+    reports,
+    stage_runner,
+)
 from graphrag_assets.runtime.peak_memory import peak_megabytes, restart_peak
 
 STAGES = {
     "batch": (index_batch, "index_batch"),
-    "graph": (merge_graph, "merge_graph"),
+    "graph": (knowledge_graph, "knowledge_graph"),
     "communities": (communities, "update_communities"),
     "reports": (reports, "update_reports"),
     "embeddings": (embeddings, "update_embeddings"),

@@ -103,14 +103,14 @@ def measure(stage: str, tokens: int, folder: Path) -> Cost:
 def run_stage(stage: str, tokens: int) -> None:
     from graphrag_assets.indexing.checks import CHECKS, failed_blocking_checks
     from graphrag_assets.indexing.communities import update_communities
-    from graphrag_assets.indexing.merge_graph import merge_graph
+    from graphrag_assets.indexing.knowledge_graph import knowledge_graph
     from graphrag_assets.indexing.publish import update_publication
 
     index = Index.from_environment()
     if stage == "write":
         write(index, tokens)
     elif stage == "merge":
-        merge_graph(index, index.models(), stage)
+        knowledge_graph(index, index.models(), stage)
     elif stage == "communities":
         update_communities(index, stage)
     elif stage == "checks":

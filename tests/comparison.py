@@ -15,7 +15,7 @@ from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
-from graphrag_assets.indexing.merge_graph import merge_graph
+from graphrag_assets.indexing.knowledge_graph import knowledge_graph
 from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.report_inputs import read_part
 from graphrag_assets.indexing.reports import update_reports
@@ -73,7 +73,7 @@ def index_all(index: Index, only: list[str] | None = None) -> None:
 
 def refresh(index: Index) -> None:
     """The stages after those of the batches."""
-    merge_graph(index, index.models(), "test")
+    knowledge_graph(index, index.models(), "test")
     update_communities(index, "test")
     update_reports(index, index.models(), "test")
     update_embeddings(index, index.models(), "test")

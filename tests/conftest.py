@@ -28,7 +28,7 @@ from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
-from graphrag_assets.indexing.merge_graph import merge_graph
+from graphrag_assets.indexing.knowledge_graph import knowledge_graph
 from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import Scan, scan_input
@@ -111,7 +111,7 @@ class IndexFolder:
         """Everything after the batches."""
         own = self.index.with_run_options(None)
         models = own.models(run_id=run_id)
-        merge_graph(own, models, run_id)
+        knowledge_graph(own, models, run_id)
         update_communities(own, run_id)
         update_reports(own, models, run_id)
         update_embeddings(own, models, run_id)

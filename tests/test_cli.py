@@ -150,7 +150,7 @@ def test_index_that_fails_prints_no_tables(project, monkeypatch):
         raise InputError("no luck")
 
     monkeypatch.setattr(stage_runner.index_batch, "index_batch", fails)
-    monkeypatch.setattr(stage_runner.merge_graph, "merge_graph", fails)
+    monkeypatch.setattr(stage_runner.knowledge_graph, "knowledge_graph", fails)
     project.write("one/a.txt", TEXT)
     printed = run_command("index", status=1)
     assert "Failed: batch one: no luck" in printed

@@ -9,7 +9,7 @@ from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import GraphOptions, cache_not_before
 from graphrag_assets.defs.reporting import Metadata, asset_spec, selected_results, tables_metadata, usage_metadata
 from graphrag_assets.defs.resources import MODELS, begin_step, needs
-from graphrag_assets.indexing import merge_graph as stage
+from graphrag_assets.indexing import knowledge_graph as stage
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.store import schema
@@ -35,7 +35,7 @@ def knowledge_graph(names: IndexNames) -> dg.AssetsDefinition:
         """Entities and relationships, merged from the mentions of all batches."""
         index, run = begin_step(names, context), context.run
         models = index.models(run_id=run.run_id, cache_not_before=cache_not_before(context.instance, run, config))
-        updated = stage.merge_graph(index, models, run.run_id, from_scratch=config.rerun != "NOTHING")
+        updated = stage.knowledge_graph(index, models, run.run_id, from_scratch=config.rerun != "NOTHING")
         yield from selected_results(context, index, graph_metadata(names, index, updated))
 
     return knowledge_graph
@@ -45,7 +45,7 @@ _DEGREES = "SELECT coalesce(avg(degree), 0) AS mean_degree, coalesce(max(degree)
 
 
 def graph_metadata(names: IndexNames, index: Index, updated: StageResult) -> Metadata:
-    """Metadata of the graph's tables, with the rows merged in this run; the entities' with the degrees of all."""
+    """Metadata of the graph's tables; the entities' with their degrees."""
     degrees = index.working.read(_DEGREES).row(0, named=True)
     more = {"entities": {**degrees, **usage_metadata(usage_sums(updated.usage))}}
     previews = updated.frames | {"entities": updated.frames["entities"].sort("degree", descending=True)}

@@ -93,7 +93,6 @@ _SOURCES: dict[str, dict[str, str]] = {
         "source target": "relationship_mentions.source relationship_mentions.target entity_mentions.title",
         "description": "relationship_mentions.description",
         "weight": "relationship_mentions.strength relationship_mentions.text_unit_id",
-        "combined_degree": "relationship_mentions.source_key relationship_mentions.target_key",
         "text_unit_ids": "relationship_mentions.text_unit_id",
         "type types": "relationship_mentions.type",
     },

@@ -1,7 +1,8 @@
 """Requests that were given up: two runs got no valid answer to them, so no run sends them again by itself."""
 
-from graphrag_assets.indexing import embeddings, merge_graph
+from graphrag_assets.indexing import embeddings
 from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.knowledge_graph import forget_summaries
 from graphrag_assets.indexing.models import existing_ledger
 from graphrag_assets.store.batches import REFRESHED, remove_inputs
 from graphrag_assets.store.change_log import remove_mark
@@ -16,6 +17,6 @@ def retry_given_up(index: Index) -> None:
     if ledger := existing_ledger(index.settings):
         ledger.forget_failures()
     with index.working.transaction() as connection:
-        for reader in (merge_graph.READER, embeddings.READER):
-            remove_mark(connection, reader)
+        forget_summaries(connection)
+        remove_mark(connection, embeddings.READER)
         remove_inputs(connection, REFRESHED)

@@ -100,7 +100,8 @@ _ROWS_OF_PART = (  # of the tables of ReportInputs
     "FROM communities SEMI JOIN part USING (community)",
     "FROM community_members m WHERE entity_id IN (FROM inside)",
     "FROM entities WHERE id IN (FROM inside)",
-    "FROM relationships WHERE source_id IN (FROM inside) AND target_id IN (FROM inside)",
+    "SELECT r.*, s.degree + t.degree AS combined_degree FROM relationships r JOIN entities s ON s.id = source_id "
+    "JOIN entities t ON t.id = target_id WHERE source_id IN (FROM inside) AND target_id IN (FROM inside)",
     f"FROM ({claims_of_entities(_NAMING_PART)}) WHERE subject_entity_id IN (FROM inside)",
 )
 # The report of a community that is gone may be that of a new one.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from graphrag_assets import __version__
 from graphrag_assets.errors import CheckError, GraphRAGError, chain_of, masked_errors
-from graphrag_assets.indexing import candidates, communities, embeddings, index_batch, merge_graph, publish, reports
+from graphrag_assets.indexing import candidates, communities, embeddings, index_batch, knowledge_graph, publish, reports
 from graphrag_assets.indexing.batch_pool import BatchPool, batches_at_once, work_on
 from graphrag_assets.indexing.checks import VERIFIER, failed_blocking_checks
 from graphrag_assets.indexing.index import Index
@@ -118,7 +118,7 @@ def not_published(error: Exception) -> str | None:
 
 
 def _refresh(index: Index, run_id: str) -> tuple[int, bool]:
-    merge_graph.merge_graph(index, index.models(run_id=run_id), run_id)
+    knowledge_graph.knowledge_graph(index, index.models(run_id=run_id), run_id)
     own = index.with_run_options(None)
     communities.update_communities(own, run_id)
     _verify(index, *_GRAPH)  # what reports cost money for

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from graphrag_assets import __version__
 from graphrag_assets.ids import stable_id
-from graphrag_assets.indexing import candidates, communities, embeddings, merge_graph, publish, report_inputs
+from graphrag_assets.indexing import candidates, communities, embeddings, knowledge_graph, publish, report_inputs
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import Scan, present_inputs
 from graphrag_assets.store.batches import REFRESHED, inputs_of, record_inputs, recorded_inputs
@@ -19,7 +19,7 @@ from graphrag_assets.store.publication_writer import Publication, intact_publica
 
 _CODE = (
     __version__,
-    merge_graph.CODE_VERSION,
+    knowledge_graph.CODE_VERSION,
     communities.CODE_VERSION,
     report_inputs.CODE_VERSION,
     embeddings.CODE_VERSION,

@@ -16,7 +16,7 @@ TITLED = ("mrs", "mrs.", "miss", "lady", "madame", "aunt", "mistress", "queen", 
 
 
 def short_forms(names: pl.DataFrame) -> pl.DataFrame:
-    """short, title_key, type: what short forms mean in the whole corpus; of `names`, rows of resolved_names.
+    """short, title_key, type: what short forms mean in the whole corpus, by its resolved `names`.
 
     The surnames of people, of names of two words and more, and the abbreviations that stand in parentheses after a
     name.
@@ -33,7 +33,7 @@ def short_forms(names: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([surnames, abbreviations]).unique().sort(pl.all())
 
 
-def document_aliases(mentions: pl.DataFrame, names: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.DataFrame:
+def document_aliases(mentions: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
     """Rows of document_id, alias_key, title_key, rule for the documents of `mentions` (document_id, title_key, type).
 
     A surname stands for the only person of the document who bears it, or, where the document names none in
@@ -42,15 +42,13 @@ def document_aliases(mentions: pl.DataFrame, names: pl.DataFrame, known: pl.Data
     one name of the corpus, has before it in parentheses, or for the only name of the document whose initials fit.
 
     Args:
-        names: rows of resolved_names for the keys of `mentions`.
-        known: `short_forms` of the whole corpus; None: `names` are all names.
+        names: what the keys of `mentions` stand for: title_key, stands_for, type.
     """
     roots = dict(names.select("title_key", "stands_for").iter_rows())
     types = dict(names.select("stands_for", "type").iter_rows())
     anywhere: dict[tuple[str, bool], list[str]] = defaultdict(list)
-    for short, name, kind in (short_forms(names) if known is None else known).iter_rows():
+    for short, name, kind in short_forms(names).iter_rows():
         anywhere[short, kind == "PERSON"].append(name)
-        types.setdefault(name, kind)
     documents: dict[str, _Document] = defaultdict(_Document)
     for document, key, person, n in (
         mentions.group_by("document_id", "title_key", person=pl.col("type") == "PERSON").len().iter_rows()

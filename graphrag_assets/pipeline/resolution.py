@@ -1,9 +1,8 @@
 """Entity resolution: conservative rules that find titles of the same thing, as rows of data.
 
 A rule that would have to guess between two readings proposes nothing. Rules that hold in every document compare names
-of one *family*, with the same last word, so a change concerns the families of the changed names (`alias_updates`).
-Short forms, such as surnames, are resolved in each document (`document_aliases`). No alias depends on the order of
-documents or batches.
+of one *family*, with the same last word. Short forms, such as surnames, are resolved in each document
+(`document_aliases`). No alias depends on the order of documents or batches.
 """
 
 import re
@@ -21,7 +20,6 @@ from graphrag_assets.text.inflections import case_key, is_oblique
 from graphrag_assets.text.words import without_qualifier
 
 ALIAS_SCHEMA = polars_schema(schema.ENTITY_ALIASES)
-NAME_SCHEMA = polars_schema(schema.RESOLVED_NAMES)
 UNTYPED = ("NAME", "UNKNOWN", "")
 _MARKS = re.compile(r"(?<=\w)\.|[\-‐‑–]")  # not that of ".NET"
 _LETTERS = re.compile(r"\b(\w) (?=\w\b)")
@@ -30,22 +28,24 @@ _SPELLED = re.compile(r"[.\-‐‑–&]|\b\w \w\b|\s\s|[^\S ]|^\s|\s$")
 Pairs = list[tuple[str, str]]
 
 
-def propose_aliases(entity_mentions: pl.DataFrame, names: pl.DataFrame | None = None) -> pl.DataFrame:
+def propose_aliases(entity_mentions: pl.DataFrame) -> pl.DataFrame:
     """Aliases among the keys of `entity_mentions` (document_id, title, title_key, type).
 
-    `names` are `resolve_names` of the mentions, if they are known.
-
-    Returns one row per alias: document_id (null: in every document), alias_key, the title_key that it stands
+    Returns one row per alias, sorted: document_id (null: in every document), alias_key, the title_key that it stands
     for, the rule, accepted (True). There are no chains of aliases, so applying them is idempotent.
     """
-    names = resolve_names(entity_mentions) if names is None else names
-    return alias_table(names, document_aliases(entity_mentions, names))
+    names = resolve_names(entity_mentions)
+    everywhere = names.drop_nulls("rule").select(
+        pl.lit(None, pl.String).alias("document_id"), alias_key="title_key", title_key="stands_for", rule="rule"
+    )
+    aliases = pl.concat([everywhere, document_aliases(entity_mentions, names)]).with_columns(accepted=pl.lit(True))
+    return aliases.cast(ALIAS_SCHEMA).sort("document_id", "alias_key", nulls_last=False)
 
 
 def resolve_names(entity_mentions: pl.DataFrame) -> pl.DataFrame:
-    """What each key of `entity_mentions` stands for in every document: the table resolved_names, sorted by key.
+    """What each key of `entity_mentions` stands for in every document: title_key, stands_for, rule, type; sorted.
 
-    The keys of a family that are given must be all that there are.
+    rule: null where the name is no alias. type: the most frequent one of the name that it stands for.
     """
     kinds = (
         entity_mentions.filter(pl.col("title_key") != "")
@@ -68,14 +68,15 @@ def resolve_names(entity_mentions: pl.DataFrame) -> pl.DataFrame:
     for key, document in named.iter_rows():
         documents[key].add(document)
     leading = set(led)
-    rows: list[tuple[str, str, str, str | None, str]] = []
-    for name, members in families.items():
+    rows: list[tuple[str, str, str | None, str]] = []
+    for members in families.values():
         counts = {key: types[key].total() for key in members}
         keys = _Keys(counts, {key: types[key] for key in members}, sorted(leading & counts.keys()), documents)
         if len(members) > 1:
             keys.resolve()
-        rows += [(key, name, keys.root(key), keys.rules.get(key), keys.type(keys.root(key))) for key in members]
-    return pl.DataFrame(rows, schema=NAME_SCHEMA, orient="row").sort("title_key")
+        rows += [(key, keys.root(key), keys.rules.get(key), keys.type(keys.root(key))) for key in members]
+    columns = dict.fromkeys(("title_key", "stands_for", "rule", "type"), pl.String)
+    return pl.DataFrame(rows, schema=columns, orient="row").sort("title_key")
 
 
 def family(key: str) -> str:
@@ -88,18 +89,6 @@ def family(key: str) -> str:
     if not words:
         return ""
     return words[-1].rstrip("eisy") if words[-1].isascii() else case_key(words[-1]).rstrip("аeisy")
-
-
-def alias_table(names: pl.DataFrame, in_documents: pl.DataFrame) -> pl.DataFrame:
-    """The aliases of resolved names, which hold everywhere, and those in documents: rows of entity_aliases, sorted."""
-    everywhere = names.filter(pl.col("rule").is_not_null()).select(
-        pl.lit(None, pl.String).alias("document_id"), pl.col("title_key").alias("alias_key"), "stands_for", "rule"
-    )
-    columns = ["document_id", "alias_key", "title_key", "rule"]
-    rows = pl.concat([everywhere.rename({"stands_for": "title_key"}), in_documents.select(columns)])
-    return (
-        rows.with_columns(accepted=pl.lit(True)).cast(ALIAS_SCHEMA).sort("document_id", "alias_key", nulls_last=False)
-    )
 
 
 def apply_aliases(frame: pl.DataFrame, aliases: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:

@@ -55,7 +55,7 @@ ENTITIES = _extended(
     after="degree",
 )
 RELATIONSHIPS = _extended(
-    s.RELATIONSHIPS,
+    _extended(s.RELATIONSHIPS, ("combined_degree", "BIGINT", "Sum of both ends' degrees."), after="weight"),
     ("source_number", "BIGINT", "human_readable_id of the source entity."),
     ("target_number", "BIGINT", "human_readable_id of the target entity."),
     *_TIMES,

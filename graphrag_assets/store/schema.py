@@ -236,15 +236,12 @@ ENTITY_ALIASES = table(
     ("accepted", "BOOLEAN", "Only accepted aliases are applied."),
 )
 
-RESOLVED_NAMES = table(
-    "resolved_names",
-    "One row per name that is mentioned: what it stands for in every document, if people do not decide otherwise.",
-    "title_key",
-    ("title_key", "VARCHAR", "The normalized name."),
-    ("family", "VARCHAR", "Names that are compared have the same."),
-    ("stands_for", "VARCHAR", "The normalized name it stands for; itself if it is no alias."),
-    ("rule", "VARCHAR", "The rule that decided; null if it is no alias."),
-    ("type", "VARCHAR", "The most frequent type of the name it stands for."),
+SUMMARIZED = table(
+    "summarized",
+    "One row per entity or relationship whose description is a summary of several.",
+    "id",
+    ID,
+    FINGERPRINT,
 )
 
 ENTITY_CANDIDATES = table(
@@ -292,7 +289,6 @@ RELATIONSHIPS = table(
     ("target", "VARCHAR", "Title of the target entity."),
     ("description", "VARCHAR", "Summary of the mentions' descriptions."),
     ("weight", "DOUBLE", "Sum of the mentions' strengths; times (1 + cosine) / 2 for co-occurrences."),
-    ("combined_degree", "BIGINT", "Sum of both ends' degrees."),
     TEXT_UNIT_IDS,
     ("source_id", "VARCHAR", "Entity id of the source."),
     ("target_id", "VARCHAR", "Entity id of the target."),
@@ -600,7 +596,7 @@ OPERATION_TABLES = (
     PUBLICATIONS,
     REFRESH_STATE,
     NUMBERS,
-    RESOLVED_NAMES,
+    SUMMARIZED,
     CLUSTERED_EDGES,
     CHANGED_ROWS,
     CHANGE_MARKS,

@@ -236,20 +236,20 @@ def test_a_failed_batch_does_not_hold_up_the_others(watched, monkeypatch):
 
 @pytest.mark.long
 def test_a_batch_that_lands_while_the_graph_is_made_is_carried_on(at_rest, monkeypatch):
-    import graphrag_assets.indexing.merge_graph as graph
+    import graphrag_assets.indexing.knowledge_graph as graph
 
     at_rest.write("a/text.txt", TEXT + " Daniel Gooch was aboard.")
     launch(at_rest, tick(at_rest))
-    whole = graph.merge
+    whole = graph.resolved_aliases
 
     def slow(*arguments, **options):
-        """While this merge runs, with its mentions read, batch b is committed."""
-        monkeypatch.setattr(graph, "merge", whole)
+        """While this merge runs, with the state of the batches read, batch b is committed."""
+        monkeypatch.setattr(graph, "resolved_aliases", whole)
         at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
         at_rest.run("index_batches", "b")
         return whole(*arguments, **options)
 
-    monkeypatch.setattr(graph, "merge", slow)
+    monkeypatch.setattr(graph, "resolved_aliases", slow)
     result = tick(at_rest)
     assert asked(result) == [("refresh_graph", None)]
     for request in result.run_requests:  # it may fail: the publication's blocking checks refuse what is half new

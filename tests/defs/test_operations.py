@@ -86,7 +86,7 @@ def test_a_refresh_that_fails_is_not_made_again_by_itself(cables, monkeypatch):
             raise KeyboardInterrupt
         raise RuntimeError("this stage fails")
 
-    monkeypatch.setattr(graph.stage, "merge_graph", fails)
+    monkeypatch.setattr(graph.stage, "knowledge_graph", fails)
     cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
     cables.run("update_index", succeed=False)
     assert len(attempts) == 1

@@ -50,7 +50,7 @@ SAID = {
     "entity_mentions": "title, title_key, type, description, n_sentences",
     "relationship_mentions": "source, target, type, description, strength",
     "entities": "title, type, description, frequency, degree, types",
-    "relationships": "source, target, description, weight, combined_degree, type",
+    "relationships": "source, target, description, weight, type",
 }
 
 

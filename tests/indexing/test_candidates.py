@@ -18,7 +18,7 @@ from graphrag_assets.indexing import candidates
 from graphrag_assets.indexing.candidates import update_candidates
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
-from graphrag_assets.indexing.merge_graph import merge_graph
+from graphrag_assets.indexing.knowledge_graph import knowledge_graph
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.store.connections import DEFAULT_LIMITS
 from graphrag_assets.store.decisions import Decision, changing_decisions
@@ -135,7 +135,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: Corpus) -> In
 def merge(index: Index) -> None:
     from graphrag_assets.embedded import summarize
 
-    merge_graph(index, replace(index.models(), summarize=summarize), "test")
+    knowledge_graph(index, replace(index.models(), summarize=summarize), "test")
 
 
 def judging(corpus: Corpus) -> ScriptedChat:

@@ -1,16 +1,15 @@
-"""Communities, mentions and reports after edits: what an edit reads, and that updating again changes nothing."""
+"""Communities and reports after edits: what an edit reads, and that updating again changes nothing."""
 
 import random
 from pathlib import Path
 
 import pytest
 
-from graphrag_assets.indexing import merge_graph as merge_graph_stage
 from graphrag_assets.indexing import reports
 from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.index_batch import index_batch
-from graphrag_assets.indexing.merge_graph import merge_graph
+from graphrag_assets.indexing.knowledge_graph import knowledge_graph
 from graphrag_assets.indexing.scan import scan
 from graphrag_assets.pipeline import incremental_leiden
 from tests.comparison import index_all, modularity
@@ -33,7 +32,7 @@ def test_after_any_edits_updating_again_changes_nothing(start_with, seed: int) -
         edit(index, draw)
         for batch in scan(index).due:
             index_batch(index, batch, index.models(batch), "test")
-        merge_graph(index, index.models(), "test")
+        knowledge_graph(index, index.models(), "test")
         clustering = update_communities(index, "test").clustering
         assert clustering.modularity == pytest.approx(modularity(index), abs=0.01)
         again = update_communities(index, "test")
@@ -42,9 +41,7 @@ def test_after_any_edits_updating_again_changes_nothing(start_with, seed: int) -
         assert failed_blocking_checks(index, ASSETS) == []
 
 
-def test_a_sentence_about_a_hub_reads_neither_its_neighbors_nor_their_reports(
-    start_with, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sentence_about_a_hub_reads_no_reports_of_its_neighbors(start_with, monkeypatch: pytest.MonkeyPatch) -> None:
     names = (
         "Ada Brook",
         "Bela Crane",
@@ -64,25 +61,15 @@ def test_a_sentence_about_a_hub_reads_neither_its_neighbors_nor_their_reports(
     degree = index.working.read("SELECT degree FROM entities WHERE title = 'Quentin Zorn'").item()
     assert degree == len(families)
     seen: dict[str, int] = {}
-    read_part, part_of = reports.read_part, merge_graph_stage.part_of
+    read_part = reports.read_part
 
     def counted_reports(own, communities):
         seen["reports"] = seen.get("reports", 0) + len(communities)
         return read_part(own, communities)
 
-    def counted_mentions(keys, aliases, read_mentions, read_undescribed, *given):
-        def read(names):
-            found = read_undescribed(names)
-            seen["mentions"] = seen.get("mentions", 0) + found.height
-            return found
-
-        return part_of(keys, aliases, read_mentions, read, *given)
-
-    monkeypatch.setattr(merge_graph_stage, "part_of", counted_mentions)
     monkeypatch.setattr(reports, "read_part", counted_reports)
     file = Path(index.settings.input_folder) / "0/0.md"
     file.write_text(file.read_text() + "Quentin Zorn went home.")
     index_all(index)
     communities = index.working.read("SELECT count(*) FROM communities").item()
-    assert seen["mentions"] == 0
     assert 0 < seen["reports"] < communities / 2

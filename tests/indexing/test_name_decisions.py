@@ -10,7 +10,7 @@ from graphrag_assets.extras.purge.index_rows import purge_rows
 from graphrag_assets.extras.resolution.decide import accept, record, split_by_documents, split_by_type, undo
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
-from graphrag_assets.indexing.merge_graph import merge_graph
+from graphrag_assets.indexing.knowledge_graph import knowledge_graph
 from graphrag_assets.indexing.scan import scan
 from graphrag_assets.store.decisions import FILE, Decision, changing_decisions, read_decisions
 from tests.comparison import facts, index_at, no_settings
@@ -33,7 +33,7 @@ def open_index(root: Path, patch: pytest.MonkeyPatch, source: Path) -> Index:
 def merge_due(index: Index) -> None:
     for batch in scan(index).due:
         index_batch(index, batch, index.models(batch), "test")
-    merge_graph(index, index.models(), "test")
+    knowledge_graph(index, index.models(), "test")
 
 
 def decide(index: Index, *decisions: Decision) -> None:

@@ -1,9 +1,14 @@
 """Small frames for pipeline tests: mentions written as tuples."""
 
+import duckdb
 import polars as pl
 
 from graphrag_assets.embedded import EXTRACTOR
+from graphrag_assets.embedded import summarize as most_central
 from graphrag_assets.ids import stable_id
+from graphrag_assets.indexing.knowledge_graph import Graph, merged
+from graphrag_assets.store import schema
+from graphrag_assets.store.connections import execute_with
 from graphrag_assets.text.words import title_key
 
 NO_ALIASES = pl.DataFrame(
@@ -86,3 +91,25 @@ def relationship_mentions(*rows: tuple[str, str, str, float], extractor: str = E
             "extractor": pl.String,
         },
     )
+
+
+def merge(mentions, pairs, aliases=NO_ALIASES, dates=None, summarize=most_central) -> Graph:
+    """The graph of these mentions; `dates`: document_id, document_date, of some documents."""
+    documents = pl.concat([mentions["document_id"], pairs["document_id"]]).unique().to_frame()
+    if dates is not None:
+        documents = documents.join(dates, on="document_id", how="left")
+    rows = {
+        schema.DOCUMENTS: documents.rename({"document_id": "id"}),
+        schema.ENTITY_MENTIONS: mentions,
+        schema.RELATIONSHIP_MENTIONS: pairs,
+        schema.ENTITIES: None,
+        schema.RELATIONSHIPS: None,
+        schema.SUMMARIZED: None,
+    }
+    with duckdb.connect() as connection:
+        for table, frame in rows.items():
+            connection.execute(table.ddl())
+            if frame is not None:
+                known = frame.select(name for name in table.column_names if name in frame.columns)
+                execute_with(connection, f"INSERT INTO {table.sql_name} BY NAME FROM given", given=known)
+        return merged(connection, aliases, "").described(summarize)

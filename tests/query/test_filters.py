@@ -15,7 +15,6 @@ import polars as pl
 import pytest
 
 from graphrag_assets.errors import QueryError
-from graphrag_assets.pipeline.merging import merge
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.entities import entities_for, named_entities, named_things
 from graphrag_assets.query.fetch import (
@@ -35,6 +34,7 @@ from graphrag_assets.store import schema
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.working import WorkingDatabase, assign_numbers, replace_table
+from tests.pipeline.frames import merge
 from tests.word_vectors import MODEL, embed, embedded_question
 
 # document: batch, raw_data

@@ -8,7 +8,7 @@ import pytest
 
 from graphrag_assets.extras.purge.purge import purge
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.merge_graph import merge_graph
+from graphrag_assets.indexing.knowledge_graph import knowledge_graph
 from graphrag_assets.store import publication_content, publication_writer
 from graphrag_assets.store.publication_files import kept_publications, publication_file
 from tests.comparison import SENTENCES, assert_published, index_all
@@ -116,7 +116,7 @@ def test_a_document_published_before_its_text_units_had_numbers_is_completed(sta
     draw = random.Random(3)
     index = first_documents(start_with, draw)
     write(index, "4/late.md", some(draw, SENTENCES, 6))
-    merged = merge_graph
+    merged = knowledge_graph
     index_all(index, only=[])
     assert merged(index, index.models(), "test")
     index_all(index)

@@ -82,7 +82,6 @@ RELATIONSHIPS = pl.DataFrame(
         "target": ["Ben", "Eve"],
         "description": "met",
         "weight": [1.5, 2.5],
-        "combined_degree": [3, 3],
         "text_unit_ids": [["u0"], ["u1"]],
         "source_id": ["ada", "ben"],
         "target_id": ["ben", "eve"],

@@ -23,7 +23,7 @@ from graphrag_assets.extras.interop.source import Counts, Tables, fitting, read_
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import DELETED
-from graphrag_assets.indexing.merge_graph import NUMBERED
+from graphrag_assets.indexing.knowledge_graph import NUMBERED
 from graphrag_assets.pipeline.loading import INDEX_ERRORS
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import write_batch

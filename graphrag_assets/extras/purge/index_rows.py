@@ -58,7 +58,7 @@ _STALE_ROWS = {
     "index_options": "batch NOT IN (FROM live_batches)",
     # Decisions by users are kept when their documents are deleted.
     "entity_aliases": "document_id NOT IN (SELECT id FROM documents) OR alias_key NOT IN (FROM live_names)",
-    "resolved_names": "title_key NOT IN (FROM live_names)",
+    "summarized": "id NOT IN (SELECT id FROM live_ids)",
     # The last number of each table stays, without its id, so that no number is assigned twice.
     "numbers": f"(table_name, id) NOT IN (FROM live_ids) AND NOT ({_LAST_NUMBER})",
 }

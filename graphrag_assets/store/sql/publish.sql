@@ -46,7 +46,7 @@ WITH stated AS (
     JOIN (SELECT id, document_date FROM working.documents WHERE document_date IS NOT NULL) d ON d.id = u.document_id
     GROUP BY r.id
 )
-SELECT r.*, s.human_readable_id AS source_number, t.human_readable_id AS target_number, d.stated_on, d.valid_from
+SELECT r.*, s.degree + t.degree AS combined_degree, s.human_readable_id AS source_number, t.human_readable_id AS target_number, d.stated_on, d.valid_from
 FROM working.relationships r
 JOIN working.entities s ON s.id = r.source_id
 JOIN working.entities t ON t.id = r.target_id

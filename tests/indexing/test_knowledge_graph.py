@@ -1,5 +1,9 @@
+"""Mentions merged into entities and relationships: values by hand, and that a run derives what changed."""
+
 import math
+from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -7,8 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_assets.pipeline.merging import merge
-from tests.pipeline.frames import NO_ALIASES, entity_mentions, relationship_mentions
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.index_batch import index_batch
+from graphrag_assets.indexing.knowledge_graph import knowledge_graph
+from graphrag_assets.indexing.scan import scan
+from graphrag_assets.store import schema
+from tests.comparison import SENTENCES, index_at, no_settings
+from tests.pipeline.frames import NO_ALIASES, entity_mentions, merge, relationship_mentions
 
 
 def aliases(*rows: tuple[str | None, str, str]) -> pl.DataFrame:
@@ -61,7 +70,6 @@ def test_stated_strengths_of_both_directions_add_up_to_one_undirected_relationsh
     assert (row["source"], row["target"]) == ("B", "A")  # two of three mentions say so
     assert row["weight"] == 10.0
     assert row["text_unit_ids"] == ["d#1", "d#2", "d#3"]
-    assert row["combined_degree"] == 2
 
 
 def test_cooccurrence_is_weighted_by_the_cosine_of_sentences():
@@ -95,7 +103,7 @@ def test_a_concept_of_the_embedded_default_needs_several_text_units():
     pairs = relationship_mentions(
         ("d#1", "Thomson", "wet afternoon", 1.0), ("d#1", "Thomson", "mirror galvanometer", 1.0)
     )
-    graph = merge(mentions, pairs, NO_ALIASES, min_concept_mentions=2)
+    graph = merge(mentions, pairs, NO_ALIASES)
     assert sorted(graph.entities["title"]) == ["Thomson", "mirror galvanometer"]
     assert graph.relationships.select("source", "target").rows() == [("Thomson", "mirror galvanometer")]
 
@@ -160,8 +168,8 @@ def test_the_graph_does_not_depend_on_the_order_of_mentions(entity_rows, pair_ro
     random.shuffle(order)
     random.shuffle(pair_order)
     shuffled = merge(mentions[order], pairs[pair_order], NO_ALIASES)
-    assert_frame_equal(shuffled.entities, expected.entities)
-    assert_frame_equal(shuffled.relationships, expected.relationships)
+    assert_frame_equal(shuffled.entities.sort("id"), expected.entities.sort("id"))
+    assert_frame_equal(shuffled.relationships.sort("id"), expected.relationships.sort("id"))
 
 
 def test_a_pair_shows_all_its_predicates_with_direction_and_date_and_the_newest_decides_a_tie():
@@ -205,3 +213,140 @@ def test_descriptions_come_by_the_date_of_their_document():
         ("PyPI zealously prohibited it.", date(2025, 7, 15)),
         ("PyPI allowed it again.", date(2025, 7, 28)),
     }
+
+
+def test_a_name_that_people_deny_and_a_pair_of_a_denied_type_are_left_out():
+    mentions = entity_mentions(("d#1", "A", "PERSON", "a"), ("d#1", "B", "GEO", "b"), ("d#1", "C", "GEO", "c"))
+    denial = entity_mentions(("f#1", "C", "", ""), extractor=schema.DENIED)
+    kinds = ("FOUNDED", "LEFT", "LEFT")
+    pairs = relationship_mentions(("d#1", "A", "B", 1.0), ("d#2", "A", "B", 1.0), ("d#2", "C", "B", 1.0))
+    pairs = pairs.with_columns(type=pl.Series(kinds))
+    denied = relationship_mentions(("f#1", "B", "A", 1.0), extractor=schema.DENIED).with_columns(type=pl.lit("LEFT"))
+    graph = merge(pl.concat([mentions, denial]), pl.concat([pairs, denied]), NO_ALIASES)
+    assert set(graph.entities["title"]) == {"A", "B"}
+    assert graph.relationships.select("source", "type", "text_unit_ids").rows() == [("A", "FOUNDED", ["d#1"])]
+    any_type = denied.with_columns(type=pl.lit(""))
+    assert merge(mentions, pl.concat([pairs[:2], any_type]), NO_ALIASES).relationships.is_empty()
+
+
+def test_the_type_that_a_person_states_counts_before_that_of_most_mentions():
+    found = entity_mentions(*((f"d#{n}", "A", "GEO", "") for n in range(5)))
+    stated = entity_mentions(("f#1", "A", "SHIP", ""), extractor=schema.STATED)
+    assert merge(pl.concat([found, stated]), relationship_mentions()).entities["type"].to_list() == ["SHIP"]
+
+
+def test_homonyms_are_apart_each_with_the_mentions_of_its_documents():
+    mentions = entity_mentions(
+        ("d1#1", "Mercury", "PLANET", "a"), ("d2#1", "Mercury", "METAL", "b"), ("d2#1", "Zinc", "METAL", "c")
+    )
+    split = aliases(("d1", "mercury", "mercury (planet)"), ("d2", "mercury", "quick silver"))
+    split = split.with_columns(rule=pl.lit("split"))
+    graph = merge(mentions, relationship_mentions(("d2#1", "Mercury", "Zinc", 1.0)), split)
+    assert set(graph.entities.select("title", "type", "degree").rows()) == {
+        ("Mercury (planet)", "PLANET", 0),
+        ("Quick Silver", "METAL", 1),
+        ("Zinc", "METAL", 1),
+    }
+
+
+SAID = entity_mentions(*((f"{d}#1", d.upper(), "NAME", d) for d in "abcdef"))
+
+
+@pytest.mark.parametrize(
+    ("having_it", "of", "n_sentences", "repeated"),
+    [("abc", 5, 1, True), ("abc", 6, 1, False), ("ab", 2, 1, False), ("abc", 5, 2, False)],
+    ids=["more than half", "half", "two documents", "named in another sentence too"],
+)
+def test_what_only_a_line_of_most_documents_names_is_left_out(having_it, of, n_sentences, repeated):
+    line = [(f"{document}#1", "Hartley Bakery", "NAME", "Send it to Hartley Bakery.") for document in having_it]
+    mentions = pl.concat([SAID[:of], entity_mentions(*line).with_columns(n_sentences=pl.lit(n_sentences, pl.Int64))])
+    assert ("Hartley Bakery" not in set(merge(mentions, relationship_mentions()).entities["title"])) == repeated
+
+
+def test_copies_of_a_document_and_what_a_model_extracts_keep_their_lines():
+    line = [(f"{document}#1", "Hartley Bakery", "NAME", "Send it to Hartley Bakery.") for document in "abc"]
+    assert merge(entity_mentions(*line), relationship_mentions()).entities.height == 1
+    by_model = pl.concat([SAID[:3], entity_mentions(*line, extractor="chat/x")])
+    assert "Hartley Bakery" in set(merge(by_model, relationship_mentions()).entities["title"])
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
+    no_settings(monkeypatch)
+    monkeypatch.setenv("GRAPHRAG_INPUT", str(tmp_path / "input"))
+    for name, start in (("x", 0), ("y", 20), ("z", 40)):
+        write(tmp_path, f"{name}.txt", " ".join(SENTENCES[start : start + 20]))
+    index = index_at(tmp_path, monkeypatch)
+    merge_due(index)
+    return index
+
+
+def write(root: Path, name: str, text: str) -> None:
+    file = root / "input" / "batch" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def merge_due(index: Index, from_scratch: bool = False) -> tuple[int, list[str]]:
+    """Index what is due, and merge: the number of written rows, and the titles of what was summarized."""
+    summarized: list[str] = []
+    models = index.models()
+
+    def summarize(descriptions: pl.DataFrame) -> pl.DataFrame:
+        summarized.extend(descriptions["title"].unique().sort())
+        return models.summarize(descriptions)
+
+    for batch in scan(index).due:
+        index_batch(index, batch, index.models(batch), "test")
+    made = knowledge_graph(index, replace(models, summarize=summarize), "test", from_scratch)
+    return sum(change.inserted + change.deleted for change in made.changes.values()), summarized
+
+
+def test_nothing_is_written_or_summarized_when_nothing_changed(index: Index) -> None:
+    assert merge_due(index) == (0, [])
+    written, summarized = merge_due(index, from_scratch=True)
+    assert written == 0
+    assert summarized
+
+
+def test_an_edit_summarizes_what_is_said_of_it_and_gives_the_graph_of_a_fresh_index(
+    index: Index, tmp_path: Path
+) -> None:
+    everything = merge_due(index, from_scratch=True)[1]
+    write(tmp_path, "y.txt", " ".join(SENTENCES[15:40]))
+    written, summarized = merge_due(index)
+    assert written
+    assert 0 < len(summarized) < len(everything) / 2
+    assert merge_due(index, from_scratch=True)[0] == 0
+
+
+def test_a_failed_summary_is_tried_again(index: Index) -> None:
+    from graphrag_assets.contracts.usage import Usage, UsageMeter
+
+    meter, models = UsageMeter(), index.models()
+    meter.add("summarize", Usage(failures=1))
+    knowledge_graph(index, replace(models, meters=(meter,)), "test", from_scratch=True)
+    assert merge_due(index)[1]
+    assert merge_due(index) == (0, [])
+
+
+def test_a_decision_made_with_sql_takes_effect(index: Index) -> None:
+    alias = index.working.read("SELECT min(alias_key) FROM entity_aliases").item()
+    with index.working.transaction() as connection:
+        connection.execute(
+            "UPDATE entity_aliases SET accepted = NOT accepted, rule = 'user' WHERE alias_key = $alias",
+            {"alias": alias},
+        )
+    assert merge_due(index)[0] > 0
+    assert index.working.read("SELECT count(*) FROM entities WHERE title_key = $alias", {"alias": alias}).item() == 1
+
+
+def test_another_date_of_a_document_decides_between_types(index: Index, tmp_path: Path) -> None:
+    for name, day, verb in (("a", "2025-07-15", "founded"), ("b", "2025-07-28", "commanded")):
+        write(tmp_path, f"{name}.md", f"---\ndate: {day}\n---\n\nCyrus Stone {verb} Harbour Bank.")
+    merge_due(index)
+    query = "SELECT type, relations FROM relationships WHERE source = 'Cyrus Stone' AND target = 'Harbour Bank'"
+    assert index.working.read(query).row(0) == ("COMMANDED", "COMMANDED (2025-07-28); FOUNDED (2025-07-15)")
+    write(tmp_path, "a.md", "---\ndate: 2025-08-01\n---\n\nCyrus Stone founded Harbour Bank.")
+    merge_due(index)
+    assert index.working.read(query).row(0) == ("FOUNDED", "FOUNDED (2025-08-01); COMMANDED (2025-07-28)")

@@ -98,9 +98,9 @@ def test_links_of_the_guides_lead_to_files():
 
 def test_the_functions_named_in_the_life_of_a_document_exist():
     guide = (ROOT / "docs/life-of-a-document.md").read_text(encoding="utf-8")
-    named = re.findall(r"`([a-z_]+(?:/[a-z_]+)+)\.(?!py`|jinja`)(\w+)`", guide)
+    named = re.findall(r"`([a-z_]+(?:/[a-z_]+)+)\.(?!py`|jinja`|sql`)(\w+)`", guide)
     assert len(named) > 30
     for module, name in named:
         assert hasattr(importlib.import_module(f"graphrag_assets.{module.replace('/', '.')}"), name), (module, name)
-    for file in re.findall(r"`([a-z_]+/[a-z_]+\.(?:py|jinja))`", guide):
+    for file in re.findall(r"`([a-z_]+(?:/[a-z_]+)+\.(?:py|jinja|sql))`", guide):
         assert (ROOT / "graphrag_assets" / file).exists() or (ROOT / file).exists(), file

@@ -296,8 +296,8 @@ def recorded_inputs(working: WorkingDatabase, stage: str) -> str | None:
 
 def recorded(connection: duckdb.DuckDBPyConnection, stage: str) -> str | None:
     """As `recorded_inputs`, in an open connection."""
-    found = connection.execute("SELECT inputs FROM refresh_state WHERE stage = $stage", {"stage": stage}).fetchone()
-    return found[0] if found else None
+    found = connection.execute("SELECT inputs FROM refresh_state WHERE stage = $stage", {"stage": stage}).fetchall()
+    return found[0][0] if found else None
 
 
 def utc_now() -> datetime:

@@ -70,7 +70,7 @@ def log_changes(connection: duckdb.DuckDBPyConnection, table: Table, relation: s
 
     Part of the transaction that writes them.
     """
-    if table.name not in _LOGGED or not _has_marks(connection):
+    if not is_logged(connection, table):
         return
     row_id, concerns = _LOGGED[table.name]
     changed = one_value(connection, f"SELECT count(DISTINCT {row_id}) FROM {relation}")
@@ -83,6 +83,11 @@ def log_changes(connection: duckdb.DuckDBPyConnection, table: Table, relation: s
     connection.execute(
         f"INSERT INTO changed_rows SELECT (SELECT {_LAST} + 1), $table, * FROM ({logged})", {"table": table.name}
     )
+
+
+def is_logged(connection: duckdb.DuckDBPyConnection, table: Table) -> bool:
+    """Whether changes of `table` are logged now."""
+    return table.name in _LOGGED and _has_marks(connection)
 
 
 _LAST = (

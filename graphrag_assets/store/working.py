@@ -18,7 +18,7 @@ import polars as pl
 from filelock import FileLock, Timeout
 
 from graphrag_assets.errors import AccessError, OtherVersionError, StoreError, full_disk, refuse_denied
-from graphrag_assets.store.change_log import log_changes
+from graphrag_assets.store.change_log import is_logged, log_changes
 from graphrag_assets.store.connections import (
     CONNECTION_CONFIG,
     DEFAULT_LIMITS,
@@ -282,79 +282,88 @@ def _is_damaged(error: duckdb.Error) -> bool:
     return any(words in str(error) for words in _DAMAGE)
 
 
-def replace_batch(connection: duckdb.DuckDBPyConnection, table: Table, batch: str, frame: pl.DataFrame) -> Changes:
-    """Replace the rows of `batch` in `table` by `frame`; equal rows are not touched."""
-    return _replace(connection, table, frame, "WHERE batch = $batch", {"batch": batch})
+def replace_batch(connection: duckdb.DuckDBPyConnection, table: Table, batch: str, rows: pl.DataFrame | str) -> Changes:
+    """Replace the rows of `batch` in `table` by `rows`, see `replace_where`."""
+    return replace_where(connection, table, rows, "batch = $batch", batch=batch)
 
 
-def replace_table(connection: duckdb.DuckDBPyConnection, table: Table, frame: pl.DataFrame) -> Changes:
-    """Replace the rows of `table` by `frame`; equal rows are not touched."""
-    return _replace(connection, table, frame, "", {})
+def replace_table(connection: duckdb.DuckDBPyConnection, table: Table, rows: pl.DataFrame | str) -> Changes:
+    """Replace the rows of `table` by `rows`, see `replace_where`."""
+    return replace_where(connection, table, rows)
 
 
 def replace_rows(
-    connection: duckdb.DuckDBPyConnection, table: Table, frame: pl.DataFrame, column: str, values: pl.Series | None
+    connection: duckdb.DuckDBPyConnection,
+    table: Table,
+    rows: pl.DataFrame | str,
+    column: str,
+    values: pl.Series | None,
 ) -> Changes:
-    """Replace the rows of `table` whose `column` is one of `values` by `frame`; equal rows are not touched.
+    """Replace the rows of `table` whose `column` is one of `values`, see `replace_where`.
 
     None stands for all values. The result counts all rows of the table.
     """
     if values is None:
-        return replace_table(connection, table, frame)
+        return replace_table(connection, table, rows)
     create = "CREATE OR REPLACE TEMP TABLE replaced_values AS SELECT DISTINCT value FROM given"
     execute_with(connection, create, given=pl.DataFrame({"value": values}))
-    scope = f"WHERE {identifier(column)} IN (SELECT value FROM replaced_values)"
-    changes = _replace(connection, table, frame, scope, {})
+    scope = f"{identifier(column)} IN (SELECT value FROM replaced_values)"
+    changes = replace_where(connection, table, rows, scope)
     return replace(changes, rows=_count(connection.execute(f"SELECT count(*) FROM {identifier(table.name)}")))
 
 
-def _replace(
+def replace_where(
     connection: duckdb.DuckDBPyConnection,
     table: Table,
-    frame: pl.DataFrame,
-    scope: str,
-    parameters: dict[str, str],
+    rows: pl.DataFrame | str,
+    scope: str = "true",
+    **parameters: object,
 ) -> Changes:
-    name, columns = f'"{table.name}"', ", ".join(f'"{c}"' for c in table.column_names)
+    """Replace the rows of `table` within `scope`, a condition, by the distinct `rows`; equal rows are not touched.
+
+    `rows` are a frame or a SELECT, with the columns of the table in any order. Rows are compared by a hash.
+    """
+    name, row_hash = identifier(table.name), _row_hash(table)
     typed = ", ".join(f'"{c.name}"::{c.type} AS "{c.name}"' for c in table.columns)
-    if not connection.execute(f"SELECT 1 FROM {name} {scope} LIMIT 1", parameters).fetchall():
-        inserted = 0  # there is nothing to compare with, which takes most of the time
-        if not frame.is_empty():
-            create = f"CREATE OR REPLACE TEMP TABLE arrived AS SELECT DISTINCT {typed} FROM given"
-            execute_with(connection, create, given=frame.select(table.column_names))
-            inserted = _count(connection.execute(f"INSERT INTO {name} BY NAME FROM arrived"))
-            log_changes(connection, table, "arrived")
-        return Changes(frame.height, inserted, 0)
-    same_key = " AND ".join(f'old."{c}" IS NOT DISTINCT FROM gone."{c}"' for c in table.key)
-    create = f"CREATE OR REPLACE TEMP TABLE incoming AS SELECT {typed} FROM given"
-    execute_with(connection, create, given=frame.select(table.column_names))
-    stored = f"SELECT {columns} FROM {name}"
-    if scope:  # read once: without an index, every look-up reads the whole column
-        found = f"WHERE rowid IN (SELECT rowid FROM {name} {scope})"  # so that nothing is read of other rows but keys
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE stored AS {stored} {found}", parameters)
-        stored = f"SELECT {columns} FROM stored"
-    # Whole-row differences: lists and structs compare by value, and nulls as equal.
-    n_gone = _count(
-        connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE gone AS ({stored} EXCEPT FROM incoming) "
-            f"UNION {stored} GROUP BY ALL HAVING count(*) > 1"  # duplicate rows
-        )
+    create = f"CREATE OR REPLACE TEMP TABLE fresh AS SELECT {typed} FROM "
+    if isinstance(rows, str):
+        connection.execute(f"{create}({rows})")
+    else:
+        execute_with(connection, f"{create}given", given=rows.select(table.column_names))
+    found = f"rowid IN (SELECT rowid FROM {name} WHERE {scope})"  # so that nothing else is read of other rows
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE stored_hashes AS SELECT rowid AS place, {row_hash} AS h FROM {name} "
+        f"WHERE {scope if scope == 'true' else found}",
+        parameters,
     )
-    is_gone = f"EXISTS (SELECT 1 FROM gone WHERE {same_key})"
-    deleted = 0
-    if n_gone:
-        delete = f"DELETE FROM {name} AS old {scope or 'WHERE true'} AND {is_gone}"
-        deleted = _count(connection.execute(delete, parameters))
-    inserted = _count(
-        connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE arrived AS FROM incoming EXCEPT {stored} AS old WHERE NOT {is_gone}"
-        )
+    connection.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE fresh_hashes AS SELECT min(rowid) AS place, {row_hash} AS h FROM fresh GROUP BY h;
+        CREATE OR REPLACE TEMP TABLE kept AS
+        SELECT min(place) AS place, h FROM stored_hashes SEMI JOIN fresh_hashes USING (h) GROUP BY h
+        """
     )
-    if inserted:
-        connection.execute(f"INSERT INTO {name} BY NAME FROM arrived")
-    if n_gone or inserted:
-        log_changes(connection, table, "(FROM gone UNION ALL FROM arrived)")
-    return Changes(frame.height, inserted, deleted)
+    gone = f"FROM {name} WHERE rowid IN (SELECT place FROM stored_hashes ANTI JOIN kept USING (place))"
+    arrived = "FROM fresh WHERE rowid IN (SELECT place FROM fresh_hashes ANTI JOIN kept USING (h))"
+    logged = is_logged(connection, table)
+    if logged:
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE written AS {gone} UNION ALL {arrived}")
+    deleted = _count(connection.execute(f"DELETE {gone}"))
+    inserted = _count(connection.execute(f"INSERT INTO {name} BY NAME {arrived}"))
+    if logged:
+        log_changes(connection, table, "written")
+    return Changes(_count(connection.execute("SELECT count(*) FROM fresh")), inserted, deleted)
+
+
+def _row_hash(table: Table) -> str:
+    """A hash of a row as SQL. DuckDB's is the same of a null list, an empty one, and one of a null."""
+    parts = []
+    for column in table.columns:
+        name = identifier(column.name)
+        parts.append(f"{name}::VARCHAR" if "STRUCT" in column.type else name)
+        if column.type.endswith("[]"):
+            parts.append(f"coalesce(len({name}), -1)")
+    return f"hash({', '.join(parts)})"
 
 
 def _count(result: duckdb.DuckDBPyConnection) -> int:

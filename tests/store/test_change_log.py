@@ -7,7 +7,7 @@ import pytest
 
 from graphrag_assets.store import schema
 from graphrag_assets.store.change_log import changes_since_mark, last_revision, remove_marks, set_mark
-from graphrag_assets.store.working import WorkingDatabase, replace_rows, replace_table
+from graphrag_assets.store.working import WorkingDatabase, replace_table
 
 
 @pytest.fixture
@@ -92,18 +92,3 @@ def test_a_write_that_is_rolled_back_is_not_logged(working: WorkingDatabase) -> 
     with pytest.raises(RuntimeError, match="crash"):
         write_and_crash(working)
     assert changed(working) == []
-
-
-def test_rows_of_some_ids_are_replaced_and_others_stay(working: WorkingDatabase) -> None:
-    write(working, members("a", "b", "c"))
-    mark(working)
-    with working.transaction() as connection:
-        given = members("a", "d", community=1)
-        changes = replace_rows(connection, schema.COMMUNITY_MEMBERS, given, "entity_id", pl.Series(["a", "b", "d"]))
-    assert (changes.rows, changes.inserted, changes.deleted) == (3, 2, 2)
-    assert changed(working) == ["a", "b", "d"]
-    assert working.read("SELECT entity_id, community FROM community_members ORDER BY ALL").rows() == [
-        ("a", 1),
-        ("c", 0),
-        ("d", 1),
-    ]

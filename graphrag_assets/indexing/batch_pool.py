@@ -6,17 +6,15 @@ Small batches would otherwise leave the models idle: a batch of one file has one
 import contextlib
 import queue
 import threading
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextvars import copy_context
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 from graphrag_assets.llm.concurrent_calls import cancel_calls
 from graphrag_assets.runtime.progress import SECONDS_BETWEEN_LINES, Progress
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.locks import batch_lock
 from graphrag_assets.store.working import WorkingDatabase
 
 Result = TypeVar("Result")
@@ -26,26 +24,17 @@ _NAMES = 3
 _SECONDS_BETWEEN_CANCELS = 0.1
 
 
-@dataclass
-class _SharedLock:
-    """A lock file that batches of one pool hold together."""
-
-    guard: threading.Lock = field(default_factory=threading.Lock)
-    held: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
-    users: int = 0
-
-
 class BatchPool:
-    """Limits what batches hold in memory together, and locks them against other processes."""
+    """Limits what batches hold in memory together. They share the writer lock."""
 
     def __init__(self, max_units: int = UNITS_IN_FLIGHT) -> None:
         self.canceled = False
         self._max_units, self._units = max_units, 0
         self._reading, self._room = threading.Lock(), threading.Condition()
-        self._locks = defaultdict[str, _SharedLock](_SharedLock)
+        self._guard, self._held, self._holders = threading.Lock(), contextlib.ExitStack(), 0
 
     @contextlib.contextmanager
-    def place(self, working: WorkingDatabase, batch: str) -> Iterator[Callable[[int], None]]:
+    def place(self, working: WorkingDatabase, batch: str, run_id: str = "") -> Iterator[Callable[[int], None]]:
         """A place for one batch; yields the function to call with the number of its text units, once they are read.
 
         One batch at a time is read. That function then waits until the text units fit beside those of the others.
@@ -63,7 +52,7 @@ class BatchPool:
                 taken = n_units
             reading.close()
 
-        with self._locked(working, batch), contextlib.ExitStack() as reading:
+        with self._writing(working, batch, run_id), contextlib.ExitStack() as reading:
             reading.enter_context(self._reading)
             self._raise_if_canceled()
             try:
@@ -84,21 +73,20 @@ class BatchPool:
             raise CancelledError
 
     @contextlib.contextmanager
-    def _locked(self, working: WorkingDatabase, batch: str) -> Iterator[None]:
-        """Hold the lock of the batch. Batches of this pool with the same lock file do not wait for each other."""
-        name = batch_lock(batch)
-        lock = self._locks[name]
-        with lock.guard:
-            if not lock.users:
-                lock.held.enter_context(working.exclusive(name))
-            lock.users += 1
+    def _writing(self, working: WorkingDatabase, batch: str, run_id: str) -> Iterator[None]:
+        """Hold the writer lock together with the other batches of this pool."""
+        with self._guard:
+            if not self._holders:
+                step = f"index_batch of {batch!r}"
+                self._held.enter_context(working.writing(step, run_id, lambda: self.canceled))
+            self._holders += 1
         try:
             yield
         finally:
-            with lock.guard:
-                lock.users -= 1
-                if not lock.users:
-                    lock.held.close()
+            with self._guard:
+                self._holders -= 1
+                if not self._holders:
+                    self._held.close()
 
 
 def batches_at_once(settings: Settings) -> int:

@@ -1,6 +1,7 @@
 """An index as its stages see it: the working database, the settings in force, and the models they select."""
 
 import functools
+import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -97,15 +98,18 @@ class Index:
 
 
 def exclusive(stage: str) -> Callable[[Callable[Concatenate[Index, P], R]], Callable[Concatenate[Index, P], R]]:
-    """A function of an `Index` that never runs twice at once for one index, see `WorkingDatabase.exclusive`.
+    """A function of an `Index` that holds the writer lock; the log of who waits for it names the stage and `run_id`.
 
     Of a full disk it raises a DiskFullError that names the stage.
     """
 
     def decorate(work: Callable[Concatenate[Index, P], R]) -> Callable[Concatenate[Index, P], R]:
+        signature = inspect.signature(work)
+
         @functools.wraps(work)
         def locked(index: Index, *args: P.args, **kwargs: P.kwargs) -> R:
-            with full_disk_in(stage), index.working.exclusive(stage):
+            run_id = signature.bind(index, *args, **kwargs).arguments.get("run_id", "")
+            with full_disk_in(stage), index.working.writing(stage, run_id):
                 restart_peak()
                 return work(index, *args, **kwargs)
 

@@ -203,7 +203,7 @@ def index_batch(
         InputError: the batch is an imported one; there are no files to index it from.
         DiskFullError: there is no space for what the batch writes.
     """
-    place = (pool or BatchPool()).place(index.working, batch)
+    place = (pool or BatchPool()).place(index.working, batch, run_id)
     with full_disk_in(f"index_batch of {batch!r}"), place as admit:
         refuse_imported(index, batch)
         files = list(index.input.files(batch))

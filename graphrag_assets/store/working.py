@@ -8,7 +8,7 @@ failing (2.7 times faster than retrying on lock errors, and no starvation).
 import contextlib
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from graphrag_assets.store.connections import (
 )
 from graphrag_assets.store.drafts import copy_file, draft_folder, move_into_place, refuse_folder
 from graphrag_assets.store.interrupts import interrupts_raised
-from graphrag_assets.store.locks import lock_file
+from graphrag_assets.store.locks import lock_file, writer_lock
 from graphrag_assets.store.publication_schema import SCHEMA_VERSION
 from graphrag_assets.store.resolved_claims import CLAIM_VIEWS
 from graphrag_assets.store.schema import (
@@ -142,6 +142,12 @@ class WorkingDatabase:
             "tables as they were, and can be deleted.",
             outdated,
         )
+
+    def writing(
+        self, step: str, run_id: str = "", canceled: Callable[[], bool] = lambda: False
+    ) -> contextlib.AbstractContextManager[None]:
+        """Hold the index's writer lock for a step, see `writer_lock`. The database itself is not held."""
+        return writer_lock(self.path.parent, step, run_id, canceled)
 
     @contextlib.contextmanager
     def exclusive(self, stage: str) -> Iterator[None]:

@@ -2,8 +2,8 @@
 
 import asyncio
 import threading
+from concurrent.futures import CancelledError
 from contextlib import closing
-from itertools import count
 
 import pytest
 
@@ -12,7 +12,6 @@ from graphrag_assets.indexing.scan import Which, scan_input
 from graphrag_assets.indexing.stage_runner import StageRunner
 from graphrag_assets.llm.concurrent_calls import run_concurrently
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.locks import batch_lock
 from graphrag_assets.store.working import WorkingDatabase
 from tests.conftest import IndexFolder, default_settings
 from tests.openai_server import OpenAIServer, running
@@ -98,19 +97,31 @@ def test_batches_wait_until_their_text_units_fit(working):
     assert all(sum(numbers[batch] for batch in group) <= 10 or len(group) == 1 for group in seen)
 
 
-def test_batches_with_the_same_lock_file_do_not_wait_for_each_other(working):
-    first = "batch"
-    second = next(name for n in count() if batch_lock(name := f"batch {n}") == batch_lock(first))
+def test_batches_of_a_pool_share_the_writer_lock(working):
     together = threading.Barrier(2, timeout=SECONDS)
 
     def work(batch, pool):
         with pool.place(working, batch) as admit:
             admit(1)
             together.wait()
+            with pytest.raises(CancelledError), working.writing("other", canceled=lambda: True):
+                pass
 
-    assert dict(work_on([first, second], work, 2)) == {first: None, second: None}
-    with working.exclusive(batch_lock(first)):  # nobody holds it any more
+    assert dict(work_on(["a", "b"], work, 2)) == {"a": None, "b": None}
+    with working.writing("other"):  # nobody holds it any more
         pass
+
+
+def test_canceled_batches_do_not_wait_for_another_run(working):
+    def work(batch, pool):
+        with pool.place(working, batch) as admit:
+            admit(1)
+
+    with (
+        working.writing("other"),
+        closing(work_on(["a", "b", "c"], lambda batch, pool: batch == "a" or work(batch, pool), 2)) as outcomes,
+    ):
+        assert next(outcomes) == ("a", True)
 
 
 def test_a_batch_that_fails_does_not_stop_the_others():

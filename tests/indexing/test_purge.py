@@ -20,7 +20,7 @@ from graphrag_assets.extras.explorer.page import write_page
 from graphrag_assets.extras.purge.index_rows import purge_rows
 from graphrag_assets.extras.purge.purge import purge
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.store.locks import batch_lock, lock_file
+from graphrag_assets.store.locks import lock_file
 from graphrag_assets.store.publication_files import STABLE_NAME, current_number, kept_publications, point_to
 from tests.conftest import Project
 from tests.contention import waiting_for
@@ -204,11 +204,10 @@ def test_purge_refuses_an_index_that_is_empty_or_differs_from_the_input(project)
         purge(project.index)
 
 
-@pytest.mark.parametrize("lock", ["refresh", "knowledge_graph", "publication", batch_lock("a")])
-def test_purge_is_refused_while_another_process_writes(indexed, lock):
+def test_purge_is_refused_while_another_run_writes(indexed):
     with (
-        indexed.index.working.exclusive(lock),
-        pytest.raises(StoreError, match=f"A run that holds {lock} is in progress"),
+        indexed.index.working.writing("knowledge_graph", "run-1"),
+        pytest.raises(StoreError, match=r"knowledge_graph of run run-1 \(process \d+\) is writing the index"),
     ):
         purge(indexed.index)
 

@@ -1,48 +1,80 @@
-"""Lock files are in one folder, and do not become more with the batches."""
+"""One writer at a time: others wait and say for whom, and a killed one leaves nothing behind."""
 
+import logging
 import multiprocessing
+import os
+import signal
+from concurrent.futures import CancelledError
+from pathlib import Path
 
-from filelock import FileLock, Timeout
+import pytest
 
-from graphrag_assets.store.locks import BATCH_LOCKS, batch_lock, batch_locks, lock_file
+from graphrag_assets.store.locks import writer_in_words
 from graphrag_assets.store.working import WorkingDatabase
 
-
-def test_all_batches_share_a_fixed_number_of_locks():
-    names = {batch_lock(f"batch {n}") for n in range(2_000)}
-    assert names == set(batch_locks())
-    assert len(names) == BATCH_LOCKS
+SPAWN = multiprocessing.get_context("spawn")
+SECONDS = 60
 
 
-def test_lock_files_are_in_their_folder_only(tmp_path):
-    working = WorkingDatabase(tmp_path / "index" / "working.duckdb")
-    with working.transaction() as connection, working.exclusive("knowledge_graph"):
-        connection.execute("SELECT 1")
-    with working.exclusive(batch_lock("a")):
-        pass
-    found = sorted(
-        path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.lock") if "drafts" not in path.parts
-    )
-    assert found == [f"index/locks/{name}.lock" for name in sorted((batch_lock("a"), "knowledge_graph", "working"))]
+@pytest.fixture
+def working(tmp_path: Path) -> WorkingDatabase:
+    return WorkingDatabase(tmp_path / "index" / "working.duckdb")
 
 
-def _try_to_hold(path: str, result) -> None:
+def hold(path: Path, held, release) -> None:
+    with WorkingDatabase(path).writing("knowledge_graph", "run-1"):
+        held.set()
+        release.wait(SECONDS)
+
+
+@pytest.fixture
+def writer(working):
+    """A process that holds the writer lock, and the event that ends it."""
+    held, release = SPAWN.Event(), SPAWN.Event()
+    process = SPAWN.Process(target=hold, args=(working.path, held, release))
+    process.start()
+    assert held.wait(SECONDS)
+    yield process, release
+    release.set()
+    process.join(SECONDS)
+
+
+class Told(logging.Handler):
+    """Calls `act` at the first line."""
+
+    def __init__(self, act) -> None:
+        super().__init__()
+        self.lines, self._act = list[str](), act
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+        self._act()
+
+
+@pytest.mark.parametrize("end", ["committed", "killed"])
+def test_a_run_waits_for_the_writer_and_says_for_whom(working, writer, end):
+    process, release = writer
+    told = Told(release.set if end == "committed" else lambda: os.kill(process.pid, signal.SIGKILL))
+    logger = logging.getLogger("graphrag_assets.store.locks")
+    logger.addHandler(told)
+    logger.setLevel(logging.INFO)
     try:
-        FileLock(path, timeout=0).acquire()
-        result.put("held")
-    except Timeout:
-        result.put("refused")
+        with working.writing("index_batch of 'a'", "run-2"):
+            assert writer_in_words(working.path.parent) == f"index_batch of 'a' of run run-2 (process {os.getpid()})"
+    finally:
+        logger.removeHandler(told)
+    assert told.lines == [
+        f"index_batch of 'a' waits for knowledge_graph of run run-1 (process {process.pid}), which writes the index"
+    ]
 
 
-def test_another_process_finds_the_lock_held(tmp_path):
-    context = multiprocessing.get_context("spawn")
-    result = context.Queue()
-    working = WorkingDatabase(tmp_path / "working.duckdb")
-    answers = []
-    for _ in range(2):
-        with working.exclusive("refresh") if not answers else working.exclusive("publication"):
-            process = context.Process(target=_try_to_hold, args=(str(lock_file(tmp_path, "refresh")), result))
-            process.start()
-            answers.append(result.get(timeout=60))
-            process.join(60)
-    assert answers == ["refused", "held"]
+def test_a_canceled_run_stops_waiting(working, writer):
+    with pytest.raises(CancelledError), working.writing("publication", canceled=lambda: True):
+        pass
+
+
+def test_lock_files_are_in_their_folder_only(working, tmp_path):
+    with working.writing("knowledge_graph"), working.transaction() as connection:
+        connection.execute("SELECT 1")
+    found = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.lock") if "drafts" not in path.parts}
+    assert found == {"index/locks/working.lock", "index/locks/writer.lock"}

@@ -29,7 +29,6 @@ from graphrag_assets.store import schema
 from graphrag_assets.store.batches import write_batch
 from graphrag_assets.store.change_log import remove_marks
 from graphrag_assets.store.connections import execute_with
-from graphrag_assets.store.locks import batch_lock
 from graphrag_assets.store.working import WorkingDatabase, assign_numbers
 
 PREFIX = "imported-"
@@ -64,12 +63,12 @@ def import_index(index: Index, path: Path, name: str | None = None) -> Imported:
         raise InputError(f"None of the {tables['entities'].height} entities of {path} has a title and a text unit.")
     hashes = [frame.hash_rows().sum() for frame in (*facts.frames.values(), *tables.values())]
     with ExitStack() as stack:
-        for lock in ("refresh", batch_lock(batch), "knowledge_graph", "detect_communities", "write_community_reports"):
-            stack.enter_context(index.working.exclusive(lock))
+        run_id = str(uuid.uuid4())
+        stack.enter_context(index.working.writing("import", run_id))
         _check_name(index.working, batch)
         connection = stack.enter_context(index.working.transaction())
         seconds = time.monotonic() - started
-        origin, digest, run_id = str(path.resolve()), stable_id("import", *hashes), str(uuid.uuid4())
+        origin, digest = str(path.resolve()), stable_id("import", *hashes)
         write_batch(connection, batch, facts.frames, _NO_ERRORS, digest, run_id, seconds, origin=origin)
         n_communities, n_reports = _write_structure(connection, batch, tables, facts, counts)
         remove_marks(connection)
@@ -213,7 +212,7 @@ def remove(index: Index, batch: str, documents: Sequence[str] = ()) -> list[str]
     Raises:
         InputError: there is no such import, or no such document in it.
     """
-    with index.working.exclusive("refresh"), index.working.exclusive(batch_lock(batch)):
+    with index.working.writing("import --remove"):
         imported = dict(
             index.working.read("SELECT batch, origin FROM batch_state WHERE origin IS NOT NULL").iter_rows()
         )

@@ -3,10 +3,9 @@
 import contextlib
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import NamedTuple
-
-from filelock import FileLock, Timeout
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.explorer.page import page_path, write_page
@@ -18,16 +17,11 @@ from graphrag_assets.store.batches import recorded_inputs
 from graphrag_assets.store.compaction import compact
 from graphrag_assets.store.connections import SPILL_FOLDER
 from graphrag_assets.store.drafts import leftovers, remove_leftovers
-from graphrag_assets.store.locks import batch_locks, lock_file
+from graphrag_assets.store.locks import writer_in_words
 from graphrag_assets.store.publication_files import kept_publications
 from graphrag_assets.store.publication_writer import delete_publications, publish
 from graphrag_assets.store.records_file import write_records
 from graphrag_assets.store.working import OUTDATED
-
-_STAGES = (
-    *("refresh", "prompt_profile", "knowledge_graph", "detect_communities", "write_community_reports", "embed_texts"),
-    "publication",
-)
 
 
 class Removed(NamedTuple):
@@ -103,20 +97,17 @@ def _purge_leftovers(folder: Path, dry_run: bool) -> Removed:
 
 @contextlib.contextmanager
 def _exclusive(index: Index) -> Iterator[None]:
-    """Hold the locks of the global stages and of all batches, so that nothing is committed.
+    """Hold the writer lock, so that nothing is committed.
 
     Raises:
         StoreError: another run is writing the index.
     """
-    folder = index.working.path.parent
     with contextlib.ExitStack() as stack:
         try:
-            for name in (*_STAGES, *batch_locks()):
-                stack.enter_context(FileLock(lock_file(folder, name), timeout=0))
-        except Timeout as error:
-            raise StoreError(
-                f"A run that holds {Path(error.lock_file).stem} is in progress. Purge when it has finished."
-            ) from None
+            stack.enter_context(index.working.writing("purge", canceled=lambda: True))
+        except CancelledError:
+            writer = writer_in_words(index.working.path.parent)
+            raise StoreError(f"{writer} is writing the index. Purge when it has finished.") from None
         yield
 
 

@@ -31,7 +31,7 @@ from graphrag_assets.store.working import assign_numbers, numbered, replace_tabl
 CODE_VERSION = "7"
 """Incremented when the same inputs give other rows."""
 MIN_CONCEPT_MENTIONS = 2
-"""A common-noun concept becomes an entity when this many text units name it."""
+"""A common-noun concept that only the embedded default finds becomes an entity when so many text units name it."""
 # Rows are numbered in this order; `content` identifies a row whose id has changed.
 NUMBERED = {
     "documents": "SELECT id, content_hash AS content, batch, source, row_number FROM documents",
@@ -90,7 +90,7 @@ class Graph(NamedTuple):
         made = summarize(self.to_summarize).select("key", made="description")
         entities, relationships = (
             rows.join(made, on="key", how="left", maintain_order="left")
-            .with_columns(pl.coalesce("description", "made"))
+            .with_columns(pl.coalesce("description", "made", pl.lit("")).alias("description"))
             .drop("made")
             for rows in (self.entities, self.relationships)
         )
@@ -111,11 +111,10 @@ def knowledge_graph(index: Index, models: IndexingModels, run_id: str, from_scra
     Descriptions are summarized where something else is said than before; with `from_scratch` all are.
     """
     started = time.monotonic()
-    if from_scratch:
-        with index.working.transaction() as connection:
-            forget_summaries(connection)
-    with index.working.connect() as connection:
+    with index.working.transaction() as connection:
         inputs = inputs_of(connection)
+        if from_scratch:
+            forget_summaries(connection)
     aliases = resolved_aliases(index)
     with index.working.connect() as connection:
         graph = merged(connection, aliases, models.summarizer)
@@ -162,36 +161,26 @@ def resolved_aliases(index: Index) -> pl.DataFrame:
     return decided_aliases(propose_aliases(own), stored, [decided[key] for key in sorted(decided)], read_named)
 
 
-def merged(
-    connection: duckdb.DuckDBPyConnection,
-    aliases: pl.DataFrame,
-    summarizer: str,
-    fewest_units: int = MIN_CONCEPT_MENTIONS,
-) -> Graph:
+def merged(connection: duckdb.DuckDBPyConnection, aliases: pl.DataFrame, summarizer: str) -> Graph:
     """The graph of all mentions, independent of their order; `aliases` are those in force.
 
-    Args:
-        summarizer: what summarizes descriptions; another one summarizes all again.
-        fewest_units: a common-noun concept that the embedded default found in fewer text units is left out.
+    Descriptions that another `summarizer` has made are to be summarized again. The connection is to be closed then.
     """
     keys = aliases.filter(rule=SPLIT)["title_key"].unique()
     given = {
         "embedded": EXTRACTOR,
-        "fewest_units": fewest_units,
+        "fewest_units": MIN_CONCEPT_MENTIONS,
         "made_with": f"{CODE_VERSION} {summarizer}",
     }
     connection.create_function("entity_id", _entity_id, ["VARCHAR"], "VARCHAR")
     connection.create_function("relationship_id", _relationship_id, ["VARCHAR", "VARCHAR"], "VARCHAR")
     connection.register("aliases", aliases)
     connection.register("things", pl.DataFrame({"key": keys, "title": keys.str.to_titlecase()}))
-    try:
-        for statement in connection.extract_statements(_GRAPH):
-            connection.execute(statement, {name: given[name] for name in statement.named_parameters})
-        found = [connection.sql(query).pl() for query in ("FROM new_entities", "FROM new_relationships", _TO_SUMMARIZE)]
-    finally:
-        connection.unregister("aliases")
-        connection.unregister("things")
-    return Graph(*found)
+    for statement in connection.extract_statements(_GRAPH):
+        connection.execute(statement, {name: given[name] for name in statement.named_parameters})
+    return Graph(
+        *(connection.sql(query).pl() for query in ("FROM new_entities", "FROM new_relationships", _TO_SUMMARIZE))
+    )
 
 
 def _entity_id(key: str) -> str:

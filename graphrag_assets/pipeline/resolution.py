@@ -34,7 +34,7 @@ def propose_aliases(entity_mentions: pl.DataFrame) -> pl.DataFrame:
     Returns one row per alias, sorted: document_id (null: in every document), alias_key, the title_key that it stands
     for, the rule, accepted (True). There are no chains of aliases, so applying them is idempotent.
     """
-    names = resolve_names(entity_mentions)
+    names = _resolved_names(entity_mentions)
     everywhere = names.drop_nulls("rule").select(
         pl.lit(None, pl.String).alias("document_id"), alias_key="title_key", title_key="stands_for", rule="rule"
     )
@@ -42,7 +42,7 @@ def propose_aliases(entity_mentions: pl.DataFrame) -> pl.DataFrame:
     return aliases.cast(ALIAS_SCHEMA).sort("document_id", "alias_key", nulls_last=False)
 
 
-def resolve_names(entity_mentions: pl.DataFrame) -> pl.DataFrame:
+def _resolved_names(entity_mentions: pl.DataFrame) -> pl.DataFrame:
     """What each key of `entity_mentions` stands for in every document: title_key, stands_for, rule, type; sorted.
 
     rule: null where the name is no alias. type: the most frequent one of the name that it stands for.

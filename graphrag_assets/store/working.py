@@ -377,16 +377,14 @@ def _count(result: duckdb.DuckDBPyConnection) -> int:
     return int(rows[0][0]) if rows else 0
 
 
-def assign_numbers(
-    connection: duckdb.DuckDBPyConnection, table_name: str, ids: pl.DataFrame | str, present: str = "incoming_ids"
-) -> None:
+def assign_numbers(connection: duckdb.DuckDBPyConnection, table_name: str, ids: pl.DataFrame | str) -> None:
     """Assign the next numbers to the new ids of `ids`: columns id, optionally content, and columns to order by.
 
     `ids` is a frame, or a query where they are as many as the corpus has.
 
     Numbers count from 0 as in GraphRAG. An id keeps its number forever. A new id with the `content` of a deleted one
     takes over its number, such as a claim in an edited text unit or a document moved to another batch, so that
-    citations of it stay true. Where `ids` are not all, `present` is a relation of all: others are deleted.
+    citations of it stay true.
     """
     create = "CREATE OR REPLACE TEMP TABLE incoming_ids AS "
     if isinstance(ids, str):
@@ -406,7 +404,7 @@ def assign_numbers(
             WHERE {content} IS NOT NULL AND id NOT IN (SELECT id FROM numbers WHERE table_name = $name)
         ), departed AS (
             SELECT id, content, row_number() OVER (PARTITION BY content ORDER BY human_readable_id) AS place
-            FROM numbers WHERE table_name = $name AND content IS NOT NULL AND id NOT IN (SELECT id FROM {present})
+            FROM numbers WHERE table_name = $name AND content IS NOT NULL AND id NOT IN (SELECT id FROM incoming_ids)
         )
         SELECT d.id AS old_id, n.id AS new_id FROM newcomers n JOIN departed d USING (content, place)
         """,

@@ -17,11 +17,9 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
 from graphrag_assets.indexing.knowledge_graph import knowledge_graph
 from graphrag_assets.indexing.publish import update_publication
-from graphrag_assets.indexing.report_inputs import read_part
-from graphrag_assets.indexing.reports import update_reports
+from graphrag_assets.indexing.reports import stale_reports, update_reports
 from graphrag_assets.indexing.scan import scan
 from graphrag_assets.pipeline.report_citations import references_in, resolved
-from graphrag_assets.pipeline.report_updates import stale_reports
 from graphrag_assets.store.publication_content import Source, fill
 from graphrag_assets.store.publication_files import STABLE_NAME
 from graphrag_assets.store.publication_schema import PUBLISHED
@@ -83,10 +81,8 @@ def refresh(index: Index) -> None:
 
 def assert_reports(index: Index) -> None:
     """No report is out of date, and citations are resolved as those of all reports together."""
-    everything = "SELECT community FROM communities UNION SELECT community FROM community_reports"
-    inputs, stored, _ = read_part(index, index.working.read(everything)["community"])
-    reporter, encoding = index.models().reporter, index.settings.tokenizer
-    assert stale_reports(inputs, stored, reporter, encoding=encoding).to_list() == []
+    assert stale_reports(index, index.models()).is_empty()
+    (stored,) = index.working.read_tables("community_reports")
     numbers = index.working.read(" UNION ALL ".join(_NUMBERED))
     assert index.working.read("FROM citations ORDER BY ALL").equals(
         resolved(references_in(stored), numbers).sort(pl.all())

@@ -16,7 +16,7 @@ from graphrag_assets.defs.reporting import (
     usage_metadata,
 )
 from graphrag_assets.defs.resources import MODELS, begin_step, needs
-from graphrag_assets.indexing import communities, report_inputs, reports
+from graphrag_assets.indexing import communities, reports
 from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.pipeline.incremental_leiden import Reclustered
 from graphrag_assets.store import schema
@@ -79,7 +79,7 @@ def community_metadata(
 
 def write_community_reports(names: IndexNames) -> dg.AssetsDefinition:
     """The assets of reports and citations."""
-    version = report_inputs.CODE_VERSION
+    version = reports.CODE_VERSION
 
     @dg.multi_asset(
         name=names.name("write_community_reports"),
@@ -95,7 +95,6 @@ def write_community_reports(names: IndexNames) -> dg.AssetsDefinition:
         own, run = begin_step(names, context).with_run_options(None), context.run
         models = own.models(run_id=run.run_id, cache_not_before=cache_not_before(context.instance, run, config))
         written = reports.update_reports(own, models, run.run_id, config.rerun != "NOTHING")
-        reports.record_state(own, models)
         yield from selected_results(context, own, report_metadata(names, *written))
 
     return write_community_reports

@@ -15,7 +15,6 @@ from graphrag_assets.defs.reporting import markdown_table, picture
 from graphrag_assets.defs.resources import MODELS, begin_step, needs
 from graphrag_assets.errors import OtherVersionError
 from graphrag_assets.indexing import publish as stage
-from graphrag_assets.indexing.checks import clear_verified
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.pictures.graph_map import MAX_ENTITIES, graph_map
 from graphrag_assets.pipeline.layout import layout
@@ -58,7 +57,6 @@ def publication(names: IndexNames) -> dg.AssetsDefinition:
         """The newest publication, and the pointer to it."""
         index, started = begin_step(names, context), time.monotonic()
         checked = blocking_checks_passed(names, context.instance, context.run.run_id)
-        clear_verified(index)
         published = stage.update_publication(index, context.run.run_id, checked)
         context.log.info(state_in_words(index.settings.index_folder, published.number, published.is_new))
         return dg.MaterializeResult(

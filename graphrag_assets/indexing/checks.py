@@ -7,68 +7,36 @@ import polars as pl
 from graphrag_assets.contracts.records import OF_READ_TEXT
 from graphrag_assets.errors import InputError
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.report_inputs import (
-    LOGGED_INPUTS,
-    READER,
-    made_with,
-    read_changed,
-    read_part,
-    state_of_reports,
-)
-from graphrag_assets.indexing.reports import CHECKED
+from graphrag_assets.indexing.reports import stale_reports
 from graphrag_assets.indexing.scan import Scan, present_inputs, scan
 from graphrag_assets.pipeline.clustering import disconnected_communities
-from graphrag_assets.pipeline.report_updates import stale_reports
 from graphrag_assets.store.batches import recorded_inputs
-from graphrag_assets.store.change_log import Changed, changes_since_mark, has_mark, remove_mark, remove_marks
-from graphrag_assets.store.invariants import INVARIANTS, Check, find_touched, over_all, over_touched
+from graphrag_assets.store.invariants import INVARIANTS, Check
 
 MAX_FAILED_SHARE = 0.05
 """Failed text units above this share block publication: a few are bad text, more mean a bad model or connection."""
-VERIFIER = "checks"
-"""The reader of the change log that verifies the rows that changes touch; its mark is where all rows were verified."""
 
 
-def offending_rows(checks: Sequence[Check], index: Index, changed: Changed | None = None) -> list[pl.DataFrame]:
-    """The offending rows of each check, in order, among all rows or those that `changed` touches.
-
-    When a blocking check fails, rows are wrong that the change log does not name: the next refresh derives everything.
-    """
-    over = over_all if changed is None else over_touched
+def offending_rows(checks: Sequence[Check], index: Index) -> list[pl.DataFrame]:
+    """The offending rows of each check, in order."""
     queries = {check.name: check.find for check in checks if isinstance(check.find, str)}
     with index.working.connect() as connection:
-        if changed is not None:
-            find_touched(connection, changed, queries.values())
-        by_query = {
-            name: connection.sql(f"SELECT * FROM ({over(query)}) ORDER BY ALL").pl() for name, query in queries.items()
-        }
-    found = [by_query[c.name] if isinstance(c.find, str) else c.find(index, changed) for c in checks]
-    if any(check.blocking and rows.height for check, rows in zip(checks, found, strict=True)):
-        with index.working.transaction() as connection:
-            remove_marks(connection)
-    return found
+        found = {name: connection.sql(f"SELECT * FROM ({query}) ORDER BY ALL").pl() for name, query in queries.items()}
+    return [found[check.name] if isinstance(check.find, str) else check.find(index) for check in checks]
 
 
-def failed_blocking_checks(
-    index: Index, assets: Collection[str] | None = None, changed: Changed | None = None
-) -> list[Check]:
-    """The blocking checks, of these assets or of all, that the working database fails, see `offending_rows`."""
+def failed_blocking_checks(index: Index, assets: Collection[str] | None = None) -> list[Check]:
+    """The blocking checks, of these assets or of all, that the working database fails."""
     blocking = [check for check in CHECKS if check.blocking and (assets is None or check.asset in assets)]
-    return [c for c, rows in zip(blocking, offending_rows(blocking, index, changed), strict=True) if rows.height]
+    return [c for c, rows in zip(blocking, offending_rows(blocking, index), strict=True) if rows.height]
 
 
-def clear_verified(index: Index) -> None:
-    """Remove the mark of the checks of changed rows where all rows are checked instead: it would keep the log."""
-    with index.working.transaction() as connection:
-        remove_mark(connection, VERIFIER)
-
-
-_LEVELS = "SELECT DISTINCT level FROM communities WHERE $ids IS NULL OR id IN (SELECT unnest($ids::VARCHAR[]))"
+# A community is looked at where it first appears: an entity is in one community of a level, so that memory does not
+# grow with the number of levels.
 _MEMBERS = """
 CREATE OR REPLACE TEMP TABLE members AS
 SELECT community, entity_id AS id, row_number() OVER () AS entity_id
-FROM community_members JOIN communities c USING (community, level)
-WHERE level = $level AND ($ids IS NULL OR c.id IN (SELECT unnest($ids::VARCHAR[])))
+FROM community_members JOIN communities USING (community, level) WHERE level = $level
 """
 _INSIDE = (
     "SELECT a.entity_id AS source_id, b.entity_id AS target_id FROM relationships r "
@@ -76,43 +44,22 @@ _INSIDE = (
 )
 
 
-def _disconnected(index: Index, changed: Changed | None) -> pl.DataFrame:
-    """The communities that are not connected; a row lists the relationships inside, so it changes if one is lost.
-
-    A community is looked at where it first appears: an entity is in one community of a level, so that memory does not
-    grow with the number of levels.
-    """
-    ids = None if changed is None else changed.ids("communities").to_list()
+def _disconnected(index: Index) -> pl.DataFrame:
     found = [pl.Series("community", [], pl.Int64)]
     with index.working.connect() as connection:
-        for (level,) in connection.execute(_LEVELS, {"ids": ids}).fetchall():
-            connection.execute(_MEMBERS, {"level": level, "ids": ids})
+        for (level,) in connection.execute("SELECT DISTINCT level FROM communities").fetchall():
+            connection.execute(_MEMBERS, {"level": level})
             members = connection.sql("SELECT community, entity_id FROM members").pl()
             found.append(disconnected_communities(members, connection.sql(_INSIDE).pl()))
     return pl.concat(found).sort().to_frame()
 
 
-def _stale(index: Index, changed: Changed | None) -> pl.DataFrame:
-    """The communities whose report is out of date. Reports and inputs that are known to agree are not read again."""
+def _stale(index: Index) -> pl.DataFrame:
     own = index.with_run_options(None)
-    encoding, models = own.settings.tokenizer, own.models()
-    with own.working.connect() as connection:
-        if changed is not None:
-            later = changes_since_mark(connection, READER, LOGGED_INPUTS, made_with(connection, own, models))
-            is_known = later is not None and later.rows.is_empty()
-        else:
-            is_known = has_mark(connection, CHECKED, state_of_reports(connection, own, models))
-    if is_known:
-        return pl.DataFrame(schema={"community": pl.Int64})
-    parts = (read_part(own, communities) for communities in read_changed(own, models, everything=True).parts)
-    return (
-        pl.concat([stale_reports(part.inputs, part.previous, models.reporter, encoding=encoding) for part in parts])
-        .sort()
-        .to_frame()
-    )
+    return stale_reports(own, own.models())
 
 
-def _too_many_failed(index: Index, _: Changed | None) -> pl.DataFrame:
+def _too_many_failed(index: Index) -> pl.DataFrame:
     return index.working.read(
         "SELECT source AS text_unit, error FROM index_errors WHERE stage = 'extract' AND "
         "(SELECT count(*) FROM index_errors WHERE stage = 'extract') > $share * (SELECT count(*) FROM text_units)",
@@ -120,7 +67,7 @@ def _too_many_failed(index: Index, _: Changed | None) -> pl.DataFrame:
     )
 
 
-def _out_of_date(index: Index, _: Changed | None) -> pl.DataFrame:
+def _out_of_date(index: Index) -> pl.DataFrame:
     try:
         return out_of_date(index, scan(index))
     except InputError as error:  # an unreadable folder says nothing about the publication
@@ -142,13 +89,14 @@ WHERE stage NOT IN (SELECT unnest($stages)) ORDER BY ALL
 """
 
 
-def _skipped(index: Index, _: Changed | None) -> pl.DataFrame:
+def _skipped(index: Index) -> pl.DataFrame:
     return index.working.read(_SKIPPED, {"stages": list(OF_READ_TEXT)})
 
 
 UP_TO_DATE = Check(
     "publication_is_up_to_date",
     "publication",
+    ("batch_state",),
     False,
     "The publication was made from the present input folder.",
     _out_of_date,
@@ -159,6 +107,7 @@ CHECKS = (
     Check(
         "no_input_is_skipped",
         "documents",
+        ("index_errors",),
         False,
         "Every file and row of the input folder was read.",
         _skipped,
@@ -167,6 +116,10 @@ CHECKS = (
     Check(
         "few_text_units_failed",
         "entities",
+        (
+            "text_units",
+            "index_errors",
+        ),
         True,
         f"The share of text units whose extraction failed is at most {MAX_FAILED_SHARE:.0%}.",
         _too_many_failed,
@@ -175,6 +128,11 @@ CHECKS = (
     Check(
         "communities_are_connected",
         "communities",
+        (
+            "relationships",
+            "communities",
+            "community_members",
+        ),
         True,
         "Every community is connected.",
         _disconnected,
@@ -183,6 +141,18 @@ CHECKS = (
     Check(
         "reports_are_current",
         "community_reports",
+        (
+            "documents",
+            "text_units",
+            "covariates",
+            "numbers",
+            "entity_aliases",
+            "entities",
+            "relationships",
+            "communities",
+            "community_members",
+            "community_reports",
+        ),
         True,
         "Every report was written from the present state of its community.",
         _stale,

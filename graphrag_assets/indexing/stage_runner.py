@@ -9,16 +9,14 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
-from graphrag_assets import __version__
 from graphrag_assets.errors import CheckError, GraphRAGError, chain_of, masked_errors
 from graphrag_assets.indexing import candidates, communities, embeddings, index_batch, knowledge_graph, publish, reports
 from graphrag_assets.indexing.batch_pool import BatchPool, batches_at_once, work_on
-from graphrag_assets.indexing.checks import VERIFIER, failed_blocking_checks
+from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.up_to_date import refreshed
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen
 from graphrag_assets.runtime.received_signals import raise_if_interrupted
-from graphrag_assets.store.change_log import LOGGED, changes_since_mark, last_revision, set_mark
 from graphrag_assets.store.invariants import Check
 from graphrag_assets.store.schema import BATCH_TABLES
 
@@ -125,27 +123,19 @@ def _refresh(index: Index, run_id: str) -> tuple[int, bool]:
     reports.update_reports(own, own.models(run_id=run_id), run_id)
     embeddings.update_embeddings(index, index.models(run_id=run_id), run_id)
     candidates.update_candidates(index, run_id)
-    revision = _verify(index, "community_reports", "citations", "embeddings")
+    _verify(index, "community_reports", "citations", "embeddings")
     published = publish.update_publication(index, run_id, checked=True)
-    with index.working.transaction() as connection:
-        set_mark(connection, VERIFIER, LOGGED, revision, __version__)
     return published.number, published.is_new
 
 
-def _verify(index: Index, *assets: str) -> int:
-    """Verify the blocking checks of these assets for the rows that changed since a refresh has verified all.
-
-    Returns the revision of the change log up to which they hold.
+def _verify(index: Index, *assets: str) -> None:
+    """Verify the blocking checks of these assets.
 
     Raises:
         CheckError: one fails.
     """
-    with index.working.connect() as connection:
-        changed = changes_since_mark(connection, VERIFIER, LOGGED, __version__)
-        revision = changed.revision if changed else last_revision(connection)
-    if failed := failed_blocking_checks(index, assets, changed):
+    if failed := failed_blocking_checks(index, assets):
         raise CheckError(in_words(failed))
-    return revision
 
 
 def in_words(failed: Sequence[Check]) -> str:

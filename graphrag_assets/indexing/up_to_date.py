@@ -9,9 +9,10 @@ from typing import Protocol, TypeVar
 
 from graphrag_assets import __version__
 from graphrag_assets.ids import stable_id
-from graphrag_assets.indexing import candidates, communities, embeddings, knowledge_graph, publish, report_inputs
+from graphrag_assets.indexing import candidates, communities, embeddings, knowledge_graph, publish, reports
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import Scan, present_inputs
+from graphrag_assets.pipeline.alias_decisions import USER_RULE
 from graphrag_assets.store.batches import REFRESHED, inputs_of, record_inputs, recorded_inputs
 from graphrag_assets.store.decisions import read_decisions
 from graphrag_assets.store.publication_content import publication_shape
@@ -21,12 +22,13 @@ _CODE = (
     __version__,
     knowledge_graph.CODE_VERSION,
     communities.CODE_VERSION,
-    report_inputs.CODE_VERSION,
+    reports.CODE_VERSION,
     embeddings.CODE_VERSION,
     candidates.CODE_VERSION,
     publish.CODE_VERSION,
 )
-# As `report_inputs.DECISIONS`, no stage writes these: people adopt prompt profiles, a scan records names of no batches.
+# No stage writes these: people decide on aliases and adopt prompt profiles, a scan records names of no batches.
+_DECISIONS = f"FROM entity_aliases WHERE rule = '{USER_RULE}' OR NOT accepted ORDER BY ALL"
 _PROFILES = "SELECT version, id, adopted FROM prompt_profile ORDER BY ALL"
 _ERRORS = "SELECT * EXCLUDE (first_seen) FROM index_errors ORDER BY ALL"
 _TROUBLED = """
@@ -41,7 +43,7 @@ def refresh_digest(index: Index) -> str:
     """Hash of what a refresh is made from: batches, decisions, prompt profiles, errors, settings, models, code."""
     with index.working.connect() as connection:
         batches = inputs_of(connection)
-        recorded = [connection.sql(query).pl() for query in (report_inputs.DECISIONS, _PROFILES, _ERRORS)]
+        recorded = [connection.sql(query).pl() for query in (_DECISIONS, _PROFILES, _ERRORS)]
     made_with = publish.made_with(index.with_run_options(None))
     decided = read_decisions(index.settings.index_folder)
     rows = (*decided, *(row for frame in recorded for row in frame.iter_rows()), *sorted(made_with.items()))

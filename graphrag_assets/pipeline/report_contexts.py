@@ -4,6 +4,9 @@ Relationships come by combined degree, each led by its two entities and their cl
 limit is shortened as in the paper (Edge et al. 2024, arXiv 2404.16130): sub-communities are replaced by their
 reports, largest first. So contexts are built from the deepest level up. If that is not enough, each kind of row has a
 share of the limit, and what one kind leaves passes on to the others.
+
+Where descriptions are extracts, a model is shown the text units that name the community's entities instead, by the
+summed degrees of these: it learns more from passages than from sentences that were cut out of them.
 """
 
 from typing import NamedTuple
@@ -119,6 +122,51 @@ def level_contexts(
             has its first one cut. The rest of the limit goes to the other rows in their order, claims last.
     """
     return fitted_contexts(_local_rows(members, sub_members, lines), sub_reports, max_tokens, encoding)
+
+
+def source_lines(text_units: pl.DataFrame, encoding: str = "o200k_base") -> pl.DataFrame:
+    """One line of context per text unit (id, human_readable_id, text, document_date).
+
+    Returns:
+        text_unit_id, number, line, tokens.
+    """
+    line = with_date(text_units, csv_line("human_readable_id", "text"))
+    lines = text_units.select(text_unit_id="id", number=pl.col("human_readable_id").cast(pl.Int64), line=line)
+    return with_tokens(lines, encoding)
+
+
+def source_contexts(
+    members: pl.DataFrame,
+    sub_members: pl.DataFrame,
+    entities: pl.DataFrame,
+    lines: pl.DataFrame,
+    sub_reports: pl.DataFrame,
+    max_tokens: int,
+    encoding: str = "o200k_base",
+) -> LevelContexts:
+    """The contexts of the communities that arise at one level; a community without text units has none.
+
+    Args:
+        members, sub_members, sub_reports, max_tokens: as for `level_contexts`.
+        entities: id, degree, text_unit_ids.
+        lines: `source_lines`.
+    """
+    rows = _source_rows(members, sub_members, entities, lines)
+    return fitted_contexts(rows, sub_reports, max_tokens, encoding)
+
+
+def _source_rows(
+    members: pl.DataFrame, sub_members: pl.DataFrame, entities: pl.DataFrame, lines: pl.DataFrame
+) -> pl.DataFrame:
+    """The communities' text units in the order of the context, each with the child that has all it names, if any."""
+    named = entities.select("degree", entity_id="id", text_unit_id="text_unit_ids").explode("text_unit_id").drop_nulls()
+    found = members.join(named, on="entity_id").join(sub_members, on="entity_id", how="left")
+    units = found.group_by("community", "text_unit_id").agg(
+        pl.col("degree").sum(), child=pl.when(pl.col("child").n_unique() == 1).then(pl.col("child").first())
+    )
+    ordered = units.join(lines, on="text_unit_id").sort("community", pl.col("degree").neg(), "number")
+    shown = ("community", pl.lit("Sources").alias("section"), "number", "line", "tokens", "child")
+    return ordered.select(*shown, place=pl.int_range(pl.len(), dtype=pl.Int64))
 
 
 def fitted_contexts(rows: pl.DataFrame, sub_reports: pl.DataFrame, max_tokens: int, encoding: str) -> LevelContexts:

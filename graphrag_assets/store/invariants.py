@@ -1,86 +1,28 @@
-"""Invariants of the working database, as queries for violating rows.
+"""Invariants of the working database, as queries for violating rows."""
 
-A check looks at all rows, or only at those that logged changes touch: rows that were written, and rows that refer to
-one that was written or deleted. In a query `{entities}` stands for the rows of `entities` to look at.
-"""
-
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
-import duckdb
 import polars as pl
 
-from graphrag_assets.store.change_log import Changed
-from graphrag_assets.store.connections import execute_with
-from graphrag_assets.store.schema import WORKING
-
-# By table: what identifies a row in the change log, and what it refers to.
-_TOUCHED_BY = {
-    "documents": ("id",),
-    "text_units": ("id", "document_id"),
-    "entity_mentions": ("id", "text_unit_id"),
-    "relationship_mentions": ("id", "text_unit_id"),
-    "covariates": ("id", "text_unit_id"),
-    "entities": ("id", "title_key"),
-    "relationships": ("id", "source_id", "target_id"),
-    "clustered_edges": ("source_id", "target_id"),
-    "communities": ("id", "community", "parent"),
-    "community_members": ("entity_id", "community"),
-    "community_reports": ("id", "community"),
-    "citations": ("report_id",),
-    "embeddings": ("id",),
-    "numbers": ("id",),
-}
-_NUMBERS = ("community", "parent")
-"""The columns of these that hold numbers."""
-_ROWS = re.compile(r"\{([a-z_]+)\}")
-
-
-def over_all(query: str) -> str:
-    """The query of an invariant, over all rows."""
-    return _ROWS.sub(r"\1", query)
-
-
-def over_touched(query: str) -> str:
-    """The query of an invariant, over the rows of `find_touched`."""
-    return _ROWS.sub(lambda match: f"touched_{match[1]}" if match[1] in _TOUCHED_BY else match[1], query)
-
-
-def find_touched(connection: duckdb.DuckDBPyConnection, changed: Changed, queries: Iterable[str]) -> None:
-    """Create the views of the rows that `changed` touches, for `queries` of invariants."""
-    ids = pl.concat([changed.rows["id"], changed.rows["concerns"].explode()]).drop_nulls().unique()
-    # The parent of level 0 is no community: all of the level would be touched.
-    create = (
-        "CREATE OR REPLACE TEMP TABLE touched_ids AS SELECT id, nullif(try_cast(id AS BIGINT), -1) AS number FROM given"
-    )
-    execute_with(connection, create, given=pl.DataFrame({"id": ids}))
-    for table in _TOUCHED_BY.keys() & {name for query in queries for name in _ROWS.findall(query)}:
-        # Not one condition with OR, for which DuckDB compares every row with every column's ids.
-        places = " UNION ".join(
-            f"SELECT rowid AS place FROM {table} "
-            f"WHERE {column} IN (SELECT {'number' if column in _NUMBERS else 'id'} FROM touched_ids)"
-            for column in _TOUCHED_BY[table]
-        )
-        rows = f"CREATE OR REPLACE TEMP TABLE rows_of_{table} AS {places}"
-        # A view, because checks read few columns.
-        view = f"CREATE OR REPLACE TEMP VIEW touched_{table} AS FROM {table} WHERE rowid IN (FROM rows_of_{table})"
-        connection.execute(f"{rows}; {view}")
+from graphrag_assets.store.schema import INDEX_RUNS, WORKING
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check of one asset, right after it is written, so it must not look at tables that come later.
+    """A check of one asset.
 
     Attributes:
+        reads: the tables that it reads.
         blocking: whether it blocks publication.
         statement: what must hold.
-        find: the offending rows: a query, see `over_all`, or a function of the index and its `Changed`, None for all.
+        find: the offending rows: a query, or a function of the index.
         remedy: what to do when there are any.
     """
 
     name: str
     asset: str
+    reads: tuple[str, ...]
     blocking: bool
     statement: str
     find: str | Callable[..., pl.DataFrame]
@@ -96,12 +38,13 @@ def _duplicates(name: str, key: tuple[str, ...]) -> str:
     shown = ", ".join(f'"{column}"::VARCHAR' for column in key)
     return (
         f"SELECT '{name}' AS table_name, concat_ws(' · ', {shown}) AS key, count(*) AS n "
-        f"FROM {{{name}}} GROUP BY {columns} HAVING n > 1"
+        f"FROM {name} GROUP BY {columns} HAVING n > 1"
     )
 
 
+_KEYED = tuple(table for table in WORKING if table != INDEX_RUNS)
 _LISTED = """
-SELECT '{table}' AS table_name, u.id, u.ref AS missing FROM (SELECT id, unnest({column}) AS ref FROM {{{table}}}) u
+SELECT '{table}' AS table_name, u.id, u.ref AS missing FROM (SELECT id, unnest({column}) AS ref FROM {table}) u
 ANTI JOIN {target} t ON t.id = u.ref
 """
 
@@ -109,25 +52,35 @@ INVARIANTS = (
     Check(
         "keys_are_unique",
         "embeddings",
+        tuple(table.name for table in _KEYED),
         True,
         "Keys are unique in every table.",
-        " UNION ALL ".join(_duplicates(t.name, t.key) for t in WORKING if t.name != "index_runs"),
+        " UNION ALL ".join(_duplicates(t.name, t.key) for t in _KEYED),
         _REINDEX,
     ),
     Check(
         "relationship_ends_are_entities",
         "relationships",
+        (
+            "entities",
+            "relationships",
+        ),
         True,
         "Source and target of every relationship are entities.",
-        "WITH ends AS (SELECT id, source, target, unnest([source_id, target_id]) AS end_id, "
-        "unnest([source, target]) AS title FROM {relationships}) "
-        "SELECT DISTINCT id, source, target FROM ends ANTI JOIN "
-        "(SELECT id AS end_id, title FROM entities WHERE id IN (SELECT end_id FROM ends)) USING (end_id, title)",
+        "SELECT r.id, source, target FROM relationships r "
+        "LEFT JOIN entities s ON s.id = source_id AND s.title = source "
+        "LEFT JOIN entities t ON t.id = target_id AND t.title = target WHERE s.id IS NULL OR t.id IS NULL",
         _REFRESH,
     ),
     Check(
         "references_exist",
         "communities",
+        (
+            "text_units",
+            "entities",
+            "relationships",
+            "communities",
+        ),
         True,
         "Every id in a list column is the id of a row.",
         " UNION ALL ".join(
@@ -145,22 +98,30 @@ INVARIANTS = (
     Check(
         "entities_and_relationships_stand_in_text_units",
         "relationships",
+        (
+            "entities",
+            "relationships",
+        ),
         True,
         "Every entity and every relationship is mentioned in at least one text unit.",
-        "SELECT 'entities' AS table_name, id, title FROM {entities} WHERE len(coalesce(text_unit_ids, [])) = 0 "
-        "UNION ALL SELECT 'relationships', id, source || ' – ' || target FROM {relationships} "
+        "SELECT 'entities' AS table_name, id, title FROM entities WHERE len(coalesce(text_unit_ids, [])) = 0 "
+        "UNION ALL SELECT 'relationships', id, source || ' – ' || target FROM relationships "
         "WHERE len(coalesce(text_unit_ids, [])) = 0",
         _REFRESH,
     ),
     Check(
         "one_community_per_entity_and_level",
         "community_members",
+        (
+            "entities",
+            "community_members",
+        ),
         True,
         "Every entity is in exactly one community at each level.",
-        "SELECT e.id AS entity_id, l.level, count(m.community) AS n FROM {entities} e "
+        "SELECT e.id AS entity_id, l.level, count(m.community) AS n FROM entities e "
         "CROSS JOIN (SELECT DISTINCT level FROM community_members) l "
         "LEFT JOIN community_members m ON m.entity_id = e.id AND m.level = l.level GROUP BY ALL HAVING n <> 1 "
-        "UNION ALL SELECT m.entity_id, m.level, 0 FROM {community_members} m "
+        "UNION ALL SELECT m.entity_id, m.level, 0 FROM community_members m "
         "ANTI JOIN entities e ON e.id = m.entity_id "
         "UNION ALL SELECT id, 0, 0 FROM entities WHERE NOT EXISTS (FROM community_members)",
         _REFRESH,
@@ -168,65 +129,88 @@ INVARIANTS = (
     Check(
         "children_lie_within_parents",
         "communities",
+        ("communities",),
         True,
         "Members of a child are members of its parent; parents and children name each other.",
         # Not list_has_all: it reads a parent's members again for each child.
-        "SELECT DISTINCT community, parent, 'member is not in the parent' AS problem FROM "
-        "(SELECT community, parent, unnest(entity_ids) AS member FROM {communities}) ANTI JOIN "
-        "(SELECT community AS parent, unnest(entity_ids) AS member FROM communities "
-        "WHERE community IN (SELECT parent FROM {communities})) USING (parent, member) "
-        "WHERE parent IN (SELECT community FROM communities) "
-        "UNION ALL SELECT c.community, c.parent, 'parent does not list it' FROM {communities} c "
-        "LEFT JOIN communities p ON p.community = c.parent "
-        "WHERE c.parent <> -1 AND NOT coalesce(list_contains(p.children, c.community), false) "
-        "UNION ALL SELECT k.child, k.community, 'child names another parent' "
-        "FROM (SELECT community, unnest(children) AS child FROM {communities}) k "
-        "LEFT JOIN communities c ON c.community = k.child WHERE c.parent IS DISTINCT FROM k.community",
+        "WITH members AS (SELECT community, unnest(entity_ids) AS member FROM communities), "
+        "children AS (SELECT community, unnest(children) AS child FROM communities) "
+        "SELECT community, parent, 'member is not in the parent' AS problem FROM "
+        "(SELECT DISTINCT c.community, c.parent FROM members m JOIN communities c USING (community) "
+        "ANTI JOIN members p ON p.community = c.parent AND p.member = m.member WHERE c.parent <> -1) "
+        "UNION ALL SELECT community, parent, 'parent does not list it' FROM communities c "
+        "ANTI JOIN children k ON k.community = c.parent AND k.child = c.community WHERE c.parent <> -1 "
+        "UNION ALL SELECT k.child, k.community, 'child names another parent' FROM children k "
+        "ANTI JOIN communities c ON c.community = k.child AND c.parent = k.community",
         _REFRESH,
     ),
     Check(
         "communities_have_the_members_listed",
         "community_members",
+        (
+            "communities",
+            "community_members",
+        ),
         True,
         "A community's entity_ids are its rows in community_members.",
+        "WITH listed AS (SELECT community, unnest(entity_ids) AS entity_id FROM communities) "
         "SELECT community, entity_id, 'not in community_members' AS problem FROM "
-        "((SELECT community, level, unnest(entity_ids) AS entity_id FROM {communities}) "
-        "EXCEPT (SELECT community, level, entity_id FROM community_members "
-        "WHERE community IN (SELECT community FROM {communities}))) "
-        "UNION ALL SELECT community, entity_id, 'not in entity_ids' FROM "
-        "((SELECT community, entity_id FROM {community_members}) EXCEPT (SELECT community, unnest(entity_ids) "
-        "FROM communities WHERE community IN (SELECT community FROM {community_members})))",
+        "(SELECT community, level, unnest(entity_ids) AS entity_id FROM communities) "
+        "ANTI JOIN community_members USING (community, level, entity_id) "
+        "UNION ALL SELECT community, entity_id, 'not in entity_ids' FROM community_members "
+        "ANTI JOIN listed USING (community, entity_id)",
         _REFRESH,
     ),
     Check(
         "nothing_stems_from_a_gone_document",
         "embeddings",
+        (
+            "documents",
+            "text_units",
+            "entity_mentions",
+            "relationship_mentions",
+            "covariates",
+            "entities",
+            "communities",
+            "community_reports",
+            "citations",
+            "embeddings",
+            "index_errors",
+            "batch_state",
+        ),
         True,
         "Every row belongs to an existing document.",
-        "SELECT 'documents' AS table_name, id FROM {documents} ANTI JOIN batch_state USING (batch) "
-        "UNION ALL SELECT 'text_units', t.id FROM {text_units} t ANTI JOIN documents d ON d.id = t.document_id "
+        "SELECT 'documents' AS table_name, id FROM documents ANTI JOIN batch_state USING (batch) "
+        "UNION ALL SELECT 'text_units', t.id FROM text_units t ANTI JOIN documents d ON d.id = t.document_id "
         + "".join(
-            f"UNION ALL SELECT '{name}', m.id FROM {{{name}}} m ANTI JOIN text_units t ON t.id = m.text_unit_id "
+            f"UNION ALL SELECT '{name}', m.id FROM {name} m ANTI JOIN text_units t ON t.id = m.text_unit_id "
             for name in ("entity_mentions", "relationship_mentions", "covariates")
         )
-        + "UNION ALL SELECT 'community_reports', id FROM {community_reports} ANTI JOIN communities USING (community) "
-        "UNION ALL SELECT 'citations', c.report_id FROM {citations} c "
+        + "UNION ALL SELECT 'community_reports', id FROM community_reports ANTI JOIN communities USING (community) "
+        "UNION ALL SELECT 'citations', c.report_id FROM citations c "
         "ANTI JOIN community_reports r ON r.id = c.report_id "
         "UNION ALL SELECT 'index_errors', source FROM index_errors "
         "WHERE stage <> 'scan' AND batch NOT IN (SELECT batch FROM batch_state) "
-        "UNION ALL SELECT 'embeddings', id FROM {embeddings} ANTI JOIN text_units USING (id) "
+        "UNION ALL SELECT 'embeddings', id FROM embeddings ANTI JOIN text_units USING (id) "
         "ANTI JOIN entities USING (id) ANTI JOIN community_reports USING (id)",
         _REINDEX,
     ),
     Check(
         "everything_searchable_has_an_embedding",
         "embeddings",
+        (
+            "text_units",
+            "entities",
+            "community_reports",
+            "embeddings",
+            "index_errors",
+        ),
         True,
         "Every text unit, every entity with a relationship and every community report has a vector, or a row of "
         "index_errors, if there are any vectors: without an embedding model there are none.",
-        "SELECT kind, id FROM (SELECT 'text_unit' AS kind, id FROM {text_units} "
-        "UNION ALL SELECT 'entity', id FROM {entities} WHERE degree > 0 "
-        "UNION ALL SELECT 'community_report', id FROM {community_reports}) ANTI JOIN embeddings USING (kind, id) "
+        "SELECT kind, id FROM (SELECT 'text_unit' AS kind, id FROM text_units "
+        "UNION ALL SELECT 'entity', id FROM entities WHERE degree > 0 "
+        "UNION ALL SELECT 'community_report', id FROM community_reports) ANTI JOIN embeddings USING (kind, id) "
         "ANTI JOIN (SELECT source AS id FROM index_errors WHERE stage = 'embed') USING (id) "
         "WHERE EXISTS (FROM embeddings)",
         _REFRESH,
@@ -234,18 +218,18 @@ INVARIANTS = (
     Check(
         "vectors_are_comparable",
         "embeddings",
+        ("embeddings",),
         True,
         "All vectors are of one model and one length.",
-        "WITH vectors AS (SELECT model, len(vector) AS dimensions, id FROM {embeddings} "
-        "UNION ALL SELECT * FROM (SELECT model, len(vector), id FROM embeddings LIMIT 1)) "
-        "SELECT model, dimensions, count(DISTINCT id) AS vectors, min(id) AS example FROM vectors GROUP BY ALL "
-        "HAVING (SELECT count(DISTINCT (model, dimensions)) FROM vectors) > 1",
+        "WITH kinds AS (SELECT model, len(vector) AS dimensions, count(*) AS vectors, min(id) AS example "
+        "FROM embeddings GROUP BY ALL) FROM kinds WHERE (SELECT count(*) FROM kinds) > 1",
         "Launch the job refresh_graph. If the check still fails, delete these rows from embeddings in working.duckdb "
         "first: the next refresh makes them again.",
     ),
     Check(
         "text_units_are_extracted",
         "entities",
+        ("text_units",),
         False,
         "Every text unit has been extracted.",
         "SELECT id, batch, document_id, ordinal FROM text_units WHERE extractor IS NULL",
@@ -254,16 +238,24 @@ INVARIANTS = (
     Check(
         "every_community_has_a_report",
         "community_reports",
+        (
+            "communities",
+            "community_reports",
+        ),
         True,
         "There is exactly one report per community of two or more members.",
-        "SELECT c.community, count(r.id) AS reports FROM {communities} c "
+        "SELECT c.community, count(r.id) AS reports FROM communities c "
         "LEFT JOIN community_reports r USING (community) "
         "WHERE c.size > 1 OR r.id IS NOT NULL GROUP BY ALL HAVING reports <> 1",
-        "Launch the job refresh_graph.",
+        _REFRESH,
     ),
     Check(
         "text_units_have_mentions",
         "entity_mentions",
+        (
+            "text_units",
+            "entity_mentions",
+        ),
         False,
         "Every text unit names at least one entity.",
         "SELECT t.id, t.batch, t.document_id, t.ordinal FROM text_units t "
@@ -273,6 +265,7 @@ INVARIANTS = (
     Check(
         "entities_have_descriptions",
         "entities",
+        ("entities",),
         False,
         "Every entity has a description.",
         "SELECT id, title FROM entities WHERE coalesce(description, '') = ''",
@@ -281,6 +274,10 @@ INVARIANTS = (
     Check(
         "no_hub_dominates",
         "entities",
+        (
+            "entities",
+            "text_units",
+        ),
         False,
         "No entity is named in more than 30 % of the text units.",
         "SELECT id, title, frequency FROM entities, (SELECT count(*) AS n FROM text_units) "
@@ -290,6 +287,7 @@ INVARIANTS = (
     Check(
         "titles_are_distinct",
         "entities",
+        ("entities",),
         False,
         "No two titles differ in punctuation, spaces and accents only.",
         "SELECT regexp_replace(strip_accents(title_key), '[^\\p{L}\\p{N}]', '', 'g') AS letters, "
@@ -300,6 +298,11 @@ INVARIANTS = (
     Check(
         "claims_are_about_entities",
         "covariates",
+        (
+            "covariates",
+            "entities",
+            "entity_aliases",
+        ),
         False,
         "The subject of every claim is an entity.",
         "SELECT c.id, c.subject_id FROM covariates c JOIN resolved_claims r USING (id) "
@@ -309,6 +312,14 @@ INVARIANTS = (
     Check(
         "citations_resolve",
         "citations",
+        (
+            "citations",
+            "text_units",
+            "covariates",
+            "entities",
+            "relationships",
+            "community_reports",
+        ),
         False,
         "Every citation of a report refers to a row that it was written from.",
         "SELECT report_id, table_name, human_readable_id FROM citations WHERE cited_id IS NULL "
@@ -321,6 +332,11 @@ INVARIANTS = (
     Check(
         "documents_have_a_yield",
         "entities",
+        (
+            "documents",
+            "text_units",
+            "entity_mentions",
+        ),
         False,
         "Every document yields text units, and an entity for every 500 tokens.",
         "SELECT d.id, d.source, d.title, d.n_tokens, count(DISTINCT t.id) AS text_units, "

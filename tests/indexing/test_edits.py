@@ -61,13 +61,13 @@ def test_a_sentence_about_a_hub_reads_no_reports_of_its_neighbors(start_with, mo
     degree = index.working.read("SELECT degree FROM entities WHERE title = 'Quentin Zorn'").item()
     assert degree == len(families)
     seen: dict[str, int] = {}
-    read_part = reports.read_part
+    write = reports.community_reports
 
-    def counted_reports(own, communities):
-        seen["reports"] = seen.get("reports", 0) + len(communities)
-        return read_part(own, communities)
+    def counted_reports(inputs, *given, **more):
+        seen["reports"] = seen.get("reports", 0) + inputs.communities.height
+        return write(inputs, *given, **more)
 
-    monkeypatch.setattr(reports, "read_part", counted_reports)
+    monkeypatch.setattr(reports, "community_reports", counted_reports)
     file = Path(index.settings.input_folder) / "0/0.md"
     file.write_text(file.read_text() + "Quentin Zorn went home.")
     index_all(index)

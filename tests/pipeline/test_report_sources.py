@@ -4,7 +4,7 @@ from datetime import date
 
 import polars as pl
 
-from graphrag_assets.pipeline.report_sources import source_contexts, source_lines
+from graphrag_assets.pipeline.report_contexts import source_contexts, source_lines
 
 WHOLE = pl.DataFrame({"community": [0, 0, 0], "entity_id": ["a", "b", "c"]})
 PARTS = pl.DataFrame({"entity_id": ["a", "b", "c"], "child": [1, 1, 2]})

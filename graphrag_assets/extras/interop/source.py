@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from graphrag_assets.errors import InputError
-from graphrag_assets.pipeline.report_updates import REPORT_TYPES
+from graphrag_assets.pipeline.community_reports import REPORT_TYPES
 
 log = logging.getLogger(__name__)
 

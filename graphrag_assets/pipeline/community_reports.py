@@ -1,0 +1,144 @@
+"""Community reports of one level; what they are written from; what they cite, checked."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import NamedTuple
+
+import polars as pl
+
+from graphrag_assets.contracts.records import ReportMaterial, ReportRecord, ReportRow
+from graphrag_assets.ids import stable_id
+from graphrag_assets.pipeline.report_citations import checked_report
+from graphrag_assets.pipeline.report_contexts import evidence, level_contexts, source_contexts, source_lines
+from graphrag_assets.store import schema
+from graphrag_assets.store.polars_schema import polars_schema
+from graphrag_assets.text.references import CHECKED_PATTERN
+from graphrag_assets.text.words import count_tokens
+
+WriteReports = Callable[[Sequence[ReportMaterial]], list[ReportRecord]]
+
+MAX_TOKENS = 8000
+"""Maximum tokens of the context of a report."""
+REPORT_TYPES = polars_schema(schema.COMMUNITY_REPORTS)
+
+
+class ReportInputs(NamedTuple):
+    """What the reports of communities of one level are written from.
+
+    communities: as the table, with the fingerprint of each report. members: community, entity_id. sub_members: child
+    (a sub-community), entity_id. entities, relationships: as the tables. claims: as the table covariates, with
+    human_readable_id, subject_entity_id and document_date. sub_reports: reports of sub-communities. text_units: id,
+    human_readable_id, text, document_date, if a model is to be shown text units in place of these tables.
+    """
+
+    communities: pl.DataFrame
+    members: pl.DataFrame
+    sub_members: pl.DataFrame
+    entities: pl.DataFrame
+    relationships: pl.DataFrame
+    claims: pl.DataFrame
+    sub_reports: pl.DataFrame
+    text_units: pl.DataFrame | None = None
+
+
+def community_reports(
+    inputs: ReportInputs,
+    write: WriteReports,
+    reporter: str,
+    max_tokens: int = MAX_TOKENS,
+    encoding: str = "o200k_base",
+) -> pl.DataFrame:
+    """The rows of community_reports of `inputs.communities`, written by `write`, whose fingerprint is `reporter`.
+
+    `max_tokens` is the limit of each context.
+    """
+    communities, members, sub_members, entities, relationships, claims, sub_reports, text_units = inputs
+    lines = evidence(entities, relationships, claims, encoding)
+    contexts, rows = level_contexts(members, sub_members, lines, sub_reports, max_tokens, encoding)
+    if text_units is not None:
+        passages = source_lines(text_units, encoding)
+        shown = source_contexts(members, sub_members, entities, passages, sub_reports, max_tokens, encoding).contexts
+        # A community without text units is shown as it is.
+        contexts = contexts.join(shown.rename({"context": "shown"}), on="community", how="left").select(
+            "community", context=pl.coalesce("shown", "context")
+        )
+    communities = communities.join(contexts, on="community", how="left").with_columns(pl.col("context").fill_null(""))
+    communities = communities.sort("community")
+    materials = _materials(communities, rows, _details(entities, relationships, claims, sub_reports), members, entities)
+    records = [checked_report(*pair) for pair in zip(write(materials), materials, strict=True)]
+    return _report_frame(records, communities, reporter, encoding)
+
+
+def _details(
+    entities: pl.DataFrame, relationships: pl.DataFrame, claims: pl.DataFrame, sub_reports: pl.DataFrame
+) -> pl.DataFrame:
+    """section, number, names, text: what a report may say, row by row."""
+    summaries = sub_reports.with_columns(description=pl.col("summary").str.replace_all(CHECKED_PATTERN, ""))
+    return pl.concat(
+        rows.select(
+            section=pl.lit(name),
+            number=pl.col("human_readable_id").cast(pl.Int64),
+            names=pl.concat_list(names),
+            text="description",
+        )
+        for name, rows, names in (
+            ("Entities", entities, ["title"]),
+            ("Relationships", relationships, ["source", "target"]),
+            ("Claims", claims, ["subject_id"]),
+            ("Reports", summaries, ["title"]),
+        )
+    )
+
+
+def _materials(
+    communities: pl.DataFrame,
+    rows: pl.DataFrame,
+    details: pl.DataFrame,
+    members: pl.DataFrame,
+    entities: pl.DataFrame,
+) -> list[ReportMaterial]:
+    said = (
+        rows.with_columns(pl.col("number").cast(pl.Int64))
+        .join(details, on=["section", "number"], maintain_order="left")
+        .group_by("community", maintain_order=True)
+        .agg(pl.struct("section", "number", "names", "text").alias("evidence"))
+    )
+    leading = (
+        members.join(entities.select("title", "degree", entity_id="id"), on="entity_id")
+        .sort("community", pl.col("degree").neg(), "title")
+        .group_by("community", maintain_order=True)
+        .agg(pl.col("title").head(10).alias("leading"))
+    )
+    table = communities.select("community", "size", pl.col("text_unit_ids").list.len(), "context")
+    table = table.join(leading, on="community", how="left").join(said, on="community", how="left").sort("community")
+    return [
+        ReportMaterial(
+            size=row["size"],
+            n_text_units=row["text_unit_ids"],
+            leading=tuple(row["leading"] or ()),
+            rows=tuple(ReportRow(**{**e, "names": tuple(e["names"])}) for e in row["evidence"] or ()),
+            context=row["context"],
+        )
+        for row in table.iter_rows(named=True)
+    ]
+
+
+def _report_frame(
+    records: Sequence[ReportRecord], communities: pl.DataFrame, reporter: str, encoding: str
+) -> pl.DataFrame:
+    """The table's rows of `records`, one per row of `communities`, in the same order."""
+    written: dict[str, Sequence[object]] = {
+        "id": [stable_id("community_report", key) for key in communities["id"]],
+        "title": [record.title for record in records],
+        "summary": [record.summary for record in records],
+        "full_content": [record.full_content for record in records],
+        "rank": [record.rating for record in records],
+        "rating_explanation": [record.rating_explanation for record in records],
+        "findings": [[asdict(finding) for finding in record.findings] for record in records],
+        "full_content_json": [json.dumps(asdict(record), ensure_ascii=False, indent=2) for record in records],
+        "context_tokens": count_tokens(communities["context"], encoding),
+        "model": [record.writer or reporter for record in records],
+    }
+    columns = [pl.Series(name, values, REPORT_TYPES[name]) for name, values in written.items()]
+    return communities.with_columns(*columns).select(REPORT_TYPES.names()).cast(REPORT_TYPES)

@@ -52,7 +52,7 @@ SELECT community, level, size, next_fingerprint AS fingerprint
 FROM report_state WHERE community IN (SELECT community FROM found)
 """
 _KEPT = """
-CREATE OR REPLACE TEMP TABLE kept AS
+CREATE OR REPLACE TEMP TABLE kept_reports AS
 SELECT community, s.level, s.parent, s.size, children, period, fingerprint
 FROM report_state s JOIN communities USING (community) ANTI JOIN due USING (community)
 WHERE s.size > 1 OR model = 'imported' AND coalesce(stored = fingerprint, true)
@@ -62,11 +62,13 @@ SELECT r.* REPLACE (
     k.level AS level, k.parent AS parent, k.children AS children, k.period AS period, k.size AS size,
     k.fingerprint AS fingerprint
 )
-FROM community_reports r JOIN kept k USING (community)
+FROM community_reports r JOIN kept_reports k USING (community)
 WHERE (r.level, r.parent, r.children, r.period, r.size, r.fingerprint)
     IS DISTINCT FROM (k.level, k.parent, k.children, k.period, k.size, k.fingerprint)
 """
-_GONE = "SELECT community FROM community_reports ANTI JOIN kept USING (community) ANTI JOIN due USING (community)"
+_GONE = (
+    "SELECT community FROM community_reports ANTI JOIN kept_reports USING (community) ANTI JOIN due USING (community)"
+)
 # If this run is killed, the next one writes all of them.
 _UNFINISHED = """
 UPDATE community_reports SET fingerprint = NULL

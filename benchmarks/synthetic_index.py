@@ -15,9 +15,12 @@ import duckdb
 import numpy as np
 import polars as pl
 
+from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_schema import SCHEMA_VERSION
+from graphrag_assets.store.schema import INDEXED_TEXTS, POSTINGS, TOKEN_COUNTS, WORDS
 from graphrag_assets.store.search_tables import write_search_tables
+from graphrag_assets.store.token_counts import count_new, counted_columns
 from graphrag_assets.text.languages import STOP_WORDS
 from graphrag_assets.text.words import count_tokens
 
@@ -56,8 +59,27 @@ def write_index(path: Path, entities: int) -> None:
         for table in ("entity_texts", "unit_texts", "pairs", "named", "degrees"):
             connection.execute(f"DROP TABLE temp.{table}")
         _write_reports(connection, words, entities)
-        write_search_tables(connection)
+        search_tables_of(connection)
         connection.execute("CHECKPOINT published")
+
+
+def search_tables_of(connection: duckdb.DuckDBPyConnection) -> None:
+    """Fill the token counts and the search tables of a publication whose other tables are filled, without an index."""
+    publication = one_value(connection, "SELECT current_database()")
+    connection.execute("ATTACH ':memory:' AS working; USE working")
+    for table in (TOKEN_COUNTS, INDEXED_TEXTS, POSTINGS, WORDS):
+        connection.execute(table.ddl())
+    connection.execute(f'USE "{publication}"')
+    counted = counted_columns(connection)
+    count_new(connection, counted)
+    for column in counted:
+        connection.execute(
+            f"UPDATE {column.table} SET {column.column} = tokens FROM "
+            f"(SELECT human_readable_id AS number, {column.hash} AS hash FROM {column.table}) "
+            "JOIN working.token_counts ON text = hash WHERE human_readable_id = number"
+        )
+    write_search_tables(connection)
+    connection.execute("DETACH working")
 
 
 def vocabulary() -> pl.Series:

@@ -20,10 +20,11 @@ from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.reports import stale_reports, update_reports
 from graphrag_assets.indexing.scan import scan
 from graphrag_assets.pipeline.report_citations import references_in, resolved
-from graphrag_assets.store.publication_content import Source, fill
 from graphrag_assets.store.publication_files import STABLE_NAME
 from graphrag_assets.store.publication_schema import PUBLISHED
-from graphrag_assets.store.schema import Table, identifier
+from graphrag_assets.store.publication_writer import publish
+from graphrag_assets.store.schema import INDEXED_TEXTS, POSTINGS, TOKEN_COUNTS, WORDS, Table, identifier
+from graphrag_assets.store.working import WorkingDatabase
 from graphrag_assets.text.words import sentences
 from tests.model_index import SAMPLE_INPUT
 
@@ -147,13 +148,15 @@ def _first_difference(ours: list[dict], theirs: list[dict]) -> str:
 
 
 def assert_published(index: Index) -> None:
-    """The current publication has the rows that one made from nothing would have."""
+    """The current publication has the rows of one for which all texts are counted."""
     folder = index.database.parent
     with tempfile.TemporaryDirectory() as scratch:
-        copy = Source(Path(scratch) / "working.duckdb", index.working.limits.beside(index.database))
-        expected = Path(scratch) / "expected.duckdb"
+        copy = WorkingDatabase(Path(scratch) / "working.duckdb")
         index.working.copy_to(copy.path)
-        fill(copy, expected, 1_000_000, "", None)
+        with copy.transaction() as connection:
+            for table in (TOKEN_COUNTS, INDEXED_TEXTS, POSTINGS, WORDS):
+                connection.execute(f"DELETE FROM {table.sql_name}")
+        expected = publish(copy, Path(scratch)).path
         with duckdb.connect() as connection:
             connection.execute(f"ATTACH '{folder / STABLE_NAME}' AS made (READ_ONLY)")
             connection.execute(f"ATTACH '{expected}' AS expected (READ_ONLY)")

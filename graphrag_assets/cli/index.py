@@ -22,7 +22,6 @@ from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.indexing.given_up import retry_given_up
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.models import existing_ledger
-from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.scan import Which, scan_input
 from graphrag_assets.indexing.up_to_date import up_to_date
 from graphrag_assets.pipeline.own_facts import FORMAT
@@ -85,7 +84,6 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
     runs: Sequence[StageRun] = ()
     if not todo and not everything and (publication := up_to_date(index, found)):
         published: tuple[int, bool] | None = (publication.number, publication.is_new)
-        publish_records(index)
     else:
         from graphrag_assets.cli.index_runs import execute
 

@@ -11,7 +11,6 @@ from rich.text import Text
 
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.scan import Scan
 from graphrag_assets.indexing.stage_runner import StageRun, StageRunner
 from graphrag_assets.runtime.outgoing import printable
@@ -37,9 +36,6 @@ def execute(index: Index, found: Scan, todo: Sequence[str], console: Console) ->
             n_done = sum(run.batch is not None and run.success for run in runs)
             console.say(f"{n_done} of {len(todo)} batches are indexed, {what}.")
             raise
-        finally:
-            if not any(run.batch is None and run.success for run in runs):
-                publish_records(index)
     return runs
 
 

@@ -17,7 +17,6 @@ from graphrag_assets.defs.registration import register_batches
 from graphrag_assets.defs.resources import MODELS, begin_step, needs
 from graphrag_assets.indexing.given_up import retry_given_up
 from graphrag_assets.indexing.index_batch import CODE_VERSION
-from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.scan import Which, present_inputs, scan_input
 from graphrag_assets.store import schema
 
@@ -79,7 +78,6 @@ def batch_state(names: IndexNames) -> dg.AssetsDefinition:
             for batch, indexed, seconds in indexed_batches(context, index, config, due, failures):
                 report_batch(names, context, index, batch, batch_metadata(names, batch, indexed, seconds))
             if failures.stopped:
-                publish_records(index)
                 raise failures.as_failure()
         n_batches = index.working.read("SELECT count(*) FROM batch_state WHERE n_documents > 0").item()
         return dg.MaterializeResult(

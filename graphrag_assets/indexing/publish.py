@@ -1,8 +1,6 @@
 """Publishes the working database: the file that people and queries read."""
 
-import contextlib
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -18,7 +16,6 @@ from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, recorded
 from graphrag_assets.store.compaction import compact, trim_records
 from graphrag_assets.store.publication_writer import Publication, publish
-from graphrag_assets.store.records_file import write_records
 from graphrag_assets.store.working import replace_table
 
 log = logging.getLogger(__name__)
@@ -26,7 +23,6 @@ log = logging.getLogger(__name__)
 
 CODE_VERSION = "2"
 """Incremented when a publication of the same tables differs."""
-_NO_RECORDS = "The records of runs and of model calls are not shown to readers yet; the next run tries again"
 
 
 @exclusive("publication")
@@ -49,7 +45,6 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
         inputs = recorded(connection, "graph")
         replace_table(connection, schema.INDEX_SETTINGS, rows)
         trim_records(connection)
-    calls = ledger_entries(settings)
 
     def judge(candidate: Path) -> None:
         if settings.questions_file.is_file():
@@ -57,14 +52,14 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
 
             check_candidate(settings, candidate)
 
-    publication = publish(index.working, settings.index_folder, llm_calls=calls, judge=judge)
+    publication = publish(index.working, settings.index_folder, llm_calls=ledger_entries(settings), judge=judge)
     if inputs:
         with index.working.transaction() as connection:
             record_inputs(connection, "published", inputs, run_id)
-    with _warned(_NO_RECORDS):
-        write_records(index.working, settings.index_folder, calls)
-    with _warned("The working database could not be compacted; the next publication tries again"):
+    try:
         compact(index.working)
+    except Exception as error:  # the publication is valid without it
+        log.warning("The working database could not be compacted; the next run tries again: %s", shown(str(error)))
     return publication
 
 
@@ -80,21 +75,3 @@ def made_with(index: Index) -> dict[str, str | None]:
         "embedding_model": models.embedding_model,
         "prompt_profile": index.profile.id if index.profile else "",
     }
-
-
-def publish_records(index: Index) -> None:
-    """Let readers see the present records of runs and model calls after a run that did not come to publish.
-
-    If this fails, it warns: the failure or the interrupt that ended the run says what to do.
-    """
-    with _warned(_NO_RECORDS):
-        write_records(index.working, index.settings.index_folder, ledger_entries(index.settings))
-
-
-@contextlib.contextmanager
-def _warned(what: str) -> Iterator[None]:
-    """Warn if the block fails; the publication is valid without it."""
-    try:
-        yield
-    except Exception as error:
-        log.warning("%s: %s", what, shown(str(error)))

@@ -11,10 +11,8 @@ DuckDB resolves the names inside a macro in the query that calls it. Two rules k
   such as `r.community` would be a column of the table that is called r inside the macro.
 """
 
-import contextlib
 import functools
 import re
-from collections.abc import Iterator
 from importlib.resources import files
 
 import duckdb
@@ -30,42 +28,20 @@ _FILES = ("text", "search", "graph", "evidence", "lineage", "facts", "spend")
 OWN = "put_this_index_on_the_search_path_"
 """The beginning of own names: an error of DuckDB names the table that it does not find."""
 _OWN_NAME = re.compile(r"\bown\.(\w+)")
-_OUTDATED = f"""
-SELECT DISTINCT if(function_type = 'macro', 'MACRO', 'MACRO TABLE'), function_name FROM duckdb_functions()
-WHERE database_name = current_database() AND schema_name = 'search' AND starts_with(function_name, '{OWN}')
-UNION ALL
-SELECT 'VIEW', view_name FROM duckdb_views()
-WHERE database_name = current_database() AND schema_name = 'search' AND starts_with(view_name, '{OWN}')"""
 
 
 def write_macros(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create or replace all macros and views in the publication that is the current database of `connection`."""
-    with _one_commit(connection):
-        connection.execute(views_sql())
-        _comment_on_views(connection)
-    name_after_publication(connection)
+    """Create all macros and views in the publication that is the current database of `connection`.
 
-
-def name_after_publication(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create or replace all macros, with the own names of the publication that the file has become."""
-    with _one_commit(connection):
-        outdated = connection.execute(_OUTDATED).fetchall()
-        connection.execute(";".join(f"DROP {kind} search.{name}" for kind, name in outdated))
-        row = "coalesce(string_agg(p::VARCHAR, ''), '')"  # an empty file has none
-        mark = one_value(connection, f"SELECT left(md5({row}), 8) FROM publication p")
-        connection.execute(_OWN_NAME.sub(rf"search.{OWN}{mark}_\1", macros_sql()))
-
-
-@contextlib.contextmanager
-def _one_commit(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Commit once, not after each of a hundred statements."""
-    connection.begin()
-    try:
-        yield
-        connection.commit()
-    except duckdb.Error:
-        connection.rollback()
-        raise
+    Its record must be written: own names have a part that no other publication has.
+    """
+    row = "coalesce(string_agg(p::VARCHAR, ''), '')"  # an empty file has none
+    mark = one_value(connection, f"SELECT left(md5({row}), 8) FROM publication p")
+    connection.begin()  # one commit, not one after each of a hundred statements
+    connection.execute(views_sql())
+    _comment_on_views(connection)
+    connection.execute(_OWN_NAME.sub(rf"search.{OWN}{mark}_\1", macros_sql()))
+    connection.commit()
 
 
 @functools.cache

@@ -22,8 +22,6 @@ MAX_DEFINITIONS = 2
 MAX_TEXTS = 1_000
 """Texts that have the rarest word of a title; a title of more frequent words names nothing in particular."""
 
-_ALL_UNITS = "SELECT human_readable_id AS text_unit FROM text_units"
-_HEADINGS = "SELECT DISTINCT unnest(headings) AS heading FROM text_units"
 _SQL = files("graphrag_assets.store").joinpath("sql/passage_graph.sql").read_text()
 # "X is a …" in the languages whose words are stemmed and whose copula stands between name and noun: verbs, articles.
 _COPULAS = (
@@ -48,19 +46,14 @@ It is narrow on purpose: "Field said that the cable was a success" is no definit
 """
 
 
-def write_passage_graph(connection: duckdb.DuckDBPyConnection, units: str = _ALL_UNITS) -> None:
-    """Fill passage_subjects and passage_names, and the tables of what their texts contain.
+def write_passage_graph(connection: duckdb.DuckDBPyConnection) -> None:
+    """Fill passage_subjects and passage_names, and the tables of what texts contain.
 
     Args:
-        connection: has the publication open, with entities, texts, bridge tables and postings in it.
-        units: query for the numbers of the text units whose text or names have changed; of the others, what their texts
-            contain is known.
+        connection: has the publication in use, with entities, texts, bridge tables and postings in it.
     """
-    connection.execute(f"CREATE TEMP TABLE passage_units AS {units}")
-    connection.execute(f"DELETE FROM search.heading_forms WHERE heading NOT IN ({_HEADINGS})")
-    new = connection.sql(f"({_HEADINGS}) EXCEPT SELECT heading FROM search.heading_forms ORDER BY heading").pl()
-    insert = "INSERT INTO search.heading_forms BY NAME FROM given"
-    execute_with(connection, insert, given=_heading_forms(new["heading"]))
+    headings = connection.sql("SELECT DISTINCT unnest(headings) AS heading FROM text_units").pl()["heading"].sort()
+    execute_with(connection, "INSERT INTO search.heading_forms BY NAME FROM forms", forms=_heading_forms(headings))
     given = {
         "max_texts": MAX_TEXTS,
         "definition": DEFINITION,
@@ -70,7 +63,6 @@ def write_passage_graph(connection: duckdb.DuckDBPyConnection, units: str = _ALL
     }
     for statement in connection.extract_statements(_SQL):
         connection.execute(statement, {name: given[name] for name in statement.named_parameters})
-    connection.execute("DROP TABLE passage_units")
 
 
 def _heading_forms(headings: pl.Series) -> pl.DataFrame:

@@ -15,34 +15,18 @@ import polars as pl
 
 from graphrag_assets.errors import IndexMissing, OtherVersionError, QueryError, StoreError, refuse_denied
 from graphrag_assets.runtime.forks import use_threads
-from graphrag_assets.store.connections import NO_EXTENSIONS, one_value, refuse_other_version
+from graphrag_assets.store.connections import NO_EXTENSIONS, refuse_other_version
 from graphrag_assets.store.interrupts import interruptible
-from graphrag_assets.store.macros import OWN
 from graphrag_assets.store.polars_schema import POLARS_TYPES
 from graphrag_assets.store.publication_files import STABLE_NAME, current_number, kept_publications, publication_file
-from graphrag_assets.store.records_file import RECORDS_FILE
 from graphrag_assets.store.schema import literal
 
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-Version = tuple[int, int]
-"""Inode and time of change of a file."""
 
 _USE = "USE published"
-_SCHEMAS = """
-SELECT string_agg(database_name || '.' || schema_name, ','
-                  ORDER BY database_name = 'published', schema_name <> 'main', schema_name)
-FROM duckdb_schemas()
-WHERE database_name IN ('published', 'recent') AND schema_name NOT IN ('information_schema', 'pg_catalog')
-   OR database_name = 'memory' AND schema_name = 'search'
-"""
-# The name by which macros read the calls; with records, it stands for the present ones.
-_OWN_CALLS = f"""
-SELECT view_name FROM duckdb_views()
-WHERE database_name = 'published' AND starts_with(view_name, '{OWN}') AND ends_with(view_name, '_llm_calls')
-  AND EXISTS (FROM duckdb_tables() WHERE database_name = 'recent' AND table_name = 'llm_calls')
-"""
+_USE_ALL_SCHEMAS = "SET search_path = 'published.main,published.operations,published.search'"
 _READING = ([duckdb.StatementType.SELECT], [duckdb.StatementType.EXPLAIN], [duckdb.StatementType.MULTI])  # PIVOT
 
 _CONFIG: dict[str, Any] = {
@@ -77,17 +61,11 @@ class Reader:
     scopes: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
     """Allowed rows per filter, cached by `query.filters`."""
     _idle: list[duckdb.DuckDBPyConnection] = field(default_factory=list, repr=False, compare=False)
-    _with_records: dict[Version, tuple[duckdb.DuckDBPyConnection, str]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
 
     def query(
         self, query: str, parameters: Mapping[str, Any] | None = None, tables: Mapping[str, pl.DataFrame] | None = None
     ) -> pl.DataFrame:
         """The result of one SELECT, with DuckDB's types; pass values as parameters (`$name`), frames as tables.
-
-        The tables llm_calls and index_runs are those of `records.duckdb`, where there is one: runs without a change
-        publish nothing.
 
         Raises:
             StoreError: it is another statement, or DuckDB rejects it; then the message is DuckDB's.
@@ -121,29 +99,13 @@ class Reader:
         fetch: Callable[[duckdb.DuckDBPyRelation], Result],
     ) -> Result:
         check_text(query)
-        connection, use = self._for_queries()
-        with self._failing(), connection.cursor() as cursor:  # a new one, without the state of others
+        with self._failing(), self.connection.cursor() as cursor:  # a new one, without the state of others
             if [statement.type for statement in cursor.extract_statements(query)] not in _READING:
                 raise StoreError(f"Cannot run the query on {self.path}: it must be one SELECT statement.")
-            cursor.execute(use)
+            cursor.execute(_USE_ALL_SCHEMAS)
             for name, frame in (tables or {}).items():
                 cursor.register(name, frame)
             return interruptible(cursor, lambda: fetch(cursor.sql(query, params=dict(parameters or {}))))
-
-    def _for_queries(self) -> tuple[duckdb.DuckDBPyConnection, str]:
-        """A connection with the present records of runs beside the publication, and what its cursors begin with."""
-        file = self.path.parent.parent / RECORDS_FILE
-        try:
-            state = file.stat()
-            version = (state.st_ino, state.st_mtime_ns)
-            if version not in self._with_records:
-                opened = open_publication(self.path, file)
-                schemas = one_value(opened, _SCHEMAS)  # tables of the first one hide those of the others
-                self._with_records.clear()  # closed when the last query on it ends
-                self._with_records[version] = opened, f"SET search_path = {literal(schemas)}"
-            return self._with_records[version]
-        except (OSError, StoreError, KeyError):  # none, damaged, or replaced by another thread just now
-            return self.connection, _USE
 
     def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
         """As `query`, for small results: a third faster, because it is planned once, not twice.
@@ -206,8 +168,6 @@ class Reader:
         """Close the file."""
         while self._idle:
             self._idle.pop().close()
-        while self._with_records:
-            self._with_records.popitem()[1][0].close()
         self.connection.close()
 
     @cached_property
@@ -359,11 +319,8 @@ def _has_publication(folder: Path) -> bool:
     return current_number(folder) is not None or (folder / STABLE_NAME).is_file() or bool(kept_publications(folder))
 
 
-def open_publication(path: Path, records: Path | None = None) -> duckdb.DuckDBPyConnection:
+def open_publication(path: Path) -> duckdb.DuckDBPyConnection:
     """An in-memory database with the file attached read-only as `published`, and nothing else within its reach.
-
-    Args:
-        records: attached as `recent`.
 
     Raises:
         StoreError: the file is missing, damaged or no publication, or another version made it.
@@ -376,11 +333,6 @@ def open_publication(path: Path, records: Path | None = None) -> duckdb.DuckDBPy
     connection = duckdb.connect(config=_CONFIG)
     try:
         connection.execute(f"ATTACH {literal(path)} AS published (READ_ONLY)")
-        if records:
-            connection.execute(f"ATTACH {literal(records)} AS recent (READ_ONLY)")
-            for (name,) in connection.execute(_OWN_CALLS).fetchall():
-                view = f"CREATE VIEW memory.search.{name} AS FROM recent.main.llm_calls"
-                connection.execute(f"CREATE SCHEMA memory.search; {view}")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
     except duckdb.Error as error:

@@ -507,8 +507,6 @@ PUBLICATIONS = table(
     ("published_at", "TIMESTAMP", "When, UTC."),
     ("content_digest", "VARCHAR", "Identifies the content: equal digests mean equal content."),
     ("version", "VARCHAR", "Version of graphrag_assets that published it."),
-    ("base", "BIGINT", "The publication made from nothing that this one began as a copy of; itself if made so."),
-    ("base_bytes", "BIGINT", "Size of the base's file."),
     ("community_revision", "BIGINT", "The last revision of community_history in it; 0: none."),
     _VERSION,
 )
@@ -555,6 +553,38 @@ INDEX_OPTIONS = table(
     ("value", "VARCHAR", "Its value."),
 )
 
+_HASH_OF_TEXT = ("text", "UBIGINT", "Hash of the text and of what it is counted with.")
+TOKEN_COUNTS = table(
+    "token_counts",
+    "The tokens of the rows of contexts. A publication counts what is not here, and deletes what it does not need.",
+    "text",
+    _HASH_OF_TEXT,
+    ("tokens", "BIGINT", "Its tokens."),
+)
+INDEXED_TEXTS = table(
+    "indexed_texts",
+    "The texts in the inverted index. A publication reads what is not here, and deletes what it does not need.",
+    "text",
+    _HASH_OF_TEXT,
+    ("n_words", "BIGINT", "Its number of words."),
+)
+POSTINGS = table(
+    "postings",
+    "Which text contains which word, how often.",
+    "text word",
+    _HASH_OF_TEXT,
+    ("word", "UBIGINT", "Hash of the word and its language, as in words."),
+    ("n", "BIGINT", "Occurrences of the word."),
+)
+WORDS = table(
+    "words",
+    "The words of the inverted index.",
+    "word",
+    ("word", "UBIGINT", "Hash of the word and its language."),
+    ("term", "VARCHAR", "Its stem, without diacritics."),
+    ("forms", "VARCHAR[]", "Every spelling that a question may have of it; none in scripts without spaces."),
+)
+
 INDEX_SCHEMA = table("index_schema", "One row: the version of the tables.", "schema_version", _VERSION)
 
 CHANGED_ROWS = table(
@@ -597,6 +627,10 @@ OPERATION_TABLES = (
     REFRESH_STATE,
     NUMBERS,
     SUMMARIZED,
+    TOKEN_COUNTS,
+    INDEXED_TEXTS,
+    POSTINGS,
+    WORDS,
     CLUSTERED_EDGES,
     CHANGED_ROWS,
     CHANGE_MARKS,

@@ -1,13 +1,12 @@
-"""Counts the tokens of rows as contexts show them, once at publication: a search weighs a few hundred rows.
+"""Counts the tokens of rows as contexts show them: a search weighs a few hundred rows.
 
-Only new rows are counted, whose count is null.
+The counts are kept in the index by the hash of what is counted, so a publication counts what is new only.
 
 The cells are those of the default layouts in `query.local`; claims and text units have the dates of their documents if
 one of these has a date.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import NamedTuple
 
 import duckdb
 import polars as pl
@@ -16,66 +15,90 @@ from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.text.words import count_tokens, lines
 
 _ROWS_PER_PART = 20_000
+_COUNTED_WITH = "o200k_base"
 
 
-# Table, column, and the cells of the line whose tokens it has.
-_COUNTED = (
-    ("entities", "line_tokens", "human_readable_id, title, type, description, degree"),
-    # Links are known at query time; a number below a thousand is one token.
-    (
-        "relationships",
-        "line_tokens",
-        "human_readable_id, source, target, coalesce(nullif(relations, ''), type), description, round(weight, 2), 0",
-    ),
-    (
-        "covariates",
-        "line_tokens",
-        "human_readable_id, {date}subject_id, object_id, type, "
-        "status || CASE WHEN superseded_by IS NULL THEN '' ELSE ' until ' || valid_until END, "
-        "start_date, end_date, description",
-    ),
-    ("text_units", "line_tokens", "human_readable_id, {date}context, text"),
-    ("community_reports", "line_tokens", "human_readable_id, title, full_content"),
-    ("community_reports", "short_line_tokens", "human_readable_id, title, summary"),
-)
+class Counted(NamedTuple):
+    """A column of token counts: its table, and the cells of the line, or the one text, whose tokens it has."""
+
+    table: str
+    column: str
+    cells: str
+    is_line: bool = True
+
+    @property
+    def hash(self) -> str:
+        """The hash of what is counted, in SQL."""
+        return f"md5_number_lower(row('{_COUNTED_WITH}', {self.is_line}, {self.cells})::VARCHAR)"
 
 
-def write_token_counts(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill the columns line_tokens, short_line_tokens, content_tokens and summary_tokens where they are null.
+def counted_columns(connection: duckdb.DuckDBPyConnection) -> list[Counted]:
+    """The columns of the publication in use that have token counts. Its documents must be in it."""
+    has_dates = one_value(connection, "SELECT count(document_date) FROM documents")
+    date = "(SELECT d.document_date FROM documents d WHERE d.id = document_id), " if has_dates else ""
+    return [
+        Counted("entities", "line_tokens", "human_readable_id, title, type, description, degree"),
+        # Links are known at query time; a number below a thousand is one token.
+        Counted(
+            "relationships",
+            "line_tokens",
+            "human_readable_id, source, target, coalesce(nullif(relations, ''), type), description, "
+            "round(weight, 2), 0",
+        ),
+        Counted(
+            "covariates",
+            "line_tokens",
+            f"human_readable_id, {date}subject_id, object_id, type, "
+            "status || CASE WHEN superseded_by IS NULL THEN '' ELSE ' until ' || valid_until END, "
+            "start_date, end_date, description",
+        ),
+        Counted("text_units", "line_tokens", f"human_readable_id, {date}context, text"),
+        Counted("community_reports", "line_tokens", "human_readable_id, title, full_content"),
+        Counted("community_reports", "short_line_tokens", "human_readable_id, title, summary"),
+        Counted("community_reports", "content_tokens", "coalesce(full_content, '')", is_line=False),
+        Counted("community_reports", "summary_tokens", "coalesce(summary, '')", is_line=False),
+    ]
+
+
+def count_new(connection: duckdb.DuckDBPyConnection, columns: list[Counted], suffix: str = "") -> None:
+    """Keep the counts of `columns` in the index, attached as `working`, and no others.
 
     Args:
-        connection: has the publication open.
+        suffix: what the tables to read have behind their names.
     """
-    date = "(SELECT d.document_date FROM documents d WHERE d.id = document_id), " if has_dates(connection) else ""
-    for table, column, cells in _COUNTED:
-        for found in _uncounted(connection, table, column, cells.format(date=date)):
-            cells_by_column = list(zip(*found, strict=True))
-            _write(connection, table, column, cells_by_column[0], count_tokens(lines(cells_by_column)))
-    for column, counted in (("content_tokens", "full_content"), ("summary_tokens", "summary")):
-        cells = f"human_readable_id, coalesce({counted}, '')"
-        for found in _uncounted(connection, "community_reports", column, cells):
-            numbers, texts = zip(*found, strict=True)
-            _write(connection, "community_reports", column, numbers, count_tokens(texts))
+    wanted = " UNION ALL ".join(
+        f"SELECT {place} AS place, {counted.hash} AS text FROM {counted.table}{suffix}"
+        for place, counted in enumerate(columns)
+    )
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE wanted_counts AS {wanted}")
+    connection.execute("DELETE FROM working.token_counts WHERE text NOT IN (SELECT text FROM wanted_counts)")
+    new = "SELECT DISTINCT place FROM wanted_counts ANTI JOIN working.token_counts USING (text) ORDER BY place"
+    for (place,) in connection.execute(new).fetchall():
+        counted = columns[place]
+        uncounted = (
+            f"SELECT DISTINCT {counted.hash} AS hash, {counted.cells} FROM {counted.table}{suffix} "
+            f"WHERE hash NOT IN (SELECT text FROM working.token_counts) LIMIT {_ROWS_PER_PART}"
+        )
+        while rows := connection.execute(uncounted).fetchall():
+            hashes, *cells = zip(*rows, strict=True)
+            counts = count_tokens(lines(cells) if counted.is_line else map(str, cells[0]))
+            part = pl.DataFrame({"text": hashes, "tokens": counts}, {"text": pl.UInt64, "tokens": pl.Int64})
+            execute_with(connection, "INSERT INTO working.token_counts FROM part", part=part)
 
 
-def has_dates(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether a document of the publication open in `connection` has a date: then contexts show them."""
-    return bool(one_value(connection, "SELECT count(document_date) FROM documents"))
-
-
-def _uncounted(
-    connection: duckdb.DuckDBPyConnection, table: str, column: str, cells: str
-) -> Iterator[list[tuple[Any, ...]]]:
-    """The cells of the rows whose count is null, the number first, in parts of bounded size."""
-    numbers = f"SELECT human_readable_id FROM {table} WHERE {column} IS NULL ORDER BY human_readable_id"
-    for part in connection.sql(numbers).pl().iter_slices(_ROWS_PER_PART):
-        query = f"SELECT {cells} FROM {table} WHERE human_readable_id BETWEEN $first AND $last AND {column} IS NULL"
-        yield connection.execute(query, {"first": part.item(0, 0), "last": part.item(-1, 0)}).fetchall()
-
-
-def _write(
-    connection: duckdb.DuckDBPyConnection, table: str, column: str, numbers: Sequence[int], tokens: Sequence[int]
+def insert_counted(
+    connection: duckdb.DuckDBPyConnection, table: str, columns: list[Counted], order: str, suffix: str
 ) -> None:
-    counted = pl.DataFrame({"number": numbers, "tokens": tokens})
-    update = f"UPDATE {table} SET {column} = tokens FROM counted WHERE human_readable_id = number"
-    execute_with(connection, update, counted=counted)
+    """Fill a table of the publication from the relation with its name and `suffix`, with its token counts."""
+    counted = [column for column in columns if column.table == table]
+    hashes = ", ".join(f"{column.hash} AS hash_of_{column.column}" for column in counted)
+    tokens = ", ".join(f"{column.column}.tokens AS {column.column}" for column in counted)
+    joins = " ".join(
+        f"LEFT JOIN working.token_counts {column.column} ON {column.column}.text = hash_of_{column.column}"
+        for column in counted
+    )
+    connection.execute(
+        f"INSERT INTO {table} BY NAME WITH hashed AS (SELECT *, {hashes} FROM {table}{suffix}) "
+        f"SELECT hashed.* EXCLUDE ({', '.join(f'hash_of_{column.column}' for column in counted)}), {tokens} "
+        f"FROM hashed {joins} ORDER BY {order}"
+    )

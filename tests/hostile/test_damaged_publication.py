@@ -148,14 +148,13 @@ def test_a_reader_that_meets_a_deleted_file_opens_the_next(published, monkeypatc
     index = published.root / "index"
     opened, whole = [], publication_reader.open_publication
 
-    def late(path: Path, *records: Path):
+    def late(path: Path):
         if not opened:
             (index / "publications" / "graphrag-1.duckdb").unlink(missing_ok=True)
             path.rename(index / "publications" / "graphrag-3.duckdb")
             (index / "CURRENT").write_text("publications/graphrag-3.duckdb\n")
-        if not records:
-            opened.append(path)
-        return whole(path, *records)
+        opened.append(path)
+        return whole(path)
 
     monkeypatch.setattr(publication_reader, "open_publication", late)
     with GraphRAG(index) as rag:

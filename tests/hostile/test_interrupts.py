@@ -11,8 +11,6 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.runtime.received_signals import raise_if_interrupted, signals_noted
 from graphrag_assets.store.publication_files import current_number
 from tests.openai_server import running, task_of
@@ -100,21 +98,3 @@ def aborted(connection: duckdb.DuckDBPyConnection) -> None:
 def interrupted_without_transaction(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("ROLLBACK")  # so that the next one fails
     raise KeyboardInterrupt
-
-
-@pytest.mark.long
-def test_records_that_cannot_be_written_hide_neither_a_publication_nor_an_interrupt(project, caplog) -> None:
-    project.write("one/a.md", "Cyrus Field met William Thomson in Valentia.")
-    (project.root / "index" / "records.duckdb" / "in the way").mkdir(parents=True)
-    project.index_all()
-    assert current_number(project.root / "index") == 1
-    with pytest.raises(KeyboardInterrupt):
-        interrupted_run(project.index)
-    assert caplog.text.count("The records of runs and of model calls are not shown to readers yet") == 2
-
-
-def interrupted_run(index: Index) -> None:
-    try:
-        raise KeyboardInterrupt
-    finally:
-        publish_records(index)

@@ -13,7 +13,7 @@ from graphrag_assets.indexing.knowledge_graph import knowledge_graph
 from graphrag_assets.indexing.scan import scan
 from graphrag_assets.pipeline import incremental_leiden
 from tests.comparison import index_all, modularity
-from tests.store.test_publication_by_difference import edit, first_documents
+from tests.store.test_publications_after_edits import edit, first_documents
 
 ASSETS = ("communities", "community_members", "community_history")
 

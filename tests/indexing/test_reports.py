@@ -15,7 +15,7 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.reports import stale_reports, update_reports
 from graphrag_assets.store import schema
 from tests.comparison import assert_reports, index_all
-from tests.store.test_publication_by_difference import edit, first_documents
+from tests.store.test_publications_after_edits import edit, first_documents
 
 TABLES = ("community_reports", "citations")
 SPLIT = "SELECT parent FROM communities WHERE parent >= 0 AND size > 1 ORDER BY parent LIMIT 1"

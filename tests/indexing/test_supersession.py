@@ -9,7 +9,6 @@ import pytest
 
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.store import publication_content
 from tests.comparison import assert_published, index_all, index_at, no_settings
 from tests.conftest import Project
 
@@ -134,7 +133,6 @@ def changed(documents: Documents, draw: random.Random) -> Documents:
 def test_a_fact_holds_until_a_later_one_whatever_the_order_of_indexing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, steps: int
 ) -> None:
-    monkeypatch.setattr(publication_content, "MAX_CHANGED", 2.0)  # publications are brought up to date
     draw = random.Random(seed)
     documents = planted(draw)
     no_settings(monkeypatch)

@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 
 from benchmarks.retrieval_quality import Collection, collections
+from benchmarks.synthetic_index import search_tables_of
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.connections import CONNECTION_CONFIG
 from graphrag_assets.store.macros import write_macros
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.publication_schema import PUBLISHED, SCHEMA_VERSION
-from graphrag_assets.store.search_tables import write_search_tables
 from graphrag_assets.text.words import title_key
 from tests.conftest import SHARED_DATA, index_once
 from tests.word_vectors import DIMENSIONS, MODEL, embed
@@ -285,7 +285,7 @@ def write_index(path: Path, model: str = "", number: int = 1, empty: str | None 
         if model:
             vectors = _embeddings(rows, model)  # noqa: F841
             connection.execute("INSERT INTO embeddings BY NAME FROM vectors")
-        write_search_tables(connection)
+        search_tables_of(connection)
         write_macros(connection)
     return path
 

@@ -6,6 +6,7 @@ import duckdb
 import polars as pl
 import pytest
 
+from benchmarks.synthetic_index import search_tables_of
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.question_terms import question_terms
@@ -14,7 +15,6 @@ from graphrag_assets.store.connections import CONNECTION_CONFIG
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.publication_schema import SCHEMA_VERSION
-from graphrag_assets.store.search_tables import write_search_tables
 from graphrag_assets.text.languages import language_of
 from graphrag_assets.text.words import title_key
 
@@ -59,7 +59,7 @@ def write(path: Path, texts: list[str], titles: list[str] | None = None) -> Path
             "SELECT n AS human_readable_id, title, title_key, '' AS description, 1 AS frequency FROM rows WHERE title IS NOT NULL"
         )
         connection.execute(f"INSERT INTO publication BY NAME SELECT 1 AS number, '{SCHEMA_VERSION}' AS schema_version")
-        write_search_tables(connection)
+        search_tables_of(connection)
     return path
 
 

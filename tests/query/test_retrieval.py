@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.synthetic_index import search_tables_of
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query.entities import entities_for, named_entities
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.retrieval import Question, Scores, fuse, search_texts, vector_scores, word_scores
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
-from graphrag_assets.store.search_tables import write_search_tables
 from graphrag_assets.text.languages import stem, stop_words
 from tests.word_vectors import MODEL, embed, embedded_question
 
@@ -96,7 +96,7 @@ def test_words_are_found_in_every_script(language: str, tmp_path_factory: pytest
             {"human_readable_id": range(len(LANGUAGES)), "text": [row[0] for row in LANGUAGES.values()]}
         )
         connection.execute("INSERT INTO text_units BY NAME FROM rows")
-        write_search_tables(connection)
+        search_tables_of(connection)
     reader = CurrentPublication(path).reader()
     place, (_, present, absent) = list(LANGUAGES).index(language), LANGUAGES[language]
     assert ranked_by(word_scores, reader, "text_unit", Question(present), 10)[0] == place

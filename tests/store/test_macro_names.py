@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from graphrag_assets.store.macros import name_after_publication
+from graphrag_assets.store.macros import write_macros
 from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.publication_schema import PUBLISHED
 
@@ -88,7 +88,7 @@ def alone(sample_index, tmp_path_factory) -> Iterator[dict[str, duckdb.DuckDBPyC
         path.chmod(0o644)
         with duckdb.connect(str(path)) as connection:
             connection.execute(_OF_ONE.format(n=n, name=name))
-            name_after_publication(connection)
+            write_macros(connection)
         opened[name] = duckdb.connect(str(path), read_only=True)
         opened[name].execute(f"ATTACH '{older}' AS older (READ_ONLY)")
     yield opened

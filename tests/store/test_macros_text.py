@@ -5,11 +5,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from benchmarks.synthetic_index import search_tables_of
 from graphrag_assets.query.retrieval import Question, word_scores
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.publication_schema import SCHEMA_VERSION
-from graphrag_assets.store.search_tables import write_search_tables
 from graphrag_assets.text.words import title_key
 
 FOREIGN = {
@@ -83,7 +83,7 @@ def foreign(tmp_path_factory) -> Path:
                 {"n": number, "text": text},
             )
         connection.execute(f"INSERT INTO publication BY NAME SELECT 1 AS number, '{SCHEMA_VERSION}' AS schema_version")
-        write_search_tables(connection)
+        search_tables_of(connection)
     return path
 
 

@@ -8,8 +8,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from graphrag_assets.store import bm25_index, publication_content, publication_writer, schema
-from graphrag_assets.store.change_log import remove_marks
+from graphrag_assets.store import bm25_index, publication_content, publication_writer, schema, token_counts
 from graphrag_assets.store.drafts import draft_folder
 from graphrag_assets.store.publication_files import POINTER, STABLE_NAME
 from graphrag_assets.store.publication_reader import CurrentPublication
@@ -163,10 +162,9 @@ def test_postings_count_the_terms_of_each_text(published, tmp_path):
 
 
 @pytest.mark.extended
-def test_postings_written_in_parts_are_the_same(working, tmp_path, monkeypatch):
-    publish(working, tmp_path / "whole")
+def test_postings_counted_in_parts_are_the_same(working, tmp_path, monkeypatch):
+    publish(write_database(tmp_path / "other"), tmp_path / "whole")
     monkeypatch.setattr(bm25_index, "_TEXTS_PER_PART", 1)
-    monkeypatch.setattr(bm25_index, "_POSTINGS_PER_PART", 2)
     publish(working, tmp_path / "parts")
     for table in ("search.postings", "search.posting_terms", "search.posting_statistics"):
         assert rows(tmp_path / "parts", f"FROM {table} ORDER BY ALL") == rows(
@@ -196,13 +194,12 @@ def test_the_same_content_is_not_published_twice(working, tmp_path):
 def test_unchanged_content_is_detected_without_building_a_publication(working, tmp_path, monkeypatch):
     first = publish(working, tmp_path)
     monkeypatch.delattr(publication_writer, "fill")
-    monkeypatch.delattr(publication_writer, "update")
     again = publish(working, tmp_path)
     assert (again.is_new, again.path, again.rows) == (False, first.path, first.rows)
     assert again.rows["entities"] == 3
 
 
-def test_events_of_communities_have_the_first_publication_with_them_and_its_time(published, tmp_path, monkeypatch):
+def test_events_of_communities_have_the_first_publication_with_them_and_its_time(published, tmp_path):
     made = "SELECT number, published_at FROM publications"
     events = "SELECT revision, publication, published_at FROM community_history ORDER BY ALL"
 
@@ -212,8 +209,6 @@ def test_events_of_communities_have_the_first_publication_with_them_and_its_time
             history = history.with_columns(other_id=None, jaccard=None)
             replace_rows(connection, schema.COMMUNITY_HISTORY, history, "revision", history["revision"])
 
-    monkeypatch.setattr(publication_content, "MAX_CHANGED", 2.0)
-    monkeypatch.setattr(publication_writer, "MAX_GROWTH", 100.0)
     happen(1, 2)
     publish(published, tmp_path)
     happen(3)
@@ -221,16 +216,36 @@ def test_events_of_communities_have_the_first_publication_with_them_and_its_time
     at = dict(published.read(made).rows())
     expected = [(1, 2, at[2]), (2, 2, at[2]), (3, 3, at[3])]
     assert rows(tmp_path, events) == expected
-    assert rows(tmp_path, "SELECT number, base, published_at FROM publication") == [(3, 1, at[3])]
-    publish(published, tmp_path, always=True)  # made from nothing
-    assert rows(tmp_path, "SELECT number, base FROM publication") == [(4, 4)]
+    assert rows(tmp_path, "SELECT number, published_at FROM publication") == [(3, at[3])]
+    publish(published, tmp_path, always=True)
     assert rows(tmp_path, events) == expected
 
 
 def test_the_digest_covers_all_that_is_published():
-    read = set(re.findall(r"working\.(\w+)", publication_content._PUBLISH)) | set(publication_content._COPIED_WHOLE)
-    digested = publication_content._BY_ROW.keys() | publication_content._WHOLE.keys()
-    assert read - digested == {"batch_state", "index_runs"}  # records of runs
+    read = set(re.findall(r"working\.(\w+)", publication_content._PUBLISH + publication_content._VECTORS))
+    read |= set(publication_content._COPIED)
+    digested = {table.name for table in publication_content.DIGESTED}
+    # Records of runs and of publications; a view of claims.
+    assert read - digested == {"batch_state", "index_runs", "publications", "claims_taken_back"}
+
+
+def test_texts_are_counted_and_their_words_stemmed_once(published, tmp_path, monkeypatch):
+    counted, stemmed = [], []
+    monkeypatch.setattr(token_counts, "count_tokens", lambda texts: [counted.append(text) or 1 for text in texts])
+    stems = bm25_index.stems
+    monkeypatch.setattr(bm25_index, "stems", lambda words, language: stemmed.extend(words) or stems(words, language))
+    publish(published, tmp_path, always=True)
+    assert (counted, stemmed) == ([], [])
+    with published.transaction() as connection:
+        connection.execute("UPDATE text_units SET text = 'Ada met Bea.' WHERE id = 'u0'")
+    publish(published, tmp_path)
+    assert (counted, stemmed) == (["0|d|Ada met Bea.\n"], ["bea"])
+    assert rows(tmp_path, "SELECT form, term, uses FROM search.word_forms WHERE form IN ('bea', 'ben') ORDER BY 1") == [
+        ("bea", "bea", 1),
+        ("ben", "ben", 2),  # an entity and the other text unit
+    ]
+    kept = "SELECT (SELECT count(*) FROM words WHERE term = 'bea'), (SELECT count(*) FROM indexed_texts)"
+    assert published.read(kept).row(0) == (1, 5)  # of two text units and three entities
 
 
 @pytest.mark.parametrize(
@@ -252,7 +267,6 @@ def test_the_digest_covers_all_that_is_published():
 def test_only_published_content_makes_a_new_publication(published, tmp_path, change, is_new):
     with published.transaction() as connection:
         connection.execute(change)
-        remove_marks(connection)
     assert publish(published, tmp_path).is_new == is_new
     assert not publish(published, tmp_path).is_new
 
@@ -291,7 +305,6 @@ def test_only_the_last_publications_are_kept_and_the_pointer_names_the_newest(wo
 def test_a_failed_publication_leaves_the_present_one(published, tmp_path):
     with published.transaction() as connection:
         connection.execute("UPDATE embeddings SET vector = [1.0] WHERE id = 'eve'")  # not of the others' length
-        remove_marks(connection)
     with pytest.raises(duckdb.Error):
         publish(published, tmp_path)
     assert rows(tmp_path, "SELECT count(*) FROM embeddings") == [(3,)]

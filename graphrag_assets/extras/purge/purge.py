@@ -20,7 +20,6 @@ from graphrag_assets.store.drafts import leftovers, remove_leftovers
 from graphrag_assets.store.locks import writer_in_words
 from graphrag_assets.store.publication_files import kept_publications
 from graphrag_assets.store.publication_writer import delete_publications, publish
-from graphrag_assets.store.records_file import write_records
 from graphrag_assets.store.working import OUTDATED
 
 
@@ -56,7 +55,6 @@ def purge(index: Index, dry_run: bool = False, shared_ledger: bool = False) -> l
         removed.append(_purge_ledger(index, batches, dry_run, shared_ledger))
         if not dry_run:
             compact(index.working, always=True)
-            write_records(index.working, index.settings.index_folder, ledger_entries(index.settings))
         removed.append(_purge_publications(index, dry_run))
         removed.append(_purge_leftovers(index.settings.index_folder, dry_run))
         return [one for one in removed if one.number]

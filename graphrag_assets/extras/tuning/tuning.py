@@ -15,7 +15,6 @@ from graphrag_assets.extras.tuning.sample import varied_sample
 from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.model_tasks import IndexingTasks
 from graphrag_assets.indexing.provider_models import indexing_tasks
-from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.tasks.extract_graph import ExtractionOptions
@@ -69,10 +68,7 @@ def tune_prompts(index: Index, options: TuningOptions, run_id: str) -> tuple[int
         raise SettingsError("Prompts are tuned for a chat model that extracts. Set GRAPHRAG_CHAT_MODEL.")
     units = _sampled(index, options.sample)
     tasks = indexing_tasks(settings, None, None, run_id, index.keys)
-    try:
-        profile = tuned(tasks, units, options, _language(index)).identified()
-    finally:
-        publish_records(index)
+    profile = tuned(tasks, units, options, _language(index)).identified()
     used = tasks.meter.by_task.values()
     version = record_profile(
         index.working,

@@ -1,7 +1,5 @@
 -- The graph that passages are ranked through: text units, the names in them, and the text units about what is named.
--- Input, from Python: the temporary table `passage_units` (text_unit), the text units whose text or names have changed
--- since the tables heading_forms, sought_titles, titles_in_text and definitions were filled; and heading_forms filled
--- for all headings. What texts contain is looked up once, what follows from it is computed for all.
+-- Input, from Python: heading_forms filled for all headings.
 
 CREATE TEMP TABLE headings AS
 SELECT u.text_unit, h.name, h.form, h.words, h.is_name
@@ -42,16 +40,10 @@ SELECT f.name, f.form, r.texts, r.rarest[1] AS rarest, r.rarest[2] AS second FRO
 CREATE TEMP TABLE sought AS
 SELECT DISTINCT form, rarest, second FROM title_terms WHERE texts <= $max_texts;
 
-DELETE FROM search.titles_in_text
-WHERE form NOT IN (SELECT form FROM sought) OR text_unit IN (FROM passage_units);
-
 INSERT INTO search.titles_in_text
 WITH with_rarest AS (
-    SELECT t.form, t.second, p.number AS text_unit
-    FROM sought t ANTI JOIN search.sought_titles USING (form) JOIN search.postings p ON p.term = t.rarest
-    UNION
-    SELECT t.form, t.second, p.number
-    FROM sought t JOIN search.postings p ON p.term = t.rarest WHERE p.number IN (FROM passage_units)
+    SELECT DISTINCT t.form, t.second, p.number AS text_unit
+    FROM sought t JOIN search.postings p ON p.term = t.rarest
 ), candidates AS (
     SELECT form, text_unit FROM with_rarest WHERE second IS NULL
     UNION ALL
@@ -75,25 +67,21 @@ WHERE CASE
 END
 ORDER BY form, text_unit;
 
-DELETE FROM search.sought_titles WHERE form NOT IN (SELECT form FROM sought);
-INSERT INTO search.sought_titles SELECT form FROM sought EXCEPT FROM search.sought_titles ORDER BY form;
+INSERT INTO search.sought_titles SELECT DISTINCT form FROM sought ORDER BY form;
 
 -- A text unit that begins with a definition of the first thing it names is about that thing.
-DELETE FROM search.definitions WHERE text_unit IN (FROM passage_units);
-
 INSERT INTO search.definitions
 WITH openings AS (
     SELECT human_readable_id AS text_unit,
            left(regexp_replace(left(text, 1000), '^(\s*#[^\n]*\n)+\s*', ''), 400) AS opening
-    FROM text_units WHERE human_readable_id IN (FROM passage_units)
+    FROM text_units
 ), written AS (
     SELECT m.text_unit_number AS text_unit, m.title AS form, md5_number_lower(e.title_key) AS name
     FROM entity_mentions m JOIN entities e ON e.human_readable_id = m.entity_number
-    WHERE m.text_unit_number IN (FROM passage_units)
+    WHERE m.text_unit_number IS NOT NULL
     UNION
     SELECT t.text_unit, e.title, md5_number_lower(e.title_key)
     FROM search.entity_text_units t JOIN entities e ON e.human_readable_id = t.entity
-    WHERE t.text_unit IN (FROM passage_units)
 ), placed AS (
     SELECT text_unit, name, form, opening, instr(opening, form) AS place, length(form) AS length
     FROM written JOIN openings USING (text_unit)
@@ -116,7 +104,7 @@ FROM search.entity_text_units t
 JOIN (SELECT DISTINCT entity, subject FROM search.entity_names WHERE subject IN (FROM about)) e USING (entity)
 UNION SELECT t.name, i.text_unit FROM search.titles_in_text i JOIN title_terms t USING (form);
 
-CREATE TEMP TABLE subjects_now AS
+INSERT INTO search.passage_subjects
 WITH subjects AS (
     SELECT name, text_unit, min(form) AS title FROM (
         FROM (SELECT *, count(DISTINCT text_unit) OVER (PARTITION BY name) AS n FROM headed) SELECT name, text_unit, form
@@ -132,27 +120,15 @@ WITH subjects AS (
 -- A title of one word, such as "Costs", is as common as the word, which questions have too, not as the capitalized name.
 SELECT name, title, text_unit, 1 / count(*) OVER (PARTITION BY name) AS weight,
        1 / log2(1 + greatest(frequency, coalesce(texts, 0))) AS rarity
-FROM subjects JOIN frequencies USING (name) LEFT JOIN words USING (name);
+FROM subjects JOIN frequencies USING (name) LEFT JOIN words USING (name) ORDER BY name, text_unit;
 
-DELETE FROM search.passage_subjects WHERE rowid IN (
-    SELECT s.rowid FROM search.passage_subjects s ANTI JOIN subjects_now USING (name, title, text_unit, weight, rarity)
-);
-INSERT INTO search.passage_subjects
-FROM subjects_now EXCEPT FROM search.passage_subjects ORDER BY name, text_unit;
-
-CREATE TEMP TABLE names_now AS
+INSERT INTO search.passage_names
 WITH led AS (
     SELECT m.text_unit, m.name, s.rarity
     FROM mentioned m JOIN (SELECT DISTINCT name, rarity FROM search.passage_subjects) s USING (name)
     ANTI JOIN search.passage_subjects own ON own.name = m.name AND own.text_unit = m.text_unit
 )
 -- Rounded: sums in another order differ in their last digits.
-SELECT text_unit, name, round(rarity / greatest(sum(rarity) OVER (PARTITION BY text_unit), 1), 9) AS weight FROM led;
+SELECT text_unit, name, round(rarity / greatest(sum(rarity) OVER (PARTITION BY text_unit), 1), 9) AS weight FROM led ORDER BY text_unit, name;
 
-DELETE FROM search.passage_names WHERE rowid IN (
-    SELECT s.rowid FROM search.passage_names s ANTI JOIN names_now USING (text_unit, name, weight)
-);
-INSERT INTO search.passage_names
-FROM names_now EXCEPT FROM search.passage_names ORDER BY text_unit, name;
-
-DROP TABLE headings; DROP TABLE subjects_now; DROP TABLE names_now; DROP TABLE main_names; DROP TABLE headed; DROP TABLE title_terms; DROP TABLE sought; DROP TABLE mentioned; DROP TABLE defined;
+DROP TABLE headings; DROP TABLE main_names; DROP TABLE headed; DROP TABLE title_terms; DROP TABLE sought; DROP TABLE mentioned; DROP TABLE defined;

@@ -1,222 +1,289 @@
--- Replaces the touched rows of a publication by those of a copy of the working database, attached as `working`.
--- Input, from Python: the temporary tables touched_* (id), which for a new publication have every id, see touched.sql,
--- and the view `claims` of those that nobody takes back.
--- Rows are sorted by the keys of searches, so that zone maps serve as indexes. Wide rows are read by rowid: a join by id
--- would read those beside them, too.
+-- Fills a publication, which is in use, from the index, attached as `working`: each table in its reading order, so that
+-- zone maps serve as indexes. The tables with token counts are views here, named …_now.
 
 CREATE TEMP TABLE unit_numbers AS
 SELECT id, human_readable_id AS number FROM working.numbers WHERE table_name = 'text_units';
 
--- By number: touched relationships; and entities whose rows, or whose relationships, are touched.
-CREATE TEMP TABLE touched_links AS
-SELECT human_readable_id AS relationship FROM relationships SEMI JOIN touched_relationships USING (id)
-UNION SELECT human_readable_id FROM working.relationships SEMI JOIN touched_relationships USING (id);
-
-CREATE TEMP TABLE touched_nodes AS
-SELECT human_readable_id AS entity FROM entities SEMI JOIN touched_entities USING (id)
-UNION SELECT human_readable_id FROM working.entities SEMI JOIN touched_entities USING (id)
-UNION SELECT unnest([source_number, target_number]) FROM relationships SEMI JOIN touched_relationships USING (id);
-
-DELETE FROM entities WHERE id IN (FROM touched_entities);
-INSERT INTO entities BY NAME
-SELECT e.*
-FROM working.entities e
-WHERE e.rowid IN (SELECT rowid FROM working.entities WHERE id IN (FROM touched_entities))
-ORDER BY human_readable_id;
-
--- A combined degree changes with an entity, without its relationship being written.
-CREATE TEMP TABLE combined_degrees AS
-SELECT r.human_readable_id AS relationship, s.degree + t.degree AS sum
-FROM relationships r
-JOIN entities s ON s.human_readable_id = r.source_number
-JOIN entities t ON t.human_readable_id = r.target_number
-WHERE r.combined_degree <> s.degree + t.degree AND r.human_readable_id IN (
-    SELECT human_readable_id FROM relationships WHERE source_number IN (FROM touched_nodes)
-    UNION SELECT human_readable_id FROM relationships WHERE target_number IN (FROM touched_nodes)
-);
-UPDATE relationships SET combined_degree = c.sum FROM combined_degrees c WHERE human_readable_id = c.relationship;
-UPDATE search.edges SET combined_degree = c.sum FROM combined_degrees c WHERE edges.relationship = c.relationship;
-
-DELETE FROM relationships WHERE id IN (FROM touched_relationships);
-INSERT INTO relationships BY NAME
-WITH stated AS (
-    SELECT r.id, min(d.document_date) AS valid_from, max(d.document_date) AS stated_on
-    FROM (SELECT id, unnest(text_unit_ids) AS unit FROM working.relationships SEMI JOIN touched_relationships USING (id)) r
-    JOIN working.text_units u ON u.id = r.unit
-    JOIN (SELECT id, document_date FROM working.documents WHERE document_date IS NOT NULL) d ON d.id = u.document_id
-    GROUP BY r.id
-)
-SELECT r.*, s.degree + t.degree AS combined_degree, s.human_readable_id AS source_number, t.human_readable_id AS target_number, d.stated_on, d.valid_from
-FROM working.relationships r
-JOIN working.entities s ON s.id = r.source_id
-JOIN working.entities t ON t.id = r.target_id
-LEFT JOIN stated d ON d.id = r.id
-WHERE r.rowid IN (SELECT rowid FROM working.relationships WHERE id IN (FROM touched_relationships))
-ORDER BY r.human_readable_id;
-
-INSERT INTO touched_nodes
-SELECT unnest([source_number, target_number]) FROM relationships SEMI JOIN touched_relationships USING (id)
-EXCEPT FROM touched_nodes;
-
-DELETE FROM search.relationship_text_units WHERE relationship IN (FROM touched_links);
-INSERT INTO search.relationship_text_units
-SELECT r.human_readable_id, n.number
-FROM (
-    SELECT human_readable_id, unnest(text_unit_ids) AS unit
-    FROM working.relationships SEMI JOIN touched_relationships USING (id)
-) r
-JOIN unit_numbers n ON n.id = r.unit
-ORDER BY ALL;
-
-DELETE FROM search.edges WHERE relationship IN (FROM touched_links);
-INSERT INTO search.edges
-WITH touched AS (FROM relationships SEMI JOIN touched_relationships USING (id))
-SELECT source_number, target_number, human_readable_id, weight, combined_degree FROM touched
-UNION ALL
-SELECT target_number, source_number, human_readable_id, weight, combined_degree FROM touched
-ORDER BY ALL;
-
-DELETE FROM search.entity_text_units WHERE entity IN (FROM touched_nodes);
-INSERT INTO search.entity_text_units
-WITH stated AS (
-    SELECT e.entity, r.text_unit, count(*) AS n
-    FROM search.edges e SEMI JOIN touched_nodes USING (entity) JOIN search.relationship_text_units r USING (relationship)
-    GROUP BY ALL
-), named AS (
-    SELECT e.human_readable_id, unnest(e.text_unit_ids) AS unit
-    FROM working.entities e SEMI JOIN touched_nodes n ON n.entity = e.human_readable_id
-)
-SELECT e.human_readable_id AS entity, n.number AS text_unit, coalesce(s.n, 0)
-FROM named e
-JOIN unit_numbers n ON n.id = e.unit
-LEFT JOIN stated s ON s.entity = e.human_readable_id AND s.text_unit = n.number
-ORDER BY ALL;
-
--- The entity of each name: by an alias of the document, else by an alias for all documents, else by its name.
-CREATE TEMP TABLE entity_of_name AS
-WITH accepted AS (SELECT document_id, alias_key, title_key FROM working.entity_aliases WHERE accepted),
-names AS (
-    SELECT document_id, title_key AS key FROM working.entity_mentions SEMI JOIN touched_entity_mentions USING (id)
-    UNION SELECT document_id, unnest([source_key, target_key])
-    FROM working.relationship_mentions SEMI JOIN touched_relationship_mentions USING (id)
-    UNION SELECT document_id, unnest([subject_key, object_key]) FROM claims SEMI JOIN touched_covariates USING (id)
-)
-SELECT n.document_id, n.key, e.human_readable_id AS number
-FROM names n
-LEFT JOIN accepted here ON here.document_id = n.document_id AND here.alias_key = n.key
-LEFT JOIN accepted everywhere ON everywhere.document_id IS NULL AND everywhere.alias_key = n.key
-JOIN entities e ON e.title_key = coalesce(here.title_key, everywhere.title_key, n.key);
-
-DELETE FROM covariates WHERE id IN (FROM touched_covariates);
-INSERT INTO covariates BY NAME
-WITH numbered AS (
-SELECT c.* REPLACE (
-           -- What extraction and imports write for a text that there is not.
-           nullif(c.object_id, 'NONE') AS object_id, CASE WHEN c.object_id <> 'NONE' THEN c.object_key END AS object_key,
-           nullif(c.type, 'NONE') AS type, nullif(c.source_text, 'NONE') AS source_text
-       ), n.human_readable_id, u.number AS text_unit_number, d.document_date,
-       -- Dates are as precise as known: 1866, 1866-07 or 1866-07-27.
-       try_cast(CASE length(start_date) WHEN 4 THEN start_date || '-01-01' WHEN 7 THEN start_date || '-01'
-                ELSE start_date END AS DATE) AS starts_on,
-       CASE length(end_date) WHEN 4 THEN try_cast(end_date || '-12-31' AS DATE)
-            WHEN 7 THEN last_day(try_cast(end_date || '-01' AS DATE)) ELSE try_cast(end_date AS DATE) END AS ends_on,
-       s.number AS subject_number, o.number AS object_number
-FROM claims c SEMI JOIN touched_covariates USING (id)
-JOIN working.numbers n ON n.table_name = 'covariates' AND n.id = c.id
-JOIN unit_numbers u ON u.id = c.text_unit_id
-LEFT JOIN entity_of_name s ON s.document_id = c.document_id AND s.key = c.subject_key
-LEFT JOIN entity_of_name o ON o.document_id = c.document_id AND o.key = c.object_key AND c.object_id <> 'NONE'
-LEFT JOIN working.documents d ON d.id = c.document_id
-)
-SELECT * EXCLUDE (document_date), coalesce(document_date, starts_on, ends_on) AS stated_on,
-       -- Of what held until a day it is not known since when.
-       CASE WHEN starts_on IS NULL AND ends_on IS NOT NULL THEN NULL ELSE coalesce(starts_on, document_date) END AS valid_from, search.stated_end(start_date, end_date, ends_on) AS valid_until
-FROM numbered ORDER BY subject_number, human_readable_id;
-
-CREATE TEMP TABLE units AS
-SELECT id, number AS text_unit FROM unit_numbers SEMI JOIN touched_text_units USING (id);
-
-DELETE FROM text_units WHERE id IN (FROM touched_text_units);
-INSERT INTO text_units BY NAME
-WITH entities_of AS (
-    SELECT b.text_unit, list(e.id ORDER BY e.id) AS entity_ids
-    FROM search.entity_text_units b SEMI JOIN units USING (text_unit)
-    JOIN entities e ON e.human_readable_id = b.entity GROUP BY ALL
-), relationships_of AS (
-    SELECT b.text_unit, list(r.id ORDER BY r.id) AS relationship_ids
-    FROM search.relationship_text_units b SEMI JOIN units USING (text_unit)
-    JOIN relationships r ON r.human_readable_id = b.relationship GROUP BY ALL
-), covariates_of AS (
-    SELECT text_unit_number AS text_unit, list(id ORDER BY id) AS covariate_ids
-    FROM covariates SEMI JOIN units ON units.text_unit = text_unit_number GROUP BY ALL
-)
--- Rows without a context, such as imported ones, get the title as context.
-SELECT t.* REPLACE (coalesce(t.headings, [d.title]) AS headings,
-       coalesce(t.context, d.title, '') AS context), n.text_unit AS human_readable_id,
-       coalesce(e.entity_ids, []) AS entity_ids,
-       coalesce(r.relationship_ids, []) AS relationship_ids, coalesce(c.covariate_ids, []) AS covariate_ids
-FROM working.text_units t
-JOIN units n USING (id)
-LEFT JOIN working.documents d ON d.id = t.document_id
-LEFT JOIN entities_of e USING (text_unit)
-LEFT JOIN relationships_of r USING (text_unit)
-LEFT JOIN covariates_of c USING (text_unit)
-WHERE t.rowid IN (SELECT rowid FROM working.text_units WHERE id IN (FROM touched_text_units))
-ORDER BY n.text_unit;
-
-DELETE FROM documents WHERE id IN (FROM touched_documents);
 INSERT INTO documents BY NAME
 WITH units AS (
-    SELECT document_id, list(id ORDER BY ordinal) AS text_unit_ids FROM working.text_units
-    WHERE document_id IN (FROM touched_documents) GROUP BY ALL
+    SELECT document_id, list(id ORDER BY ordinal) AS text_unit_ids FROM working.text_units GROUP BY ALL
 )
 SELECT d.*, n.human_readable_id, coalesce(u.text_unit_ids, []) AS text_unit_ids,
        try_cast(d.creation_date AS TIMESTAMP) AS created_at
 FROM working.documents d
 JOIN working.numbers n ON n.table_name = 'documents' AND n.id = d.id
 LEFT JOIN units u ON u.document_id = d.id
-WHERE d.rowid IN (SELECT rowid FROM working.documents WHERE id IN (FROM touched_documents))
 ORDER BY n.human_readable_id;
 
-DELETE FROM communities WHERE id IN (FROM touched_communities);
+-- The entity of each name: by an alias of the document, else by an alias for all documents, else by its name.
+CREATE TEMP TABLE entity_of_name AS
+WITH accepted AS (SELECT document_id, alias_key, title_key FROM working.entity_aliases WHERE accepted),
+names AS (
+    SELECT document_id, title_key AS key FROM working.entity_mentions
+    UNION SELECT document_id, unnest([source_key, target_key]) FROM working.relationship_mentions
+    UNION SELECT document_id, unnest([subject_key, object_key]) FROM working.covariates
+)
+SELECT n.document_id, n.key, e.human_readable_id AS number
+FROM names n
+LEFT JOIN accepted here ON here.document_id = n.document_id AND here.alias_key = n.key
+LEFT JOIN accepted everywhere ON everywhere.document_id IS NULL AND everywhere.alias_key = n.key
+JOIN working.entities e ON e.title_key = coalesce(here.title_key, everywhere.title_key, n.key);
+
+INSERT INTO entity_mentions BY NAME
+SELECT m.*, e.number AS entity_number, u.number AS text_unit_number
+FROM working.entity_mentions m
+LEFT JOIN entity_of_name e ON e.document_id = m.document_id AND e.key = m.title_key
+LEFT JOIN unit_numbers u ON u.id = m.text_unit_id
+ORDER BY entity_number, text_unit_number, m.id;
+
+CREATE TEMP TABLE ends AS
+SELECT r.id, r.human_readable_id, r.weight, s.human_readable_id AS source_number, t.human_readable_id AS target_number,
+       s.degree + t.degree AS combined_degree
+FROM working.relationships r
+JOIN working.entities s ON s.id = r.source_id
+JOIN working.entities t ON t.id = r.target_id;
+
+INSERT INTO relationship_mentions BY NAME
+SELECT m.*, r.human_readable_id AS relationship_number, s.number AS source_number, t.number AS target_number,
+       u.number AS text_unit_number
+FROM working.relationship_mentions m
+LEFT JOIN entity_of_name s ON s.document_id = m.document_id AND s.key = m.source_key
+LEFT JOIN entity_of_name t ON t.document_id = m.document_id AND t.key = m.target_key
+LEFT JOIN ends r ON least(r.source_number, r.target_number) = least(s.number, t.number)
+                AND greatest(r.source_number, r.target_number) = greatest(s.number, t.number)
+LEFT JOIN unit_numbers u ON u.id = m.text_unit_id
+ORDER BY relationship_number, text_unit_number, m.id;
+
+CREATE TEMP TABLE claims AS
+WITH numbered AS (
+    SELECT c.* REPLACE (
+               -- What extraction and imports write for a text that there is not.
+               nullif(c.object_id, 'NONE') AS object_id, CASE WHEN c.object_id <> 'NONE' THEN c.object_key END AS object_key,
+               nullif(c.type, 'NONE') AS type, nullif(c.source_text, 'NONE') AS source_text
+           ), n.human_readable_id, u.number AS text_unit_number, d.document_date,
+           -- Dates are as precise as known: 1866, 1866-07 or 1866-07-27.
+           try_cast(CASE length(start_date) WHEN 4 THEN start_date || '-01-01' WHEN 7 THEN start_date || '-01'
+                    ELSE start_date END AS DATE) AS starts_on,
+           CASE length(end_date) WHEN 4 THEN try_cast(end_date || '-12-31' AS DATE)
+                WHEN 7 THEN last_day(try_cast(end_date || '-01' AS DATE)) ELSE try_cast(end_date AS DATE) END AS ends_on,
+           s.number AS subject_number, o.number AS object_number
+    FROM working.covariates c ANTI JOIN working.claims_taken_back USING (id)
+    JOIN working.numbers n ON n.table_name = 'covariates' AND n.id = c.id
+    JOIN unit_numbers u ON u.id = c.text_unit_id
+    LEFT JOIN entity_of_name s ON s.document_id = c.document_id AND s.key = c.subject_key
+    LEFT JOIN entity_of_name o ON o.document_id = c.document_id AND o.key = c.object_key AND c.object_id <> 'NONE'
+    LEFT JOIN working.documents d ON d.id = c.document_id
+)
+SELECT * EXCLUDE (document_date), coalesce(document_date, starts_on, ends_on) AS stated_on,
+       -- Of what held until a day it is not known since when.
+       CASE WHEN starts_on IS NULL AND ends_on IS NOT NULL THEN NULL ELSE coalesce(starts_on, document_date) END AS valid_from,
+       search.stated_end(start_date, end_date, ends_on) AS stated_end
+FROM numbered;
+
+-- The statements of which one supersedes another have the same slot: what can have one value at a time, such as the
+-- commander of a ship or the price of a thing. A slot is a hash of normalized names and words; nothing is compared by
+-- similarity.
+CREATE TEMP TABLE statements AS
+WITH kinds(type, family, has_object) AS (
+    VALUES ('ROLE', 'ROLE', false), ('POSITION', 'ROLE', false), ('OFFICE', 'ROLE', false),
+           ('RESIDENCE', 'RESIDENCE', false),
+           ('LOCATION', 'LOCATION', false), ('HEADQUARTERS', 'HEADQUARTERS', false), ('ADDRESS', 'ADDRESS', false),
+           ('LEADER', 'LEADER', false),
+           ('LEADERSHIP', 'LEADER', false), ('STATUS', 'STATUS', false),
+           ('PRICE', 'PRICE', true), ('TARIFF', 'PRICE', true), ('FEE', 'PRICE', true), ('RATE', 'RATE', true),
+           ('SALARY', 'PAY', true), ('WAGE', 'PAY', true), ('RENT', 'RENT', true), ('HEADCOUNT', 'SIZE', true),
+           ('POPULATION', 'SIZE', true), ('CAPACITY', 'CAPACITY', true), ('LIMIT', 'LIMIT', true),
+           ('VERSION', 'VERSION', true)
+), dated_claims AS (
+    SELECT c.id, c.human_readable_id AS number, c.text_unit_number AS text_unit, c.valid_from, c.stated_on, c.stated_end,
+           coalesce(s.title_key, c.subject_key) AS subject, c.type, k.family, k.has_object,
+           coalesce(o.title_key, c.object_key) AS object,
+           regexp_matches(c.object_id, '\d') AS is_value,
+           -- What is measured, in words; dates and the other numbers are not part of it.
+           list_filter(regexp_extract_all(lower(c.description), '[\p{L}\p{M}]+'), lambda w: NOT regexp_full_match(w,
+               'in|on|at|from|since|until|of|as|per|now|then|an?|the|and|is|are|was|were|january|february|march|april|may|june|july|august|september|october|november|december'
+           )) AS words,
+           list_filter(regexp_extract_all(c.description, '\d+(?:[.,]\d+)*'), lambda n: NOT regexp_full_match(n, '[12]\d{3}')) AS numbers
+    FROM claims c
+    LEFT JOIN working.entities s ON s.human_readable_id = c.subject_number
+    LEFT JOIN working.entities o ON o.human_readable_id = c.object_number
+    LEFT JOIN kinds k ON k.type = regexp_replace(c.type, '[ _-]+', '_', 'g')
+    WHERE c.valid_from IS NOT NULL AND c.status = 'TRUE'
+), of_claims AS (
+    SELECT id, number, text_unit, valid_from, stated_on, stated_end,
+           CASE WHEN is_value OR has_object AND object IS NULL
+                THEN concat_ws(chr(31), 'measure', subject, coalesce(family, type), array_to_string(words, ' '))
+                WHEN has_object THEN concat_ws(chr(31), 'measure of', subject, family, object)
+                WHEN NOT has_object AND object IS NOT NULL THEN concat_ws(chr(31), 'object', subject, family) END AS slot,
+           CASE WHEN is_value OR NOT has_object THEN object ELSE nullif(array_to_string(numbers, ' '), '') END AS value
+    FROM dated_claims
+), predicates(type, family, holder) AS (
+    -- Predicates with one holder at a time: of the target (source), or of the source (target). Not what several may
+    -- be or have at once: directors, owners, members, partners, employees.
+    VALUES ('LED', 'LEAD', 'source'), ('LEADS', 'LEAD', 'source'), ('LEADER_OF', 'LEAD', 'source'),
+           ('HEADED', 'LEAD', 'source'), ('HEADS', 'LEAD', 'source'), ('HEAD_OF', 'LEAD', 'source'),
+           ('LED_BY', 'LEAD', 'target'), ('HEADED_BY', 'LEAD', 'target'),
+           ('CHAIRED', 'CHAIR', 'source'), ('CHAIRS', 'CHAIR', 'source'), ('CHAIR_OF', 'CHAIR', 'source'),
+           ('CHAIRMAN_OF', 'CHAIR', 'source'), ('CHAIRWOMAN_OF', 'CHAIR', 'source'), ('CHAIRED_BY', 'CHAIR', 'target'),
+           ('CEO_OF', 'CEO', 'source'), ('PRESIDENT_OF', 'PRESIDENT', 'source'), ('MAYOR_OF', 'MAYOR', 'source'),
+           ('GOVERNOR_OF', 'GOVERNOR', 'source'),
+           ('CHIEF_EXECUTIVE_OF', 'CEO', 'source'), ('CHIEF_EXECUTIVE_OFFICER_OF', 'CEO', 'source'),
+           ('MANAGING_DIRECTOR_OF', 'MANAGING DIRECTOR', 'source'), ('GENERAL_MANAGER_OF', 'GENERAL MANAGER', 'source'),
+           ('SITE_MANAGER_OF', 'SITE MANAGER', 'source'), ('PLANT_MANAGER_OF', 'PLANT MANAGER', 'source'),
+           ('COMMANDED', 'COMMAND', 'source'), ('COMMANDS', 'COMMAND', 'source'),
+           ('COMMANDER_OF', 'COMMAND', 'source'), ('CAPTAIN_OF', 'COMMAND', 'source'),
+           ('COMMANDED_BY', 'COMMAND', 'target'), ('MANAGED', 'MANAGE', 'source'), ('MANAGES', 'MANAGE', 'source'),
+           ('MANAGER_OF', 'MANAGE', 'source'), ('MANAGED_BY', 'MANAGE', 'target'),
+           ('HEADQUARTERED_IN', 'SEAT', 'target'), ('LIVES_IN', 'LIVE', 'target'), ('LIVED_IN', 'LIVE', 'target'),
+           ('RESIDES_IN', 'LIVE', 'target'), ('REPORTS_TO', 'REPORT', 'target')
+), dated AS (  -- the dates of claims on the same two in the same text unit
+    SELECT text_unit_number AS text_unit, least(subject_number, object_number) AS low,
+           greatest(subject_number, object_number) AS high, min(starts_on) AS starts_on, max(stated_end) AS stated_end
+    FROM claims WHERE object_number IS NOT NULL GROUP BY ALL
+), of_relationships AS (
+    SELECT m.id, m.relationship_number AS number, m.text_unit_number AS text_unit,
+           CASE WHEN c.starts_on IS NULL AND c.stated_end IS NOT NULL THEN NULL
+                ELSE coalesce(c.starts_on, d.document_date) END AS valid_from,
+           coalesce(d.document_date, c.starts_on, c.stated_end) AS stated_on, c.stated_end,
+           p.family || chr(31) || CASE p.holder WHEN 'source' THEN t.title_key ELSE s.title_key END AS slot,
+           CASE p.holder WHEN 'source' THEN s.title_key ELSE t.title_key END AS value
+    FROM relationship_mentions m
+    LEFT JOIN predicates p ON p.type = regexp_replace(regexp_replace(m.type, '[ _-]+', '_', 'g'), '^(IS|WAS|ARE|WERE|BECAME)_', '')
+    JOIN working.entities s ON s.human_readable_id = m.source_number
+    JOIN working.entities t ON t.human_readable_id = m.target_number
+    LEFT JOIN documents d ON d.id = m.document_id
+    LEFT JOIN dated c ON c.text_unit = m.text_unit_number AND c.low = least(m.source_number, m.target_number)
+        AND c.high = greatest(m.source_number, m.target_number)
+    WHERE m.relationship_number IS NOT NULL AND m.type <> ''
+)
+SELECT id, kind, number, text_unit, md5_number_lower(kind || chr(31) || slot) AS slot, md5_number_lower(value) AS value,
+       stated_end, valid_from, stated_on
+FROM (
+    SELECT 'claim' AS kind, * FROM of_claims UNION ALL BY NAME SELECT 'relationship' AS kind, * FROM of_relationships
+)
+WHERE slot IS NOT NULL AND value IS NOT NULL AND valid_from IS NOT NULL OR kind = 'relationship' AND stated_end IS NOT NULL;
+
+CREATE TEMP TABLE times AS
+WITH facts AS (FROM statements), superseded AS ({supersession})
+SELECT f.id, f.kind, f.number, least(f.stated_end, s.valid_until) AS valid_until, s.superseded_by
+FROM facts f LEFT JOIN superseded s USING (id);
+
+INSERT INTO search.facts BY NAME
+SELECT s.*, t.valid_until, t.superseded_by FROM statements s JOIN times t USING (id, kind, number) ORDER BY slot, valid_from, id;
+
+CREATE TEMP VIEW covariates_now AS
+SELECT c.* EXCLUDE (stated_end), t.superseded_by,
+       CASE WHEN t.superseded_by IS NULL THEN c.stated_end ELSE least(c.stated_end, t.valid_until) END AS valid_until
+FROM claims c LEFT JOIN times t USING (id);
+
+-- A relationship is over when all its predicates are.
+CREATE TEMP TABLE timed_relationships AS
+WITH chosen AS (
+    SELECT DISTINCT number FROM statements WHERE kind = 'relationship'
+), mentions AS (
+    SELECT m.relationship_number AS number, d.document_date, f.valid_from, t.valid_until,
+           n.relationship_number AS later, m.type <> '' AND t.valid_until IS NULL AS holds
+    FROM relationship_mentions m LEFT JOIN statements f USING (id) LEFT JOIN times t USING (id)
+    LEFT JOIN documents d ON d.id = m.document_id
+    LEFT JOIN relationship_mentions n ON n.id = t.superseded_by
+    WHERE m.relationship_number IN (FROM chosen)
+), said AS (
+    SELECT id FROM relationship_mentions WHERE relationship_number IN (FROM chosen)
+), relationships AS (
+    FROM ends
+), shown AS ({predicates}), totals AS (
+    SELECT m.number, coalesce(min(m.valid_from), min(m.document_date)) AS valid_from, count(m.valid_until) > 0 AS has_end,
+           bool_or(m.holds) AS holds, max(m.valid_until) AS valid_until,
+           max_by(r.id, (m.valid_until, r.id)) AS superseded_by
+    FROM mentions m LEFT JOIN ends r ON r.human_readable_id = m.later GROUP BY m.number
+)
+SELECT t.number, t.valid_from, CASE WHEN NOT holds THEN valid_until END AS valid_until,
+       CASE WHEN NOT holds THEN superseded_by END AS superseded_by, CASE WHEN has_end THEN s.predicates END AS relations
+FROM totals t LEFT JOIN shown s USING (number);
+
+CREATE TEMP VIEW relationships_now AS
+WITH stated AS (
+    SELECT r.id, min(d.document_date) AS valid_from, max(d.document_date) AS stated_on
+    FROM (SELECT id, unnest(text_unit_ids) AS unit FROM working.relationships) r
+    JOIN working.text_units u ON u.id = r.unit
+    JOIN working.documents d ON d.id = u.document_id AND d.document_date IS NOT NULL
+    GROUP BY r.id
+)
+SELECT r.* REPLACE (coalesce(t.relations, r.relations) AS relations), e.combined_degree, e.source_number, e.target_number, d.stated_on, t.valid_until, t.superseded_by,
+       CASE WHEN t.number IS NULL THEN d.valid_from ELSE t.valid_from END AS valid_from
+FROM working.relationships r
+JOIN ends e USING (id)
+LEFT JOIN stated d USING (id)
+LEFT JOIN timed_relationships t ON t.number = r.human_readable_id;
+
+INSERT INTO search.relationship_text_units
+SELECT r.human_readable_id, n.number
+FROM (SELECT human_readable_id, unnest(text_unit_ids) AS unit FROM working.relationships) r
+JOIN unit_numbers n ON n.id = r.unit
+ORDER BY ALL;
+
+INSERT INTO search.edges
+SELECT source_number, target_number, human_readable_id, weight, combined_degree FROM ends
+UNION ALL
+SELECT target_number, source_number, human_readable_id, weight, combined_degree FROM ends
+ORDER BY ALL;
+
+INSERT INTO search.entity_text_units
+WITH stated AS (
+    SELECT e.entity, r.text_unit, count(*) AS n
+    FROM search.edges e JOIN search.relationship_text_units r USING (relationship) GROUP BY ALL
+)
+SELECT e.human_readable_id AS entity, n.number AS text_unit, coalesce(s.n, 0)
+FROM (SELECT human_readable_id, unnest(text_unit_ids) AS unit FROM working.entities) e
+JOIN unit_numbers n ON n.id = e.unit
+LEFT JOIN stated s ON s.entity = e.human_readable_id AND s.text_unit = n.number
+ORDER BY ALL;
+
+CREATE TEMP VIEW text_units_now AS
+WITH entities_of AS (
+    SELECT b.text_unit, list(e.id ORDER BY e.id) AS entity_ids
+    FROM search.entity_text_units b JOIN working.entities e ON e.human_readable_id = b.entity GROUP BY ALL
+), relationships_of AS (
+    SELECT b.text_unit, list(r.id ORDER BY r.id) AS relationship_ids
+    FROM search.relationship_text_units b JOIN ends r ON r.human_readable_id = b.relationship GROUP BY ALL
+), covariates_of AS (
+    SELECT text_unit_number AS text_unit, list(id ORDER BY id) AS covariate_ids FROM claims GROUP BY ALL
+)
+-- Rows without a context, such as imported ones, get the title as context.
+SELECT t.* REPLACE (coalesce(t.headings, [d.title]) AS headings, coalesce(t.context, d.title, '') AS context),
+       n.number AS human_readable_id, coalesce(e.entity_ids, []) AS entity_ids,
+       coalesce(r.relationship_ids, []) AS relationship_ids, coalesce(c.covariate_ids, []) AS covariate_ids
+FROM working.text_units t
+JOIN unit_numbers n USING (id)
+LEFT JOIN working.documents d ON d.id = t.document_id
+LEFT JOIN entities_of e ON e.text_unit = n.number
+LEFT JOIN relationships_of r ON r.text_unit = n.number
+LEFT JOIN covariates_of c ON c.text_unit = n.number;
+
+CREATE TEMP VIEW entities_now AS FROM working.entities;
+
+CREATE TEMP VIEW community_reports_now AS
+SELECT *, try_cast(period AS DATE) AS period_date FROM working.community_reports;
+
 INSERT INTO communities BY NAME
-SELECT *, try_cast(period AS DATE) AS period_date
-FROM working.communities
-WHERE rowid IN (SELECT rowid FROM working.communities WHERE id IN (FROM touched_communities))
-ORDER BY community;
+SELECT *, try_cast(period AS DATE) AS period_date FROM working.communities ORDER BY community;
 
-DELETE FROM community_reports WHERE id IN (FROM touched_community_reports);
-INSERT INTO community_reports BY NAME
-SELECT *, try_cast(period AS DATE) AS period_date
-FROM working.community_reports
-WHERE rowid IN (SELECT rowid FROM working.community_reports WHERE id IN (FROM touched_community_reports))
-ORDER BY community;
-
-DELETE FROM citations WHERE report_id IN (FROM touched_citations);
-INSERT INTO citations BY NAME
-SELECT c.* FROM working.citations c SEMI JOIN touched_citations t ON t.id = c.report_id ORDER BY ALL;
-
--- The communities of these entities, before and after.
-CREATE TEMP TABLE touched_weights AS
-SELECT DISTINCT community FROM search.entity_communities
-WHERE entity IN (SELECT entity_number FROM community_members WHERE entity_id IN (FROM touched_community_members))
-   OR entity IN (FROM touched_nodes);
-
-DELETE FROM search.entity_communities WHERE entity IN (
-    SELECT entity_number FROM community_members WHERE entity_id IN (FROM touched_community_members)
-);
-DELETE FROM community_members WHERE entity_id IN (FROM touched_community_members);
 INSERT INTO community_members BY NAME
 SELECT m.*, e.human_readable_id AS entity_number
 FROM working.community_members m JOIN working.entities e ON e.id = m.entity_id
-WHERE m.entity_id IN (FROM touched_community_members)
 ORDER BY level, community, entity_number;
 
-INSERT INTO search.entity_communities
-SELECT entity_number, level, community FROM community_members
-WHERE entity_id IN (FROM touched_community_members) ORDER BY ALL;
+INSERT INTO search.entity_communities SELECT entity_number, level, community FROM community_members ORDER BY ALL;
 
-INSERT INTO touched_weights
-SELECT DISTINCT community FROM search.entity_communities
-WHERE entity IN (SELECT entity_number FROM community_members WHERE entity_id IN (FROM touched_community_members))
-EXCEPT FROM touched_weights;
+-- An event is of the first publication with its revision: that of the newest revisions is this one.
+INSERT INTO community_history BY NAME
+WITH made AS (
+    SELECT number, published_at, community_revision FROM working.publications
+    UNION SELECT number, published_at, community_revision FROM publication
+), spans AS (
+    SELECT number, published_at, lag(community_revision, 1, 0) OVER (ORDER BY number) AS before, community_revision AS last
+    FROM made
+)
+SELECT h.*, s.number AS publication, s.published_at
+FROM working.community_history h LEFT JOIN spans s ON h.revision > s.before AND h.revision <= s.last
+ORDER BY ALL;

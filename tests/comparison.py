@@ -20,7 +20,7 @@ from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.reports import stale_reports, update_reports
 from graphrag_assets.indexing.scan import scan
 from graphrag_assets.pipeline.report_citations import references_in, resolved
-from graphrag_assets.store.publication_files import STABLE_NAME
+from graphrag_assets.store.publication_files import STABLE_NAME, publication_file
 from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.schema import INDEXED_TEXTS, POSTINGS, TOKEN_COUNTS, WORDS, Table, identifier
@@ -156,6 +156,9 @@ def assert_published(index: Index) -> None:
         with copy.transaction() as connection:
             for table in (TOKEN_COUNTS, INDEXED_TEXTS, POSTINGS, WORDS):
                 connection.execute(f"DELETE FROM {table.sql_name}")
+        last = publication_file(Path(scratch), 1_000_000)  # so that events keep their publications
+        last.parent.mkdir()
+        last.touch()
         expected = publish(copy, Path(scratch)).path
         with duckdb.connect() as connection:
             connection.execute(f"ATTACH '{folder / STABLE_NAME}' AS made (READ_ONLY)")

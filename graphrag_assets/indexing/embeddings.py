@@ -1,10 +1,12 @@
 """Embeddings of text units, entities and reports, computed for new and changed texts only.
 
-Without an embedding model there are none.
+A vector is kept while the fingerprint of what it is made of stays the same. Without an embedding model there are none.
 """
 
+import json
 import logging
 import time
+from dataclasses import replace
 from typing import NamedTuple
 
 import duckdb
@@ -16,19 +18,65 @@ from graphrag_assets.contracts.records import EMBED
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.stage import StageResult, sums_of_changes, usage_sums
-from graphrag_assets.pipeline.embedding_texts import EmbeddingTexts, embedding_texts
+from graphrag_assets.pipeline.embedding_texts import texts_of
 from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import record_stage, replace_errors
-from graphrag_assets.store.change_log import changes_since_mark, last_revision, remove_mark, set_mark
+from graphrag_assets.store.batches import record_inputs, record_stage, recorded, replace_errors
+from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.polars_schema import polars_schema
-from graphrag_assets.store.working import Changes, replace_rows, replace_table
+from graphrag_assets.store.schema import literal
+from graphrag_assets.store.working import Changes, replace_rows, replace_table, replace_where
 
 log = logging.getLogger(__name__)
 
 
-CODE_VERSION = "4"
+CODE_VERSION = "5"
 """Incremented when the same inputs give other rows."""
+NO_MODEL = "No vectors: GRAPHRAG_EMBEDDING_MODEL is not set. Searches rank by BM25 and the graph."
+ROWS_PER_PART = 5_000
+"""More rows are embedded in parts, so that memory is bounded."""
+_WITHOUT = {"fingerprint": pl.String, "id": pl.String, "error": pl.String}
+_VECTOR = pl.List(pl.Float32)
+REFUSED = "refused texts"
+"""The stage of refresh_state with the errors of texts that the model does not take, by fingerprint."""
+
+# An entity without a relationship has no vector of its own: no path leads to it, and the vectors of its text units find
+# what is said of it. Reports come last, because they are made of the vectors of entities.
+_ROWS = {
+    "kind <> 'community_report'": """
+        SELECT 'text_unit' AS kind, id, coalesce(context, '') AS title, text, NULL AS members FROM text_units
+        UNION ALL SELECT 'entity', id, title, description, NULL FROM entities WHERE degree > 0
+    """,
+    "kind = 'community_report'": """
+        SELECT 'community_report' AS kind, r.id, title, summary AS text, coalesce(members, []) AS members
+        FROM community_reports r LEFT JOIN (
+            SELECT community, list({'id': id, 'fingerprint': fingerprint} ORDER BY place) AS members FROM (
+                SELECT community, id, row_number() OVER (PARTITION BY community ORDER BY degree DESC, id DESC) AS place
+                FROM (SELECT community, unnest(entity_ids) AS id FROM communities) JOIN entities USING (id)
+                WHERE degree > 0 QUALIFY place <= 10
+            ) JOIN (SELECT id, fingerprint FROM embeddings WHERE kind = 'entity') USING (id) GROUP BY community
+        ) USING (community)
+    """,
+}
+"""Queries for the rows that are to have vectors, by the rows of the table that these are. For texts see `texts_of`."""
+# Vectors of rows that have another id now, such as those of a file that was renamed.
+_MOVED = """
+WITH places AS (
+    SELECT w.kind, w.id, fingerprint, min(e.rowid) AS place
+    FROM wanted w ANTI JOIN embeddings USING (kind, id, fingerprint) JOIN embeddings e USING (fingerprint) GROUP BY ALL
+), stored AS (FROM embeddings WHERE rowid IN (SELECT place FROM places))
+SELECT p.kind, p.id, fingerprint, model, vector FROM places p JOIN stored USING (fingerprint)
+"""
+_NOT_AS_WANTED = "rowid NOT IN (SELECT e.rowid FROM embeddings e SEMI JOIN wanted USING (kind, id, fingerprint))"
+_DUE = "FROM wanted ANTI JOIN embeddings USING (kind, id, fingerprint) ORDER BY ALL"
+_AMONG = "id IN (SELECT unnest($ids::VARCHAR[]))"
+# Of one row: a blocking check verifies that all vectors are of one model and one length.
+_SIZE = "SELECT len(vector) AS size FROM embeddings WHERE model = $model LIMIT 1"
+_NO_VECTOR = (
+    "It is found by its words alone. To request its vector again, run `graphrag-assets index --retry`, after the "
+    "embedding server was changed."
+)
+_PLACES = f"SELECT t.id, t.batch, d.source FROM text_units t JOIN documents d ON d.id = t.document_id WHERE t.{_AMONG}"
 
 
 class UpdatedEmbeddings(NamedTuple):
@@ -38,68 +86,17 @@ class UpdatedEmbeddings(NamedTuple):
     n_embedded: int
 
 
-NO_MODEL = "No vectors: GRAPHRAG_EMBEDDING_MODEL is not set. Searches rank by BM25 and the graph."
-READER = "embed_texts"
-ROWS_PER_PART = 10_000
-"""More rows are embedded in parts, so that memory is bounded."""
-TEXTS = {
-    "text_units": "SELECT id, context, text FROM text_units {among}",
-    "entities": "SELECT id, title, description, degree FROM entities {among}",
-    "community_reports": """
-        WITH reports AS (SELECT id, community, title, summary FROM community_reports {among})
-        SELECT id, title, summary, members FROM reports LEFT JOIN (
-            SELECT community, max_by({{'id': e.id, 'fingerprint': v.fingerprint}}, (e.degree, e.id), 10) AS members
-            FROM (SELECT community, unnest(entity_ids) AS id FROM communities SEMI JOIN reports USING (community))
-            JOIN entities e USING (id) LEFT JOIN embeddings v ON v.kind = 'entity' AND v.id = e.id
-            WHERE e.degree > 0 GROUP BY community
-        ) USING (community)""",
-}
-"""What `embedding_texts` reads of the working database; reports last, which are made of entities."""
-_AMONG = "WHERE id IN (SELECT unnest($ids::VARCHAR[]))"
-# The vector of a report depends on entities, and follows them.
-_CONCERNED = """
-SELECT DISTINCT r.id FROM community_reports r JOIN community_members m USING (community)
-WHERE m.entity_id IN (SELECT unnest($ids::VARCHAR[]))
-"""
-_ALL_IDS = " UNION ALL ".join(f"SELECT id FROM {table}" for table in (*TEXTS, "embeddings"))
-_STORED = """
-SELECT fingerprint, vector FROM embeddings
-WHERE rowid IN (SELECT rowid FROM embeddings WHERE fingerprint IN (SELECT unnest($fingerprints)))
-"""
-# Of one row: a blocking check verifies that all vectors are of one model and one length.
-_KEPT = "SELECT len(vector) AS size, model FROM embeddings LIMIT 1"
+class _Embedded(NamedTuple):
+    """Changes by part, vectors of the last part, rows that have none (fingerprint, id, error), number of texts."""
 
-_VECTOR = pl.List(pl.Float32)
-_VECTORS = {"fingerprint": pl.String(), "vector": _VECTOR}
-_FAILED = {"fingerprint": pl.String, "error": pl.String}
-_WITHOUT = {"kind": pl.String, "id": pl.String, "error": pl.String}
-_NO_VECTOR = (
-    "It is found by its words alone. To request its vector again, run `graphrag-assets index --retry`, after the "
-    "embedding server was changed."
-)
-_OLD_ERRORS = """stage = 'embed' AND (source IN (SELECT unnest($ids::VARCHAR[])) OR source NOT IN (
-    SELECT id FROM text_units UNION ALL SELECT id FROM entities UNION ALL SELECT id FROM community_reports))"""
-_PLACES = """
-SELECT t.id, t.batch, d.source FROM text_units t JOIN documents d ON d.id = t.document_id
-WHERE t.id IN (SELECT unnest($ids::VARCHAR[]))
-"""
-_ROWS_PER_SLICE = 250  # rows whose parts are in memory
-
-
-class _Due(NamedTuple):
-    """Ids of the rows that are to have vectors, in parts, at least one; `revision`: the next mark."""
-
-    parts: list[pl.Series]
-    revision: int
-
-
-class _Part(NamedTuple):
-    """Rows of embeddings, those without (kind, id, error), the number of texts embedded, the length of the vectors."""
-
+    by_part: list[dict[str, Changes]]
     frame: pl.DataFrame
     without: pl.DataFrame
     n_embedded: int
-    size: int | None
+
+
+class _OtherSizeError(Exception):
+    """The model returns vectors of another size than those of the index."""
 
 
 @exclusive("embed_texts")
@@ -107,57 +104,100 @@ class _Part(NamedTuple):
 def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> UpdatedEmbeddings:
     """Embed the texts whose fingerprint is new; keep the vectors of the others.
 
-    Only the texts of rows that changed since the last run are looked at, unless the model is another one. The frame of
-    the result has the vectors of the last part. Without an embedding model, all vectors are removed.
+    The frame of the result has the vectors of the last part. Without an embedding model, all vectors are removed.
     """
     started = time.monotonic()
-    if not models.embedding_model:
-        return _remove_all(index, run_id, started)
-    model, made_with = models.embedding_model, stable_id("embeddings", CODE_VERSION, models.embedding_model)
-    parts, revision = _due(index, made_with)
-    ((size, kept_model),) = index.working.read(_KEPT).rows() or [(None, model)]
-    if kept_model != model:
-        log.warning("The embedding model changed from %s to %s: embedding all texts again.", kept_model, model)
-    n_embedded, by_part = 0, list[dict[str, Changes]]()
-    while parts:
-        ids, *parts = parts
-        made = _made(index, models, ids, size)
-        if size and made.size != size:
-            log.warning(
-                "%s returns vectors of %d numbers, those of the index have %d: embedding all texts again.",
-                model,
-                made.size,
-                size,
-            )
-            (parts, revision), size, n_embedded = _due(index, made_with=None), made.size, 0
-            continue
-        size, n_embedded = made.size, n_embedded + made.n_embedded
-        with index.working.transaction() as connection:
-            by_part.append({"embeddings": replace_rows(connection, schema.EMBEDDINGS, made.frame, "id", ids)})
-            _write_errors(connection, made.without, ids)
-            if parts:
-                remove_mark(connection, READER)  # after a crash the next run begins again
-                continue
-            changes, seconds, used = sums_of_changes(by_part), time.monotonic() - started, usage_sums(models.usage)
-            record_stage(connection, run_id, "embed_texts", None, seconds, changes, "embeddings", used)
-            set_mark(connection, READER, TEXTS, revision, made_with)
-    updated = StageResult({"embeddings": made.frame}, changes, models.usage, time.monotonic() - started)
+    ((kept_model,),) = index.working.read("SELECT max(model) FROM embeddings").rows()
+    if models.embedding_model and kept_model not in (None, models.embedding_model):
+        log.warning(
+            "The embedding model changed from %s to %s: embedding all texts again.", kept_model, models.embedding_model
+        )
+    try:
+        by_part, frame, without, n_embedded = _embed(index, models)
+    except _OtherSizeError as other:
+        log.warning("%s %s: embedding all texts again.", models.embedding_model, other)
+        removed = _remove_all(index)
+        by_part, frame, without, n_embedded = _embed(index, models)
+        by_part = [removed, *by_part]
+    with index.working.transaction() as connection:
+        written, n_rows = (
+            sums_of_changes(by_part)["embeddings"],
+            one_value(connection, "SELECT count(*) FROM embeddings"),
+        )
+        changes = {"embeddings": replace(written, rows=n_rows)}
+        seconds, used = time.monotonic() - started, usage_sums(models.usage)
+        _write_errors(connection, without)
+        refused = json.dumps(dict(without.select("fingerprint", "error").iter_rows()))
+        record_inputs(connection, REFUSED, refused, run_id)
+        record_stage(connection, run_id, "embed_texts", None, seconds, changes, "embeddings", used)
+    updated = StageResult({"embeddings": frame}, changes, models.usage, time.monotonic() - started)
     return UpdatedEmbeddings(updated, n_embedded)
 
 
-def _remove_all(index: Index, run_id: str, started: float) -> UpdatedEmbeddings:
-    """Remove all vectors, and the errors of texts that had none."""
+def _embed(index: Index, models: IndexingModels) -> _Embedded:
+    frame = pl.DataFrame(schema=polars_schema(schema.EMBEDDINGS))
+    by_part, without, n_embedded = [], [pl.DataFrame(schema=_WITHOUT)], 0
+    if not models.embedding_model:
+        return _Embedded([_remove_all(index)], frame, without[0], 0)
+    made_with = literal(stable_id("embeddings", CODE_VERSION, models.embedding_model))
+    for kinds, query in _ROWS.items():
+        rows = f"SELECT *, md5(row({made_with}, kind, title, text, members)::VARCHAR) AS fingerprint FROM ({query})"
+        with index.working.transaction() as connection:
+            connection.execute(f"CREATE OR REPLACE TEMP TABLE wanted AS SELECT kind, id, fingerprint FROM ({rows})")
+            changes = replace_where(connection, schema.EMBEDDINGS, _MOVED, f"{kinds} AND {_NOT_AS_WANTED}")
+            due = connection.sql(_DUE).pl()
+            refused = json.loads(recorded(connection, REFUSED) or "{}")
+        by_part.append({"embeddings": changes})
+        error = pl.col("fingerprint").replace_strict(refused, default=None, return_dtype=pl.String)
+        due = due.with_columns(error=error)
+        without.append(due.drop_nulls("error").select(*_WITHOUT))
+        for part in due.filter(pl.col("error").is_null()).iter_slices(ROWS_PER_PART):
+            frame, failed, n = _made(index, models, rows, part["id"])
+            with index.working.transaction() as connection:
+                changes = replace_rows(connection, schema.EMBEDDINGS, frame, "id", part["id"])
+            by_part.append({"embeddings": changes})
+            without.append(failed)
+            n_embedded += n
+    return _Embedded(by_part, frame, pl.concat(without), n_embedded)
+
+
+def _made(index: Index, models: IndexingModels, rows: str, ids: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame, int]:
+    """The rows of embeddings of a part; those without a vector (fingerprint, id, error); the number of texts."""
+    given = {"ids": ids.to_list()}
+    wanted = index.working.read(f"FROM ({rows}) WHERE {_AMONG} ORDER BY ALL", given)
+    texts = [texts_of(*row) for row in wanted.select("kind", "title", "text", "members").iter_rows()]
+    distinct = {text: place for place, text in enumerate(dict.fromkeys(text for row in texts for text in row))}
+    vectors = models.embed(list(distinct))
+    for (size,) in index.working.read(_SIZE, {"model": models.embedding_model}).iter_rows():
+        if distinct and vectors.shape[1] != size:
+            raise _OtherSizeError(f"returns vectors of {vectors.shape[1]} numbers, those of the index have {size}")
+    members = [[member["id"] for member in row or ()] for row in wanted["members"].to_list()]
+    among = {"ids": list({member for row in members for member in row})}
+    of = dict(index.working.read(f"SELECT id, vector FROM embeddings WHERE {_AMONG}", among).iter_rows())
+    means = []
+    for row, of_row in zip(texts, members, strict=True):
+        parts = np.array([*(vectors[distinct[text]] for text in row), *(of[member] for member in of_row)])
+        total = parts.sum(axis=0)
+        means.append(total / max(np.linalg.norm(total), 1e-12) if len(parts) > 1 else total)
+    made = np.array(means, np.float32)
+    is_made = ~np.isnan(made).any(axis=1)
+    errors = [
+        min((models.embedding_errors[text] for text in row if text in models.embedding_errors), default=None)
+        for row in texts
+    ]
+    frame = wanted.with_columns(pl.Series("vector", made).cast(_VECTOR), model=pl.lit(models.embedding_model))
+    failed = wanted.with_columns(pl.Series("error", errors, pl.String)).filter(~is_made)
+    return frame.filter(is_made).select(schema.EMBEDDINGS.column_names), failed.select(*_WITHOUT), len(distinct)
+
+
+def _remove_all(index: Index) -> dict[str, Changes]:
     none = pl.DataFrame(schema=polars_schema(schema.EMBEDDINGS))
     with index.working.transaction() as connection:
-        changes = {"embeddings": replace_table(connection, schema.EMBEDDINGS, none)}
-        connection.execute("DELETE FROM index_errors WHERE stage = $stage", {"stage": EMBED})
-        record_stage(connection, run_id, "embed_texts", None, time.monotonic() - started, changes, "embeddings")
-        set_mark(connection, READER, TEXTS, last_revision(connection), stable_id("embeddings", CODE_VERSION, ""))
-    return UpdatedEmbeddings(StageResult({"embeddings": none}, changes, {}, time.monotonic() - started), 0)
+        return {"embeddings": replace_table(connection, schema.EMBEDDINGS, none)}
 
 
-def _write_errors(connection: duckdb.DuckDBPyConnection, without: pl.DataFrame, ids: pl.Series) -> None:
-    """Replace the rows of index_errors of those of `ids` that have no vector (kind, id, error)."""
+def _write_errors(connection: duckdb.DuckDBPyConnection, without: pl.DataFrame) -> None:
+    """Replace the rows of index_errors of texts that have no vector."""
     places = connection.sql(_PLACES, params={"ids": without["id"].to_list()}).pl()
     errors = without.join(places, on="id", how="left").select(
         "batch",
@@ -167,102 +207,4 @@ def _write_errors(connection: duckdb.DuckDBPyConnection, without: pl.DataFrame, 
         stage=pl.lit(EMBED),
         hint=pl.lit(_NO_VECTOR),
     )
-    replace_errors(connection, errors, _OLD_ERRORS, {"ids": ids.to_list()})
-
-
-def _due(index: Index, made_with: str | None) -> _Due:
-    """The rows that changed since a run `made_with` the same; all for None, or without such a run."""
-    with index.working.connect() as connection:
-        changed = None if made_with is None else changes_since_mark(connection, READER, TEXTS, made_with)
-        if changed is None:
-            ids = connection.sql(_ALL_IDS).pl()["id"]
-        else:
-            given = {"ids": changed.ids("entities").to_list()}
-            reports = connection.sql(_CONCERNED, params=given).pl()["id"]
-            ids = pl.concat([*(changed.ids(table) for table in TEXTS), reports])
-        ids = ids.unique(maintain_order=True)
-        parts = [ids.slice(start, ROWS_PER_PART) for start in range(0, max(len(ids), 1), ROWS_PER_PART)]
-        return _Due(parts, changed.revision if changed else last_revision(connection))
-
-
-def _made(index: Index, models: IndexingModels, ids: pl.Series, size: int | None) -> _Part:
-    """The vectors of the rows that have one of these ids: stored ones of `size` numbers, and new ones."""
-    made, failed = pl.DataFrame(schema=_VECTORS), pl.DataFrame(schema=_FAILED)
-    without = pl.DataFrame(schema=_WITHOUT)
-    while True:
-        with index.working.connect() as connection:
-            texts = _texts(connection, ids, models.embedding_model, without.filter(kind="entity")["id"])
-            stored = _stored(connection, texts.rows, size)
-        new = _new(texts, pl.concat([stored, made])).join(failed, on="fingerprint", how="anti")
-        vectors = models.embed(new["text"].to_list())
-        size_made = vectors.shape[1] if new.height else size if made.is_empty() else made["vector"].list.len()[0]
-        is_made = ~np.isnan(vectors).any(axis=1)
-        frame = new.select("fingerprint").with_columns(pl.Series("vector", vectors).cast(_VECTOR))
-        made = pl.concat([made, frame.filter(is_made)])
-        failures = new.filter(~is_made).with_columns(
-            error=pl.col("text").replace_strict(models.embedding_errors, return_dtype=pl.String)
-        )
-        failed = pl.concat([failed, failures.select("fingerprint", "error")])
-        if failures.is_empty():
-            break
-        # Again: the reports are made of the entities that have vectors.
-        without = pl.concat([without, _without_vector(texts.rows, failed)])
-    known = pl.concat([stored, made])
-    rows = texts.rows.join(without, on=("kind", "id"), how="anti", maintain_order="left")
-    if size in (None, size_made):  # else all are made again
-        for kind in ("entity", "community_report"):  # which are made of texts, and of texts and entities
-            known = pl.concat([known, _means(rows.filter(kind=kind), known)])
-    frame = rows.join(known, on="fingerprint", maintain_order="left").select(schema.EMBEDDINGS.column_names)
-    return _Part(frame, without, made.height, size_made)
-
-
-def _without_vector(rows: pl.DataFrame, failed: pl.DataFrame) -> pl.DataFrame:
-    """The rows with a part that has no vector: kind, id, error."""
-    parts = rows.select("kind", "id", fingerprint="parts").explode("fingerprint")
-    return parts.join(failed, on="fingerprint").group_by("kind", "id").agg(pl.col("error").min())
-
-
-def _texts(connection: duckdb.DuckDBPyConnection, ids: pl.Series, model: str, lacking: pl.Series) -> EmbeddingTexts:
-    """The texts to embed of the rows that have one of these ids, without those of the entities `lacking` a vector."""
-    given = {"ids": ids.to_list()}
-    queries = (query.format(among=_AMONG) for query in TEXTS.values())
-    units, entities, reports = (connection.sql(query, params=given).pl() for query in queries)
-    return embedding_texts(units, entities.filter(~pl.col("id").is_in(lacking.implode())), reports, model)
-
-
-def _stored(connection: duckdb.DuckDBPyConnection, rows: pl.DataFrame, size: int | None) -> pl.DataFrame:
-    """Stored vectors of `size` numbers of the rows and of their parts: fingerprint, vector."""
-    wanted = pl.concat([rows["fingerprint"], rows["parts"].explode()]).unique().to_list()
-    found = connection.sql(_STORED, params={"fingerprints": wanted}).pl()
-    # Not in SQL, where comparing lengths reads those of all vectors.
-    return found.filter(pl.col("vector").list.len() == pl.lit(size, pl.UInt32)).unique("fingerprint")
-
-
-def _new(found: EmbeddingTexts, stored: pl.DataFrame) -> pl.DataFrame:
-    """The distinct texts to embed: fingerprint, text."""
-    needed = found.rows.join(stored, on="fingerprint", how="anti").select(fingerprint=pl.col("parts").explode())
-    needed = needed.join(stored, on="fingerprint", how="anti").unique(maintain_order=True)
-    texts = {key: found.texts[key] for key in needed["fingerprint"] if key in found.texts}
-    return pl.DataFrame(
-        {"fingerprint": texts.keys(), "text": texts.values()}, {"fingerprint": pl.String, "text": pl.String}
-    )
-
-
-def _means(rows: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Vectors of rows with several parts, whose vectors are known: the mean of theirs, of length 1."""
-    several = (
-        rows.filter(pl.col("parts").list.len() > 1).join(known, on="fingerprint", how="anti").unique("fingerprint")
-    )
-    if several.is_empty():
-        return known.clear()
-    place = {key: number for number, key in enumerate(known["fingerprint"])}
-    vectors = known["vector"].list.to_array(len(known["vector"][0])).to_numpy()
-    means = []
-    for some in several["parts"].to_frame().iter_slices(_ROWS_PER_SLICE):
-        places = [place[part] for parts in some["parts"] for part in parts]
-        ends = some["parts"].list.len().cum_sum().to_numpy()
-        sums = np.add.reduceat(vectors[places], np.concatenate([[0], ends[:-1]]))
-        means.append(sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12))
-    return several.select("fingerprint").with_columns(
-        pl.Series("vector", np.concatenate(means)).cast(known["vector"].dtype)
-    )
+    replace_errors(connection, errors, "stage = $stage", {"stage": EMBED})

@@ -5,7 +5,6 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.knowledge_graph import forget_summaries
 from graphrag_assets.indexing.models import existing_ledger
 from graphrag_assets.store.batches import REFRESHED, remove_inputs
-from graphrag_assets.store.change_log import remove_mark
 
 
 def retry_given_up(index: Index) -> None:
@@ -18,5 +17,5 @@ def retry_given_up(index: Index) -> None:
         ledger.forget_failures()
     with index.working.transaction() as connection:
         forget_summaries(connection)
-        remove_mark(connection, embeddings.READER)
+        remove_inputs(connection, embeddings.REFUSED)
         remove_inputs(connection, REFRESHED)

@@ -1,17 +1,21 @@
-"""Embeddings of changed rows alone are those of all rows; without an embedding model there are none."""
+"""Only new texts are embedded; without an embedding model there are no vectors."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
+from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.indexing import embeddings
+from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.embeddings import update_embeddings
+from graphrag_assets.indexing.given_up import retry_given_up
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.store import schema
-from graphrag_assets.store.working import replace_rows
+from graphrag_assets.indexing.index_batch import index_batch
+from graphrag_assets.indexing.scan import scan
 from tests.comparison import SENTENCES, index_all
 
 ROWS = "SELECT kind, id, fingerprint, model, vector FROM embeddings ORDER BY ALL"
@@ -33,61 +37,63 @@ def write(index: Index, name: str, text: str) -> None:
     file.write_text(text)
 
 
-def texts_looked_at(index: Index, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    seen: list[int] = []
-    fingerprinted = embeddings.embedding_texts
+def embedding(index: Index, texts: list[str]) -> IndexingModels:
+    models = index.models()
 
-    def counted(*given):
-        texts = fingerprinted(*given)
-        seen.append(texts.rows.height)
-        return texts
+    def embed(given: Sequence[str]) -> np.ndarray:
+        texts.extend(given)
+        return models.embed(given)
 
-    monkeypatch.setattr(embeddings, "embedding_texts", counted)
-    return seen
-
-
-def clear_marks(index: Index) -> None:
-    with index.working.transaction() as connection:
-        connection.execute("DELETE FROM change_marks WHERE reader = 'embed_texts'")
+    return replace(models, embed=embed)
 
 
 @pytest.mark.long
-def test_an_edit_looks_at_the_texts_of_changed_rows_and_gives_the_vectors_of_all(index, monkeypatch) -> None:
-    seen = texts_looked_at(index, monkeypatch)
+def test_an_edit_embeds_new_texts_and_gives_the_vectors_of_all(index) -> None:
     write(index, "a/a.md", " ".join([*SENTENCES[:6], "Cyrus Field was there.", *SENTENCES[7:12]]))
     (Path(index.settings.input_folder) / "b/c.md").unlink()
     index_all(index)
-    incremental = index.working.read(ROWS)
-    clear_marks(index)
-    assert update_embeddings(index, index.models(), "all").n_embedded == 0
-    assert index.working.read(ROWS).equals(incremental)
-    assert 0 < seen[0] < seen[1] == incremental.height
+    after_edit = index.working.read(ROWS)
+    with index.working.transaction() as connection:
+        connection.execute("DELETE FROM embeddings")
+    texts: list[str] = []
+    update_embeddings(index, embedding(index, texts), "all")
+    assert_frame_equal(index.working.read(ROWS), after_edit, abs_tol=1e-6)
+    written = index.working.read("SELECT inserted FROM index_runs WHERE stage = 'embed_texts' ORDER BY committed_at")
+    assert 0 < written["inserted"][1] < after_edit.height
 
 
-@pytest.mark.extended
-def test_nothing_is_looked_at_without_a_change(index, monkeypatch) -> None:
-    seen = texts_looked_at(index, monkeypatch)
-    update_embeddings(index, index.models(), "again")
-    assert seen == [0]
+def test_nothing_is_embedded_or_written_without_a_change(index) -> None:
+    texts: list[str] = []
+    changes = update_embeddings(index, embedding(index, texts), "again").updated.changes["embeddings"]
+    assert (texts, changes.inserted, changes.deleted) == ([], 0, 0)
+    assert changes.rows == index.working.read(ROWS).height
 
 
-@pytest.mark.extended
+def test_a_moved_file_keeps_its_vectors(index) -> None:
+    folder = Path(index.settings.input_folder) / "b"
+    folder.rename(folder.with_name("d"))
+    found = scan(index)
+    for batch in [*found.changed, *found.deleted]:
+        index_batch(index, batch, index.models(batch), "test")
+    texts: list[str] = []
+    update_embeddings(index, embedding(index, texts), "renamed")
+    assert texts == []
+    assert failed_blocking_checks(index, ["embeddings"]) == []
+
+
 def test_the_vector_of_a_report_follows_its_entities_where_the_report_stays(index) -> None:
     before = {row["id"]: row["vector"] for row in index.working.read(ROWS).to_dicts()}
     of_three = "SELECT unnest(entity_ids) FROM communities WHERE size = 3"
     with index.working.transaction() as connection:
-        edited = connection.sql(f"FROM entities WHERE id IN ({of_three}) ORDER BY id LIMIT 1").pl()
-        edited = edited.with_columns(description=pl.lit("A whale with another description."))
-        replace_rows(connection, schema.ENTITIES, edited, "id", edited["id"])
-    update_embeddings(index, index.models(), "again")
-    incremental = index.working.read(ROWS)
-    assert {row["kind"] for row in incremental.to_dicts() if row["vector"] != before[row["id"]]} == {
+        connection.execute(
+            "UPDATE entities SET description = 'A whale with another description.' "
+            f"WHERE id = (SELECT min(id) FROM entities WHERE id IN ({of_three}))"
+        )
+    assert update_embeddings(index, index.models(), "again").n_embedded == 3  # the entity's two texts, and the report's
+    assert {row["kind"] for row in index.working.read(ROWS).to_dicts() if row["vector"] != before[row["id"]]} == {
         "entity",
         "community_report",
     }
-    clear_marks(index)
-    update_embeddings(index, index.models(), "all")
-    assert index.working.read(ROWS).equals(incremental)
 
 
 def test_half_of_a_report_is_its_summary_and_the_other_half_its_entities(index) -> None:
@@ -114,30 +120,64 @@ def test_vectors_that_someone_deleted_are_made_again(index) -> None:
     assert index.working.read(ROWS).equals(before)
 
 
-def test_vectors_made_in_parts_equal_those_made_in_one(index, monkeypatch) -> None:
+def test_vectors_made_in_parts_equal_those_made_in_one_also_after_a_crash(index, monkeypatch) -> None:
     in_one = index.working.read(ROWS)
     with index.working.transaction() as connection:  # a vector of nothing, one of another text, and others to be made
-        connection.execute("UPDATE embeddings SET id = 'nothing' WHERE id = (SELECT min(id) FROM embeddings)")
+        connection.execute(
+            "UPDATE embeddings SET id = 'nothing', fingerprint = 'x' WHERE id = (SELECT min(id) FROM embeddings)"
+        )
         connection.execute("UPDATE embeddings SET fingerprint = 'other' WHERE kind = 'entity'")
-    clear_marks(index)
     monkeypatch.setattr(embeddings, "ROWS_PER_PART", 5)
-    seen = texts_looked_at(index, monkeypatch)
-    updated = update_embeddings(index, index.models(), "parts")
-    assert len(seen) > 3
-    assert updated.n_embedded == index.working.read(ENTITY_TEXTS).item()
-    assert index.working.read(ROWS).equals(in_one)
+    texts: list[str] = []
+    models = embedding(index, texts)
+
+    def crash(given: Sequence[str]) -> np.ndarray:
+        if len(texts) > 10:
+            raise KeyboardInterrupt
+        return models.embed(given)
+
+    with pytest.raises(KeyboardInterrupt):
+        update_embeddings(index, replace(models, embed=crash), "crash")
+    update_embeddings(index, models, "parts")
+    n_texts = index.working.read(ENTITY_TEXTS).item()
+    assert n_texts <= len(texts) == len(set(texts)) <= n_texts + 1
+    assert_frame_equal(index.working.read(ROWS), in_one, abs_tol=1e-6)
 
 
 def test_a_model_with_vectors_of_another_length_embeds_all_parts_again(index, monkeypatch) -> None:
     embedded = index.working.read("SELECT kind, id FROM embeddings ORDER BY ALL")
     with index.working.transaction() as connection:
         connection.execute("UPDATE embeddings SET fingerprint = 'other' WHERE kind = 'entity'")
-    clear_marks(index)
     monkeypatch.setattr(embeddings, "ROWS_PER_PART", 5)
     shorter = replace(index.models(), embed=lambda texts: index.models().embed(texts)[:, :100])
     update_embeddings(index, shorter, "parts")
     assert index.working.read("SELECT kind, id FROM embeddings WHERE len(vector) = 100 ORDER BY ALL").equals(embedded)
     assert index.working.read(ROWS).height == embedded.height
+
+
+def test_a_text_that_the_model_does_not_take_is_an_error_and_not_sent_again(index) -> None:
+    models = index.models()
+    refused, *_ = index.working.read("SELECT id FROM entities WHERE degree > 0 ORDER BY degree DESC, id").rows()[0]
+    with index.working.transaction() as connection:
+        connection.execute(f"UPDATE entities SET description = 'Bad text.' WHERE id = '{refused}'")
+
+    def embed(texts: Sequence[str]) -> np.ndarray:
+        models.embedding_errors.update({text: "it is bad" for text in texts if "Bad text." in text})
+        vectors = models.embed(texts)
+        vectors[["Bad text." in text for text in texts]] = np.nan
+        return vectors
+
+    update_embeddings(index, replace(models, embed=embed), "refused")
+    errors = "SELECT source, error FROM index_errors WHERE stage = 'embed'"
+    assert index.working.read(errors).rows() == [(refused, "it is bad")]
+    assert failed_blocking_checks(index, ["embeddings"]) == []
+    texts: list[str] = []
+    update_embeddings(index, embedding(index, texts), "not again")
+    assert (texts, index.working.read(errors).height) == ([], 1)
+    retry_given_up(index)
+    update_embeddings(index, embedding(index, texts), "again")
+    assert len(texts) == 3  # the entity's two texts, and that of the report about it
+    assert index.working.read(errors).is_empty()
 
 
 def test_without_a_model_there_are_no_vectors_and_their_errors_are_gone(index, monkeypatch) -> None:

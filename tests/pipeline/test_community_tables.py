@@ -1,7 +1,7 @@
 import polars as pl
 
 from graphrag_assets.pipeline.community_tables import finish_communities, finish_members, periods
-from graphrag_assets.pipeline.embedding_texts import embedding_texts
+from graphrag_assets.pipeline.embedding_texts import texts_of
 from graphrag_assets.pipeline.report_citations import references_in, resolved
 
 TABLE = pl.DataFrame(
@@ -62,59 +62,11 @@ def test_references_are_counted_once_and_resolved():
     ]
 
 
-def entities(**described: str) -> pl.DataFrame:
-    """Entities by title, which is their id; "Lone" has no relationship."""
-    rows = [(title, title, text, int(title != "Lone")) for title, text in described.items()]
-    return pl.DataFrame(rows, ["id", "title", "description", "degree"], orient="row")
-
-
-def reports(*members: list[str] | None) -> pl.DataFrame:
-    """Reports about entities, of which "Else" is not read, but has a vector."""
-    rows = [
-        (
-            f"c{n}",
-            "Report",
-            "In short.",
-            of and [{"id": one, "fingerprint": "print of Else"[: 13 * (one == "Else")]} for one in of],
-        )
-        for n, of in enumerate(members)
-    ]
-    return pl.DataFrame(rows, ["id", "title", "summary", "members"], orient="row")
-
-
-UNITS = pl.DataFrame({"id": ["u"], "context": [""], "text": ["x"]})
-
-
-def test_an_embedding_has_a_fingerprint_of_texts_and_model_and_entities_alone_have_none():
-    def prints(model: str, text: str, context: str | None = "") -> dict[str, str]:
-        units = pl.DataFrame(
-            {"id": ["u"], "context": [context], "text": [text]}, schema_overrides={"context": pl.String}
-        )
-        rows, texts = embedding_texts(units, entities(Ada="A person.", Lone="Alone."), reports(None), model)
-        told = {kind: [texts[part] for part in parts] for kind, parts in rows.select("kind", "parts").iter_rows()}
-        assert told == {
-            "community_report": ["Report\n\nIn short."],
-            "entity": ["Ada", "Ada:A person."],
-            "text_unit": [f"{context}\n{text}" if context else text],
-        }
-        return dict(rows.select("kind", "fingerprint").iter_rows())
-
-    first, again, edited, other = prints("m", "x"), prints("m", "x"), prints("m", "y"), prints("n", "x")
-    assert first == again == prints("m", "x", None)
-    assert {kind for kind in first if first[kind] != prints("m", "x", "Title")[kind]} == {"text_unit"}
-    assert {kind for kind in first if first[kind] != edited[kind]} == {"text_unit"}
-    assert {kind for kind in first if first[kind] != other[kind]} == {"text_unit", "entity", "community_report"}
-
-
 def test_entities_are_embedded_by_their_first_sentences_and_reports_by_their_entities_too():
     long = "Ada is a mathematician. She wrote notes on an engine. " + "It was never built in her time. " * 9
-    graph = entities(Ada=long, Engine="A machine.", Byron="A poet.", Lone="Alone.")
-    rows, texts = embedding_texts(UNITS, graph, reports(["Ada", "Engine"], ["Ada", "Byron", "Else"], ["Lone"]), "m")
-    parts = dict(rows.select("id", "parts").iter_rows())
-    of = dict(rows.select("id", "fingerprint").iter_rows())
     beginning = "Ada:Ada is a mathematician. She wrote notes on an engine. It was never built in her time."
-    assert [texts[part] for part in parts["Ada"]] == ["Ada", beginning]
-    assert parts["c0"] == [of["Ada"], of["Engine"]]
-    summary = of["c2"]
-    assert texts[summary] == "Report\n\nIn short."
-    assert parts["c1"] == [summary] * 3 + [of["Ada"], of["Byron"], "print of Else"]
+    assert list(texts_of("entity", "Ada", long, None)) == ["Ada", beginning]
+    assert texts_of("text_unit", "", "x", None) == ["x"]
+    assert texts_of("text_unit", "Title", "x", None) == ["Title\nx"]
+    of_report = [texts_of("community_report", "Report", "In short.", ["a", "b", "c"][:n]) for n in range(4)]
+    assert of_report == [["Report\n\nIn short."] * times for times in (1, 1, 0, 3)]

@@ -9,13 +9,13 @@ from graphrag_assets.errors import CheckError
 from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.models import ledger_entries
-from graphrag_assets.indexing.scan import overtaken
+from graphrag_assets.indexing.scan import behind
 from graphrag_assets.runtime.outgoing import shown
 from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, recorded
 from graphrag_assets.store.compaction import compact, trim_records
-from graphrag_assets.store.publication_writer import Publication, publish
+from graphrag_assets.store.publication_writer import Publication, intact_publication, publish
 from graphrag_assets.store.working import replace_table
 
 log = logging.getLogger(__name__)
@@ -30,12 +30,20 @@ CODE_VERSION = "2"
 def update_publication(index: Index, run_id: str, checked: bool = False) -> Publication:
     """Publish the working database, unless the newest publication has the same content.
 
-    The blocking checks run first, unless `checked` says that they have just passed and no batch was committed since.
+    If another run has changed batches since a stage has read them, this is left to that run. The blocking checks run
+    first, unless `checked` says that they have just passed.
 
     Raises:
         CheckError: a blocking check failed, or searches find less than before and GRAPHRAG_BLOCK_WORSE is set.
     """
-    if (not checked or overtaken(index)) and (failed := failed_blocking_checks(index)):
+    if stages := behind(index):
+        said = f"Another run has changed batches after {', '.join(stages)}: publishing is left to it."
+        newest = intact_publication(index.working, index.settings.index_folder)
+        if newest is None:
+            raise CheckError(f"Not published. {said} If there is no other run, start `graphrag-assets index`.")
+        log.warning("%s If there is no other run, start `graphrag-assets index`.", said)
+        return newest
+    if not checked and (failed := failed_blocking_checks(index)):
         reasons = " ".join(f"{check.statement} {check.remedy}" for check in failed)
         raise CheckError(f"Not published. Check failed: {reasons}")
     own = index.with_run_options(None)

@@ -16,7 +16,7 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import deciding_options
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.batches import inputs_of, recorded, replace_errors, stored_options
+from graphrag_assets.store.batches import inputs_of, replace_errors, stages_behind, stored_options
 from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.digest_cache import NAME, DigestCache
 from graphrag_assets.store.input_table import SCHEME
@@ -212,15 +212,15 @@ def _deciding_options_by_batch(index: Index) -> Callable[[str], tuple[object, ..
 
 
 def present_inputs(index: Index) -> str:
-    """Hash of the revisions of all batches, which are what the graph is made from."""
+    """The revision of the batches, from which everything else is made."""
     with index.working.connect() as connection:
         return inputs_of(connection)
 
 
-def overtaken(index: Index) -> bool:
-    """Whether a batch was committed after the graph had read its mentions."""
+def behind(index: Index) -> list[str]:
+    """The stages that have not derived their tables from the present batches, see `stages_behind`."""
     with index.working.connect() as connection:
-        return recorded(connection, "graph") != inputs_of(connection)
+        return stages_behind(connection)
 
 
 def claim_input_folder(index: Index, replace: bool = False) -> None:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 import duckdb
 import polars as pl
 
-from graphrag_assets.ids import stable_id
 from graphrag_assets.runtime.masking import masker
 from graphrag_assets.runtime.peak_memory import peak_megabytes
 from graphrag_assets.runtime.tracing import annotate
@@ -16,6 +15,9 @@ from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.store.working import Changes, WorkingDatabase, replace_batch
 
 FACTS = tuple(table.name for table in schema.FACTS)
+
+PUBLISHED_STAGES = ("knowledge_graph", "detect_communities", "write_community_reports", "embed_texts")
+"""The stages whose tables a publication needs."""
 
 UsageByTask = Mapping[str, Mapping[str, float]]
 """Usage of model calls by task: calls, ledger_hits, prompt_tokens, … as in index_runs."""
@@ -154,6 +156,7 @@ def write_batch(
         "(SELECT max(revision) FROM batch_state WHERE batch = $batch)",
         {"batch": batch},
     )
+    connection.execute("UPDATE index_state SET revision = revision + 1")
     return changes
 
 
@@ -226,9 +229,12 @@ def record_stage(
 ) -> None:
     """Add a row to index_runs for a stage that has written `changes`; `main` is its main table.
 
-    What a refresh has recorded no longer holds.
+    A stage after the batches was made from their present revision: no other run has written since it read them. What a
+    refresh has recorded no longer holds.
     """
     remove_inputs(connection, REFRESHED)
+    if batch is None:
+        record_inputs(connection, stage, inputs_of(connection), run_id)
     used = usage or {}
     values: dict[str, object] = {
         "run_id": run_id,
@@ -269,9 +275,15 @@ def record_options(connection: duckdb.DuckDBPyConnection, batch: str | None, opt
 
 
 def inputs_of(connection: duckdb.DuckDBPyConnection) -> str:
-    """Hash of the revisions of all batches: a different one means that derived tables are out of date."""
-    revisions = connection.execute("SELECT batch, revision FROM batch_state ORDER BY batch").fetchall()
-    return stable_id("inputs", *revisions)
+    """The revision of the batches: tables that were derived from another one are out of date."""
+    return str(one_value(connection, "SELECT revision FROM index_state"))
+
+
+def stages_behind(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """The stages whose tables a publication needs, and that were derived from another revision of the batches."""
+    made = dict(connection.execute("SELECT stage, inputs FROM refresh_state").fetchall())
+    present = inputs_of(connection)
+    return [stage for stage in PUBLISHED_STAGES if made.get(stage) != present]
 
 
 def record_inputs(connection: duckdb.DuckDBPyConnection, stage: str, inputs: str, run_id: str) -> None:

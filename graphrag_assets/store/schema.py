@@ -535,12 +535,19 @@ GLOBAL_TABLES = (
     EMBEDDINGS,
     ENTITY_CANDIDATES,
 )
+INDEX_STATE = table(
+    "index_state",
+    "One row: what tells whether a stage is behind the batches.",
+    "revision",
+    ("revision", "BIGINT", "Incremented by each commit that changes a batch."),
+)
+
 REFRESH_STATE = table(
     "refresh_state",
-    "Which revisions of the batches the graph, and the newest publication, were made from.",
+    "Which revision of the index each stage, and the newest publication, were made from.",
     "stage",
-    ("stage", "VARCHAR", "graph or published."),
-    ("inputs", "VARCHAR", "Hash of the batches' revisions."),
+    ("stage", "VARCHAR", "A stage, graph, or published."),
+    ("inputs", "VARCHAR", "The revision in index_state."),
     ("run_id", "VARCHAR", "Dagster run that made it."),
 )
 
@@ -624,6 +631,7 @@ OPERATION_TABLES = (
     INDEX_OPTIONS,
     PROMPT_PROFILE,
     PUBLICATIONS,
+    INDEX_STATE,
     REFRESH_STATE,
     NUMBERS,
     SUMMARIZED,

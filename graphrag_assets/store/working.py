@@ -39,6 +39,7 @@ from graphrag_assets.store.resolved_claims import CLAIM_VIEWS
 from graphrag_assets.store.schema import (
     INDEX_OPTIONS,
     INDEX_SCHEMA,
+    INDEX_STATE,
     NUMBERS,
     PROMPT_PROFILE,
     WORKING,
@@ -268,7 +269,8 @@ def _new_database(draft: Path, outdated: Path | None = None) -> Path:
     with duckdb.connect(config=CONNECTION_CONFIG) as connection, opened(connection, draft, name, ROW_GROUPS):
         ddl = "".join(table.ddl() for table in WORKING)
         version = f"INSERT INTO {INDEX_SCHEMA.sql_name} VALUES ({literal(SCHEMA_VERSION)})"
-        connection.execute(f"BEGIN; {ddl} {CLAIM_VIEWS} {version}; COMMIT")
+        first = f"INSERT INTO {INDEX_STATE.sql_name} VALUES (0)"
+        connection.execute(f"BEGIN; {ddl} {CLAIM_VIEWS} {version}; {first}; COMMIT")
         if outdated:
             with opened(connection, outdated, "outdated"):
                 for table in _KEPT:

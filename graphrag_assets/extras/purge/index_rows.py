@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from graphrag_assets.store.batches import inputs_of
 from graphrag_assets.store.change_log import remove_marks
 from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.store.working import WorkingDatabase
@@ -79,17 +78,11 @@ def purge_rows(working: WorkingDatabase, batches: Iterable[str], dry_run: bool =
                 name: one_value(connection, f"SELECT count(*) FROM {name} WHERE {stale}")
                 for name, stale in _STALE_ROWS.items()
             }
-        before = inputs_of(connection)
         remove_marks(connection)  # registers are written past the change log
         removed = {name: one_value(connection, f"{_verb(name)} WHERE {stale}") for name, stale in _STALE_ROWS.items()}
         connection.execute(_EXAMPLES)
         connection.execute(_PURGE_PROFILES)
         connection.execute(f"UPDATE numbers SET id = '{_PURGED}' WHERE (table_name, id) NOT IN (FROM live_ids)")
-        # The graph and the publication are still up to date: only batches without rows have left the list.
-        connection.execute(
-            "UPDATE refresh_state SET inputs = $after WHERE inputs = $before",
-            {"before": before, "after": inputs_of(connection)},
-        )
     return removed
 
 

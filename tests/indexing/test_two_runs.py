@@ -1,0 +1,62 @@
+"""Two runs of one index: one after the other writes it, and neither publishes what it has only half of."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphrag_assets.errors import CheckError
+from graphrag_assets.indexing.index_batch import index_batch
+from graphrag_assets.indexing.publish import update_publication
+from graphrag_assets.store.publication_files import current_number
+from tests.comparison import assert_equal, index_all, index_at
+from tests.conftest import IndexFolder, default_settings
+
+TEXTS = {
+    "one/a.md": "Captain James Anderson commanded the Great Eastern. Cyrus Field met William Thomson in Valentia.",
+    "two/b.md": "Samuel Canning sailed with Cyrus Field to Newfoundland. Robert Halpin met Samuel Canning.",
+    "three/c.md": "Daniel Gooch sailed on the Great Eastern. William Thomson met Daniel Gooch in Valentia.",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> IndexFolder:
+    default_settings(tmp_path, monkeypatch)
+    folder = IndexFolder(tmp_path)
+    for path, text in TEXTS.items():
+        folder.write(path, text)
+    return folder
+
+
+def commit(folder: IndexFolder, batch: str) -> None:
+    index_batch(folder.index, batch, folder.index.models(batch), "other")
+
+
+def test_publishing_is_left_to_the_run_that_has_changed_batches(folder, caplog):
+    commit(folder, "one")
+    with pytest.raises(CheckError, match="changed batches after knowledge_graph, detect_communities"):
+        update_publication(folder.index, "first")
+    folder.index_all()
+    folder.write("two/b.md", TEXTS["two/b.md"] + " He met Cyrus Field.")
+    commit(folder, "two")
+    found = update_publication(folder.index, "first")
+    assert (found.number, found.is_new) == (1, False)
+    assert "publishing is left to it" in caplog.text
+    folder.refresh("other")
+    assert current_number(folder.root / "index") == 2
+
+
+@pytest.mark.extended
+def test_two_commands_at_once_end_one_after_the_other(folder, tmp_path_factory, monkeypatch):
+    environment = {**os.environ, "DAGSTER_HOME": ""}
+    command = [sys.executable, "-m", "graphrag_assets", "index"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    runs = [subprocess.Popen(command, env=environment, cwd=folder.root, **pipes) for _ in range(2)]
+    outputs = [run.communicate(timeout=300)[0] for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], outputs
+    monkeypatch.setenv("GRAPHRAG_INPUT", str(folder.input))
+    fresh = index_at(tmp_path_factory.mktemp("fresh"), monkeypatch)
+    index_all(fresh)
+    assert_equal(folder.index, fresh)

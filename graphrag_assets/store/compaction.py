@@ -5,8 +5,6 @@ DuckDB reuses the blocks of deleted rows, but neither CHECKPOINT nor VACUUM shri
 
 import logging
 import os
-from collections.abc import Sequence
-from typing import NamedTuple
 
 import duckdb
 
@@ -22,24 +20,13 @@ MIN_BYTES = 64 * 2**20
 _IS_MOSTLY_FREE = (
     "SELECT free_blocks > used_blocks FROM pragma_database_size() WHERE database_name = current_database()"
 )
-KEPT_RUNS = 10_000
-KEPT_REVISIONS = 200
-KEPT_PUBLICATION_ROWS = 1_000
 
 
-class Compacted(NamedTuple):
-    """Bytes of the database file before and after; equal when it was not rewritten."""
-
-    before: int
-    after: int
-
-
-def compact(working: WorkingDatabase, always: bool = False, min_bytes: int = MIN_BYTES) -> Compacted:
+def compact(working: WorkingDatabase, always: bool = False, min_bytes: int = MIN_BYTES) -> None:
     """Rewrite the database file if more than half of it is free, or `always`.
 
-    A crash leaves the old file or the new one, and at most a draft, which the next one removes. Holds the database's
-    lock, and DuckDB's own lock on the old file until the new one has replaced it, so that no other program writes
-    into a file that is about to be replaced.
+    A crash leaves the old file or the new one. Holds the database's lock, and DuckDB's own lock on the old file until
+    the new one has replaced it, so that no other program writes into a file that is about to be replaced.
 
     Raises:
         StoreError: another process holds the database.
@@ -48,7 +35,7 @@ def compact(working: WorkingDatabase, always: bool = False, min_bytes: int = MIN
         draft, before = drafts / working.path.name, working.path.stat().st_size
         connection.execute("CHECKPOINT")
         if not always and (before < min_bytes or not one_value(connection, _IS_MOSTLY_FREE)):
-            return Compacted(before, before)
+            return
         name = one_value(connection, "SELECT current_database()")
         connection.execute(f"ATTACH {literal(draft)} AS compacted ({ROW_GROUPS})")
         connection.execute(f'COPY FROM DATABASE "{name}" TO compacted')
@@ -58,39 +45,21 @@ def compact(working: WorkingDatabase, always: bool = False, min_bytes: int = MIN
         move_into_place(draft, working.path)
     after = working.path.stat().st_size
     log.info("compacted the working database: %.1f MB, was %.1f MB", after / 1e6, before / 1e6)
-    return Compacted(before, after)
-
-
-_LATEST_OF_STAGE = "QUALIFY row_number() OVER (PARTITION BY stage, batch ORDER BY committed_at DESC, run_id DESC) = 1"
 
 
 def trim_records(
-    connection: duckdb.DuckDBPyConnection,
-    runs: int = KEPT_RUNS,
-    revisions: int = KEPT_REVISIONS,
-    publications: int = KEPT_PUBLICATION_ROWS,
+    connection: duckdb.DuckDBPyConnection, runs: int = 10_000, revisions: int = 200, publications: int = 1_000
 ) -> None:
-    """Bound the tables that only grow: runs, the history of communities, publications.
+    """Delete the oldest rows of runs, the history of communities, and publications, beyond so many.
 
-    The newest rows stay, and the last row of each stage and batch in index_runs. `numbers` is not trimmed: a deleted
-    number would be assigned again, while old answers cite it. It grows by about 50 bytes per new row.
+    The last row of each stage and batch stays. `numbers` is not trimmed: a deleted number would be assigned again,
+    while old answers cite it. It grows by about 50 bytes per new row.
     """
-    statements: Sequence[tuple[str, int]] = (
-        (
-            "DELETE FROM index_runs WHERE rowid NOT IN (SELECT rowid FROM index_runs ORDER BY committed_at DESC, rowid "
-            f"DESC LIMIT $kept) AND rowid NOT IN (SELECT rowid FROM index_runs {_LATEST_OF_STAGE})",
-            runs,
-        ),
-        (
-            "DELETE FROM community_history WHERE revision NOT IN "
-            "(SELECT DISTINCT revision FROM community_history ORDER BY revision DESC LIMIT $kept)",
-            revisions,
-        ),
-        (
-            "DELETE FROM publications WHERE number NOT IN "
-            "(SELECT number FROM publications ORDER BY number DESC LIMIT $kept)",
-            publications,
-        ),
-    )
-    for statement, kept in statements:
-        connection.execute(statement, {"kept": kept})
+    is_old = {
+        "index_runs": f"row_number() OVER (ORDER BY committed_at DESC, rowid DESC) > {runs} AND "
+        "row_number() OVER (PARTITION BY stage, batch ORDER BY committed_at DESC, rowid DESC) > 1",
+        "community_history": f"dense_rank() OVER (ORDER BY revision DESC) > {revisions}",
+        "publications": f"dense_rank() OVER (ORDER BY number DESC) > {publications}",
+    }
+    for table, old in is_old.items():
+        connection.execute(f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} QUALIFY {old})")

@@ -3,36 +3,38 @@
 import contextlib
 import os
 import shutil
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import mkdtemp
 
-from filelock import FileLock, Timeout
+import psutil
 
 from graphrag_assets.errors import StoreError, refuse_denied
 
 FOLDER = "drafts"
-_HELD, _LOCK = ".held", ".lock"
+_mine = set[str]()
+"""Names of the folders that this process uses; their names begin with its number."""
 
 
 @contextlib.contextmanager
 def draft_folder(index_folder: Path) -> Iterator[Path]:
     """A new folder for drafts, on the file system of the index; removed at the end, and what killed processes left too.
 
-    A process holds a lock in its folder while it lives: a folder whose lock is free is a leftover.
+    Raises:
+        AccessError: this user may not write there.
     """
     drafts = index_folder / FOLDER
     make_folder(drafts)
-    with _creating(drafts):
-        _remove_leftovers(drafts)
-        folder = Path(mkdtemp(dir=drafts))
-        held = FileLock(folder / _HELD)
-        held.acquire()
+    refuse_denied(drafts, os.R_OK | os.W_OK)
+    remove_leftovers(index_folder)
+    folder = drafts / f"{os.getpid()}-{uuid.uuid4().hex}"
+    _mine.add(folder.name)
     try:
+        folder.mkdir(mode=0o700)
         yield folder
     finally:
-        held.release()
         shutil.rmtree(folder, ignore_errors=True)
+        _mine.discard(folder.name)
 
 
 def make_folder(folder: Path) -> None:
@@ -55,19 +57,6 @@ def make_folder(folder: Path) -> None:
         ) from None
 
 
-def copy_file(source: Path, target: Path) -> None:
-    """Copy a file; on Btrfs and XFS the copy shares the blocks of the file until one of them changes.
-
-    `Path.copy` of Python 3.14 does the same.
-    """
-    try:
-        with source.open("rb") as read, target.open("wb") as written:
-            while os.copy_file_range(read.fileno(), written.fileno(), 2**30):
-                pass
-    except (AttributeError, OSError):  # not on this system, or not on this file system
-        shutil.copyfile(source, target)
-
-
 def move_into_place(draft: Path, place: Path) -> None:
     """Replace the file or link at `place` in one step. Only the owner may read it: it holds what the documents say.
 
@@ -87,43 +76,20 @@ def refuse_folder(place: Path) -> None:
 
 
 def leftovers(index_folder: Path) -> list[Path]:
-    """The drafts that killed processes left: folders, and files beside them."""
+    """The drafts that killed processes left."""
     drafts = index_folder / FOLDER
-    if not drafts.is_dir():
-        return []
-    with _creating(drafts):
-        return _leftovers(drafts)
+    return [entry for entry in drafts.iterdir() if not _is_used(entry.name)] if drafts.is_dir() else []
 
 
 def remove_leftovers(index_folder: Path) -> None:
     """Remove the drafts that killed processes left."""
-    drafts = index_folder / FOLDER
-    if drafts.is_dir():
-        with _creating(drafts):
-            _remove_leftovers(drafts)
+    for entry in leftovers(index_folder):
+        shutil.rmtree(entry, ignore_errors=True)
 
 
-def _creating(drafts: Path) -> FileLock:
-    """Held while a folder is made or looked at: a new one has no lock for a moment."""
-    refuse_denied(drafts / _LOCK, os.R_OK | os.W_OK)
-    return FileLock(drafts / _LOCK)
-
-
-def _leftovers(drafts: Path) -> list[Path]:
-    return [entry for entry in drafts.iterdir() if (_is_free(entry) if entry.is_dir() else entry.name != _LOCK)]
-
-
-def _remove_leftovers(drafts: Path) -> None:
-    for entry in _leftovers(drafts):
-        if entry.is_dir():
-            shutil.rmtree(entry, ignore_errors=True)
-        else:
-            entry.unlink()
-
-
-def _is_free(folder: Path) -> bool:
-    try:
-        with FileLock(folder / _HELD, timeout=0):
-            return True
-    except Timeout:
-        return False
+def _is_used(name: str) -> bool:
+    """Whether the process that made the folder lives, which another with its number may be taken for."""
+    pid = name.partition("-")[0]
+    if not pid.isdecimal() or int(pid) == os.getpid():
+        return name in _mine
+    return psutil.pid_exists(int(pid))

@@ -8,6 +8,7 @@ failing (2.7 times faster than retrying on lock errors, and no starvation).
 import contextlib
 import logging
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,7 +32,7 @@ from graphrag_assets.store.connections import (
     refuse_other_version,
     refuse_path,
 )
-from graphrag_assets.store.drafts import copy_file, draft_folder, move_into_place, refuse_folder
+from graphrag_assets.store.drafts import draft_folder, move_into_place, refuse_folder
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file, writer_lock
 from graphrag_assets.store.publication_schema import SCHEMA_VERSION
@@ -134,7 +135,7 @@ class WorkingDatabase:
                 outdated = self.path.with_name(OUTDATED)
             with draft_folder(self.path.parent) as drafts:
                 draft, copy = drafts / self.path.name, drafts / OUTDATED
-                copy_file(self.path, copy)
+                shutil.copyfile(self.path, copy)
                 move_into_place(copy, outdated)
                 move_into_place(_new_database(draft, outdated), self.path)
         log.warning(
@@ -179,7 +180,7 @@ class WorkingDatabase:
     def copy_to(self, target: Path) -> None:
         """Copy the database file, for work that takes longer than the lock may be held."""
         with self.closed() as path:  # copying an open file drops its lock and misses the log
-            copy_file(path, target)
+            shutil.copyfile(path, target)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:

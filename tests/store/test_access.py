@@ -65,7 +65,6 @@ def test_drafts_and_pointer_of_root_are_named(folder: Path) -> None:
         with pytest.raises(AccessError, match=rf"CURRENT cannot be used: it {REMEDY}"):
             CurrentPublication(folder).reader()
         os.seteuid(0)
-        (folder / "drafts" / ".lock").unlink()
         os.chown(folder / "drafts", 0, 0)
         os.seteuid(NOBODY)
         with pytest.raises(AccessError, match=rf"drafts cannot be used: it {REMEDY}"):

@@ -1,8 +1,8 @@
 """One call to a chat model, from the ledger to litellm and back, in the order in which it is made.
 
 `complete` looks in the ledger and joins an identical call in flight. `_answer` requests an answer, and a second one if
-the first is not valid. `_request` keeps to the limits of the model and repeats transient failures. `_attempt` reserves
-the price, sends one request, reads the reply and stores a valid answer. `stream` makes the same steps for an answer in
+the first is not valid. `_request` keeps to the limits of the model and repeats transient failures. `_attempt` checks
+the budget, sends one request, reads the reply and stores a valid answer. `stream` makes the same steps for an answer in
 pieces.
 
 What these steps use is elsewhere: parameters (`chat_parameters`), tokens and cost (`chat_costs`), rows of the ledger
@@ -18,11 +18,11 @@ from typing import Any, TypeVar
 
 from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.llm import provider, structured_output
-from graphrag_assets.llm.budget import Budget, Reservation
-from graphrag_assets.llm.chat_costs import ChatCosts, longest_answer, tokens_if_cut
+from graphrag_assets.llm.budget import Budget
+from graphrag_assets.llm.chat_costs import ChatCosts, tokens_if_cut
 from graphrag_assets.llm.chat_ledger import ChatLedger
 from graphrag_assets.llm.chat_parameters import ChatParameters
-from graphrag_assets.llm.chat_replies import Answer, best_guess, check_ending, flaws, read_answer, unusable
+from graphrag_assets.llm.chat_replies import Answer, best_guess, ending_of, flaws, read_answer, unusable
 from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.model_client import ModelClient
 from graphrag_assets.llm.model_errors import GivenUp, RefusedAnswer, RequestRejected, RetriesExhausted, StoredInParts
@@ -159,16 +159,14 @@ class ChatModel(ModelClient[ChatOptions]):
             parameters = {**parameters, "response_format": wanted}
         messages = structured_output.with_schema(messages, request.response_model, mode)
         began = time.monotonic()
-        with await self._reserved(request, messages, parameters, prices) as reservation:
-            parameters = self._costs.affordable(request, messages, parameters, prices, reservation)
-            async with trace.request(self.options.timeout):
-                where = provider.address(self.options)
-                response = await provider.litellm().acompletion(messages=messages, **where, **parameters)
-            reply = provider.read_reply(response, self.options.model)
-            self._learn_from(reply, messages)
-            usage = self._costs.usage_of(request, reply, prices)
-            reservation.settle(usage.cost_usd)
-            trace.paid += usage
+        await self._check_budget(prices, partial(self._costs.estimate, request, messages), request.name)
+        async with trace.request(self.options.timeout):
+            where = provider.address(self.options)
+            response = await provider.litellm().acompletion(messages=messages, **where, **parameters)
+        reply = provider.read_reply(response, self.options.model)
+        self._learn_from(reply, messages)
+        usage = self._costs.usage_of(request, reply, prices)
+        self._pay(trace, usage)
         answer = read_answer(reply, request, usage)
         if answer.problem is None:
             seconds = time.monotonic() - began
@@ -201,12 +199,12 @@ class ChatModel(ModelClient[ChatOptions]):
             self._count_hit(request, stored)
             yield stored.text
             return
-        trace, began, text, reply = Trace(), time.monotonic(), list[str](), provider.Reply()
+        trace, began, text, reply, ended = Trace(), time.monotonic(), list[str](), provider.Reply(), False
         async with self._counting_failure(request.task, trace):
             await self.before_paying(request)
             prices = await self.prices()
             send = partial(self._open, request, prices, trace)
-            first, chunks, reservation = await self._request(request, list(request.messages), trace, send)
+            first, chunks = await self._request(request, list(request.messages), trace, send)
             try:
                 reader = AnswerReader(holds_back=self._place in _without_opening_tag)
                 async for piece, reply in provider.pieces(first, chunks, self.options.timeout, reader):  # noqa: B007
@@ -215,6 +213,7 @@ class ChatModel(ModelClient[ChatOptions]):
                     text.append(piece)
                     if piece:
                         yield piece
+                ended = True
             except Exception as error:
                 message = provider.failure(error).message
                 raise RetriesExhausted(
@@ -223,10 +222,13 @@ class ChatModel(ModelClient[ChatOptions]):
             finally:
                 reply = replace(reply, text=reply.text or "".join(text))
                 usage = self._costs.usage_of(request, reply, prices)
-                reservation.settle(usage.cost_usd)
-                trace.paid += usage
+                self._pay(trace, usage)
+                problem = ending_of(reply)
+                if problem or not ended:  # what it cost is recorded, whatever has ended it
+                    await self._answers.put_invalid(request, usage, trace.seconds_since(began))
             self._learn_from(reply, request.messages)
-            check_ending(reply)
+            if problem:
+                raise problem
             await self._answers.put(request, self.key(request), reply.text, usage, time.monotonic() - began)
         self._count_success(request, Completion(reply.text), trace)
 
@@ -238,18 +240,13 @@ class ChatModel(ModelClient[ChatOptions]):
         messages: list[Message],
         parameters: dict[str, Any],
         _: Structured,
-    ) -> tuple[Any, provider.Chunks, Reservation]:
-        """Send a streamed request: its first chunk, the rest, the reserved price."""
-        deadline = self.limits.options.deadline_seconds
-        with await self._reserved(request, messages, parameters, prices, deadline) as reservation:
-            parameters = self._costs.affordable(request, messages, parameters, prices, reservation)
-            async with trace.request(self.options.timeout):
-                where = provider.address(self.options)
-                chunks = await provider.litellm().acompletion(
-                    messages=messages, **where, **parameters, **provider.STREAMED
-                )
-                first = await anext(chunks)
-            return first, chunks, reservation.transfer()
+    ) -> tuple[Any, provider.Chunks]:
+        """Send a streamed request: its first chunk, and the rest."""
+        await self._check_budget(prices, partial(self._costs.estimate, request, messages), request.name)
+        async with trace.request(self.options.timeout):
+            where = provider.address(self.options)
+            chunks = await provider.litellm().acompletion(messages=messages, **where, **parameters, **provider.STREAMED)
+            return await anext(chunks), chunks
 
     @property
     def cuts_prompts(self) -> bool:
@@ -296,17 +293,6 @@ class ChatModel(ModelClient[ChatOptions]):
     def _expected_tokens(self, request: ChatRequest, messages: list[Message]) -> int:
         """Tokens that a call is expected to use, if they are limited."""
         return sum(self._costs.estimate(request, messages)) if self.limits.counts_tokens else 0
-
-    async def _reserved(
-        self,
-        request: ChatRequest,
-        messages: list[Message],
-        parameters: dict[str, Any],
-        prices: Prices,
-        seconds: float = 0.0,
-    ) -> Reservation:
-        estimate = partial(self._costs.estimate, request, messages)
-        return await self._reserve(prices, estimate, request.name, longest_answer(parameters), seconds=seconds)
 
     def _count_hit(self, request: ChatRequest, completion: Completion, trace: Trace | None = None) -> None:
         hit = replace(flaws(completion), ledger_hits=1)

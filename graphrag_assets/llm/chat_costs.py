@@ -2,12 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 from graphrag_assets.contracts.usage import Usage
-from graphrag_assets.llm.budget import Reservation
-from graphrag_assets.llm.chat_parameters import LIMITS, LONGEST_ANSWER, ChatParameters
-from graphrag_assets.llm.model_client import TOKENIZER_MARGIN
+from graphrag_assets.llm.chat_parameters import ChatParameters
 from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.provider import Reply
@@ -35,22 +32,6 @@ class ChatCosts:
         output = tokens / answers if answers else limit or _UNKNOWN_OUTPUT_TOKENS
         return sum(counted) + 4 * len(messages), round(min(output, limit) if limit else output)
 
-    def affordable(
-        self,
-        request: ChatRequest,
-        messages: Sequence[Message],
-        parameters: dict[str, Any],
-        prices: Prices,
-        reservation: Reservation,
-    ) -> dict[str, Any]:
-        """The parameters with the length of the answer that the budget pays for."""
-        if not reservation.ceiling or not prices.output_usd:
-            return parameters
-        left = reservation.ceiling - prices.cost(round(self.estimate(request, messages)[0] * TOKENIZER_MARGIN))
-        unlimited = {"max_tokens": LONGEST_ANSWER} if self._parameters.takes_limits else {}
-        limits = {name: parameters[name] for name in LIMITS & parameters.keys()} or unlimited
-        return parameters | {name: min(limit, int(left / prices.output_usd)) for name, limit in limits.items()}
-
     def usage_of(self, request: ChatRequest, reply: Reply, prices: Prices) -> Usage:
         """Tokens and cost of a reply. Tokens that the server does not say are counted here."""
         sent, received, cached = reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens
@@ -64,11 +45,6 @@ class ChatCosts:
         if prices.source == "litellm" and cost_usd is not None and 0 <= cost_usd <= _TIMES_THE_PRICE * cost:
             cost = cost_usd  # includes the prices of tiered tokens, and of tokens written to a cache
         return Usage(prompt_tokens=sent, cached_tokens=cached, completion_tokens=received, cost_usd=cost)
-
-
-def longest_answer(parameters: dict[str, Any]) -> int:
-    """Tokens of the longest answer to a request with these parameters."""
-    return next((parameters[name] for name in LIMITS & parameters.keys()), LONGEST_ANSWER)
 
 
 def tokens_if_cut(messages: Sequence[Message], reply: Reply) -> int:

@@ -11,10 +11,6 @@ from graphrag_assets.llm.model_errors import RequestRejected
 from graphrag_assets.llm.model_options import ChatOptions, ChatRequest, Structured
 from graphrag_assets.llm.retry import REJECTS
 
-LIMITS = frozenset(["max_tokens", "max_completion_tokens"])
-"""The parameters that limit the length of an answer."""
-LONGEST_ANSWER = 8_000
-"""Maximum number of tokens of an answer that a budget pays for."""
 _log = logging.getLogger(__name__)
 _refused: dict[tuple[str, str | None], set[str]] = {}  # parameters that each model refuses, learned once per process
 _modes: dict[tuple[str, str | None], Structured] = {}  # how each model is asked for JSON, learned once per process
@@ -40,11 +36,6 @@ class ChatParameters:
         self._drop(unsupported, "litellm knows that it is not supported.")
         refused = self._refused
         return {name: value for name, value in self.of(request).items() if name not in refused}
-
-    @property
-    def takes_limits(self) -> bool:
-        """Whether the length of an answer can be limited, as far as is known."""
-        return self._refused.isdisjoint(LIMITS)
 
     @property
     def structured_mode(self) -> Structured:

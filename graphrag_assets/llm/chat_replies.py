@@ -27,7 +27,8 @@ def read_answer(reply: Reply, request: ChatRequest, usage: Usage) -> Answer:
     """The reply as its response model, and what is wrong with it."""
     completion = Completion(reply.text, usage=usage)
     try:
-        check_ending(reply)
+        if problem := ending_of(reply):
+            raise problem
         if request.response_model is None:
             return Answer(completion)
         parsed = parse(reply.text, request.response_model, request.may_say_nothing)
@@ -65,23 +66,20 @@ def flaws(completion: Completion) -> Usage:
     return Usage(dropped_records=completion.dropped_records, guessed_repairs=int(completion.guessed))
 
 
-def check_ending(reply: Reply) -> None:
-    """Raise the `InvalidAnswer` that can be detected without parsing.
-
-    Raises:
-        RefusedAnswer, TruncatedAnswer, EmptyAnswer: the reply has no complete answer.
-    """
+def ending_of(reply: Reply) -> InvalidAnswer | None:
+    """What is wrong with a reply without a complete answer, as far as it is seen without parsing."""
     if reply.refusal or reply.finish_reason == "content_filter":
-        raise RefusedAnswer(f"The model refused to answer: {(reply.refusal or 'content filter')[:200]}")
+        return RefusedAnswer(f"The model refused to answer: {(reply.refusal or 'content filter')[:200]}")
     if reply.finish_reason == "length":
-        raise TruncatedAnswer("The answer was cut off at the limit of output tokens; it has to be shorter.")
-    if not reply.text.strip():
-        if not reply.instead:
-            raise EmptyAnswer("The answer was empty.")
-        raise EmptyAnswer(
-            f"The answer was empty: there came {reply.instead}. Allow more output tokens, less reasoning "
-            "(reasoning_effort), or start the server without a reasoning parser."
-        )
+        return TruncatedAnswer("The answer was cut off at the limit of output tokens; it has to be shorter.")
+    if reply.text.strip():
+        return None
+    if not reply.instead:
+        return EmptyAnswer("The answer was empty.")
+    return EmptyAnswer(
+        f"The answer was empty: there came {reply.instead}. Allow more output tokens, less reasoning "
+        "(reasoning_effort), or start the server without a reasoning parser."
+    )
 
 
 def _remedy(kind: type[InvalidAnswer]) -> str:

@@ -192,12 +192,11 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
             async for attempt in attempts(self.options, self.limits, trace, name, expected, most):
                 with attempt:
                     began = time.monotonic()
-                    with await self._reserve(prices, lambda: (n_tokens(), 0), name) as reservation:
-                        async with trace.request(self.options.timeout):
-                            reply, billed = await provider.send_embedding(self.options, list(texts.values()))
-                        billed = billed or n_tokens()
-                        reservation.settle(prices.cost(billed))
-                    trace.paid += Usage(prompt_tokens=billed, cost_usd=prices.cost(billed))
+                    await self._check_budget(prices, lambda: (n_tokens(), 0), name)
+                    async with trace.request(self.options.timeout):
+                        reply, billed = await provider.send_embedding(self.options, list(texts.values()))
+                    billed = billed or n_tokens()
+                    self._pay(trace, Usage(prompt_tokens=billed, cost_usd=prices.cost(billed)))
                     vectors = dict(zip(texts, self._checked(reply, len(texts)), strict=True))
                     # Replaced: a vector of another size, or one that another process has paid for meanwhile.
                     entry = replace(entry, seconds=(time.monotonic() - began) / len(texts))

@@ -1,9 +1,9 @@
 """The ledger: every valid answer is stored before it is used, so that nothing is paid for twice.
 
-The table `llm_calls`, in SQLite (WAL) or PostgreSQL, has a format that all versions read; budgets have `llm_spending`.
-Its statements run in threads, so that the event loop stays free; an awaited write is on disk. What could not be
-written, because the disk is full or the database down, is written before anything else is paid for. Any number of
-processes may share a ledger, and may be killed at any moment.
+The table `llm_calls`, in SQLite (WAL) or PostgreSQL, has a format that all versions read. Its transactions run in
+threads, so that the event loop stays free; an awaited write is on disk. Answers that could not be stored, because the
+disk is full or the database down, are stored before anything else is paid for. Any number of processes may share a
+ledger, and may be killed at any moment.
 """
 
 import asyncio
@@ -12,7 +12,6 @@ import json
 import threading
 import time
 import uuid
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -26,7 +25,6 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from graphrag_assets.llm import spending
 from graphrag_assets.llm.model_errors import LedgerError
 from graphrag_assets.llm.single_flight import SingleFlight
 from graphrag_assets.runtime.masking import keep_secret, without_credentials
@@ -67,9 +65,7 @@ LLM_CALLS = sa.Table(
 _BY_TIME = sa.Index("llm_calls_created_at", LLM_CALLS.c.created_at)
 _ACCOUNTING = [column for column in LLM_CALLS.c if column.name not in ("response", "vector")]
 _KEYS_PER_QUERY = 500
-_THREADS = 8
-REPLY_SECONDS = 120.0
-"""The longest wait for the database: SQLite's locks, and PostgreSQL's statements, end sooner by themselves."""
+_THREADS = 4
 _LOCK_SECONDS = 60
 _POSTGRES = {
     "connect_timeout": "10",
@@ -133,18 +129,6 @@ def key_of(*parts: Any) -> str:
     return hashlib.sha256(canonical(parts).encode()).hexdigest()
 
 
-class _Write(NamedTuple):
-    entries: Sequence[Entry] = ()
-    replace: bool = False
-    settled: spending.Settled | None = None
-
-
-def _unlogged(future: "asyncio.Future[Result]") -> "asyncio.Future[Result]":
-    """The future, whose error asyncio does not log when the caller is gone."""
-    future.add_done_callback(lambda done: None if done.cancelled() else done.exception())
-    return future
-
-
 class Ledger:
     """The ledger at a file or an SQLAlchemy URL. Safe to share between threads and event loops.
 
@@ -158,9 +142,9 @@ class Ledger:
         self._engine = _engine(url)
         self._created = False
         self._creating = threading.Lock()
-        self._threads = ThreadPoolExecutor(_THREADS, "ledger")
-        self._writing = threading.Lock()
-        self._unwritten = deque[_Write]()  # settlements until the next transaction, and what failed to be written
+        self._threads = ThreadPoolExecutor(_THREADS, "ledger")  # whose work goes on when a caller is canceled
+        self._storing = threading.Lock()
+        self._unstored: list[tuple[Sequence[Entry], bool]] = []  # answers that a failed transaction has left
         self.single_flight = SingleFlight()
 
     async def get(self, key: str) -> Hit | None:
@@ -176,53 +160,27 @@ class Ledger:
 
         The cost of a replaced answer stays in the ledger, as an entry of kind "replaced".
         """
-        await self._in_thread(self._write, _Write(entries, replace))
+        await self._in_thread(self._store, entries, replace)
 
     async def catch_up(self) -> None:
-        """Write what is not written yet. It is called before a request is sent, whose answer could not be stored.
+        """Store the answers that could not be stored; called before a request is sent.
 
         Raises:
-            LedgerError: the database still cannot be used.
+            LedgerError: the database still cannot be used, and would not store the next answer either.
         """
-        if self._unwritten:
-            await self._in_thread(self._write)
-
-    async def reserve(self, key: str, choose: Callable[[float, float], float | None], seconds: float) -> float | None:
-        """Reserve money for a call, see `spending.reserve`; settlements before it count."""
-
-        def work() -> float | None:
-            self._write()
-            with self._transaction() as connection:
-                return spending.reserve(connection, _now(connection), key, choose, seconds)
-
-        reserved = _unlogged(asyncio.ensure_future(self._in_thread(work)))
-        try:
-            return await asyncio.shield(reserved)
-        except (asyncio.CancelledError, LedgerError):  # there may be a reservation yet
-            reserved.add_done_callback(lambda _: self.settle(0.0, key))
-            raise
-
-    def settle(self, usd: float, reservation: str | None) -> None:
-        """End a reservation, if there is one, and count what was spent; written by the next transaction."""
-        self._unwritten.append(_Write(settled=spending.Settled(usd, reservation)))
+        if self._unstored:
+            await self._in_thread(self._store)
 
     async def _in_thread(self, work: Callable[..., Result], *args: Any) -> Result:
-        """The result of `work`, which a canceled caller leaves to be done.
-
-        Raises:
-            LedgerError: the database cannot be used, or does not reply in time.
-        """
-        done = _unlogged(asyncio.get_running_loop().run_in_executor(self._threads, work, *args))
-        try:
-            async with asyncio.timeout(REPLY_SECONDS):
-                return await asyncio.shield(done)
-        except TimeoutError:
-            raise self._error(TimeoutError(f"no reply in {REPLY_SECONDS:.0f} s")) from None
+        """The result of `work`, which is done even if its caller is canceled."""
+        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._threads, work, *args))
 
     def spent_today(self) -> float:
         """US dollars of all calls of this day in UTC."""
+        total = sa.func.coalesce(sa.func.sum(LLM_CALLS.c.cost_usd), 0.0)
         with self._connection() as connection:
-            return spending.spent_today(connection, _now(connection))
+            midnight = _now(connection)[:10]
+            return float(connection.scalar(sa.select(total).where(LLM_CALLS.c.created_at >= midnight)) or 0.0)
 
     def paid_by(self, run_ids: Sequence[str]) -> pl.DataFrame:
         """What runs have paid for, by task: `task, answers, prompt_tokens, cached_tokens, completion_tokens, cost_usd`.
@@ -247,8 +205,9 @@ class Ledger:
         return pl.DataFrame([tuple(row) for row in self.rows(query)], schema=schema, orient="row")
 
     def close(self) -> None:
-        """Finish the waiting writes and close the database. The next use opens it again."""
-        self._write()
+        """Close the database. The next use opens it again."""
+        if self._unstored:
+            self._store()
         self._engine.dispose()
 
     def execute(self, statement: sa.Update, values: Sequence[dict[str, Any]]) -> None:
@@ -295,54 +254,36 @@ class Ledger:
         Raises:
             LedgerError: the database cannot be used.
         """
-        with self._errors(), self._open() as connection:
-            yield connection
-
-    def _open(self) -> sa.Connection:
-        with self._creating:
-            if not self._created:
-                _create(self._engine)
-                self._created = True
-        return self._engine.connect()
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
         try:
-            yield
+            with self._creating:
+                if not self._created:
+                    _create(self._engine)
+                    self._created = True
+            with self._engine.connect() as connection:
+                yield connection
         except sa.exc.SQLAlchemyError as error:
-            raise self._error(error) from None
+            # No space, no connection or a lock may pass; other errors are those of the statement.
+            raise self._error(error, may_pass=isinstance(error, sa.exc.OperationalError)) from None
 
     @contextmanager
     def _transaction(self) -> Iterator[sa.Connection]:
         with self._connection() as connection, connection.begin():
             yield connection
 
-    def _write(self, *writes: _Write) -> None:
-        """Perform writes, with those that wait, in one transaction; until it ends, these keep waiting."""
-        with self._writing, self._errors():
-            n_waiting = len(self._unwritten)
-            waiting = [self._unwritten[place] for place in range(n_waiting)]
+    def _store(self, entries: Sequence[Entry] = (), replace: bool = False) -> None:
+        """Store entries, and before them those that could not be stored, in one transaction."""
+        with self._storing:
+            waiting = [*self._unstored, (entries, replace)]
             try:
-                if todo := (*waiting, *writes):
-                    self._perform(todo)
-            except sa.exc.OperationalError:  # no space, no connection, a lock: another attempt may succeed
-                n_waiting = 0
-                self._unwritten.extend(writes)
+                with self._transaction() as connection:
+                    now = _now(connection)
+                    for group, replaces in waiting:
+                        _insert(connection, group, replaces, now)
+            except LedgerError as error:
+                if error.may_pass:
+                    self._unstored = waiting
                 raise
-            finally:
-                for _ in range(n_waiting):
-                    self._unwritten.popleft()
-
-    def _perform(self, writes: Sequence[_Write]) -> None:
-        stale = [{"stale": entry.key, "to": uuid.uuid4().hex} for w in writes if w.replace for entry in w.entries]
-        with self._open() as connection, connection.begin():
-            now = _now(connection)
-            if settled := [write.settled for write in writes if write.settled]:
-                spending.settle(connection, now, settled)  # first: a new day begins with the entries before it
-            if stale:
-                connection.execute(_REPLACED, stale)
-            if rows := [_row(entry, spending.iso(now)) for write in writes for entry in write.entries]:
-                _insert(connection, rows)
+            self._unstored = []
 
     def _read(self, keys: Sequence[str]) -> dict[str, Hit]:
         found: dict[str, Hit] = {}
@@ -352,11 +293,12 @@ class Ledger:
                 found |= {row[0]: Hit(*row) for row in rows}
         return found
 
-    def _error(self, error: Exception) -> LedgerError:
+    def _error(self, error: Exception, may_pass: bool = False) -> LedgerError:
         cause = str(getattr(error, "orig", None) or error)
         return LedgerError(
             f"The ledger {self._shown} cannot be used: {cause.strip()}. Check GRAPHRAG_LEDGER_URL, that its "
-            "database is up, and that its folder is on a local disk with space left."
+            "database is up, and that its folder is on a local disk with space left.",
+            may_pass,
         )
 
 
@@ -408,17 +350,15 @@ def _engine(url: str) -> sa.Engine:
 
 
 def _create(engine: sa.Engine) -> None:
-    """Create the tables if they are missing; other processes may do so at the same time."""
+    """Create the table if it is missing; other processes may do so at the same time."""
     for attempt in range(50):
         try:
             with engine.begin() as connection:
                 if engine.dialect.name == "sqlite":
                     connection.exec_driver_sql("PRAGMA journal_mode=WAL")
-                for table in (LLM_CALLS, spending.LLM_SPENDING):
-                    if not sa.inspect(connection).has_table(table.name):
-                        connection.execute(CreateTable(table, if_not_exists=True))
-                        for index in table.indexes:
-                            connection.execute(CreateIndex(index, if_not_exists=True))
+                if not sa.inspect(connection).has_table(LLM_CALLS.name):
+                    connection.execute(CreateTable(LLM_CALLS, if_not_exists=True))
+                    connection.execute(CreateIndex(_BY_TIME, if_not_exists=True))
             return
         except sa.exc.DBAPIError as error:
             # PostgreSQL: concurrent creation violates its catalog. SQLite: switching to WAL does not wait for locks.
@@ -431,10 +371,14 @@ def _create(engine: sa.Engine) -> None:
             time.sleep(0.05)
 
 
-def _insert(connection: sa.Connection, rows: list[dict[str, Any]]) -> None:
-    """Insert the rows whose keys are new, in order of the keys: two writers of the same keys do not deadlock."""
-    new = _NEW_IN_POSTGRES if connection.dialect.name == "postgresql" else _NEW_IN_SQLITE
-    connection.execute(new, sorted(rows, key=lambda row: row["key"]))
+def _insert(connection: sa.Connection, entries: Sequence[Entry], replace: bool, now: str) -> None:
+    """Insert the entries whose keys are new, in order of the keys: two writers of the same keys do not deadlock."""
+    rows = sorted((_row(entry, now) for entry in entries), key=lambda row: row["key"])
+    if not rows:
+        return
+    if replace:
+        connection.execute(_REPLACED, [{"stale": row["key"], "to": uuid.uuid4().hex} for row in rows])
+    connection.execute(_NEW_IN_POSTGRES if connection.dialect.name == "postgresql" else _NEW_IN_SQLITE, rows)
 
 
 def _row(entry: Entry, now: str) -> dict[str, Any]:
@@ -445,9 +389,9 @@ def _row(entry: Entry, now: str) -> dict[str, Any]:
     return row
 
 
-def _now(connection: sa.Connection) -> datetime:
-    """The time. In PostgreSQL it is the server's: the clocks of the machines that share the ledger may differ."""
-    if connection.dialect.name != "postgresql":
-        return datetime.now(UTC)
-    now: datetime = connection.execute(sa.select(sa.func.current_timestamp())).scalar_one()
-    return now.astimezone(UTC)
+def _now(connection: sa.Connection) -> str:
+    """The time, ISO 8601. In PostgreSQL it is the server's: the clocks of machines that share a ledger may differ."""
+    now = datetime.now(UTC)
+    if connection.dialect.name == "postgresql":
+        now = connection.execute(sa.select(sa.func.current_timestamp())).scalar_one().astimezone(UTC)
+    return now.isoformat(timespec="microseconds")

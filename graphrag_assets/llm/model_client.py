@@ -2,15 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import ClassVar, Generic, Self, TypeVar
 
-from graphrag_assets.contracts.usage import UsageMeter
+from graphrag_assets.contracts.usage import Usage, UsageMeter
 from graphrag_assets.llm import provider
-from graphrag_assets.llm.budget import Budget, Reservation
+from graphrag_assets.llm.budget import Budget
 from graphrag_assets.llm.ledger import Ledger
-from graphrag_assets.llm.model_errors import InvalidAnswer, LedgerError, RequestRejected, RetriesExhausted
+from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected, RetriesExhausted
 from graphrag_assets.llm.model_options import ModelOptions
 from graphrag_assets.llm.model_spans import model_span
 from graphrag_assets.llm.prices import Prices
@@ -18,7 +18,6 @@ from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.single_flight import Trace
 
 Options = TypeVar("Options", bound=ModelOptions)
-_MARGIN_SECONDS = 2.0  # a request is given up a second after its timeout
 TOKENIZER_MARGIN = 1.25  # a provider may count more prompt tokens than o200k_base
 
 
@@ -76,36 +75,28 @@ class ModelClient(Generic[Options]):
             await self.ledger.catch_up()
             yield
 
-    async def _reserve(
-        self,
-        prices: Prices,
-        tokens: Callable[[], tuple[int, int]],
-        what: str,
-        longest: int = 0,
-        queries: int = 0,
-        seconds: float = 0.0,
-    ) -> Reservation:
-        """Reserve the cost of a request with so many prompt and answer tokens, in the budget.
-
-        It holds the cost of an answer of `longest` tokens, or what is left for it, for the timeout of a request and so
-        many `seconds` more.
+    async def _check_budget(
+        self, prices: Prices, tokens: Callable[[], tuple[int, int]], what: str, queries: int = 0
+    ) -> None:
+        """Check that the budget covers a request that is expected to use so many prompt and answer tokens.
 
         Raises:
             BudgetExceeded: less than the expected cost is left.
         """
 
-        def price() -> tuple[float, float]:
+        def price() -> float:
             prompt, answer = tokens()
-            prompt = round(prompt * TOKENIZER_MARGIN)
-            expected, highest = (prices.cost(prompt, n, queries=queries) for n in (answer, max(answer, longest)))
-            return expected, highest
+            return prices.cost(round(prompt * TOKENIZER_MARGIN), answer, queries=queries)
 
-        held_for = seconds + self.options.timeout + _MARGIN_SECONDS
-        return await self.budget.reserve(self.ledger, price, what, held_for)
+        await self.budget.check(self.ledger, price, what)
+
+    def _pay(self, trace: Trace, usage: Usage) -> None:
+        self.budget.spend(usage.cost_usd)
+        trace.paid += usage
 
     @asynccontextmanager
     async def _counting_failure(self, task: str, trace: Trace) -> AsyncIterator[None]:
-        """Record an exception of a call in the usage and the circuit breaker; whatever ends it, its cost is written.
+        """Record an exception of a call in the usage and the circuit breaker.
 
         Only failures of the server count for the breaker. An invalid answer and a rejected request are replies. The
         call is a span.
@@ -123,6 +114,3 @@ class ModelClient(Generic[Options]):
         except asyncio.CancelledError as error:
             error.__cause__ = trace.last_error
             raise
-        finally:
-            with suppress(LedgerError):  # what is not written yet is written before the next request
-                await self.ledger.catch_up()

@@ -48,7 +48,7 @@ class StoredInParts(ModelError):
 
 
 class BudgetExceeded(ModelError):
-    """The next call might cost more than the rest of the budget; nothing was sent."""
+    """The next call is expected to cost more than the rest of the budget; nothing was sent."""
 
 
 class CircuitOpen(ModelError, ModelUnavailable):
@@ -60,7 +60,11 @@ class ModelUnusable(CircuitOpen):
 
 
 class LedgerError(ModelError):
-    """The ledger cannot be read or written."""
+    """The ledger cannot be read or written. `may_pass`: another attempt may succeed."""
+
+    def __init__(self, message: str, may_pass: bool = False):
+        super().__init__(message)
+        self.may_pass = may_pass
 
 
 class BadReplyError(Exception):

@@ -61,12 +61,11 @@ class RerankModel(ModelClient[ModelOptions]):
         if (order := _stored(await self.ledger.get(key))) is not None:
             return order
         prices, began = await self.prices(), time.monotonic()
-        with await self._reserve(prices, lambda: (_tokens(query, documents), 0), TASK, queries=1) as reservation:
-            async with trace.request(self.options.timeout):
-                scores, tokens, queries = await provider.send_rerank(self.options, query, list(documents))
-            cost = prices.cost(tokens, queries=queries)
-            reservation.settle(cost)
-        trace.paid += Usage(prompt_tokens=tokens, cost_usd=cost)
+        await self._check_budget(prices, lambda: (_tokens(query, documents), 0), TASK, queries=1)
+        async with trace.request(self.options.timeout):
+            scores, tokens, queries = await provider.send_rerank(self.options, query, list(documents))
+        cost = prices.cost(tokens, queries=queries)
+        self._pay(trace, Usage(prompt_tokens=tokens, cost_usd=cost))
         valid = {place: score for place, score in reversed(scores) if 0 <= place < len(documents)}
         if not valid:
             raise BadReplyError("The reply scores none of the documents.")

@@ -1,12 +1,10 @@
 """The ledger on SQLite: no process pays twice, even after crashes."""
 
 import asyncio
-import gc
 import socket
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -15,7 +13,7 @@ import pytest
 from graphrag_assets.errors import GraphRAGError, masked_errors
 from graphrag_assets.llm.ledger import Entry, Ledger, key_of
 from graphrag_assets.llm.model_errors import LedgerError
-from tests.llm.conftest import run
+from tests.llm.conftest import Extraction, Lab, ask, run
 
 
 def entry(key: str, **more: object) -> Entry:
@@ -133,19 +131,41 @@ asyncio.run(main())
 
 
 @pytest.mark.extended
-def test_stored_answers_survive_a_kill_at_any_moment(tmp_path: Path) -> None:
+def test_stored_answers_of_two_processes_survive_a_kill_at_any_moment(tmp_path: Path) -> None:
     file = tmp_path / "ledger.db"
     for turn in range(3):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(file), str(turn), "100000"], stdout=subprocess.PIPE
-        )
-        done = [int(writer.stdout.readline()) for _ in range(20 + turn)]
-        writer.kill()
-        writer.wait()
-        assert set(run(Ledger(file).get_many([f"{turn}-{n % 50}-{n}" for n in done]))) == {
-            f"{turn}-{n % 50}-{n}" for n in done
-        }
+        writers = [
+            subprocess.Popen(
+                [sys.executable, "-c", WRITER, str(file), f"{turn}{who}", "100000"], stdout=subprocess.PIPE
+            )
+            for who in "ab"
+        ]
+        done = [[int(writer.stdout.readline()) for _ in range(20 + turn)] for writer in writers]
+        for writer in writers:
+            writer.kill()
+            writer.wait()
+        keys = {f"{turn}{who}-{n % 50}-{n}" for who, numbers in zip("ab", done, strict=True) for n in numbers}
+        assert set(run(Ledger(file).get_many(list(keys)))) == keys
     assert sqlite3.connect(file).execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_the_keys_of_paid_answers_never_change(lab: Lab) -> None:
+    """These keys are in ledgers: an answer under one of them is found by every version."""
+    chat, embedding = (
+        lab.chat(parameters='{"seed":7,"user":"me"}'),
+        lab.embedding(model="azure/emb", parameters='{"dimensions":64}'),
+    )
+    assert chat.key(ask(model=Extraction, max_tokens=9)) == (
+        "a20ea61cd9bc2df65edca3fc4e31598281bd4c69b30ba9053593d7b7599761d8"
+    )
+    assert chat.key(ask("é")) == "b78ed7c5ef2715dbce9bc36a2c2f6d44279b6af39e34f517dc4b833390146c85"
+    assert embedding.key("Zoë") == "b03ee010c94a4d06cff9b19c3a15d89f296c83a45a118eff93c4d6557e9b0ffd"
+    order = key_of("rerank", "cohere", "rerank-v3.5", "q", ["a", "b"])
+    assert order == "95b059e10d76d312d195cbd2bc50f2a9e727fa875f519f3c116a5dce2a9f8584"
+    stored = '{"entities": [{"title": "Ada", "type": "PERSON", "strength": 1}]}'
+    run(lab.ledger.put(entry(chat.key(ask(model=Extraction, max_tokens=9)), response=stored)))
+    assert run(chat.complete(ask(model=Extraction, max_tokens=9))).text == stored
+    assert lab.server.requests == []
 
 
 def test_keys_depend_on_every_part_and_on_nothing_else() -> None:
@@ -177,27 +197,3 @@ def test_a_database_that_takes_connections_and_never_replies_is_an_error_with_a_
         with pytest.raises(LedgerError, match=r"cannot be used: .*timeout.*Check GRAPHRAG_LEDGER_URL"):
             run(Ledger(address).get("a"))
         assert time.monotonic() - began < 60
-
-
-def test_a_refused_reservation_of_a_canceled_caller_is_not_logged(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    ledger, began, go_on = Ledger(tmp_path / "ledger.db"), threading.Event(), threading.Event()
-
-    def refuse(spent: float, reserved: float) -> float | None:
-        began.set()
-        go_on.wait(30)
-        raise GraphRAGError("the budget is used up")
-
-    async def main() -> None:
-        call = asyncio.ensure_future(ledger.reserve("key", refuse, 60))
-        await asyncio.to_thread(began.wait, 30)
-        call.cancel()
-        await asyncio.gather(call, return_exceptions=True)
-        go_on.set()
-        while asyncio.all_tasks() - {asyncio.current_task()}:
-            await asyncio.sleep(0.01)
-
-    run(main())
-    gc.collect()  # asyncio logs an error that nobody has retrieved when its future goes
-    assert "never retrieved" not in caplog.text

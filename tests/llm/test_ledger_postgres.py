@@ -9,7 +9,6 @@ import sqlalchemy as sa
 
 from graphrag_assets.llm.ledger import Ledger
 from tests.llm.conftest import run
-from tests.llm.test_budget import spend_together
 from tests.llm.test_ledger import entry
 from tests.postgres import cluster
 
@@ -101,12 +100,3 @@ def test_a_server_that_dropped_the_connection_is_connected_again(postgres: str) 
     engine.dispose()
     assert run(ledger.get("kept")).response == "Ada"
     ledger.close()
-
-
-@pytest.mark.extended
-def test_processes_together_keep_the_cap(postgres: str) -> None:
-    engine = sa.create_engine(postgres)
-    with engine.begin() as connection:
-        connection.execute(sa.text("DROP TABLE IF EXISTS llm_calls, llm_spending"))
-    engine.dispose()
-    spend_together(postgres)

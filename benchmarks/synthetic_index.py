@@ -17,8 +17,7 @@ import polars as pl
 
 from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.publication_content import create_tables
-from graphrag_assets.store.publication_schema import SCHEMA_VERSION
-from graphrag_assets.store.schema import INDEXED_TEXTS, POSTINGS, TOKEN_COUNTS, WORDS
+from graphrag_assets.store.schema import INDEXED_TEXTS, POSTINGS, SCHEMA_VERSION, TOKEN_COUNTS, WORDS
 from graphrag_assets.store.search_tables import write_search_tables
 from graphrag_assets.store.token_counts import count_new, counted_columns
 from graphrag_assets.text.languages import STOP_WORDS

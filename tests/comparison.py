@@ -21,9 +21,8 @@ from graphrag_assets.indexing.reports import stale_reports, update_reports
 from graphrag_assets.indexing.scan import scan
 from graphrag_assets.pipeline.report_citations import references_in, resolved
 from graphrag_assets.store.publication_files import STABLE_NAME, publication_file
-from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.publication_writer import publish
-from graphrag_assets.store.schema import INDEXED_TEXTS, POSTINGS, TOKEN_COUNTS, WORDS, Table, identifier
+from graphrag_assets.store.schema import INDEXED_TEXTS, POSTINGS, PUBLISHED, TOKEN_COUNTS, WORDS, Table, identifier
 from graphrag_assets.store.working import WorkingDatabase
 from graphrag_assets.text.words import sentences
 from tests.model_index import SAMPLE_INPUT

@@ -12,6 +12,7 @@ import polars as pl
 
 from graphrag_assets.ids import number_of
 from graphrag_assets.store.connections import execute_with
+from graphrag_assets.store.reading_order import execute_in_order
 from graphrag_assets.store.schema import literal
 from graphrag_assets.text.languages import UNKNOWN, language_of, stems, stop_words
 from graphrag_assets.text.references import CHECKED_PATTERN
@@ -61,16 +62,16 @@ WITH terms AS (
     SELECT kind, word, md5_number_lower(kind || ' ' || term) AS term
     FROM working.words, (SELECT DISTINCT kind FROM indexed)
 )
-SELECT kind, w.term, t.number, sum(p.n)::BIGINT, any_value(i.n_words)
+SELECT kind, w.term AS term, t.number AS number, sum(p.n)::BIGINT AS n, any_value(i.n_words) AS length
 FROM indexed t JOIN working.indexed_texts i ON i.text = t.hash JOIN working.postings p ON p.text = t.hash
 JOIN terms w USING (kind, word)
-GROUP BY kind, w.term, t.number ORDER BY w.term, t.number;
+GROUP BY kind, w.term, t.number;
 
-INSERT INTO search.posting_terms SELECT term, count(*) FROM search.postings GROUP BY term ORDER BY term;
+INSERT INTO search.posting_terms SELECT term, count(*) FROM search.postings GROUP BY term;
 
 INSERT INTO search.posting_statistics
 SELECT kind, count(*), sum(i.n_words) / count(*)
-FROM indexed t JOIN working.indexed_texts i ON i.text = t.hash GROUP BY kind ORDER BY kind;
+FROM indexed t JOIN working.indexed_texts i ON i.text = t.hash GROUP BY kind;
 
 INSERT INTO search.word_forms
 WITH uses AS (
@@ -78,7 +79,7 @@ WITH uses AS (
 ), forms AS (
     SELECT unnest(forms) AS form, term, n FROM uses JOIN working.words USING (word)
 )
-SELECT left(form, 3), form, term, sum(n)::BIGINT FROM forms GROUP BY form, term ORDER BY ALL;
+SELECT left(form, 3) AS beginning, form, term, sum(n)::BIGINT AS uses FROM forms GROUP BY form, term;
 
 DROP TABLE indexed;
 """
@@ -99,7 +100,7 @@ def write_bm25_index(connection: duckdb.DuckDBPyConnection) -> None:
         texts = connection.sql(_TEXTS_OF).pl()
         connection.unregister("new")
         _count_words(connection, texts, languages)
-    connection.execute(_WRITE)
+    execute_in_order(connection, _WRITE)
 
 
 def _count_words(connection: duckdb.DuckDBPyConnection, texts: pl.DataFrame, languages: list[str]) -> None:

@@ -9,8 +9,7 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.errors import OtherVersionError, StoreError
-from graphrag_assets.store.publication_schema import SCHEMA_VERSION
-from graphrag_assets.store.schema import literal
+from graphrag_assets.store.schema import SCHEMA_VERSION, literal
 
 NO_EXTENSIONS: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 """Without network look-ups, which fail on hosts behind a firewall."""

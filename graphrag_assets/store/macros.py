@@ -18,8 +18,7 @@ from importlib.resources import files
 import duckdb
 
 from graphrag_assets.store.connections import one_value
-from graphrag_assets.store.publication_schema import MAIN, PUBLISHED
-from graphrag_assets.store.schema import literal
+from graphrag_assets.store.schema import MAIN, PUBLISHED, literal
 from graphrag_assets.text import words as text
 
 _SQL = files("graphrag_assets.store").joinpath("sql")

@@ -13,6 +13,7 @@ import polars as pl
 
 from graphrag_assets.ids import number_of
 from graphrag_assets.store.connections import execute_with
+from graphrag_assets.store.reading_order import execute_in_order
 from graphrag_assets.text.words import UNSPACED, fold, name_key, search_words, title_key, without_qualifier
 
 MAX_HEADED = 32
@@ -61,8 +62,7 @@ def write_passage_graph(connection: duckdb.DuckDBPyConnection) -> None:
         "max_headed": MAX_HEADED,
         "unspaced": f"[{UNSPACED}]",
     }
-    for statement in connection.extract_statements(_SQL):
-        connection.execute(statement, {name: given[name] for name in statement.named_parameters})
+    execute_in_order(connection, _SQL, given)
 
 
 def _heading_forms(headings: pl.Series) -> pl.DataFrame:

@@ -12,10 +12,10 @@ import polars as pl
 from graphrag_assets import __version__
 from graphrag_assets.ids import stable_id
 from graphrag_assets.store import schema
-from graphrag_assets.store.connections import execute_with, one_value
+from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.macros import macros_sql, views_sql, write_macros
-from graphrag_assets.store.publication_schema import MAIN, OPERATIONS, PUBLISHED, SCHEMA_VERSION
-from graphrag_assets.store.schema import Table, identifier, literal
+from graphrag_assets.store.reading_order import execute_in_order
+from graphrag_assets.store.schema import MAIN, OPERATIONS, PUBLISHED, SCHEMA_VERSION, Table, identifier, literal
 from graphrag_assets.store.search_tables import write_search_tables
 from graphrag_assets.store.supersession import PREDICATES, SUPERSESSION
 from graphrag_assets.store.token_counts import count_new, counted_columns, insert_counted
@@ -35,21 +35,14 @@ WITH numbers AS (
     UNION ALL SELECT 'text_unit', id, human_readable_id FROM working.numbers SEMI JOIN working.text_units USING (id)
     WHERE table_name = 'text_units'
 )
-SELECT kind, number, id, model, vector FROM working.embeddings JOIN numbers USING (kind, id) ORDER BY kind, number
+SELECT kind, number, id, model, vector FROM working.embeddings JOIN numbers USING (kind, id)
 """
 _DIMENSIONS = "SELECT coalesce(max(len(vector)), 1) FROM working.embeddings"  # of an index without vectors 1
-_COUNTED = {  # by table with token counts, its order
-    "entities": "human_readable_id",
-    "relationships": "human_readable_id",
-    "covariates": "subject_number, human_readable_id",
-    "text_units": "human_readable_id",
-    "community_reports": "community",
-}
 _COPIED = ("entity_aliases", "entity_candidates", "citations", "index_errors", *(table.name for table in OPERATIONS))
 _CALLS = """
 INSERT INTO llm_calls BY NAME
 SELECT * EXCLUDE (unit) REPLACE (created_at[:26]::TIMESTAMP AS created_at), unit AS text_unit_id
-FROM calls ORDER BY created_at, key
+FROM calls
 """
 DIGESTED = (
     *(*schema.BATCH_TABLES, *schema.GLOBAL_TABLES),
@@ -86,21 +79,23 @@ def fill(connection: duckdb.DuckDBPyConnection, number: int, digest: str, llm_ca
     revision = one_value(connection, "SELECT coalesce(max(revision), 0) FROM working.community_history")
     made = Made(number, datetime.now(UTC).replace(tzinfo=None), digest, revision)
     create_tables(connection, one_value(connection, _DIMENSIONS), made)
-    connection.execute(_VECTORS)
+    execute_in_order(connection, _VECTORS)
     # Uncompressed: vectors hardly compress, and are compared a third faster. The setting applies when blocks are
     # written, hence the checkpoint.
     connection.execute("SET force_compression = 'uncompressed'; CHECKPOINT; RESET force_compression")
-    connection.execute(_PUBLISH)
+    execute_in_order(connection, _PUBLISH)
     counted = counted_columns(connection)
     count_new(connection, counted, suffix="_now")
-    for name, order in _COUNTED.items():
-        insert_counted(connection, name, counted, order, suffix="_now")
+    for name in dict.fromkeys(column.table for column in counted):
+        insert_counted(connection, name, counted, suffix="_now")
     for table in (*MAIN, *OPERATIONS):
         if table.name in _COPIED:
             source = f"working.{identifier(table.name)}"
-            connection.execute(f"INSERT INTO {table.sql_name} BY NAME FROM {source} ORDER BY ALL")
+            connection.execute(f"INSERT INTO {table.sql_name} BY NAME FROM {source} ORDER BY {table.order}")
     if llm_calls is not None:
-        execute_with(connection, _CALLS, calls=llm_calls)
+        connection.register("calls", llm_calls)
+        execute_in_order(connection, _CALLS)
+        connection.unregister("calls")
     write_search_tables(connection)
     return made
 

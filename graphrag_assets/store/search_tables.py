@@ -4,16 +4,16 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.store.bm25_index import write_bm25_index
-from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.passage_graph import write_passage_graph
+from graphrag_assets.store.reading_order import execute_in_order
 from graphrag_assets.text.words import name_key
 
 _WEIGHTS = """
 INSERT INTO search.community_weights
-SELECT m.community, count(DISTINCT t.text_unit)
+SELECT m.community AS community, count(DISTINCT t.text_unit)
 FROM (SELECT DISTINCT entity, community FROM search.entity_communities) m
 LEFT JOIN search.entity_text_units t USING (entity)
-GROUP BY m.community ORDER BY m.community
+GROUP BY m.community
 """
 _NAMES = """
 INSERT INTO search.entity_names
@@ -23,7 +23,7 @@ WITH names AS (
     UNION SELECT spelling, title_key FROM spellings
 )
 SELECT md5_number_lower(n.name) AS hashed, e.human_readable_id, e.frequency, md5_number_lower(e.title_key)
-FROM names n JOIN entities e USING (title_key) ORDER BY ALL
+FROM names n JOIN entities e USING (title_key);
 """
 _SPECIAL = "SELECT DISTINCT title_key FROM entities WHERE regexp_matches(title_key, '[^\\x00-\\x7f]|-')"
 
@@ -34,7 +34,8 @@ def write_search_tables(connection: duckdb.DuckDBPyConnection) -> None:
     special = connection.sql(_SPECIAL).pl()
     spellings = [name_key(key) for key in special["title_key"]]
     names = special.with_columns(spelling=pl.Series(spellings, dtype=pl.String))
-    execute_with(connection, _NAMES, spellings=names)
-    connection.execute(_WEIGHTS)
+    connection.register("spellings", names)
+    execute_in_order(connection, _NAMES + _WEIGHTS)
+    connection.unregister("spellings")
     write_bm25_index(connection)
     write_passage_graph(connection)

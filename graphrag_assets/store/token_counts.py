@@ -12,6 +12,7 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.store.connections import execute_with, one_value
+from graphrag_assets.store.reading_order import execute_in_order
 from graphrag_assets.text.words import count_tokens, lines
 
 _ROWS_PER_PART = 20_000
@@ -86,9 +87,7 @@ def count_new(connection: duckdb.DuckDBPyConnection, columns: list[Counted], suf
             execute_with(connection, "INSERT INTO working.token_counts FROM part", part=part)
 
 
-def insert_counted(
-    connection: duckdb.DuckDBPyConnection, table: str, columns: list[Counted], order: str, suffix: str
-) -> None:
+def insert_counted(connection: duckdb.DuckDBPyConnection, table: str, columns: list[Counted], suffix: str) -> None:
     """Fill a table of the publication from the relation with its name and `suffix`, with its token counts."""
     counted = [column for column in columns if column.table == table]
     hashes = ", ".join(f"{column.hash} AS hash_of_{column.column}" for column in counted)
@@ -97,8 +96,9 @@ def insert_counted(
         f"LEFT JOIN working.token_counts {column.column} ON {column.column}.text = hash_of_{column.column}"
         for column in counted
     )
-    connection.execute(
+    execute_in_order(
+        connection,
         f"INSERT INTO {table} BY NAME WITH hashed AS (SELECT *, {hashes} FROM {table}{suffix}) "
         f"SELECT hashed.* EXCLUDE ({', '.join(f'hash_of_{column.column}' for column in counted)}), {tokens} "
-        f"FROM hashed {joins} ORDER BY {order}"
+        f"FROM hashed {joins}",
     )

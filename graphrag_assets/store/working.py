@@ -35,7 +35,6 @@ from graphrag_assets.store.connections import (
 from graphrag_assets.store.drafts import draft_folder, move_into_place, refuse_folder
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file, writer_lock
-from graphrag_assets.store.publication_schema import SCHEMA_VERSION
 from graphrag_assets.store.resolved_claims import CLAIM_VIEWS
 from graphrag_assets.store.schema import (
     INDEX_OPTIONS,
@@ -43,6 +42,7 @@ from graphrag_assets.store.schema import (
     INDEX_STATE,
     NUMBERS,
     PROMPT_PROFILE,
+    SCHEMA_VERSION,
     WORKING,
     Table,
     identifier,

@@ -14,7 +14,7 @@ from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.connections import CONNECTION_CONFIG
 from graphrag_assets.store.macros import write_macros
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
-from graphrag_assets.store.publication_schema import PUBLISHED, SCHEMA_VERSION
+from graphrag_assets.store.schema import PUBLISHED, SCHEMA_VERSION
 from graphrag_assets.text.words import title_key
 from tests.conftest import SHARED_DATA, index_once
 from tests.word_vectors import DIMENSIONS, MODEL, embed

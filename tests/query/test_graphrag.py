@@ -15,7 +15,7 @@ from graphrag_assets.contracts.answering import NO_ANSWER, Evidence, Mapped, Poi
 from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.errors import QueryError, StoreError
 from graphrag_assets.query import METHODS, Answer, GraphRAG, answer_to_markdown
-from graphrag_assets.store.publication_schema import PUBLISHED
+from graphrag_assets.store.schema import PUBLISHED
 from graphrag_assets.text.words import count_tokens
 
 from .conftest import write_index

@@ -11,7 +11,7 @@ import pytest
 
 from graphrag_assets.store.macros import write_macros
 from graphrag_assets.store.publication_reader import CurrentPublication
-from graphrag_assets.store.publication_schema import PUBLISHED
+from graphrag_assets.store.schema import PUBLISHED
 
 _ALIASES = """
 a b c d e f g h m n p q r s t u v w x q1 documents entities relationships covariates communities community_reports

@@ -9,7 +9,7 @@ from benchmarks.synthetic_index import search_tables_of
 from graphrag_assets.query.retrieval import Question, word_scores
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication
-from graphrag_assets.store.publication_schema import SCHEMA_VERSION
+from graphrag_assets.store.schema import SCHEMA_VERSION
 from graphrag_assets.text.words import title_key
 
 FOREIGN = {

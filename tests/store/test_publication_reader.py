@@ -11,7 +11,7 @@ import pytest
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.connections import CONNECTION_CONFIG
 from graphrag_assets.store.publication_reader import CurrentPublication
-from graphrag_assets.store.publication_schema import PUBLISHED, SCHEMA_VERSION
+from graphrag_assets.store.schema import PUBLISHED, SCHEMA_VERSION
 
 
 def publish(folder: Path, number: int) -> Path:

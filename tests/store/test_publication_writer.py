@@ -12,9 +12,9 @@ from graphrag_assets.store import bm25_index, publication_content, publication_w
 from graphrag_assets.store.drafts import draft_folder
 from graphrag_assets.store.publication_files import POINTER, STABLE_NAME
 from graphrag_assets.store.publication_reader import CurrentPublication
-from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.publications import roll_back
+from graphrag_assets.store.schema import PUBLISHED
 from graphrag_assets.store.working import WorkingDatabase, assign_numbers, replace_rows, replace_table
 
 UNITS = pl.DataFrame(
@@ -178,6 +178,14 @@ def test_every_published_table_and_column_has_its_comment(published, tmp_path):
     found = set(rows(tmp_path, query))
     declared = {(t.name, c.name, c.comment) for t in PUBLISHED for c in t.columns}
     assert found == declared
+
+
+def test_rows_of_every_published_table_are_in_its_reading_order(index):
+    for table in PUBLISHED:
+        columns = "*" if table.order == "ALL" else table.order.replace(" DESC", "")
+        stored = index.execute(f"SELECT {columns} FROM {table.sql_name}").fetchall()
+        ordered = index.execute(f"SELECT {columns} FROM {table.sql_name} ORDER BY {table.order}").fetchall()
+        assert stored == ordered, table.name
 
 
 @pytest.mark.extended

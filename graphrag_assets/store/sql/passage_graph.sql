@@ -64,10 +64,9 @@ WHERE CASE
     ) THEN true
     ELSE regexp_matches(text, '([^\p{L}\p{N}]|' || $unspaced || ')' || regexp_escape(form)
                               || '([^\p{L}\p{N}]|' || $unspaced || ')')
-END
-ORDER BY form, text_unit;
+END;
 
-INSERT INTO search.sought_titles SELECT DISTINCT form FROM sought ORDER BY form;
+INSERT INTO search.sought_titles SELECT DISTINCT form FROM sought;
 
 -- A text unit that begins with a definition of the first thing it names is about that thing.
 INSERT INTO search.definitions
@@ -90,7 +89,7 @@ WITH openings AS (
            arg_min(opening[place + length:place + length + 200], (place, -length)) AS following
     FROM placed WHERE place BETWEEN 1 AND 80 GROUP BY text_unit
 )
-SELECT text_unit, name, form FROM first_named WHERE regexp_matches(following, $definition) ORDER BY text_unit;
+SELECT text_unit, name, form FROM first_named WHERE regexp_matches(following, $definition);
 
 CREATE TEMP TABLE defined AS
 SELECT text_unit, name, form FROM search.definitions
@@ -120,7 +119,7 @@ WITH subjects AS (
 -- A title of one word, such as "Costs", is as common as the word, which questions have too, not as the capitalized name.
 SELECT name, title, text_unit, 1 / count(*) OVER (PARTITION BY name) AS weight,
        1 / log2(1 + greatest(frequency, coalesce(texts, 0))) AS rarity
-FROM subjects JOIN frequencies USING (name) LEFT JOIN words USING (name) ORDER BY name, text_unit;
+FROM subjects JOIN frequencies USING (name) LEFT JOIN words USING (name);
 
 INSERT INTO search.passage_names
 WITH led AS (
@@ -129,6 +128,6 @@ WITH led AS (
     ANTI JOIN search.passage_subjects own ON own.name = m.name AND own.text_unit = m.text_unit
 )
 -- Rounded: sums in another order differ in their last digits.
-SELECT text_unit, name, round(rarity / greatest(sum(rarity) OVER (PARTITION BY text_unit), 1), 9) AS weight FROM led ORDER BY text_unit, name;
+SELECT text_unit, name, round(rarity / greatest(sum(rarity) OVER (PARTITION BY text_unit), 1), 9) AS weight FROM led;
 
 DROP TABLE headings; DROP TABLE main_names; DROP TABLE headed; DROP TABLE title_terms; DROP TABLE sought; DROP TABLE mentioned; DROP TABLE defined;

@@ -12,8 +12,7 @@ SELECT d.*, n.human_readable_id, coalesce(u.text_unit_ids, []) AS text_unit_ids,
        try_cast(d.creation_date AS TIMESTAMP) AS created_at
 FROM working.documents d
 JOIN working.numbers n ON n.table_name = 'documents' AND n.id = d.id
-LEFT JOIN units u ON u.document_id = d.id
-ORDER BY n.human_readable_id;
+LEFT JOIN units u ON u.document_id = d.id;
 
 -- The entity of each name: by an alias of the document, else by an alias for all documents, else by its name.
 CREATE TEMP TABLE entity_of_name AS
@@ -33,8 +32,7 @@ INSERT INTO entity_mentions BY NAME
 SELECT m.*, e.number AS entity_number, u.number AS text_unit_number
 FROM working.entity_mentions m
 LEFT JOIN entity_of_name e ON e.document_id = m.document_id AND e.key = m.title_key
-LEFT JOIN unit_numbers u ON u.id = m.text_unit_id
-ORDER BY entity_number, text_unit_number, m.id;
+LEFT JOIN unit_numbers u ON u.id = m.text_unit_id;
 
 CREATE TEMP TABLE ends AS
 SELECT r.id, r.human_readable_id, r.weight, s.human_readable_id AS source_number, t.human_readable_id AS target_number,
@@ -51,8 +49,7 @@ LEFT JOIN entity_of_name s ON s.document_id = m.document_id AND s.key = m.source
 LEFT JOIN entity_of_name t ON t.document_id = m.document_id AND t.key = m.target_key
 LEFT JOIN ends r ON least(r.source_number, r.target_number) = least(s.number, t.number)
                 AND greatest(r.source_number, r.target_number) = greatest(s.number, t.number)
-LEFT JOIN unit_numbers u ON u.id = m.text_unit_id
-ORDER BY relationship_number, text_unit_number, m.id;
+LEFT JOIN unit_numbers u ON u.id = m.text_unit_id;
 
 CREATE TEMP TABLE claims AS
 WITH numbered AS (
@@ -169,7 +166,7 @@ SELECT f.id, f.kind, f.number, least(f.stated_end, s.valid_until) AS valid_until
 FROM facts f LEFT JOIN superseded s USING (id);
 
 INSERT INTO search.facts BY NAME
-SELECT s.*, t.valid_until, t.superseded_by FROM statements s JOIN times t USING (id, kind, number) ORDER BY slot, valid_from, id;
+SELECT s.*, t.valid_until, t.superseded_by FROM statements s JOIN times t USING (id, kind, number);
 
 CREATE TEMP VIEW covariates_now AS
 SELECT c.* EXCLUDE (stated_end), t.superseded_by,
@@ -219,14 +216,12 @@ LEFT JOIN timed_relationships t ON t.number = r.human_readable_id;
 INSERT INTO search.relationship_text_units
 SELECT r.human_readable_id, n.number
 FROM (SELECT human_readable_id, unnest(text_unit_ids) AS unit FROM working.relationships) r
-JOIN unit_numbers n ON n.id = r.unit
-ORDER BY ALL;
+JOIN unit_numbers n ON n.id = r.unit;
 
 INSERT INTO search.edges
 SELECT source_number, target_number, human_readable_id, weight, combined_degree FROM ends
 UNION ALL
-SELECT target_number, source_number, human_readable_id, weight, combined_degree FROM ends
-ORDER BY ALL;
+SELECT target_number, source_number, human_readable_id, weight, combined_degree FROM ends;
 
 INSERT INTO search.entity_text_units
 WITH stated AS (
@@ -236,8 +231,7 @@ WITH stated AS (
 SELECT e.human_readable_id AS entity, n.number AS text_unit, coalesce(s.n, 0)
 FROM (SELECT human_readable_id, unnest(text_unit_ids) AS unit FROM working.entities) e
 JOIN unit_numbers n ON n.id = e.unit
-LEFT JOIN stated s ON s.entity = e.human_readable_id AND s.text_unit = n.number
-ORDER BY ALL;
+LEFT JOIN stated s ON s.entity = e.human_readable_id AND s.text_unit = n.number;
 
 CREATE TEMP VIEW text_units_now AS
 WITH entities_of AS (
@@ -266,14 +260,13 @@ CREATE TEMP VIEW community_reports_now AS
 SELECT *, try_cast(period AS DATE) AS period_date FROM working.community_reports;
 
 INSERT INTO communities BY NAME
-SELECT *, try_cast(period AS DATE) AS period_date FROM working.communities ORDER BY community;
+SELECT *, try_cast(period AS DATE) AS period_date FROM working.communities;
 
 INSERT INTO community_members BY NAME
 SELECT m.*, e.human_readable_id AS entity_number
-FROM working.community_members m JOIN working.entities e ON e.id = m.entity_id
-ORDER BY level, community, entity_number;
+FROM working.community_members m JOIN working.entities e ON e.id = m.entity_id;
 
-INSERT INTO search.entity_communities SELECT entity_number, level, community FROM community_members ORDER BY ALL;
+INSERT INTO search.entity_communities SELECT entity_number, level, community FROM community_members;
 
 -- An event is of the first publication with its revision: that of the newest revisions is this one.
 INSERT INTO community_history BY NAME
@@ -285,5 +278,4 @@ WITH made AS (
     FROM made
 )
 SELECT h.*, s.number AS publication, s.published_at
-FROM working.community_history h LEFT JOIN spans s ON h.revision > s.before AND h.revision <= s.last
-ORDER BY ALL;
+FROM working.community_history h LEFT JOIN spans s ON h.revision > s.before AND h.revision <= s.last;

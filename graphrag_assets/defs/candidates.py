@@ -25,9 +25,8 @@ def find_candidates(names: IndexNames) -> dg.AssetsDefinition:
     def find_candidates(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
         """Pairs of entities that may be one thing, scored, with the decisions on them."""
         index = begin_step(names, context)
-        updated, n_since = candidates.update_candidates(index, context.run.run_id)
-        more = {schema.ENTITY_CANDIDATES.name: {"names_changed_since_pairs_were_found": n_since}}
-        metadata = tables_metadata(names, updated.changes, updated.seconds, updated.frames, more)
+        updated = candidates.update_candidates(index, context.run.run_id)
+        metadata = tables_metadata(names, updated.changes, updated.seconds, updated.frames)
         yield from selected_results(context, index, metadata)
 
     return find_candidates

@@ -180,7 +180,7 @@ def _made(index: Index, models: IndexingModels, rows: str, ids: pl.Series) -> tu
         total = parts.sum(axis=0)
         means.append(total / max(np.linalg.norm(total), 1e-12) if len(parts) > 1 else total)
     made = np.array(means, np.float32)
-    is_made = ~np.isnan(made).any(axis=1)
+    is_made = pl.Series(~np.isnan(made).any(axis=1))
     errors = [
         min((models.embedding_errors[text] for text in row if text in models.embedding_errors), default=None)
         for row in texts

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from graphrag_assets.contracts.records import EntityRecord, RelationshipRecord, TextUnit, UnitExtraction
@@ -20,11 +19,9 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
 from graphrag_assets.indexing.knowledge_graph import knowledge_graph
 from graphrag_assets.llm.model_options import ChatRequest
-from graphrag_assets.store.connections import DEFAULT_LIMITS
 from graphrag_assets.store.decisions import Decision, changing_decisions
-from graphrag_assets.store.entity_candidates import candidate_pairs
 from graphrag_assets.text.words import title_key
-from tests.comparison import index_all, index_at, no_settings, refresh
+from tests.comparison import index_at, no_settings
 from tests.llm.tasks.scripted_chat import ScriptedChat
 
 SYLLABLES = "bar cel dov fen gal hul jor kem lun mor nas pol quin ros sel tam vor wex yar zim".split()  # noqa: SIM905
@@ -192,12 +189,29 @@ def test_forms_of_one_thing_are_candidates_and_the_judge_merges_them(index: Inde
     assert index.working.read(f"SELECT * FROM entity_candidates WHERE {split}").is_empty()
 
 
-def test_an_abbreviation_with_points_is_no_candidate_of_itself() -> None:
-    names = pl.DataFrame({"n": [1, 2], "key": ["u.s.", "united states"], "type": "GEO", "frequency": 1})
-    nothing = pl.DataFrame(schema={"a": pl.Int32, "b": pl.Int32})
-    nowhere = pl.DataFrame(schema={"n": pl.Int32, "document": pl.UInt64})
-    pairs = candidate_pairs(names, nothing, (), lambda _: nowhere, DEFAULT_LIMITS)
-    assert pairs.select("a", "b", "kinds").rows() == [(1, 2, "abbreviation")]
+def test_an_abbreviation_with_points_is_no_candidate_of_itself(tmp_path, monkeypatch) -> None:
+    no_settings(monkeypatch)
+    index = index_at(tmp_path, monkeypatch)
+    with index.working.transaction() as connection:
+        connection.execute(
+            "INSERT INTO entities BY NAME SELECT unnest(['u.s.', 'united states']) AS title_key, unnest([1, 2]) AS "
+            "human_readable_id, title_key AS id, 'GEO' AS type, 1 AS frequency"
+        )
+    pairs = update_candidates(index, "test").frames["entity_candidates"]
+    assert pairs.select("name_key", "other_key", "evidence").rows() == [("u.s.", "united states", "abbreviation")]
+
+
+def test_candidates_are_found_again_only_after_a_change(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = index.working.read("FROM entity_candidates ORDER BY ALL")
+    monkeypatch.setattr(candidates, "_find", lambda *_: pytest.fail("names were compared"))
+    changes = update_candidates(index, "again").changes["entity_candidates"]
+    assert (changes.rows, changes.inserted, changes.deleted) == (before.height, 0, 0)
+    monkeypatch.undo()
+    name = before["name_key"][0]
+    with index.working.transaction() as connection:
+        connection.execute("UPDATE entities SET title_key = 'qx 77' WHERE title_key = $name", {"name": name})
+    update_candidates(index, "changed")
+    assert name not in index.working.read("SELECT name_key FROM entity_candidates")["name_key"]
 
 
 def test_a_decided_pair_is_shown_with_its_decision_and_an_undone_one_is_open_again(index: Index) -> None:
@@ -215,39 +229,3 @@ def test_a_decided_pair_is_shown_with_its_decision_and_an_undone_one_is_open_aga
         decisions.clear()
     update_candidates(index, "test")
     assert index.working.read("SELECT count(*) FROM entity_candidates WHERE decision <> ''").item() == 0
-
-
-def test_a_large_graph_keeps_its_pairs_until_many_names_have_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def rows() -> list[tuple[str, str]]:
-        refresh(index)
-        return index.working.read("SELECT name_key, other_key FROM entity_candidates ORDER BY ALL").rows()
-
-    no_settings(monkeypatch)
-    monkeypatch.setenv("GRAPHRAG_INPUT", str(tmp_path / "input"))
-    (tmp_path / "input" / "a").mkdir(parents=True)
-    names = ["Kelvan Dorset", "Kelvann Dorset", "Wexol Quinfen", "Wexol Quinfenn"]
-    for place, name in enumerate(names):
-        text = f"Captain {name} met Cyrus Field in London. {name} wrote to Samuel Canning."
-        (tmp_path / "input" / "a" / f"{place}.txt").write_text(text)
-    index = index_at(tmp_path / "index", monkeypatch)
-    index_all(index)
-    before = rows()
-    one, other = (tuple(key.lower() for key in pair) for pair in (names[:2], names[2:]))
-    assert {frozenset(one), frozenset(other)} <= set(map(frozenset, before))
-    monkeypatch.setattr(candidates, "EACH_TIME", 0)
-    monkeypatch.setattr(candidates, "FRESH_SHARE", 10.0)
-    monkeypatch.setattr(candidates, "candidate_pairs", lambda *_: pytest.fail("all names were compared"))
-    (tmp_path / "input" / "a" / "1.txt").unlink()
-    (tmp_path / "input" / "a" / "9.txt").write_text("Captain Kelvin Dorset met Cyrus Field in London.")
-    index_all(index)
-    kept = [pair for pair in before if "kelvann dorset" not in pair]
-    assert rows() == kept
-    assert len(kept) < len(before)
-    monkeypatch.undo()
-    monkeypatch.setenv("GRAPHRAG_INPUT", str(tmp_path / "input"))
-    (tmp_path / "input" / "a" / "9.txt").write_text("Captain Kelvin Dorset met Samuel Canning in London.")
-    index = index_at(tmp_path / "index", monkeypatch)
-    index_all(index)
-    assert {"kelvan dorset", "kelvin dorset"} in map(set, rows())

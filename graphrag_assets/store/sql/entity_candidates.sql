@@ -1,6 +1,17 @@
--- Pairs of names that may be one thing. Input: names (n, key, type, frequency), edges (a, b, in both directions), vectors
--- (n, vector). Output: pairs (a, b, kind, score), a < b; blocked (a, b).
--- A block is what two names must have in common to be compared; one with more than $most names says nothing.
+-- Pairs of names that may be one thing, as the table candidates. Input: the working tables; vectors (n, vector), n being
+-- the number of an entity.
+-- A block is what two names must have in common to be compared; one with more than $most names says nothing. So a name is
+-- compared only with those in its blocks, and a million names take minutes.
+
+CREATE OR REPLACE TEMP TABLE names AS
+SELECT human_readable_id::INTEGER AS n, title_key AS key, type, frequency, text_unit_ids FROM entities;
+
+CREATE OR REPLACE TEMP TABLE edges AS  -- in both directions
+WITH ends AS (
+    SELECT s.human_readable_id::INTEGER AS a, t.human_readable_id::INTEGER AS b
+    FROM relationships r JOIN entities s ON s.id = source_id JOIN entities t ON t.id = target_id
+)
+FROM ends UNION ALL SELECT b, a FROM ends;
 
 CREATE OR REPLACE TEMP TABLE forms AS
 SELECT n, key, type, frequency, folded, string_split(folded, ' ') AS words, replace(folded, ' ', '') AS solid,
@@ -73,14 +84,19 @@ FROM counted LEFT JOIN (SELECT *, true AS related FROM many) USING (kind, short,
 WHERE several <= $few OR related GROUP BY ALL;
 
 -- Names whose vectors are compared: both have a word or a neighbor that few others have.
-CREATE OR REPLACE TEMP TABLE blocked AS
+INSERT INTO pairs
 WITH blocks AS (
     SELECT n, unnest(list_transform(words, lambda w: hash(w))) AS block FROM forms SEMI JOIN vectors USING (n)
     UNION SELECT a, hash(b) FROM edges SEMI JOIN vectors ON n = a
 ), few AS (SELECT block FROM blocks GROUP BY block HAVING count(*) BETWEEN 2 AND $few),
-compared AS (SELECT block, n, type FROM blocks SEMI JOIN few USING (block) JOIN forms USING (n))
-SELECT DISTINCT a.n AS a, b.n AS b FROM compared a JOIN compared b USING (block)
-WHERE a.n < b.n AND (a.type = b.type OR a.type IN ('', 'NAME', 'UNKNOWN') OR b.type IN ('', 'NAME', 'UNKNOWN'));
+compared AS (SELECT block, n, type FROM blocks SEMI JOIN few USING (block) JOIN forms USING (n)),
+blocked AS (
+    SELECT DISTINCT a.n AS a, b.n AS b FROM compared a JOIN compared b USING (block)
+    WHERE a.n < b.n AND (a.type = b.type OR a.type IN ('', 'NAME', 'UNKNOWN') OR b.type IN ('', 'NAME', 'UNKNOWN'))
+)
+SELECT a, b, 'vectors', 0.6 * array_cosine_similarity(v.vector, w.vector)
+FROM blocked JOIN vectors v ON v.n = a JOIN vectors w ON w.n = b
+WHERE array_cosine_similarity(v.vector, w.vector) >= 0.85;
 
 -- Names with the same neighbors, which are not related to each other. A neighbor of many says nothing.
 INSERT INTO pairs
@@ -90,3 +106,39 @@ shared AS (SELECT x.a, y.a AS b, count(*) AS n FROM telling x JOIN telling y USI
 SELECT a, b, 'neighbors', 0.4 * s.n / (p.degree + q.degree - s.n)
 FROM shared s JOIN degrees p ON p.n = a JOIN degrees q ON q.n = b
 WHERE s.n >= 3 AND 2 * s.n >= p.degree + q.degree - s.n AND NOT EXISTS (FROM edges e WHERE e.a = s.a AND e.b = s.b);
+
+-- The pairs of the same or an unknown type, with what else they share; the more evidence, the higher the score.
+CREATE OR REPLACE TEMP TABLE candidates AS
+WITH united AS (
+    SELECT a, b, 1 - product(1 - score) AS score, string_agg(kind, ', ' ORDER BY kind) AS kinds
+    FROM (SELECT a, b, kind, max(score) AS score FROM pairs GROUP BY ALL) GROUP BY a, b
+), typed AS (
+    SELECT u.* FROM united u JOIN names x ON x.n = a JOIN names y ON y.n = b
+    WHERE x.type = y.type OR x.type IN ('', 'NAME', 'UNKNOWN') OR y.type IN ('', 'NAME', 'UNKNOWN')
+), degrees AS (SELECT a AS n, count(*) AS degree FROM edges GROUP BY a),
+shared_neighbors AS (
+    SELECT t.a, t.b, count(*) AS n FROM typed t JOIN edges x ON x.a = t.a JOIN edges y ON y.a = t.b AND y.b = x.b GROUP BY ALL
+), named_in AS (
+    SELECT DISTINCT n, document_id FROM (SELECT n, unnest(text_unit_ids) AS id FROM names) JOIN text_units USING (id)
+), shared_documents AS (
+    SELECT t.a, t.b, count(*) AS n
+    FROM typed t JOIN named_in x ON x.n = t.a JOIN named_in y ON y.n = t.b AND y.document_id = x.document_id GROUP BY ALL
+), evident AS (
+    SELECT t.*, coalesce(s.n, 0) AS neighbors, coalesce(d.n, 0) AS documents,
+           coalesce(s.n / (p.degree + q.degree - s.n), 0) AS overlap, least(p.degree, q.degree) AS degree
+    FROM typed t LEFT JOIN shared_neighbors s USING (a, b) LEFT JOIN shared_documents d USING (a, b)
+    LEFT JOIN degrees p ON p.n = a LEFT JOIN degrees q ON q.n = b
+), scored AS (
+    SELECT a, b, kinds, documents, neighbors,
+           round(CASE WHEN neighbors + documents > 0
+                      THEN score + (1 - score) * (0.4 * least(1, 2 * overlap) + 0.1 * (documents > 0)::INT)
+                      WHEN degree >= 3 THEN 0.8 * score ELSE score END, 3) AS score
+    FROM evident
+), ordered AS (  -- the less frequent one would stand for the other; of two that are as frequent, the shorter one
+    SELECT s.*, x.key AS a_key, y.key AS b_key,
+           (x.frequency, length(x.key), y.key) > (y.frequency, length(y.key), x.key) AS first_stays
+    FROM scored s JOIN names x ON x.n = a JOIN names y ON y.n = b WHERE score >= $least
+)
+SELECT if(first_stays, b_key, a_key) AS name_key, if(first_stays, a_key, b_key) AS other_key, score, kinds AS evidence,
+       documents, neighbors
+FROM ordered;

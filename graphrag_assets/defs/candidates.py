@@ -26,7 +26,7 @@ def find_candidates(names: IndexNames) -> dg.AssetsDefinition:
         """Pairs of entities that may be one thing, scored, with the decisions on them."""
         index = begin_step(names, context)
         updated = candidates.update_candidates(index, context.run.run_id)
-        metadata = tables_metadata(names, updated.changes, updated.seconds, updated.frames)
+        metadata = tables_metadata(names, updated.changes, updated.seconds, updated.frames, {})
         yield from selected_results(context, index, metadata)
 
     return find_candidates

@@ -97,7 +97,7 @@ def _find(connection: duckdb.DuckDBPyConnection, decided: Sequence[Decision]) ->
     splits = {one.name for one in decided if one.kind == "split"}
     if splits:
         pairs = connection.sql("SELECT name_key, other_key FROM candidates").pl()
-        apart = [pair for pair in pairs.iter_rows() if are_apart(*pair, splits)]
+        apart = [(one, other) for one, other in pairs.iter_rows() if are_apart(one, other, splits)]
         given_apart = pl.DataFrame(apart, {"name_key": pl.String, "other_key": pl.String}, orient="row")
         keep = "CREATE OR REPLACE TEMP TABLE candidates AS FROM candidates ANTI JOIN given USING (name_key, other_key)"
         execute_with(connection, keep, given=given_apart)

@@ -24,9 +24,6 @@ SAMPLE_INPUT = PROJECT / "data" / "input"
 _BOOKKEEPING = {
     schema.INDEX_RUNS.name,
     schema.PUBLICATIONS.name,
-    schema.CHANGED_ROWS.name,
-    schema.CHANGE_MARKS.name,
-    schema.LOGGED_COUNTS.name,
 }
 _OF_THE_RUN = {"run_id", "committed_at", "first_seen"}
 _OF_THE_SERVER = ("chat_base_url", "embedding_base_url")

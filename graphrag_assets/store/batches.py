@@ -10,7 +10,6 @@ from graphrag_assets.runtime.masking import masker
 from graphrag_assets.runtime.peak_memory import peak_megabytes
 from graphrag_assets.runtime.tracing import annotate
 from graphrag_assets.store import schema
-from graphrag_assets.store.change_log import log_changes
 from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.store.working import Changes, WorkingDatabase, replace_batch
 
@@ -123,7 +122,8 @@ def write_batch(
         if table.name in frames
     }
     for table in schema.FACTS if not extracted else ():
-        _delete_without_text(connection, table, batch)
+        without_text = "batch = $batch AND text_unit_id NOT IN (SELECT id FROM text_units WHERE batch = $batch)"
+        connection.execute(f"DELETE FROM {table.name} WHERE {without_text}", {"batch": batch})
     replace_errors(connection, errors, "batch = $batch AND stage NOT IN ('scan', 'embed')", {"batch": batch})
     record_options(connection, batch, options or {})
     record_stage(connection, run_id, "index_batch", batch, seconds, changes, "text_units", usage)
@@ -158,15 +158,6 @@ def write_batch(
     )
     connection.execute("UPDATE index_state SET revision = revision + 1")
     return changes
-
-
-def _delete_without_text(connection: duckdb.DuckDBPyConnection, table: schema.Table, batch: str) -> None:
-    """Delete the batch's facts of `table` whose text unit is deleted."""
-    deleted = "WHERE batch = $batch AND text_unit_id NOT IN (SELECT id FROM text_units WHERE batch = $batch)"
-    parameters = {"batch": batch}
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE deleted AS FROM {table.name} {deleted}", parameters)
-    connection.execute(f"DELETE FROM {table.name} {deleted}", parameters)
-    log_changes(connection, table, "deleted")
 
 
 def _unchanged(

@@ -50,21 +50,21 @@ class DigestCache:
 
     def digest(self, folder: Input, batch: str, files: list[SourceFile], read: bool = False) -> str:
         """The digest of a batch that has these files; with `read` always from their content."""
-        signature, now = _signature(files), time.time()
+        signature = _signature(files)
         known = self._known.get(batch)
         if known is None or known.signature != signature:
-            known = _Entry(signature, now, None)
+            known = _Entry(signature, time.time(), None)
+        self._used[batch] = known
+        cacheable = self.age(batch, files) > RACY_SECONDS
         digest = (None if read else known.digest) or folder.digest(batch, files)
-        # A time in the future, from a wrong clock, says nothing: what counts is when the files were first seen.
-        settled = (0 < _modified(file) < now - RACY_SECONDS for file in files)
-        cacheable = all(settled) or known.first_seen < now - RACY_SECONDS
         self._used[batch] = known._replace(digest=digest if cacheable else None)
         return digest
 
     def age(self, batch: str, files: list[SourceFile]) -> float:
         """Seconds since the newest file was modified, or, if that is longer, since this state was first seen.
 
-        `digest` must have been called for the batch.
+        A time in the future, from a wrong clock, says nothing: what counts is when the files were first seen. `digest`
+        must have been called for the batch.
         """
         newest = max(map(_modified, files), default=0.0)
         return time.time() - min(newest, self._used[batch].first_seen)

@@ -725,34 +725,6 @@ WORDS = table(
 
 INDEX_SCHEMA = table("index_schema", "One row: the version of the tables.", "schema_version", _VERSION)
 
-CHANGED_ROWS = table(
-    "changed_rows",
-    "Rows written since a reader of the change log last looked, see change_marks.",
-    "revision table_name id concerns",
-    ("revision", "BIGINT", "Number of the write, from 1."),
-    ("table_name", "VARCHAR", "The table."),
-    ("id", "VARCHAR", "What identifies the row; null: most rows of the table have changed."),
-    ("concerns", "VARCHAR[]", "Keys of other rows that it concerns, such as the name of a mention."),
-)
-
-CHANGE_MARKS = table(
-    "change_marks",
-    "Up to which write each reader of the change log has derived its tables.",
-    "reader",
-    ("reader", "VARCHAR", "A stage, or publication."),
-    ("revision", "BIGINT", "The last write that it has seen."),
-    ("made_with", "VARCHAR", "Hash of settings and code; if they differ, everything is recomputed."),
-    ("tables", "VARCHAR[]", "The tables whose changes it reads."),
-)
-
-LOGGED_COUNTS = table(
-    "logged_counts",
-    "Rows of each logged table after its last logged write: another number was written past the change log.",
-    "table_name",
-    ("table_name", "VARCHAR", "The table."),
-    ("rows", "BIGINT", "Its rows."),
-)
-
 OPERATION_TABLES = (
     INDEX_SCHEMA,
     INDEX_ERRORS,
@@ -771,9 +743,6 @@ OPERATION_TABLES = (
     POSTINGS,
     WORDS,
     CLUSTERED_EDGES,
-    CHANGED_ROWS,
-    CHANGE_MARKS,
-    LOGGED_COUNTS,
 )
 WORKING = (*BATCH_TABLES, *GLOBAL_TABLES, *OPERATION_TABLES)
 

@@ -19,7 +19,6 @@ import polars as pl
 from filelock import FileLock, Timeout
 
 from graphrag_assets.errors import AccessError, OtherVersionError, StoreError, full_disk, refuse_denied
-from graphrag_assets.store.change_log import is_logged, log_changes
 from graphrag_assets.store.connections import (
     CONNECTION_CONFIG,
     DEFAULT_LIMITS,
@@ -354,13 +353,8 @@ def replace_where(
     )
     gone = f"FROM {name} WHERE rowid IN (SELECT place FROM stored_hashes ANTI JOIN kept USING (place))"
     arrived = "FROM fresh WHERE rowid IN (SELECT place FROM fresh_hashes ANTI JOIN kept USING (h))"
-    logged = is_logged(connection, table)
-    if logged:
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE written AS {gone} UNION ALL {arrived}")
     deleted = _count(connection.execute(f"DELETE {gone}"))
     inserted = _count(connection.execute(f"INSERT INTO {name} BY NAME {arrived}"))
-    if logged:
-        log_changes(connection, table, "written")
     return Changes(_count(connection.execute("SELECT count(*) FROM fresh")), inserted, deleted)
 
 

@@ -4,10 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_assets import __version__
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.stage_runner import StageRunner
-from graphrag_assets.store.change_log import LOGGED, changes_since_mark
 from tests.comparison import SENTENCES, index_at, no_settings
 
 
@@ -29,10 +27,6 @@ def test_an_edit_is_verified_by_the_rows_it_touches_and_published(index: Index, 
     (tmp_path / "input" / "batch" / "y.txt").write_text(" ".join(SENTENCES[20:39]))
     runner = StageRunner(index)
     assert [run.success for run in runner.index(["batch"])] == [True]
-    with index.working.connect() as connection:
-        from_log = changes_since_mark(connection, "checks", LOGGED, __version__)
-    assert from_log is not None
-    assert from_log.rows.height
     assert runner.refresh(index).published == (2, True)
     assert runner.refresh(index).published == (2, False)
 
@@ -40,10 +34,8 @@ def test_an_edit_is_verified_by_the_rows_it_touches_and_published(index: Index, 
 def test_a_failed_check_ends_the_refresh_with_its_remedy_before_the_next_stage(index: Index) -> None:
     with index.working.transaction() as connection:
         connection.execute("UPDATE text_units SET batch = 'gone'; UPDATE documents SET batch = 'gone'")
-        connection.execute("INSERT INTO changed_rows SELECT 1000000, 'documents', id, [batch] FROM documents")
     run = StageRunner(index).refresh(index)
     assert run.reason is not None
     assert run.reason.startswith("Check failed: Every row belongs to an existing document.")
     assert "Launch the job" in run.reason
     assert run.published is None
-    assert index.working.read("SELECT count(*) FROM change_marks").item() == 0  # the next refresh derives everything

@@ -27,7 +27,6 @@ from graphrag_assets.indexing.knowledge_graph import NUMBERED
 from graphrag_assets.pipeline.loading import INDEX_ERRORS
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import write_batch
-from graphrag_assets.store.change_log import remove_marks
 from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.working import WorkingDatabase, assign_numbers
 
@@ -71,7 +70,6 @@ def import_index(index: Index, path: Path, name: str | None = None) -> Imported:
         origin, digest = str(path.resolve()), stable_id("import", *hashes)
         write_batch(connection, batch, facts.frames, _NO_ERRORS, digest, run_id, seconds, origin=origin)
         n_communities, n_reports = _write_structure(connection, batch, tables, facts, counts)
-        remove_marks(connection)
     if "://" not in index.settings.input_folder:  # without an input folder the next run would refuse to begin
         Path(index.settings.input_folder).mkdir(parents=True, exist_ok=True)
     rows_out = facts.rows() | {"communities": n_communities, "community_reports": n_reports}

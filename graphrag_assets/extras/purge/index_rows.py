@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from graphrag_assets.store.change_log import remove_marks
 from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.store.working import WorkingDatabase
 
@@ -78,7 +77,6 @@ def purge_rows(working: WorkingDatabase, batches: Iterable[str], dry_run: bool =
                 name: one_value(connection, f"SELECT count(*) FROM {name} WHERE {stale}")
                 for name, stale in _STALE_ROWS.items()
             }
-        remove_marks(connection)  # registers are written past the change log
         removed = {name: one_value(connection, f"{_verb(name)} WHERE {stale}") for name, stale in _STALE_ROWS.items()}
         connection.execute(_EXAMPLES)
         connection.execute(_PURGE_PROFILES)

@@ -117,44 +117,11 @@ def divided(ids: pl.Series, labels: Ints, edges: Ints, weights: Floats, options:
         return members_frame(ids, *hierarchy(labels, edges, weights, options.max_cluster_size, split))
 
 
-def community_table(members: pl.DataFrame, entities: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataFrame:
-    """One row per community of `members` (as `cluster` returns them), at the level where it was born.
-
-    Columns: `key, level, parent` (key or null), `children` (keys), `entity_ids`, `relationship_ids` (both
-    ends inside), `text_unit_ids` (of the entities), `size`. Lists are sorted and distinct. `entities` has
-    `id, text_unit_ids`; `relationships` has `id, source_id, target_id`. Sorted by level, size (largest
-    first), key.
-    """
+def communities_of(members: pl.DataFrame) -> pl.DataFrame:
+    """One row per community of `members` (as `cluster` returns them): key, level, parent, entity_ids (sorted), size."""
     born = members.filter(pl.col("level") == pl.col("born_level")).rename({"cluster": "key"})
-    table = born.group_by("key").agg(
-        pl.col("level", "parent").first(), entity_ids=pl.col("entity_id").sort(), size=pl.len().cast(pl.Int64)
-    )
-    children = table.drop_nulls("parent").group_by(key="parent").agg(children=pl.col("key").sort())
-    # Level by level: an entity is in one community of each, so that memory does not grow with their number.
-    levels = born.select("level", "key", "entity_id").partition_by("level", include_key=False) or [born]
-    listed = entities.select("id", "text_unit_ids")
-    inside = pl.concat(
-        relationships.join(own.select("key", source_id="entity_id"), on="source_id")
-        .join(own.select("key", target_id="entity_id"), on=["target_id", "key"])
-        .group_by("key")
-        .agg(relationship_ids=pl.col("id").unique().sort())
-        for own in levels
-    )
-    units = pl.concat(
-        own.join(listed, left_on="entity_id", right_on="id")
-        .explode("text_unit_ids")
-        .drop_nulls("text_unit_ids")
-        .group_by("key")
-        .agg(pl.col("text_unit_ids").unique().sort())
-        for own in levels
-    )
-    for lists in (children, inside, units):
-        table = table.join(lists, on="key", how="left")
-    empty = pl.lit([], dtype=pl.List(pl.String))
-    return (
-        table.with_columns(pl.col("children", "relationship_ids", "text_unit_ids").fill_null(empty))
-        .select("key", "level", "parent", "children", "entity_ids", "relationship_ids", "text_unit_ids", "size")
-        .sort("level", "size", "key", descending=[False, True, False])
+    return born.group_by("key", "level", "parent").agg(
+        pl.col("entity_id").sort().alias("entity_ids"), size=pl.len().cast(pl.Int64)
     )
 
 

@@ -1,6 +1,7 @@
 """Communities: invariants on any graph, known answers on graphs with a planted structure."""
 
 import random
+from collections import defaultdict
 from itertools import chain, combinations
 
 import igraph
@@ -17,7 +18,7 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.clustering import (
     ClusterOptions,
     cluster,
-    community_table,
+    communities_of,
     disconnected_communities,
     edge_arrays,
     groups_by_hash,
@@ -42,11 +43,6 @@ def relationships_of(edges: list[Edge]) -> pl.DataFrame:
         schema={"id": pl.String, "source_id": pl.String, "target_id": pl.String, "weight": pl.Float64},
         orient="row",
     )
-
-
-def entities_of(size: int) -> pl.DataFrame:
-    units = [[f"t{i % 3}", f"t{i % 7}"] for i in range(size)]
-    return pl.DataFrame({"id": ids_of(size), "text_unit_ids": units})
 
 
 def groups(members: pl.DataFrame, level: int) -> set[frozenset[str]]:
@@ -98,17 +94,15 @@ def test_children_partition_a_parent_that_was_too_large(graph: tuple[int, list[E
     size, edges = graph
     relationships = relationships_of(edges)
     members = cluster(ids_of(size), relationships, ClusterOptions(max_cluster_size=largest))
-    table = community_table(members, entities_of(size), relationships)
-    rows = {row["key"]: row for row in table.iter_rows(named=True)}
+    rows = {row["key"]: row for row in communities_of(members).iter_rows(named=True)}
+    children_of = defaultdict(list)
+    for row in rows.values():
+        children_of[row["parent"]].append(row)
     assert len(rows) == members["cluster"].n_unique()
     for key, row in rows.items():
         assert key == stable_id("community", row["level"], *row["entity_ids"])
-        if row["parent"] is None:
-            assert row["level"] == 0
-        else:
-            assert key in rows[row["parent"]]["children"]
-        if row["children"]:
-            children = [rows[child] for child in row["children"]]
+        assert (row["parent"] is None) == (row["level"] == 0)
+        if children := children_of[key]:
             assert row["size"] > largest
             assert len(children) > 1
             assert {(child["parent"], child["level"]) for child in children} == {(key, row["level"] + 1)}
@@ -134,7 +128,7 @@ def test_a_split_leaves_at_most_nine_tenths_in_one_part(graph: tuple[int, list[E
     size, edges = graph
     relationships = relationships_of(edges)
     members = cluster(ids_of(size), relationships, ClusterOptions(max_cluster_size=largest))
-    table = community_table(members, entities_of(size), relationships)
+    table = communities_of(members)
     parents = dict(table.select("key", "size").rows())
     for parent, part in table.drop_nulls("parent").select("parent", "size").rows():
         assert part <= 0.9 * parents[parent]
@@ -176,7 +170,7 @@ def test_no_entities_give_no_rows() -> None:
     members = cluster(ids_of(0), relationships_of([]))
     assert members.is_empty()
     assert members.columns == ["level", "cluster", "parent", "entity_id", "born_level"]
-    assert community_table(members, entities_of(0), relationships_of([])).is_empty()
+    assert communities_of(members).is_empty()
 
 
 def test_cliques_joined_by_single_edges_are_the_communities() -> None:
@@ -328,22 +322,6 @@ def test_igraph_draws_from_python_s_random_again_afterwards() -> None:
     with pytest.raises(RuntimeError), seeded(1):
         raise RuntimeError
     assert draw() == expected
-
-
-def test_community_table_lists_its_contents() -> None:
-    edges = [*clique(range(0, 3)), *clique(range(3, 6)), (2, 3, 1.0), (5, 5, 1.0)]
-    relationships = relationships_of(edges)
-    entities = pl.DataFrame({"id": ids_of(6), "text_unit_ids": [["a", "b"], ["b"], [], ["c"], None, ["c", "a"]]})
-    table = community_table(cluster(ids_of(6), relationships), entities, relationships).sort("entity_ids")
-    assert table["entity_ids"].to_list() == [[node(0), node(1), node(2)], [node(3), node(4), node(5)]]
-    assert table["relationship_ids"].to_list() == [
-        ["r00000", "r00001", "r00002"],
-        ["r00003", "r00004", "r00005", "r00007"],
-    ]
-    assert table["text_unit_ids"].to_list() == [["a", "b"], ["a", "c"]]
-    assert table["children"].to_list() == [[], []]
-    assert table["size"].to_list() == [3, 3]
-    assert table["parent"].to_list() == [None, None]
 
 
 def test_disconnected_communities_are_found() -> None:

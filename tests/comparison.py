@@ -1,6 +1,7 @@
 """The content of an index, to be compared with that of a fresh index of the same documents."""
 
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -151,7 +152,8 @@ def assert_published(index: Index) -> None:
     folder = index.database.parent
     with tempfile.TemporaryDirectory() as scratch:
         copy = WorkingDatabase(Path(scratch) / "working.duckdb")
-        index.working.copy_to(copy.path)
+        with index.working.lock():
+            shutil.copyfile(index.database, copy.path)
         with copy.transaction() as connection:
             for table in (TOKEN_COUNTS, INDEXED_TEXTS, POSTINGS, WORDS):
                 connection.execute(f"DELETE FROM {table.sql_name}")

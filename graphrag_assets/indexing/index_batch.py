@@ -208,23 +208,15 @@ def index_batch(
         refuse_imported(index, batch)
         files = list(index.input.files(batch))
         known = known_of(index, batch, [file.path for file in files], models, rerun)
-        extracted = extract_batch(index, batch, models, files, known, extract, admit)
-        return commit_extracted(index, batch, extracted, files, run_id)
-
-
-def commit_extracted(
-    index: Index, batch: str, extracted: ExtractedBatch, files: list[SourceFile], run_id: str
-) -> IndexedBatch:
-    """Commit what was extracted from files with the run options of `index`, which are stored with the batch."""
-    frames, errors, seconds, usage = extracted
-    is_there = frames["documents"].height or index.input.has(batch)
-    options = index.run_options if is_there else {}  # they go with the batch
-    digest, read = batch_digest(index, batch, files), read_with(index)
-    with index.working.transaction() as connection:
-        changes = write_batch(
-            connection, batch, frames, errors, digest, run_id, seconds, usage, options, read_with=read
-        )
-    return IndexedBatch(frames, errors, changes, usage)
+        frames, errors, seconds, usage = extract_batch(index, batch, models, files, known, extract, admit)
+        is_there = frames["documents"].height or index.input.has(batch)
+        options = index.run_options if is_there else {}  # they go with the batch
+        digest, read = batch_digest(index, batch, files), read_with(index)
+        with index.working.transaction() as connection:
+            changes = write_batch(
+                connection, batch, frames, errors, digest, run_id, seconds, usage, options, read_with=read
+            )
+        return IndexedBatch(frames, errors, changes, usage)
 
 
 def extract_batch(

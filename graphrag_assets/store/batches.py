@@ -127,54 +127,28 @@ def write_batch(
     replace_errors(connection, errors, "batch = $batch AND stage NOT IN ('scan', 'embed')", {"batch": batch})
     record_options(connection, batch, options or {})
     record_stage(connection, run_id, "index_batch", batch, seconds, changes, "text_units", usage)
-    if _unchanged(connection, batch, digest, extracted, changes):
-        return changes
-    connection.execute(
-        """
-        INSERT INTO batch_state BY NAME
-        SELECT $batch AS batch, coalesce(max(revision), 0) + 1 AS revision, $digest AS digest,
-               $extracted AS extracted, $documents AS n_documents, $text_units AS n_text_units,
-               $errors AS n_errors, $run_id AS run_id, $now AS committed_at, $origin AS origin,
-               $read_with AS read_with
-        FROM batch_state WHERE batch = $batch
-        """,
-        {
-            "batch": batch,
-            "digest": digest,
-            "extracted": extracted,
-            "documents": frames["documents"].height,
-            "text_units": frames["text_units"].height,
-            "errors": errors.height,
-            "run_id": run_id,
-            "now": utc_now(),
-            "origin": origin,
-            "read_with": read_with,
-        },
-    )
-    connection.execute(
-        "DELETE FROM batch_state WHERE batch = $batch AND revision < "
-        "(SELECT max(revision) FROM batch_state WHERE batch = $batch)",
-        {"batch": batch},
-    )
+    query = "SELECT revision, digest, extracted FROM batch_state WHERE batch = $batch"
+    ((revision, *before),) = connection.execute(query, {"batch": batch}).fetchall() or [(0,)]
+    if before == [digest, extracted] and not any(change.inserted or change.deleted for change in changes.values()):
+        return changes  # it keeps its revision
+    state = {
+        "batch": batch,
+        "revision": revision + 1,
+        "digest": digest,
+        "extracted": extracted,
+        "n_documents": frames["documents"].height,
+        "n_text_units": frames["text_units"].height,
+        "n_errors": errors.height,
+        "run_id": run_id,
+        "committed_at": utc_now(),
+        "origin": origin,
+        "read_with": read_with,
+    }
+    connection.execute("DELETE FROM batch_state WHERE batch = $batch", {"batch": batch})
+    values = ", ".join(f'${name} AS "{name}"' for name in state)
+    connection.execute(f"INSERT INTO batch_state BY NAME SELECT {values}", state)
     connection.execute("UPDATE index_state SET revision = revision + 1")
     return changes
-
-
-def _unchanged(
-    connection: duckdb.DuckDBPyConnection,
-    batch: str,
-    digest: str,
-    extracted: bool,
-    changes: Mapping[str, Changes],
-) -> bool:
-    """Whether the batch is unchanged since its last commit: then it keeps its revision."""
-    same_state = one_value(
-        connection,
-        "SELECT count(*) > 0 FROM batch_state WHERE batch = $batch AND digest = $digest AND extracted = $extracted",
-        {"batch": batch, "digest": digest, "extracted": extracted},
-    )
-    touched = any(change.inserted or change.deleted for change in changes.values())
-    return same_state and not touched
 
 
 def replace_errors(

@@ -166,22 +166,6 @@ class WorkingDatabase:
             yield
 
     @contextlib.contextmanager
-    def closed(self) -> Iterator[Path]:
-        """The database file with everything in it and nothing in a log, while no one has it open.
-
-        For short work only. Raises as `lock`.
-        """
-        with self.lock():
-            with interrupts_raised(), _attached(self.path, self.limits) as connection:
-                connection.execute("CHECKPOINT")
-            yield self.path
-
-    def copy_to(self, target: Path) -> None:
-        """Copy the database file, for work that takes longer than the lock may be held."""
-        with self.closed() as path:  # copying an open file drops its lock and misses the log
-            shutil.copyfile(path, target)
-
-    @contextlib.contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A connection inside one transaction, rolled back on an exception or a crash."""
         with self.connect() as connection:

@@ -44,7 +44,7 @@ def killed_at(moment: int, die: Callable[[], None]) -> Iterator[None]:
         yield
 
 
-CHANGES = ((WorkingDatabase, "copy_to"), (Path, "replace"), (Path, "unlink"), (Path, "symlink_to"))
+CHANGES = ((Path, "replace"), (Path, "unlink"), (Path, "symlink_to"))
 
 
 def _between(pass_moment: Callable[[], None], change: Callable) -> Callable:

@@ -69,17 +69,16 @@ class InputFolder(Input):
         """The names of all batches."""
         if self._batch_of is None:
             return [entry.name for entry in self._entries()]
-        return sorted({self._batch_of(found.path) for found in self._everything()})
+        return sorted({self._batch_of(found.path) for found in self._found()})
 
     def has(self, batch: str) -> bool:
         """Whether there is a batch of that name."""
-        return self._entry(batch) is not None if self._batch_of is None else any(self._grouped(batch))
+        return self._entry(batch) is not None if self._batch_of is None else any(self._found(batch))
 
     def files(self, batch: str) -> Iterator[SourceFile]:
         """The files of a batch, also in folders within folders, by path; none for a batch that is not there."""
         with _readable(self.location):
-            found = self._grouped(batch) if self._batch_of else self._below(batch)
-            return iter([self._source_file(one) for one in sorted(found, key=lambda one: one.path)])
+            return iter([self._source_file(one) for one in sorted(self._found(batch), key=lambda one: one.path)])
 
     def listed(self) -> Iterator[Listed]:
         """Every batch with its files, or why these cannot be listed."""
@@ -87,7 +86,7 @@ class InputFolder(Input):
             yield from super().listed()
             return
         batches: dict[str, list[_Found]] = {}
-        for one in sorted(self._everything(), key=lambda one: one.path):
+        for one in sorted(self._found(), key=lambda one: one.path):
             batches.setdefault(self._batch_of(one.path), []).append(one)
         for batch in sorted(usable(batches)):
             yield Listed(batch, [self._source_file(one) for one in batches[batch]])
@@ -103,25 +102,15 @@ class InputFolder(Input):
         }
         return by_path.get(kind)
 
-    def _grouped(self, batch: str) -> Iterator[_Found]:
-        batch_of = self._batch_of
-        return (found for found in self._everything() if batch_of and batch_of(found.path) == batch)
-
-    def _everything(self) -> Iterator[_Found]:
-        """What is in the folder, at any depth."""
-        above = frozenset({str(UPath(self.location).resolve())})
-        for entry in self._entries():
-            yield from self._counting(self._walk(entry, printable(entry.name), above))
-
-    def _below(self, batch: str) -> Iterator[_Found]:
-        """What is at or below the entry with the name of a batch."""
-        if (entry := self._entry(batch)) is None:
-            return iter(())
-        above = frozenset({str(UPath(self.location).resolve())})
-        return self._counting(self._walk(entry, printable(batch), above))
-
-    def _counting(self, found: Iterator[_Found]) -> Iterator[_Found]:
-        return (one for one in found if re.search(self.pattern, one.path))
+    def _found(self, batch: str | None = None) -> Iterator[_Found]:
+        """What is in the folder at any depth and counts, or of it what is in a batch."""
+        batch_of, above = self._batch_of, frozenset({str(UPath(self.location).resolve())})
+        entries = self._entries() if batch is None or batch_of else filter(None, [self._entry(batch)])
+        for entry in entries:
+            for found in self._walk(entry, printable(entry.name), above):
+                is_in = batch is None or batch_of is None or batch_of(found.path) == batch
+                if is_in and re.search(self.pattern, found.path):
+                    yield found
 
     def _root(self) -> UPath:
         try:

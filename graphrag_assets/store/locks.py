@@ -67,7 +67,8 @@ def writer_lock(
                 next_line = time.monotonic() + SECONDS_BETWEEN_LINES
     holder = _holder_file(index_folder)
     with held:
-        holder.write_text(json.dumps({"step": step, "run_id": run_id, "pid": os.getpid()}), encoding="utf-8")
+        with contextlib.suppress(OSError):  # the disk is full: then no one is told
+            holder.write_text(json.dumps({"step": step, "run_id": run_id, "pid": os.getpid()}), encoding="utf-8")
         try:
             yield
         finally:

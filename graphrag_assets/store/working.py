@@ -317,11 +317,7 @@ def replace_where(
     """
     name, row_hash = identifier(table.name), _row_hash(table)
     typed = ", ".join(f'"{c.name}"::{c.type} AS "{c.name}"' for c in table.columns)
-    create = f"CREATE OR REPLACE TEMP TABLE fresh AS SELECT {typed} FROM "
-    if isinstance(rows, str):
-        connection.execute(f"{create}({rows})")
-    else:
-        execute_with(connection, f"{create}given", given=rows.select(table.column_names))
+    _create(connection, "fresh", rows, typed)
     found = f"rowid IN (SELECT rowid FROM {name} WHERE {scope})"  # so that nothing else is read of other rows
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE stored_hashes AS SELECT rowid AS place, {row_hash} AS h FROM {name} "
@@ -340,6 +336,15 @@ def replace_where(
     deleted = _count(connection.execute(f"DELETE {gone}"))
     inserted = _count(connection.execute(f"INSERT INTO {name} BY NAME {arrived}"))
     return Changes(_count(connection.execute("SELECT count(*) FROM fresh")), inserted, deleted)
+
+
+def _create(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame | str, columns: str = "*") -> None:
+    """Make a temporary table of `rows`, a frame or a SELECT."""
+    create = f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {columns} FROM "
+    if isinstance(rows, str):
+        connection.execute(f"{create}({rows})")
+    else:
+        execute_with(connection, f"{create}given", given=rows)
 
 
 def _row_hash(table: Table) -> str:
@@ -367,11 +372,7 @@ def assign_numbers(connection: duckdb.DuckDBPyConnection, table_name: str, ids: 
     takes over its number, such as a claim in an edited text unit or a document moved to another batch, so that
     citations of it stay true.
     """
-    create = "CREATE OR REPLACE TEMP TABLE incoming_ids AS "
-    if isinstance(ids, str):
-        connection.execute(create + ids)
-    else:
-        execute_with(connection, f"{create}FROM given", given=ids)
+    _create(connection, "incoming_ids", ids)
     columns = connection.sql("FROM incoming_ids").columns
     content = "content" if "content" in columns else "NULL::VARCHAR"
     order = ", ".join(f'"{c}"' for c in columns if c not in ("id", "content")) or "id"

@@ -24,12 +24,12 @@ from rich.console import Console
 from rich.table import Table
 
 from graphrag_assets.llm import provider
-from graphrag_assets.llm.chat_client import ChatModel
+from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.concurrent_calls import run_concurrently
 from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.ledger import Ledger
+from graphrag_assets.llm.limits import Limits
 from graphrag_assets.llm.model_options import ChatOptions, ChatRequest, LimitOptions
-from graphrag_assets.llm.rate_limits import Limits
 from tests.model_index import server_process
 
 TEXT = "Ada Lovelace met Charles Babbage in London and wrote to him. " * 90  # about 1,200 tokens

@@ -10,8 +10,8 @@ from graphrag_assets.contracts.indexing_models import NO_KEYS, IndexingModels, K
 from graphrag_assets.contracts.prompt_profile import PromptProfile
 from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.indexing.model_tasks import IndexingTasks, with_tasks
+from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.backend import chat_model, embedding_model, model_checks
-from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.model_checks import Preflight
 from graphrag_assets.llm.prompts import prompts_of

@@ -1,6 +1,6 @@
 """Chat, embedding and reranking models of the settings, their ledger, prices, limits and budget.
 
-Limits, budget and ledger are handled by `chat_client` and `embedding_client`.
+Limits, budget and ledger are handled by `ask_model`.
 """
 
 import os
@@ -12,15 +12,14 @@ from dotenv import load_dotenv
 from graphrag_assets.contracts.indexing_models import NO_KEYS, Keys
 from graphrag_assets.contracts.prompt_profile import PromptProfile
 from graphrag_assets.contracts.usage import UsageMeter
-from graphrag_assets.llm.budget import Budget
-from graphrag_assets.llm.chat_client import ChatModel
+from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.ledger import Ledger, canonical
+from graphrag_assets.llm.limits import Budget, Limits
 from graphrag_assets.llm.model_checks import Check, chat_check, embedding_check
 from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, LimitOptions, ModelOptions, PriceOptions
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.provider import provider_of
-from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.rerank_client import RerankModel
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
 from graphrag_assets.runtime.once_per_process import once_per_process

@@ -15,13 +15,12 @@ import numpy as np
 
 from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.llm import provider
+from graphrag_assets.llm.ask_model import ModelClient
 from graphrag_assets.llm.ledger import Entry, key_of
-from graphrag_assets.llm.model_client import ModelClient
+from graphrag_assets.llm.limits import Trace
 from graphrag_assets.llm.model_errors import BadReplyError, ModelError, RequestRejected, RetriesExhausted
 from graphrag_assets.llm.model_options import EmbeddingOptions
-from graphrag_assets.llm.prices import Prices
-from graphrag_assets.llm.retry import attempts
-from graphrag_assets.llm.single_flight import Trace
+from graphrag_assets.llm.provider import Prices
 from graphrag_assets.runtime.progress import Progress
 from graphrag_assets.text.words import count_tokens, encode, tokenizer
 
@@ -97,19 +96,17 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
 
     async def check(self, task: str, batch: str | None = None, run_id: str | None = None) -> int:
         """Request the vector of one word, whatever the ledger has; returns its dimensions. Raises as `embed` does."""
-        async with self._counting_failure(task, trace := Trace()):
+        async with self.counted(task, trace := Trace()):
             vectors = await self._request({uuid.uuid4().hex: "ready"}, self._entry(task, batch, run_id), trace)
-        self.usage.add(task, trace.usage)
         return len(next(iter(vectors.values())))
 
     def key(self, text: str) -> str:
         """The ledger's key of a text's vector."""
-        vendor, name = provider.provider_of(self.options.model)
-        return key_of("embedding", vendor, name, json.loads(self.options.parameters), text)
+        return key_of("embedding", self.vendor, self.model, json.loads(self.options.parameters), text)
 
     def _entry(self, task: str, batch: str | None, run_id: str | None) -> Entry:
-        vendor, name = provider.provider_of(self.options.model)
-        return Entry("", "embedding", task, vendor, name, self.options.parameters, batch=batch, run_id=run_id)
+        parameters = self.options.parameters
+        return Entry("", "embedding", task, self.vendor, self.model, parameters, batch=batch, run_id=run_id)
 
     def _usable(self, answers: _Answers) -> _Answers:
         """The answers without vectors of another size than the model's."""
@@ -139,7 +136,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
 
     async def _answer(self, texts: _Texts, entry: Entry, trace: Trace) -> _Answers:
         """The answers for a batch: for all texts together or, if that is refused, for one after another."""
-        async with self._counting_failure(entry.task, trace):
+        async with self.counted(entry.task, trace):
             answers = _Answers()
             if len(texts) > 1 and not self._one_by_one:
                 try:
@@ -150,8 +147,6 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
             for key, text in texts.items():
                 if key not in answers:
                     answers[key] = await self._answer_one(key, text, entry, trace, takes_others=bool(answers))
-        self.limits.breaker.succeeded()
-        self.usage.add(entry.task, trace.usage)
         return answers
 
     async def _answer_one(self, key: str, text: str, entry: Entry, trace: Trace, takes_others: bool) -> Any:
@@ -187,21 +182,19 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         def n_tokens() -> int:
             return sum(count_tokens(texts.values(), self.options.encoding))
 
-        async with self._slot(trace):
-            expected = n_tokens() if self.limits.counts_tokens else 0
-            async for attempt in attempts(self.options, self.limits, trace, name, expected, most):
-                with attempt:
-                    began = time.monotonic()
-                    await self._check_budget(prices, lambda: (n_tokens(), 0), name)
-                    async with trace.request(self.options.timeout):
-                        reply, billed = await provider.send_embedding(self.options, list(texts.values()))
-                    billed = billed or n_tokens()
-                    self._pay(trace, Usage(prompt_tokens=billed, cost_usd=prices.cost(billed)))
-                    vectors = dict(zip(texts, self._checked(reply, len(texts)), strict=True))
-                    # Replaced: a vector of another size, or one that another process has paid for meanwhile.
-                    entry = replace(entry, seconds=(time.monotonic() - began) / len(texts))
-                    await self.ledger.put(*_entries(entry, vectors, texts, billed, prices), replace=True)
-        return vectors
+        async def send() -> dict[str, np.ndarray]:
+            began = time.monotonic()
+            async with trace.request(self.options.timeout):
+                reply, billed = await provider.send_embedding(self.options, list(texts.values()))
+            billed = billed or n_tokens()
+            self.pay(trace, Usage(prompt_tokens=billed, cost_usd=prices.cost(billed)))
+            vectors = dict(zip(texts, self._checked(reply, len(texts)), strict=True))
+            # Replaced: a vector of another size, or one that another process has paid for meanwhile.
+            timed = replace(entry, seconds=(time.monotonic() - began) / len(texts))
+            await self.ledger.put(*_entries(timed, vectors, texts, billed, prices), replace=True)
+            return vectors
+
+        return await self.paid(trace, name, send, lambda: (n_tokens(), 0), n_suspicious=most)
 
     def _checked(self, vectors: list[Any], wanted: int) -> np.ndarray:
         """The unit rows of a reply; `BadReplyError` when their number or size is wrong."""

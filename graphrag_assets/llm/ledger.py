@@ -25,8 +25,8 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
+from graphrag_assets.llm.limits import SingleFlight
 from graphrag_assets.llm.model_errors import LedgerError
-from graphrag_assets.llm.single_flight import SingleFlight
 from graphrag_assets.runtime.masking import keep_secret, without_credentials
 
 _metadata = sa.MetaData()

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from graphrag_assets.contracts.usage import UsageMeter
-from graphrag_assets.llm.chat_client import ChatModel
+from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
+from graphrag_assets.llm.limits import SingleFlight, Trace
 from graphrag_assets.llm.model_errors import BudgetExceeded, InvalidAnswer, LedgerError, ModelError, ModelUnusable
 from graphrag_assets.llm.model_options import ChatRequest, Message, ModelOptions
-from graphrag_assets.llm.single_flight import SingleFlight, Trace
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
 
 TASK = "model_check"

@@ -52,7 +52,7 @@ class BudgetExceeded(ModelError):
 
 
 class CircuitOpen(ModelError, ModelUnavailable):
-    """The circuit breaker has stopped the calls to this model, because all of them would fail."""
+    """The calls to this model are suspended, because all of them would fail."""
 
 
 class ModelUnusable(CircuitOpen):

@@ -99,8 +99,8 @@ class LimitOptions:
             the second, in addition to the server's Retry-After.
         retry_after_max_seconds: maximum wait for a Retry-After of the server.
         deadline_seconds: a call is given up if its next retry would start later than this.
-        circuit_failures: so many failed calls in a row open the circuit.
-        circuit_seconds: after this time in the open state, a trial call is sent.
+        circuit_failures: so many failed calls in a row suspend the calls.
+        circuit_seconds: after this time calls are sent again.
     """
 
     concurrency: int = 25
@@ -153,16 +153,12 @@ class Completion:
 
     `parsed` is an instance of the request's response model; `dropped_records` counts the invalid records left
     out of its `Salvaged` lists; `guessed`: it is a repair of broken JSON that may have lost something, or of
-    backslashes. `usage`: its
-    tokens and their cost, which is 0 from the ledger. `retries` are all requests after the first, whatever the reason.
+    backslashes. `usage`: its tokens and their cost, which is 0 from the ledger.
     """
 
     text: str
     parsed: Any = None
     usage: Usage = field(default_factory=Usage)
     from_ledger: bool = False
-    retries: int = 0
-    seconds: float = 0.0
-    seconds_waiting: float = 0.0
     dropped_records: int = 0
     guessed: bool = False

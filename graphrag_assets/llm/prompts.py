@@ -5,6 +5,7 @@ the text, cannot be started by a document. Values from documents are fenced befo
 template cannot omit the fence.
 """
 
+import difflib
 import functools
 import hashlib
 import json
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import jinja2
 from jinja2 import meta, nodes
@@ -23,9 +24,9 @@ from graphrag_assets.contracts.prompt_profile import ProfileType, PromptProfile,
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.llm.model_options import Message
-from graphrag_assets.llm.prompt_files import SUFFIX, prompt_sources
 from graphrag_assets.settings import Settings
 
+SUFFIX = ".jinja"
 _FORMAT = "1"  # of fences and messages; part of every fingerprint
 
 
@@ -143,11 +144,18 @@ class _Template:
     fingerprint: str
 
 
+class _Source(NamedTuple):
+    """The text of a template, and the name of its file for messages."""
+
+    origin: str
+    text: str
+
+
 class Prompts:
     """The templates in use: for each task the first one found, in order of precedence.
 
     Args:
-        folder: GRAPHRAG_PROMPTS_DIR, see `prompt_files`; it may lack some.
+        folder: GRAPHRAG_PROMPTS_DIR, with a file `<task>.jinja` for some tasks.
         profile: is added to the templates of the package, which come last.
 
     Raises:
@@ -157,7 +165,7 @@ class Prompts:
 
     def __init__(self, folder: Path | None = None, profile: PromptProfile | None = None) -> None:
         self.profile = profile
-        self._own = prompt_sources(tuple(TASKS), folder)
+        self._own = _own_sources(folder)
         self._loaded: dict[str, _Template] = {}
         for task in self._own:  # those of the package are checked by its tests
             self._template(task)
@@ -214,6 +222,32 @@ class Prompts:
                 origin, _compiled(task, source, origin), stable_id("prompt", _FORMAT, task, source)
             )
         return self._loaded[task]
+
+
+def _own_sources(folder: Path | None) -> dict[str, _Source]:
+    """The user's templates in `folder` by task.
+
+    Raises:
+        SettingsError: a file cannot be read or belongs to no task; the message names the nearest.
+    """
+    if folder is None:
+        return {}
+    if not folder.is_dir():
+        raise SettingsError(f"GRAPHRAG_PROMPTS_DIR={folder} is not a folder. Correct or unset it.")
+    sources: dict[str, _Source] = {}
+    for path in sorted(path for path in folder.iterdir() if not path.name.startswith((".", "README"))):
+        task = path.name.removesuffix(SUFFIX)
+        if task not in TASKS or task == path.name:
+            nearest = difflib.get_close_matches(task, TASKS, 1, 0)[0]
+            raise SettingsError(
+                f"{path} is not a prompt. The nearest is {nearest}{SUFFIX}; "
+                "prompts/README.md lists all. Rename it, or move it out of the folder."
+            )
+        try:
+            sources[task] = _Source(str(path), path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsError(f"The prompt file {path} cannot be read: {error}.") from None
+    return sources
 
 
 @functools.lru_cache(maxsize=8)

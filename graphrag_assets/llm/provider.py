@@ -1,6 +1,6 @@
-"""litellm as it is used here: its setup, the address of requests, its replies and errors, what it knows of models.
+"""litellm as it is used here: its setup, the address of requests, its replies and errors, its models and prices.
 
-Only litellm's public functions are used: `acompletion`, which `chat_client` calls, `aembedding`, `arerank`,
+Only litellm's public functions are used: `acompletion`, which `ask_model` calls, `aembedding`, `arerank`,
 `completion_cost`, the table `model_cost`, and what models support.
 """
 
@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from graphrag_assets.errors import chain_of
 from graphrag_assets.llm.model_errors import BadReplyError
-from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, ModelOptions, Structured
+from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, ModelOptions, PriceOptions, Structured
 from graphrag_assets.llm.thoughts import AnswerReader, is_json, read_whole
 from graphrag_assets.runtime.masking import ReplyMasker, mask_reply
 from graphrag_assets.runtime.outgoing import shown
@@ -32,7 +32,7 @@ from graphrag_assets.runtime.outgoing import shown
 def litellm() -> Any:
     """litellm, imported on first use because the import takes seconds; without telemetry and price-table downloads.
 
-    Its own retries are off: `retry` makes them, within the rate limits and counted.
+    Its own retries are off: `limits` makes them, within the rate limits and counted.
     """
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     os.environ.setdefault("DEFAULT_MAX_RETRIES", "0")
@@ -71,7 +71,10 @@ class Reply:
 NO_USAGE = (None, None, 0)
 MAX_TOKENS = 100_000_000
 """More tokens than any request can have: a server that says more is wrong."""
+LISTED_PRICES = PriceOptions()
+_without_prices: set[str] = set()  # reported once per process
 Chunks = AsyncIterator[Any]
+_log = logging.getLogger(__name__)
 STREAMED: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}}
 """The parameters of a streamed request, whose last chunk has the usage."""
 
@@ -252,6 +255,59 @@ def known(model: str) -> dict[str, Any] | None:
     return entry
 
 
+@dataclass(frozen=True)
+class Prices:
+    """US dollars per token of a model; `source` is "options", "litellm" or "unknown", which counts as free.
+
+    `cached_usd`: of prompt tokens from the provider's prompt cache; with an input price of the options, that price.
+    `query_usd`: of a query to a reranking model.
+    """
+
+    input_usd: float
+    output_usd: float
+    source: str
+    cached_usd: float
+    query_usd: float = 0.0
+
+    def cost(self, prompt_tokens: int, completion_tokens: int = 0, cached_tokens: int = 0, queries: int = 0) -> float:
+        """Cost of a call in US dollars. `cached_tokens`: of the prompt tokens, those from the provider's cache."""
+        uncached = (prompt_tokens - cached_tokens) * self.input_usd
+        return (
+            uncached + cached_tokens * self.cached_usd + completion_tokens * self.output_usd + queries * self.query_usd
+        )
+
+    @classmethod
+    def of(cls, model: str, options: PriceOptions = LISTED_PRICES) -> "Prices":
+        """Prices of a model: those of the options, where unset litellm's. Warns once where there are none."""
+        own_input, own_output = options.input_usd_per_million, options.output_usd_per_million
+        if own_input is not None and own_output is not None:
+            return cls(own_input / 1e6, own_output / 1e6, "options", own_input / 1e6)
+        entry = known(model) or {}
+        source = "litellm" if "input_cost_per_token" in entry else "unknown"
+        if own_input is not None or own_output is not None:
+            source = "options"
+        if source == "unknown" and model not in _without_prices:
+            _without_prices.add(model)
+            _log.warning(
+                "No price is known for %s: its calls count as free and are not limited by a budget. "
+                "Set its prices per million tokens.",
+                model,
+            )
+
+        def listed(name: str) -> float:
+            return float(entry.get(name) or 0)
+
+        input_usd = own_input / 1e6 if own_input is not None else listed("input_cost_per_token")
+        cached = entry.get("cache_read_input_token_cost") if own_input is None else None
+        return cls(
+            input_usd,
+            own_output / 1e6 if own_output is not None else listed("output_cost_per_token"),
+            source,
+            input_usd if cached is None else float(cached),
+            listed("input_cost_per_query"),
+        )
+
+
 async def close_clients() -> None:
     """Close the connections that litellm keeps for all models; the next request opens others."""
     if litellm.cache_info().currsize:
@@ -340,9 +396,25 @@ class Failure:
         return self.timed_out or self.status in (200, 500)
 
     @property
-    def not_installed(self) -> bool:
-        """Whether a package of the provider is not installed here."""
-        return any(words in self.message for words in _NOT_INSTALLED)
+    def in_words(self) -> str:
+        """What happened."""
+        status = f"HTTP {self.status}: " if self.status and self.status != 200 else ""
+        slow = " If the server is slow, raise GRAPHRAG_REQUEST_TIMEOUT." if self.timed_out else ""
+        return f"{status}{self.message}{slow}"
+
+    @property
+    def remedy(self) -> str:
+        """What to do about a fatal failure."""
+        if any(words in self.message for words in _NOT_INSTALLED):
+            return "Install the missing package."
+        match self.status:
+            case 401 | 403:
+                return "Check the API key and what it may use."
+            case 402 | 429:
+                return "Check the account's credit."
+            case 404:
+                return "Check the model's name and the base URL."
+        return "Check the model's name: provider/model, as litellm writes it."
 
 
 _FATAL = {401, 402, 403, 404}

@@ -8,12 +8,11 @@ from functools import partial
 
 from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.llm import provider
+from graphrag_assets.llm.ask_model import ModelClient
 from graphrag_assets.llm.ledger import Entry, Hit, key_of
-from graphrag_assets.llm.model_client import ModelClient
+from graphrag_assets.llm.limits import Trace
 from graphrag_assets.llm.model_errors import BadReplyError
 from graphrag_assets.llm.model_options import ModelOptions
-from graphrag_assets.llm.retry import attempts
-from graphrag_assets.llm.single_flight import Trace
 from graphrag_assets.text.words import count_tokens
 
 TASK = "rerank"
@@ -33,8 +32,7 @@ class RerankModel(ModelClient[ModelOptions]):
             RetriesExhausted: failed too often, or always without any valid score.
             RequestRejected, BudgetExceeded, CircuitOpen, LedgerError: there is no order.
         """
-        vendor, name = provider.provider_of(self.options.model)
-        key = key_of(TASK, vendor, name, query, list(documents))
+        key = key_of(TASK, self.vendor, self.model, query, list(documents))
         if (order := _stored(await self.ledger.get(key))) is None:
             call = partial(self._answer, key, query, documents)
             (order, paid), first = await self.ledger.single_flight.share(key, call)
@@ -44,16 +42,9 @@ class RerankModel(ModelClient[ModelOptions]):
         return order, Usage()
 
     async def _answer(self, key: str, query: str, documents: Sequence[str], trace: Trace) -> tuple[list[int], Usage]:
-        async with self._counting_failure(TASK, trace):
-            await self.prices()  # imports litellm
-            expected = _tokens(query, documents) if self.limits.counts_tokens else 0
-            async with self._slot(trace):
-                async for attempt in attempts(self.options, self.limits, trace, TASK, expected):
-                    with attempt:
-                        order = await self._attempt(key, query, documents, trace)
-        self.limits.breaker.succeeded()
-        if trace.requests:
-            self.usage.add(TASK, trace.usage)
+        async with self.counted(TASK, trace):
+            send = partial(self._attempt, key, query, documents, trace)
+            order = await self.paid(trace, TASK, send, lambda: (_tokens(query, documents), 0), queries=1)
         return order, trace.usage
 
     async def _attempt(self, key: str, query: str, documents: Sequence[str], trace: Trace) -> list[int]:
@@ -61,17 +52,25 @@ class RerankModel(ModelClient[ModelOptions]):
         if (order := _stored(await self.ledger.get(key))) is not None:
             return order
         prices, began = await self.prices(), time.monotonic()
-        await self._check_budget(prices, lambda: (_tokens(query, documents), 0), TASK, queries=1)
         async with trace.request(self.options.timeout):
             scores, tokens, queries = await provider.send_rerank(self.options, query, list(documents))
         cost = prices.cost(tokens, queries=queries)
-        self._pay(trace, Usage(prompt_tokens=tokens, cost_usd=cost))
+        self.pay(trace, Usage(prompt_tokens=tokens, cost_usd=cost))
         valid = {place: score for place, score in reversed(scores) if 0 <= place < len(documents)}
         if not valid:
             raise BadReplyError("The reply scores none of the documents.")
         order = sorted(valid, key=lambda place: (-valid[place], place))
-        vendor, name = provider.provider_of(self.options.model)
-        entry = Entry(key, TASK, TASK, vendor, name, "{}", json.dumps(order), prompt_tokens=tokens, cost_usd=cost)
+        entry = Entry(
+            key,
+            TASK,
+            TASK,
+            self.vendor,
+            self.model,
+            "{}",
+            response=json.dumps(order),
+            prompt_tokens=tokens,
+            cost_usd=cost,
+        )
         await self.ledger.put(replace(entry, seconds=time.monotonic() - began))
         return order
 

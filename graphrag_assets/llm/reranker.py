@@ -10,8 +10,8 @@ from pydantic import Field
 
 from graphrag_assets.contracts.answering import Passage, Reranked, Usage
 from graphrag_assets.llm import provider
+from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.backend import listwise_chat, rerank_model
-from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.prompts import Prompts, prompts_of
 from graphrag_assets.llm.rerank_client import RerankModel
 from graphrag_assets.llm.structured_output import Salvaged

@@ -1,4 +1,4 @@
-"""Structured answers: the schema of a request, and parsing of the answer.
+"""Structured answers: the schema of a request, the answer in a reply, and what is wrong with it.
 
 One invalid record does not invalidate the others of the same answer: declare lists of records as `Salvaged[Record]`.
 """
@@ -7,17 +7,18 @@ import functools
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 import json_repair
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ValidationError, ValidationInfo, WrapValidator
 from pydantic.functional_validators import ModelWrapValidatorHandler
 
-from graphrag_assets.llm.backslashes import with_backslashes
-from graphrag_assets.llm.model_errors import InvalidAnswer
-from graphrag_assets.llm.model_options import Message, Structured
-from graphrag_assets.llm.thoughts import without_thoughts
+from graphrag_assets.contracts.usage import Usage
+from graphrag_assets.llm.model_errors import EmptyAnswer, InvalidAnswer, RefusedAnswer, TruncatedAnswer
+from graphrag_assets.llm.model_options import ChatRequest, Completion, Message, Structured
+from graphrag_assets.llm.provider import Reply
+from graphrag_assets.llm.thoughts import with_backslashes, without_thoughts
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -237,3 +238,73 @@ def again(messages: list[Message], answer: str, problem: InvalidAnswer) -> list[
     said: list[Message] = [Message(role="assistant", content=answer)] if answer.strip() else []
     words = f"This answer cannot be used. {problem} Answer again, complete, in the form that was asked for."
     return [*messages, *said, Message(role="user", content=words)]
+
+
+class Answer(NamedTuple):
+    """One reply as a completion, and what is wrong with it, if anything.
+
+    `guess`: the repair of broken JSON, used only if the second answer is no better; `kept_records` ranks guesses.
+    """
+
+    completion: Completion
+    problem: InvalidAnswer | None = None
+    guess: bool = False
+    kept_records: int = 0
+
+
+def read_answer(reply: Reply, request: ChatRequest, usage: Usage) -> Answer:
+    """The reply as its response model, and what is wrong with it."""
+    completion = Completion(reply.text, usage=usage)
+    try:
+        if problem := ending_of(reply):
+            raise problem
+        if request.response_model is None:
+            return Answer(completion)
+        parsed = parse(reply.text, request.response_model, request.may_say_nothing)
+    except TruncatedAnswer as problem:
+        return Answer(replace(completion, text=""), problem)  # half an answer is not shown to the model again
+    except InvalidAnswer as problem:
+        return Answer(completion, problem)
+    completion = completion_of(reply.text, parsed, usage)
+    if parsed.doubtful:
+        return Answer(completion, InvalidAnswer("It is not valid JSON."), True, parsed.kept_records)
+    return Answer(completion)
+
+
+def completion_of(text: str, parsed: Parsed[Any], usage: Usage) -> Completion:
+    """A structured answer as a completion."""
+    return Completion(
+        text, parsed.value, usage, dropped_records=parsed.dropped_records, guessed=parsed.doubtful or parsed.restored
+    )
+
+
+def best_guess(answers: Sequence[Answer]) -> Answer | None:
+    """Of repaired answers, the one with the most records, on a tie the last; None if there are none."""
+    guesses = [answer for answer in reversed(answers) if answer.guess]
+    return max(guesses, key=lambda guess: guess.kept_records, default=None)
+
+
+def unusable(request: ChatRequest, where: str, problem: InvalidAnswer) -> InvalidAnswer:
+    """The error for a call without a usable answer; `where` names its model."""
+    remedies = {
+        TruncatedAnswer: "Raise the limit of output tokens, or use smaller text units.",
+        RefusedAnswer: "Use another model for this text.",
+    }
+    remedy = remedies.get(type(problem), "Use a model that follows the format better.")
+    return type(problem)(f"{request.name}: {where} gave no usable answer in two attempts. {problem} {remedy}")
+
+
+def ending_of(reply: Reply) -> InvalidAnswer | None:
+    """What is wrong with a reply without a complete answer, as far as it is seen without parsing."""
+    if reply.refusal or reply.finish_reason == "content_filter":
+        return RefusedAnswer(f"The model refused to answer: {(reply.refusal or 'content filter')[:200]}")
+    if reply.finish_reason == "length":
+        return TruncatedAnswer("The answer was cut off at the limit of output tokens; it has to be shorter.")
+    if reply.text.strip():
+        return None
+    if not reply.instead:
+        return EmptyAnswer("The answer was empty.")
+    return EmptyAnswer(
+        f"The answer was empty: there came {reply.instead}. Allow more output tokens, less reasoning "
+        "(reasoning_effort), or start the server without a reasoning parser."
+    )

@@ -15,13 +15,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphrag_assets.llm.budget import Budget
-from graphrag_assets.llm.chat_client import ChatModel
+from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.ledger import Ledger
+from graphrag_assets.llm.limits import Budget, Limits
 from graphrag_assets.llm.model_errors import ModelError
 from graphrag_assets.llm.model_options import ChatOptions, ChatRequest, EmbeddingOptions, LimitOptions, PriceOptions
-from graphrag_assets.llm.rate_limits import Limits
 
 DEADLINE = 60.0  # of a hang: no reply below takes a second
 LIMITS = LimitOptions(backoff_seconds=0.01, max_retries=2, circuit_failures=100, retry_after_max_seconds=0.05)

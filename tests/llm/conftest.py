@@ -8,12 +8,11 @@ from typing import Any, TypeVar
 import pytest
 from pydantic import BaseModel
 
-from graphrag_assets.llm.budget import Budget
-from graphrag_assets.llm.chat_client import ChatModel
+from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.ledger import Ledger
+from graphrag_assets.llm.limits import Budget, Limits
 from graphrag_assets.llm.model_options import ChatOptions, ChatRequest, EmbeddingOptions, LimitOptions, PriceOptions
-from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.structured_output import Salvaged
 from tests.openai_server import OpenAIServer, running
 

@@ -6,11 +6,11 @@ import sqlite3
 
 import pytest
 
-from graphrag_assets.llm.budget import Budget
 from graphrag_assets.llm.ledger import Ledger
+from graphrag_assets.llm.limits import Budget
 from graphrag_assets.llm.model_errors import BudgetExceeded
 from graphrag_assets.llm.model_options import Completion, PriceOptions
-from graphrag_assets.llm.prices import Prices
+from graphrag_assets.llm.provider import Prices
 from tests.llm.conftest import ONE_DOLLAR_PER_TOKEN, Lab, ask, gather, run
 from tests.llm.test_ledger import entry
 
@@ -37,7 +37,7 @@ def test_what_was_spent_today_and_the_expected_price_must_fit(lab: Lab) -> None:
 
 
 def test_what_other_processes_spend_counts(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphrag_assets.llm.budget.REFRESH_SECONDS", 0.0)
+    monkeypatch.setattr("graphrag_assets.llm.limits.REFRESH_SECONDS", 0.0)
     budget, other = Budget(1.0), Ledger(lab.folder / "ledger.db")
     check(lab, budget, 0.9)
     budget.spend(0.125)

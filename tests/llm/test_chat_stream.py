@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from graphrag_assets.llm.chat_client import ChatModel
+from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.model_errors import EmptyAnswer, RefusedAnswer, RetriesExhausted, TruncatedAnswer
 from graphrag_assets.llm.model_options import ChatRequest
 from tests.llm.conftest import ONE_DOLLAR_PER_TOKEN, Lab, ask, run

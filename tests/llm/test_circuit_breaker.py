@@ -8,57 +8,30 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.llm import provider
-from graphrag_assets.llm.chat_client import ChatModel
-from graphrag_assets.llm.circuit_breaker import CircuitBreaker
+from graphrag_assets.llm.ask_model import ChatModel
+from graphrag_assets.llm.limits import Limits
 from graphrag_assets.llm.model_errors import CircuitOpen, InvalidAnswer, RequestRejected
+from graphrag_assets.llm.model_options import LimitOptions
 from tests.llm.conftest import Extraction, Lab, ask, run
 from tests.openai_server import running
 
 
-class Clock:
-    """Simulated time."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def test_failures_in_a_row_open_the_circuit_and_a_success_between_them_does_not() -> None:
-    breaker = CircuitBreaker(3, 60)
+def test_failures_in_a_row_suspend_calls_and_a_success_between_them_does_not() -> None:
+    limits = Limits(LimitOptions(circuit_failures=3, circuit_seconds=0.2))
     for _ in range(5):
-        breaker.failed("HTTP 500")
-        breaker.failed("HTTP 500")
-        breaker.succeeded()
-    breaker.admit()
+        limits.failed("HTTP 500")
+        limits.failed("HTTP 500")
+        limits.succeeded()
+    limits.check()
     for _ in range(3):
-        breaker.failed("HTTP 500")
+        limits.failed("HTTP 500")
     with pytest.raises(CircuitOpen, match=r"3 calls in a row have failed\. Last error: HTTP 500"):
-        breaker.admit()
-
-
-def test_after_a_while_one_trial_call_passes_and_its_outcome_decides() -> None:
-    clock = Clock()
-    breaker = CircuitBreaker(3, 60, clock)
-    breaker.trip("wrong key")
-    clock.now = 59
+        limits.check()
+    time.sleep(0.25)
+    limits.check()  # after a while calls pass again
+    limits.failed("HTTP 500")
     with pytest.raises(CircuitOpen):
-        breaker.admit()
-    clock.now = 60
-    breaker.admit()
-    assert breaker.state == "half-open"
-    with pytest.raises(CircuitOpen, match="wrong key"):  # one is enough
-        breaker.admit()
-
-    breaker.failed("HTTP 500")
-    assert breaker.state == "open"
-    clock.now = 120
-    breaker.admit()
-    breaker.succeeded()
-    assert breaker.state == "closed"
-    for _ in range(10):
-        breaker.admit()
+        limits.check()
 
 
 def asked_at_once(model: ChatModel, calls: int) -> list:
@@ -181,4 +154,4 @@ def test_replies_that_cannot_be_used_do_not_stop_other_calls(lab: Lab, said: str
         return await asyncio.gather(*asked, return_exceptions=True)
 
     assert {type(error) for error in run(all_at_once())} == {kind}
-    assert model.limits.breaker.state == "closed"
+    model.limits.check()

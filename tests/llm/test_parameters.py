@@ -1,10 +1,11 @@
 """Parameters of a chat model on the wire: sent as given, part of the ledger's key, dropped when they are refused."""
 
 import json
+from collections import defaultdict
 
 import pytest
 
-from graphrag_assets.llm import chat_parameters
+from graphrag_assets.llm import ask_model
 from graphrag_assets.llm.model_errors import RequestRejected
 from tests.llm.conftest import Entity, ask, gather, run
 
@@ -13,7 +14,7 @@ GIVEN = {"temperature": 0.3, "top_p": 0.5, "seed": 7, "max_tokens": 99, "top_k":
 
 @pytest.fixture(autouse=True)
 def nothing_learned(monkeypatch):
-    monkeypatch.setattr(chat_parameters, "_refused", {})
+    monkeypatch.setattr(ask_model, "_servers", defaultdict(ask_model._Server))
 
 
 def refusing(name: str):

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from graphrag_assets.llm import provider
-from graphrag_assets.llm.budget import Budget
 from graphrag_assets.llm.ledger import Ledger
+from graphrag_assets.llm.limits import Budget, Limits
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, RetriesExhausted
 from graphrag_assets.llm.model_options import LimitOptions, ModelOptions
-from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.rerank_client import RerankModel
 from tests.openai_server import OpenAIServer, running
 

@@ -7,11 +7,9 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
+from graphrag_assets.llm.limits import Limits, Trace, with_retries
 from graphrag_assets.llm.model_errors import RetriesExhausted
 from graphrag_assets.llm.model_options import LimitOptions, ModelOptions
-from graphrag_assets.llm.rate_limits import Limits
-from graphrag_assets.llm.retry import attempts
-from graphrag_assets.llm.single_flight import Trace
 
 
 def test_waits_are_random_up_to_a_limit_that_doubles_to_its_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,12 +18,13 @@ def test_waits_are_random_up_to_a_limit_that_doubles_to_its_maximum(monkeypatch:
     async def no_sleep(seconds: float) -> None:
         waits.append(seconds)
 
+    async def fail() -> None:
+        raise TimeoutError
+
     async def failing_call() -> list[float]:
         waits.clear()
         with suppress(RetriesExhausted):
-            async for attempt in attempts(ModelOptions("openai/m"), Limits(options), Trace(), "call"):
-                with attempt:
-                    raise TimeoutError
+            await with_retries(fail, ModelOptions("openai/m"), Limits(options), Trace(), "call")
         return list(waits)
 
     monkeypatch.setattr(asyncio, "sleep", no_sleep)

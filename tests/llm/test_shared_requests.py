@@ -3,7 +3,7 @@
 import asyncio
 
 from graphrag_assets.contracts.answering import Passage, Relevance
-from graphrag_assets.llm.chat_client import ChatModel
+from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat

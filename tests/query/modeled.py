@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from graphrag_assets.llm.chat_client import ChatModel
+from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.ledger import Ledger
+from graphrag_assets.llm.limits import Limits
 from graphrag_assets.llm.model_options import ChatOptions, LimitOptions, PriceOptions
 from graphrag_assets.llm.prompts import Prompts
-from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
 from tests.openai_server import OpenAIServer
 

@@ -17,13 +17,12 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import extract_batch, known_of
 from graphrag_assets.indexing.model_tasks import IndexingTasks, with_tasks
 from graphrag_assets.indexing.scan import scan
+from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.backend import chat_model, embedding_model, ledger_of
-from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.model_options import ChatRequest, EmbeddingOptions
-from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.prompts import prompts_of
-from graphrag_assets.llm.provider import missing_key, provider_of
+from graphrag_assets.llm.provider import Prices, missing_key, provider_of
 from graphrag_assets.llm.tasks.chat_protocol import prompt_tokens
 from graphrag_assets.llm.tasks.extract_graph import MORE, PROMPT, WITH_CLAIMS
 from graphrag_assets.llm.tasks.summarize_descriptions import TASK as SUMMARIES

@@ -32,7 +32,7 @@ from graphrag_assets.contracts.answering import (
 )
 from graphrag_assets.contracts.plans import MAX_STEPS
 from graphrag_assets.contracts.usage import UsageMeter
-from graphrag_assets.llm.chat_client import ChatModel
+from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts, fence, prompt_text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Origin, usage_of

@@ -40,7 +40,8 @@ def test_an_answer_is_parsed_priced_and_recorded(lab: Lab) -> None:
     completion = run(model.complete(request))
 
     assert completion.parsed == Extraction.model_validate_json(completion.text)
-    assert (completion.from_ledger, completion.retries) == (False, 0)
+    assert not completion.from_ledger
+    assert model.usage.total.retries == 0
     assert completion.usage.prompt_tokens > 0
     [sent] = lab.server.chats
     assert sent.body["messages"] == [{"role": "user", "content": "Ada met Charles."}]
@@ -134,9 +135,8 @@ def test_passing_failures_are_retried_and_counted(lab: Lab, fault: str) -> None:
     lab.server.fail_next(fault, fault)
     model = lab.chat(timeout=0.2 if fault == "slow" else 30)
 
-    completion = run(model.complete(ask(model=Extraction)))
+    run(model.complete(ask(model=Extraction)))
 
-    assert completion.retries == 2
     assert len(lab.server.chats) == 3
     assert model.usage.total.retries == 2
     assert model.usage.total.failures == 0
@@ -146,18 +146,20 @@ def test_passing_failures_are_retried_and_counted(lab: Lab, fault: str) -> None:
 def test_retry_after_is_honored_as_seconds_and_as_a_date(lab: Lab, fault: str, asked: float) -> None:
     lab.server.retry_after = asked
     lab.server.fail_next(fault)
-    completion = run(lab.chat().complete(ask()))
+    model = lab.chat()
+    run(model.complete(ask()))
 
     first, second = lab.server.chats
     least = asked - 1.0 * (fault == "429-retry-date")  # a date has whole seconds
-    assert least <= completion.seconds_waiting <= second.at - first.at
+    assert least <= model.usage.total.seconds_waiting <= second.at - first.at
 
 
 def test_a_long_retry_after_is_cut_and_logged(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
     lab.server.retry_after = 31_536_000
     lab.server.fail_next("429-retry-after")
-    completion = run(lab.chat(limits={"retry_after_max_seconds": 0.2}).complete(ask()))
-    assert 0.2 <= completion.seconds_waiting < 5
+    model = lab.chat(limits={"retry_after_max_seconds": 0.2})
+    run(model.complete(ask()))
+    assert 0.2 <= model.usage.total.seconds_waiting < 5
     assert f"{lab.server.url} asks to wait for 31536000 s; waiting for 0 s." in caplog.text
 
 
@@ -177,7 +179,7 @@ def test_an_invalid_answer_is_requested_once_more_with_the_reason(lab: Lab, faul
     completion = run(model.complete(ask(model=Extraction)))
 
     assert completion.parsed.entities
-    assert completion.retries == 1
+    assert model.usage.total.retries == 1
     first, second = lab.server.chats
     assert second.body["messages"][0] == first.body["messages"][0]
     assert "cannot be used" in second.body["messages"][-1]["content"]

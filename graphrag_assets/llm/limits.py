@@ -1,0 +1,377 @@
+"""What a call waits for and what ends it: identical calls in flight, places, rates, retries, failures, the budget."""
+
+import asyncio
+import itertools
+import logging
+import random
+import threading
+import time
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from aiolimiter import AsyncLimiter
+
+from graphrag_assets.contracts.usage import Usage
+from graphrag_assets.llm import provider
+from graphrag_assets.llm.model_errors import (
+    BudgetExceeded,
+    CircuitOpen,
+    ModelError,
+    RefusedAnswer,
+    RequestRejected,
+    RetriesExhausted,
+)
+from graphrag_assets.llm.model_options import LimitOptions, ModelOptions
+
+if TYPE_CHECKING:
+    from graphrag_assets.llm.ledger import Ledger
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+DEFAULT_LIMITS = LimitOptions()
+REJECTS = " rejects the request. "
+"""Stands before the provider's words in a `RequestRejected`."""
+_ATTEMPTS_WITHOUT_REPLY = 3
+"""Number of attempts for a model that has never replied: it is probably unreachable."""
+REFRESH_SECONDS = 10.0
+"""After so many seconds, what other processes have spent is read from the ledger again."""
+
+
+@dataclass
+class Trace:
+    """What one call has done so far: requests, tokens paid, seconds waited; whether all its callers were canceled.
+
+    `last_error`: the failure after which the request is sent again.
+    """
+
+    requests: int = 0
+    paid: Usage = field(default_factory=Usage)
+    seconds_waiting: float = 0.0
+    sending: bool = False
+    abandoned: bool = False
+    last_error: Exception | None = None
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def usage(self) -> Usage:
+        """The usage of the call so far."""
+        retries = max(0, self.requests - 1)
+        return replace(self.paid, calls=min(self.requests, 1), retries=retries, seconds_waiting=self.seconds_waiting)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the call began, without those of waiting."""
+        return time.monotonic() - self.began - self.seconds_waiting
+
+    @asynccontextmanager
+    async def request(self, timeout: float) -> AsyncIterator[None]:
+        """Count one request and limit its time. From here on the call is not canceled: its answer is to be stored.
+
+        Unless the request fails; then the call may be canceled while it waits for the next one.
+
+        Raises:
+            TimeoutError: after `timeout` seconds, and one more for litellm to apply its own timeout first.
+        """
+        self.requests += 1
+        self.sending = True
+        try:
+            async with asyncio.timeout(timeout + 1):
+                yield
+        except BaseException:
+            self.sending = False
+            raise
+
+
+@dataclass
+class _Flight:
+    task: "asyncio.Task[Any]"
+    trace: Trace
+    waiters: int = 0
+
+
+class SingleFlight:
+    """The in-flight calls, by event loop and key: identical ones share one task.
+
+    A request that has been sent is finished and stored even if all its callers are canceled, because it is paid for.
+    """
+
+    def __init__(self) -> None:
+        self._by_key: dict[tuple[int, str], _Flight] = {}
+
+    async def share(self, key: str, start: Callable[[Trace], Coroutine[Any, Any, T]]) -> tuple[T, bool]:
+        """The result of the call with this key, and whether this caller started it."""
+        place = (id(asyncio.get_running_loop()), key)
+        flight = self._by_key.get(place)
+        first = flight is None
+        if flight is None:
+            trace = Trace()
+            flight = self._by_key[place] = _Flight(asyncio.ensure_future(start(trace)), trace)
+            flight.task.add_done_callback(lambda task: self._remove(place, task))
+        flight.waiters += 1
+        try:
+            return await asyncio.shield(flight.task), first
+        except asyncio.CancelledError as error:
+            error.__cause__ = flight.trace.last_error
+            raise
+        finally:
+            flight.waiters -= 1
+            if flight.waiters == 0 and not flight.task.done():
+                flight.trace.abandoned = True
+                if not flight.trace.sending:
+                    self._by_key.pop(place, None)
+                    flight.task.cancel()
+
+    async def drain(self) -> None:
+        """Wait until the calls of this event loop are finished."""
+        loop = id(asyncio.get_running_loop())
+        tasks = [flight.task for (where, _), flight in self._by_key.items() if where == loop]
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _remove(self, place: tuple[int, str], task: "asyncio.Task[Any]") -> None:
+        if (flight := self._by_key.get(place)) and flight.task is task:
+            del self._by_key[place]
+        if not task.cancelled():
+            task.exception()  # retrieved, so that asyncio does not log it when all callers are gone
+
+
+class RateLimiter:
+    """Requests and tokens per minute, as leaky buckets, and a semaphore for the concurrency; for one event loop.
+
+    A bucket allows a burst up to its limit, then an even rate. Requests are served in order.
+    """
+
+    def __init__(self, options: LimitOptions, seconds: float = 60.0):
+        self.slots = asyncio.Semaphore(options.concurrency)
+        self._order = asyncio.Lock()  # aiolimiter serves small amounts first, so that large ones could starve
+        self._requests = AsyncLimiter(options.requests_per_minute, seconds) if options.requests_per_minute else None
+        self._tokens = AsyncLimiter(options.tokens_per_minute, seconds) if options.tokens_per_minute else None
+
+    async def acquire(self, tokens: float = 0) -> None:
+        """Wait until a request of `tokens` tokens may start. A request above the limit takes the whole bucket."""
+        async with self._order:
+            if self._requests:
+                await self._requests.acquire()
+            if self._tokens:
+                await self._tokens.acquire(min(tokens, self._tokens.max_rate))
+
+
+class Limits:
+    """The limits of one model; all calls of a process share them (`Limits.of`).
+
+    Failed calls in a row, or a failure that every call would have, suspend the calls for a while.
+
+    `has_replied`: whether the model has ever replied.
+    """
+
+    _of_models: ClassVar[dict[tuple[str, str | None, LimitOptions], "Limits"]] = {}
+
+    def __init__(self, options: LimitOptions = DEFAULT_LIMITS):
+        self.options = options
+        self.has_replied = False
+        self._limiters: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, RateLimiter] = weakref.WeakKeyDictionary()
+        self._paused_until = self._suspended_until = float("-inf")
+        self._failed_in_a_row = 0
+        self._reason = ""
+
+    @classmethod
+    def of(cls, model: str, base_url: str | None = None, options: LimitOptions = DEFAULT_LIMITS) -> "Limits":
+        """The limits that all calls to this model with these options share."""
+        return cls._of_models.setdefault((model, base_url, options), cls(options))
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[float]:
+        """One of the places for concurrent calls; gives the seconds waited for it.
+
+        Raises:
+            CircuitOpen: calls to the model are suspended.
+        """
+        began = time.monotonic()
+        async with self._limiter().slots:
+            self.check()
+            yield time.monotonic() - began
+
+    async def turn(self, tokens: float = 0) -> float:
+        """Wait until a request of so many tokens may start; returns the seconds waited.
+
+        Other calls may extend a pause again and again; after the time that one call may take, the request is sent.
+
+        Raises:
+            CircuitOpen: calls to the model are suspended, perhaps meanwhile.
+        """
+        began = time.monotonic()
+        await self._limiter().acquire(tokens)
+        last = time.monotonic() + self.options.deadline_seconds
+        while (pause := min(self._paused_until, last) - time.monotonic()) > 0:
+            # Jitter: not all calls that waited for the pause start at the same moment.
+            await asyncio.sleep(pause + random.uniform(0, self.options.backoff_seconds / 2))
+        self.check()
+        return time.monotonic() - began
+
+    def pause(self, seconds: float) -> None:
+        """Hold back all requests for `seconds` after HTTP 429, limited by a call's deadline."""
+        seconds = min(seconds, self.options.deadline_seconds)
+        self._paused_until = max(self._paused_until, time.monotonic() + seconds)
+
+    def check(self) -> None:
+        """Raise `CircuitOpen` while calls are suspended."""
+        if time.monotonic() < self._suspended_until:
+            raise CircuitOpen(self._reason)
+
+    def succeeded(self) -> None:
+        """A call has succeeded."""
+        self._failed_in_a_row = 0
+
+    def failed(self, error: str) -> None:
+        """A call has failed after all retries."""
+        self._failed_in_a_row += 1
+        if self._failed_in_a_row >= self.options.circuit_failures:
+            self.suspend(f"{self._failed_in_a_row} calls in a row have failed. Last error: {error}")
+
+    def suspend(self, reason: str) -> None:
+        """Suspend calls to the model: after a while they pass again, and the next failure suspends them again."""
+        if time.monotonic() >= self._suspended_until:
+            self._reason = reason
+            self._suspended_until = time.monotonic() + self.options.circuit_seconds
+
+    def _limiter(self) -> RateLimiter:
+        loop = asyncio.get_running_loop()
+        if (limiter := self._limiters.get(loop)) is None:
+            limiter = self._limiters[loop] = RateLimiter(self.options)
+        return limiter
+
+
+async def with_retries(
+    send: Callable[[], Awaitable[T]],
+    options: ModelOptions,
+    limits: Limits,
+    trace: Trace,
+    what: str,
+    tokens: int = 0,
+    n_suspicious: int | None = None,
+) -> T:
+    """What `send` returns; after a transient failure it is called again.
+
+    Each attempt waits for its turn in the rates. Waits after failures grow exponentially, with full jitter; Retry-After
+    is honored up to its maximum, as far as the deadline allows. The caller keeps its slot meanwhile, so a struggling
+    server gets fewer requests. `what` names the call in messages; `tokens` is its expected use. After `n_suspicious`
+    attempts, a failure that may lie in the request ends the call.
+
+    Raises:
+        CircuitOpen: calls to the model are suspended (wrong key, unknown model, repeated failures).
+        RetriesExhausted: failed too often or for too long.
+        RequestRejected, RefusedAnswer: the provider does not accept this request.
+    """
+    trace.seconds_waiting += await limits.turn(tokens)
+    began = time.monotonic()
+    for number in itertools.count(1):
+        if trace.abandoned:
+            raise asyncio.CancelledError
+        try:
+            result = await send()
+        except ModelError:
+            raise
+        except Exception as error:
+            failure = provider.failure(error)
+        else:
+            limits.has_replied = True
+            return result
+        _raise_if_final(failure, options, limits, what, number)
+        trace.last_error = RetriesExhausted(
+            f"{what}: {options.where} did not answer in {number} attempts and {time.monotonic() - began:.0f} seconds. "
+            f"Last: {failure.in_words} Run again later: only missing answers are requested.",
+            failure.may_be_of_request,
+            failure.timed_out,
+        )
+        backoff = min(limits.options.backoff_seconds * 2 ** (number - 1), limits.options.backoff_max_seconds)
+        seconds = min(failure.retry_after or 0.0, limits.options.retry_after_max_seconds) + random.uniform(0, backoff)
+        is_suspicious = n_suspicious is not None and failure.may_be_of_request and number >= n_suspicious
+        is_late = time.monotonic() - began + seconds > limits.options.deadline_seconds
+        if number > limits.options.max_retries or is_suspicious or is_late:
+            raise trace.last_error
+        await asyncio.sleep(seconds)
+        trace.seconds_waiting += seconds + await limits.turn(tokens)
+    raise AssertionError
+
+
+def _raise_if_final(failure: provider.Failure, options: ModelOptions, limits: Limits, what: str, number: int) -> None:
+    """Raise the error of a failure that another attempt would have; one that all calls would have suspends them."""
+    first_attempts_failed = not limits.has_replied and number >= _ATTEMPTS_WITHOUT_REPLY
+    match failure.kind:
+        case "refused":
+            raise RefusedAnswer(f"{what}: the provider's content filter refused the request. {failure.in_words}")
+        case "rejected":
+            raise RequestRejected(f"{what}: {options.where}{REJECTS}{failure.in_words}")
+        case "fatal":
+            reason = f"{options.where} cannot be called: {failure.in_words} {failure.remedy}"
+            limits.suspend(reason)
+            raise CircuitOpen(reason)
+        case "rate_limited":
+            seconds, longest = (
+                failure.retry_after or limits.options.backoff_seconds,
+                limits.options.retry_after_max_seconds,
+            )
+            if seconds > longest:
+                _log.warning("%s asks to wait for %.0f s; waiting for %.0f s.", options.where, seconds, longest)
+            limits.pause(min(seconds, longest))
+        case "unconnected" if first_attempts_failed:
+            reason = f"{options.where}: {failure.in_words}"
+            limits.suspend(reason)
+            raise CircuitOpen(reason)
+        case "transient" if first_attempts_failed and number == _ATTEMPTS_WITHOUT_REPLY:
+            limits.failed(f"{options.where}: {failure.in_words}")
+
+
+@dataclass
+class Budget:
+    """US dollars that may be spent by a run, and by all runs in a day; shared by all models of a run.
+
+    The calls in flight are not counted before they are answered, so that they may pass the cap.
+
+    Attributes:
+        limit_usd: the cap, None for none. It holds for all processes that share a ledger.
+        spent: by this run.
+    """
+
+    limit_usd: float | None = None
+    spent: float = field(default=0.0, init=False)
+    _spent_by_others: float = field(default=0.0, init=False)
+    _next_reading: float = field(default=0.0, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+
+    async def check(self, ledger: "Ledger", price: Callable[[], float], what: str) -> None:
+        """Check that a call may be sent; `price` returns what it is expected to cost, and is called if there is a cap.
+
+        A run past midnight still counts all it has spent.
+
+        Raises:
+            BudgetExceeded: less than that is left, so nothing may be sent.
+            LedgerError: the ledger cannot be used.
+        """
+        if self.limit_usd is None:
+            return
+        expected = price()
+        if time.monotonic() >= self._next_reading:
+            await asyncio.to_thread(self._read, ledger)
+        today = max(self.spent, self._spent_by_others + self.spent)
+        if today < self.limit_usd and today + expected <= self.limit_usd:
+            return
+        raise BudgetExceeded(
+            f"{what}: the budget of ${self.limit_usd:.2f} is used up: ${today:.4f} spent today (${self.spent:.4f} by "
+            f"this run), and the next call may cost ${expected:.4f}. Calls in flight are finished and may pass the "
+            "budget. All paid answers are kept. Raise GRAPHRAG_BUDGET_USD and run again: only the remaining calls are "
+            "paid for."
+        )
+
+    def spend(self, cost: float) -> None:
+        """Charge the cost of a call."""
+        with self._lock:
+            self.spent += cost
+
+    def _read(self, ledger: "Ledger") -> None:
+        with self._lock:
+            if time.monotonic() >= self._next_reading:  # else another thread has read it meanwhile
+                self._spent_by_others = ledger.spent_today() - self.spent
+                self._next_reading = time.monotonic() + REFRESH_SECONDS

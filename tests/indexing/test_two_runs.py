@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from graphrag_assets.errors import CheckError
+from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
 from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.store.publication_files import current_number
@@ -48,15 +50,48 @@ def test_publishing_is_left_to_the_run_that_has_changed_batches(folder, caplog):
     assert current_number(folder.root / "index") == 2
 
 
-@pytest.mark.extended
-def test_two_commands_at_once_end_one_after_the_other(folder, tmp_path_factory, monkeypatch):
-    environment = {**os.environ, "DAGSTER_HOME": ""}
-    command = [sys.executable, "-m", "graphrag_assets", "index"]
+def started(folder: IndexFolder) -> "subprocess.Popen[str]":
+    """`index` in a process of its own."""
+    command, environment = [sys.executable, "-m", "graphrag_assets", "index"], {**os.environ, "DAGSTER_HOME": ""}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    runs = [subprocess.Popen(command, env=environment, cwd=folder.root, **pipes) for _ in range(2)]
+    return subprocess.Popen(command, env=environment, cwd=folder.root, **pipes)
+
+
+@pytest.fixture
+def fresh(folder, tmp_path_factory, monkeypatch):
+    """Makes an index of the folder's documents from nothing."""
+
+    def make() -> Index:
+        with monkeypatch.context() as patch:
+            patch.setenv("GRAPHRAG_INPUT", str(folder.input))
+            index = index_at(tmp_path_factory.mktemp("fresh"), patch)
+            index_all(index)
+        return index
+
+    return make
+
+
+@pytest.mark.extended
+def test_two_commands_at_once_end_one_after_the_other(folder, fresh):
+    runs = [started(folder) for _ in range(2)]
     outputs = [run.communicate(timeout=300)[0] for run in runs]
     assert [run.returncode for run in runs] == [0, 0], outputs
-    monkeypatch.setenv("GRAPHRAG_INPUT", str(folder.input))
-    fresh = index_at(tmp_path_factory.mktemp("fresh"), monkeypatch)
-    index_all(fresh)
-    assert_equal(folder.index, fresh)
+    assert_equal(folder.index, fresh())
+
+
+@pytest.mark.long
+def test_a_command_that_is_killed_again_and_again_ends_as_if_it_had_not_been(folder, fresh):
+    for stage in ("index_batch", "knowledge_graph", "write_community_reports"):
+        run = started(folder)
+        while run.poll() is None and not has_run(folder, stage):
+            time.sleep(0.05)
+        run.kill()
+        run.communicate()
+    output, _ = started(folder).communicate(timeout=300)
+    assert current_number(folder.root / "index") == 1, output
+    assert_equal(folder.index, fresh())
+
+
+def has_run(folder: IndexFolder, stage: str) -> bool:
+    query = "SELECT count(*) FROM index_runs WHERE stage = $stage"
+    return folder.index.database.exists() and folder.index.working.read(query, {"stage": stage}).item() > 0

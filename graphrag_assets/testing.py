@@ -20,13 +20,20 @@ from graphrag_assets.contracts.answering import NO_ANSWER, PLAIN, Answerer, Answ
 from graphrag_assets.errors import InputError, InvalidOption
 from graphrag_assets.extras.evaluation.questions import load_questions, place
 from graphrag_assets.extras.evaluation.retrieval import measure
+from graphrag_assets.indexing.candidates import update_candidates
+from graphrag_assets.indexing.communities import update_communities
+from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.index_batch import index_batch
+from graphrag_assets.indexing.knowledge_graph import knowledge_graph
+from graphrag_assets.indexing.publish import update_publication
+from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import scan_input
-from graphrag_assets.indexing.stage_runner import StageRunner
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.settings import Settings
 
 __all__ = ["FakeAnswerer", "assert_recall", "index_of"]
+_RUN = "test"
 
 
 class FakeAnswerer(Answerer):
@@ -68,14 +75,22 @@ def index_of(documents: Mapping[str, str], answerer: Answerer | None = None) -> 
         }
         overrides |= {"data": str(root)}
         index = Index(root / "index" / "working.duckdb", overrides)
-        runner = StageRunner(index)
-        runs = [*runner.index(scan_input(index).due)]
-        runs.append(runner.refresh(index))
-        if failed := [run.reason for run in runs if run.reason]:
-            raise InputError(f"The texts cannot be indexed: {failed[0]}")
+        _compute(index)
         _check_all_indexed(index, root / "input")
         with closing(GraphRAG(root / "index", answerer, settings=index.settings)) as rag:
             yield rag
+
+
+def _compute(index: Index) -> None:
+    """Run the stages in this process. A run of Dagster would take longer than all of them."""
+    for batch in scan_input(index).due:
+        index_batch(index, batch, index.models(batch), _RUN)
+    knowledge_graph(index, index.models(), _RUN)
+    update_communities(index, _RUN)
+    update_reports(index, index.models(), _RUN)
+    update_embeddings(index, index.models(), _RUN)
+    update_candidates(index, _RUN)
+    update_publication(index, _RUN)
 
 
 def _write(documents: Mapping[str, str], folder: Path) -> None:

@@ -19,7 +19,7 @@ from hypothesis import settings
 
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.checks import check_keys
-from graphrag_assets.defs.index_names import IndexNames
+from graphrag_assets.defs.index_names import BATCH_ASSETS, IndexNames
 from graphrag_assets.defs.registration import register_batches
 from graphrag_assets.defs.resources import IndexDatabase, IndexSettings
 from graphrag_assets.extras.interop.importer import import_index
@@ -164,6 +164,25 @@ class Project(IndexFolder):
         assert result.success == succeed
         return result
 
+    def run_batch(
+        self, batch: str, succeed: bool = True, ops: dict | None = None, assets: Sequence[str] = BATCH_ASSETS
+    ) -> dg.ExecuteInProcessResult:
+        """Materialize the assets of a batch, as from their page."""
+        job = repository().get_job("__ASSET_JOB").get_subset(asset_selection=frozenset(map(dg.AssetKey, assets)))
+        result = job.execute_in_process(
+            instance=self.instance,
+            partition_key=batch,
+            raise_on_error=succeed,
+            run_config={**QUIET, **({"ops": ops} if ops else {})},
+        )
+        assert result.success == succeed
+        return result
+
+    def run_global(self, succeed: bool = True, ops: dict | None = None, **more) -> dg.ExecuteInProcessResult:
+        """Everything after the batches, by the job update_index."""
+        nothing = {} if more else {"batch_state": {"config": {"which": "NOTHING"}}}
+        return self.run("update_index", succeed=succeed, ops={**nothing, **(ops or {})}, **more)
+
     def register(self) -> None:
         """Register the batches of the input folder as partitions."""
         register_batches(IndexNames(), self.instance, scan_input(self.index))
@@ -180,8 +199,8 @@ class Project(IndexFolder):
         """Scan, index the batches (default: all registered), refresh: as Dagster runs."""
         self.register()
         for batch in batches or self.instance.get_dynamic_partitions("document_batches"):
-            self.run("index_batches", batch)
-        return self.run("refresh_graph")
+            self.run_batch(batch)
+        return self.run_global()
 
 
 @functools.cache

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from graphrag_assets.errors import InputError
-from graphrag_assets.indexing import stage_runner
+from graphrag_assets.indexing import index_batch, knowledge_graph
 from tests.cli import run_command
 
 TEXT = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
@@ -149,8 +149,8 @@ def test_index_that_fails_prints_no_tables(project, monkeypatch):
     def fails(*_, **__):
         raise InputError("no luck")
 
-    monkeypatch.setattr(stage_runner.index_batch, "index_batch", fails)
-    monkeypatch.setattr(stage_runner.knowledge_graph, "knowledge_graph", fails)
+    monkeypatch.setattr(index_batch, "index_batch", fails)
+    monkeypatch.setattr(knowledge_graph, "knowledge_graph", fails)
     project.write("one/a.txt", TEXT)
     printed = run_command("index", status=1)
     assert "Failed: batch one: no luck" in printed

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from graphrag_assets.indexing.scan import scan_input
-from graphrag_assets.indexing.up_to_date import record_refreshed, refresh_digest, up_to_date
+from graphrag_assets.indexing.up_to_date import record_inputs_of_run, record_up_to_date, up_to_date
 from graphrag_assets.store.publication_files import current_number, point_to, publication_file
 from tests.cli import run_command
 
@@ -78,7 +78,7 @@ def damaged_publication(project, _):
 
 
 def stage_run_alone(project, _):
-    project.run("refresh_graph")
+    project.run_global()
 
 
 @pytest.mark.long
@@ -147,24 +147,18 @@ def test_pointer_and_link_are_mended_and_a_rollback_stays(done):
 
 
 @pytest.mark.extended
-def test_a_refresh_with_a_failed_answer_or_beside_another_run_is_not_recorded(done):
+def test_a_run_with_a_failed_answer_or_a_decision_meanwhile_is_not_up_to_date(done):
     index = done.index
-    digest = refresh_digest(index)
-    with index.working.transaction() as connection:
-        connection.execute("DELETE FROM refresh_state WHERE stage = 'refreshed'")
-        ((run_id,),) = connection.execute(
-            "SELECT run_id FROM index_runs WHERE stage = 'embed_texts' ORDER BY committed_at DESC LIMIT 1"
-        ).fetchall()
-    record_refreshed(index, "of something else", run_id)
+    (run_id,) = index.working.read("SELECT run_id FROM index_runs WHERE stage = 'embed_texts'").row(0)
+    record_inputs_of_run(index, run_id)
+    edit_decision(done, None)
+    record_up_to_date(index, run_id)
     assert not is_up_to_date(done)
-    record_refreshed(index, digest, run_id)
+    record_inputs_of_run(index, run_id)
+    record_up_to_date(index, run_id)
     assert is_up_to_date(done)
     with index.working.transaction() as connection:
         connection.execute("DELETE FROM refresh_state WHERE stage = 'refreshed'")
-        connection.execute(
-            "INSERT INTO index_runs BY NAME SELECT * REPLACE ('another' AS run_id, committed_at + INTERVAL 1 SECOND AS "
-            "committed_at) FROM index_runs WHERE run_id = $run",
-            {"run": run_id},
-        )
-    record_refreshed(index, digest, run_id)
+        connection.execute("UPDATE index_runs SET usage = [{'task': 'summary', 'failures': 1}]")
+    record_up_to_date(index, run_id)
     assert not is_up_to_date(done)

@@ -11,9 +11,9 @@ import click
 def dev(arguments: tuple[str, ...]) -> None:
     """Start the Dagster UI of this index on http://127.0.0.1:3000. ARGUMENTS are those of `dagster dev`."""
     from graphrag_assets.defs.dagster_home import make_home  # imports Dagster
-    from graphrag_assets.indexing.index import Index
+    from graphrag_assets.settings import Settings
 
-    home = make_home(Index.from_environment())
+    home = make_home(Settings.load())
     os.environ["DAGSTER_HOME"] = str(home)
     os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")  # Dagster announces successors of its commands
     workspace = home / "workspace.yaml"

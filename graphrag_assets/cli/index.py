@@ -1,13 +1,11 @@
 """`index`: scan the input folder, index what changed, publish, and print a summary.
 
-Dagster is imported only when something is due and the index has a Dagster home, to report the result to it: its import
-would be most of the work.
+Dagster is imported only when something is due: its import would be most of the work.
 """
 
 import os
 import sys
 import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -32,13 +30,14 @@ from graphrag_assets.store.publications import state_in_words
 from graphrag_assets.text.languages import without_names
 
 if TYPE_CHECKING:
-    from graphrag_assets.indexing.stage_runner import StageRun
+    from graphrag_assets.defs.run_in_process import Updated
 
 _HITS = """
 SELECT used.task AS task, sum(used.ledger_hits)::BIGINT AS ledger_hits
-FROM (SELECT unnest(usage) AS used FROM index_runs WHERE run_id IN (SELECT unnest($runs::VARCHAR[])))
+FROM (SELECT unnest(usage) AS used FROM index_runs WHERE run_id = $run)
 GROUP BY used.task
 """
+_AFTER_THE_BATCHES = "graph, communities, reports, embeddings, publication"
 _TABLES_NAMED = 5
 _COLUMNS = {
     "answers": "paid answers",
@@ -81,63 +80,57 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
         )
         if not has_index:
             return
-    runs: Sequence[StageRun] = ()
+    done: Updated | None = None
     if not todo and not everything and (publication := up_to_date(index, found)):
         published: tuple[int, bool] | None = (publication.number, publication.is_new)
     else:
         from graphrag_assets.cli.index_runs import execute
 
-        runs = execute(index, found, todo, console)
-        published = runs[-1].published
+        done = execute(index, todo, console)
+        published = done.published
     n_kept, n_deleted = len(set(found.unchanged) - set(todo)), len(set(found.deleted) & set(todo))
-    _summarize(console, index, runs, todo, n_kept, n_deleted, time.monotonic() - started)
+    _summarize(console, index, done, todo, n_kept, n_deleted, time.monotonic() - started)
     if published:
         console.say(state_in_words(index.settings.index_folder, *published))
-    if not all(run.success for run in runs):
+    if done and (done.failed or done.reason):
         sys.exit(1)
 
 
 def _summarize(
     console: Console,
     index: Index,
-    runs: "Sequence[StageRun]",
+    done: "Updated | None",
     todo: list[str],
     n_kept: int,
     n_deleted: int,
     seconds: float,
 ) -> None:
     """Print the result: tables if anything changed, then a summary line, then the failures."""
-    run_ids = [run.run_id for run in runs]
-    if todo and any(run.success for run in runs):
+    if done and done.indexed:
         print_rows(console, index.working, todo)
-        _print_stages(console, index, run_ids)
+        _print_stages(console, index, done.run_id)
         _print_columns(console, index, todo)
-    if bill := _bill(index, run_ids):
+    if done and (bill := _bill(index, done.run_id)):
         print_table(console, bill)
     skipped = index.working.read("SELECT count(*) FROM index_errors").item()
     removed = f" ({n_deleted} of them deleted)" if n_deleted else ""
-    failed = [run for run in runs if not run.success]
-    n_failed = sum(run.batch is not None for run in failed)
-    n_indexed = sum(run.batch is not None for run in runs) - n_failed
-    left = f", {n_failed} failed" if n_failed else ""
+    left = f", {len(done.failed)} failed" if done and done.failed else ""
     console.say(
-        f"Batches: {n_indexed} indexed{removed}{left}, {n_kept} unchanged. Rows in index_errors: {skipped}. "
-        f"Indexing took {seconds:.1f} s."
+        f"Batches: {len(done.indexed) if done else 0} indexed{removed}{left}, {n_kept} unchanged. "
+        f"Rows in index_errors: {skipped}. Indexing took {seconds:.1f} s."
     )
     if skipped:
         console.say("`graphrag-assets status` shows the rows of index_errors, with what to do.")
     if note := without_names(languages_extracted_by(index.working, EXTRACTOR)):
         console.say(f"{note}.")
-    if not failed:
+    if not done:
         return
-    from graphrag_assets.cli.index_runs import REFRESH
-
-    for run in failed:
-        name = REFRESH if run.batch is None else f"batch {run.batch}"
-        console.print(Text.assemble(("Failed: ", "bold red"), f"{name}: {run.reason}"), soft_wrap=True)
-    for reason in dict.fromkeys(run.not_published for run in failed):
-        if reason:
-            console.say(reason)
+    reasons = {f"batch {batch}": reason for batch, reason in done.failed.items()}
+    reasons |= {_AFTER_THE_BATCHES: done.reason} if done.reason else {}
+    for name, reason in reasons.items():
+        console.print(Text.assemble(("Failed: ", "bold red"), f"{name}: {reason}"), soft_wrap=True)
+    if done.not_published:
+        console.say(done.not_published)
 
 
 def _print_columns(console: Console, index: Index, batches: list[str]) -> None:
@@ -157,12 +150,12 @@ def _print_columns(console: Console, index: Index, batches: list[str]) -> None:
     )
 
 
-def _print_stages(console: Console, index: Index, run_ids: list[str]) -> None:
+def _print_stages(console: Console, index: Index, run_id: str) -> None:
     stages = index.working.read(
         "SELECT stage, sum(rows)::BIGINT AS n, sum(inserted)::BIGINT, sum(deleted)::BIGINT, "
         "round(sum(seconds), 1), round(n / sum(seconds))::BIGINT "
-        "FROM index_runs WHERE run_id IN (SELECT unnest($runs::VARCHAR[])) GROUP BY stage ORDER BY min(committed_at)",
-        {"runs": run_ids},
+        "FROM index_runs WHERE run_id = $run GROUP BY stage ORDER BY min(committed_at)",
+        {"run": run_id},
     )
     numbers = ("rows", "written", "removed", "seconds", "rows/s")
     table = table_of("stage", numbers=numbers, title="what this run did")
@@ -171,7 +164,7 @@ def _print_stages(console: Console, index: Index, run_ids: list[str]) -> None:
     print_table(console, table)
 
 
-def _bill(index: Index, run_ids: Sequence[str]) -> Table | None:
+def _bill(index: Index, run_id: str) -> Table | None:
     """Answers paid for and found in the ledger, tokens and dollars by task; None if no model was asked.
 
     An answer is that of a chat, or the vector of a text; several may come from one request. What failed stages have
@@ -180,8 +173,8 @@ def _bill(index: Index, run_ids: Sequence[str]) -> Table | None:
     ledger = existing_ledger(index.settings)
     if ledger is None:
         return None
-    paid = ledger.paid_by(run_ids)
-    hits = index.working.read(_HITS, {"runs": list(run_ids)})
+    paid = ledger.paid_by([run_id])
+    hits = index.working.read(_HITS, {"run": run_id})
     rows = paid.join(hits, on="task", how="full", coalesce=True).fill_null(0).sort("task")
     rows = rows.filter(pl.any_horizontal(pl.col("answers", "ledger_hits") > 0)).select("task", *_COLUMNS)
     if rows.is_empty():

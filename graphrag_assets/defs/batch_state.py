@@ -4,23 +4,22 @@ Which batches these are is not known before the step looks, so its run has no pa
 it has materialized.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import dagster as dg
 from pydantic import Field
 
-from graphrag_assets.defs.corpus import BatchFailures, batch_metadata, indexed_batches, report_batch
+from graphrag_assets.defs.corpus import FAILED, BatchFailures, indexed_batches, report_batch
 from graphrag_assets.defs.index_names import BATCH_ASSETS, BATCH_STATE, UPDATE_INDEX, IndexNames
-from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import BatchOptions
-from graphrag_assets.defs.registration import register_batches
-from graphrag_assets.defs.resources import MODELS, begin_step, needs
+from graphrag_assets.defs.registration import drop_batches, register_batches
+from graphrag_assets.defs.reporting import Metadata
+from graphrag_assets.defs.stages import Stage, Step
 from graphrag_assets.indexing.given_up import retry_given_up
 from graphrag_assets.indexing.index_batch import CODE_VERSION
 from graphrag_assets.indexing.scan import Which, present_inputs, scan_input
-from graphrag_assets.store import schema
 
-_FAILED, _CHECK = "failed", "every_batch_is_indexed"
+_CHECK = "every_batch_is_indexed"
 _STATEMENT = "No batch failed when the due batches were last indexed."
 
 
@@ -30,8 +29,8 @@ class DueBatches(BatchOptions):
     which: Which | None = Field(
         default=None,
         description="CHANGED: batches that differ from the input folder or have failed text units. FAILED: the latter "
-        "alone. ALL. Empty: CHANGED in the job update_index, otherwise none. Settings given here stay with the batches "
-        "that are indexed; others keep theirs.",
+        "alone. ALL. NOTHING: refresh and publish what is indexed. Empty: CHANGED in the job update_index, otherwise "
+        "NOTHING. Settings given here stay with the batches that are indexed; others keep theirs.",
     )
     batches: list[str] = Field(default=[], description="Only these batches, whether or not they have changed.")
     read_every_file: bool = Field(
@@ -40,52 +39,46 @@ class DueBatches(BatchOptions):
     )
 
 
-def batch_state(names: IndexNames) -> dg.AssetsDefinition:
-    """The asset of the batches from which everything after them is made."""
+def batch_state(step: Step) -> Metadata:
+    """Index the batches that are due, in the job update_index. One that fails does not stop the others."""
+    names, context, index, config = step.names, step.context, step.index, step.options
+    failures = BatchFailures()
+    in_job = context.run.job_name == names.name(UPDATE_INDEX)
+    which = config.which or (Which.CHANGED if in_job or config.batches else Which.NOTHING)
+    if which is not Which.NOTHING or in_job:
+        scan = scan_input(index, read_every_file=config.read_every_file)
+        register_batches(names, context.instance, scan)
+        if which is Which.FAILED:
+            retry_given_up(index)
+        due = scan.chosen(which, config.batches)
+        _report_unreported(step, [batch for batch in scan.unchanged if batch not in due])
+        _log_due(context, due, config)
+        for batch, metadata in indexed_batches(names, context, index, config, due, failures):
+            report_batch(names, context, index, batch, metadata)
+        drop_batches(names, context.instance, set(scan.deleted).intersection(due) - failures.reasons.keys())
+        if failures.stopped:
+            raise failures.as_failure()
+    n_batches = index.working.read("SELECT count(*) FROM batch_state WHERE n_documents > 0").item()
+    more = {FAILED: dg.MetadataValue.json(failures.reasons)} if failures.reasons else {}
+    return {BATCH_STATE: {"dagster/row_count": n_batches, **more}}
 
-    table = schema.BATCH_STATE
-    columns = [dg.TableColumn(column.name, column.type, description=column.comment) for column in table.columns]
 
-    @dg.multi_asset(
-        name=names.name(BATCH_STATE),
-        specs=[
-            dg.AssetSpec(
-                names.key(BATCH_STATE),
-                deps=names.keys(BATCH_ASSETS),
-                group_name=names.group_name("corpus"),
-                code_version=CODE_VERSION,
-                description=f"{table.comment}\n\nIts step in the job update_index first indexes the batches that are "
-                "due; otherwise it computes nothing.",
-                kinds={"duckdb"},
-                metadata={"dagster/column_schema": dg.TableSchema(columns), "dagster/table_name": table.name},
-            )
-        ],
-        required_resource_keys=needs(names, MODELS),
-    )
-    @masked
-    def batch_state(context: dg.AssetExecutionContext, config: DueBatches) -> dg.MaterializeResult:
-        """Index the batches that are due. One that fails does not stop the others."""
-        index, failures, which = begin_step(names, context), BatchFailures(), config.which
-        if context.run.job_name == names.name(UPDATE_INDEX):
-            which = which or Which.CHANGED
-        if which or config.batches:
-            scan = scan_input(index, read_every_file=config.read_every_file)
-            register_batches(names, context.instance, scan)
-            if which is Which.FAILED:
-                retry_given_up(index)
-            due = scan.chosen(which or Which.CHANGED, config.batches)
-            _log_due(context, due, config)
-            for batch, indexed, seconds in indexed_batches(context, index, config, due, failures):
-                report_batch(names, context, index, batch, batch_metadata(names, batch, indexed, seconds))
-            if failures.stopped:
-                raise failures.as_failure()
-        n_batches = index.working.read("SELECT count(*) FROM batch_state WHERE n_documents > 0").item()
-        return dg.MaterializeResult(
-            metadata={"dagster/row_count": n_batches, _FAILED: str(failures)},
-            data_version=dg.DataVersion(present_inputs(index)),
-        )
+BATCHES = Stage(
+    BATCH_STATE, "corpus", {BATCH_STATE: BATCH_ASSETS}, CODE_VERSION, batch_state, DueBatches, present_inputs
+)
 
-    return batch_state
+
+def _report_unreported(step: Step, unchanged: Sequence[str]) -> None:
+    """Report the unchanged batches that Dagster does not know as materialized.
+
+    A process was killed between the commit of a batch and its report, or the Dagster home is a new one.
+    """
+    names, instance = step.names, step.context.instance
+    for name in BATCH_ASSETS:
+        statuses = instance.get_status_by_partition(names.key(name), unchanged, names.batches) or {}
+        for batch, status in statuses.items():
+            if status in (None, dg.AssetPartitionStatus.FAILED):
+                report_batch(names, step.context, step.index, batch, {name: {}})
 
 
 def _log_due(context: dg.AssetExecutionContext, due: list[str], config: DueBatches) -> None:
@@ -106,10 +99,11 @@ def batches_check(names: IndexNames) -> dg.AssetChecksDefinition:
     def check_batch_state(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
         event = context.instance.get_latest_materialization_event(names.key(BATCH_STATE))
         state = event.asset_materialization if event else None
-        failed = str(state.metadata[_FAILED].value) if state and _FAILED in state.metadata else ""
-        yield dg.AssetCheckResult(check_name=_CHECK, asset_key=names.key(BATCH_STATE), passed=not failed)
-        if failed:
-            raise dg.Failure(f"{failed}. The other batches are indexed.", allow_retries=False)
+        found = state.metadata.get(FAILED) if state else None
+        failures = BatchFailures(dict(found.value) if isinstance(found, dg.JsonMetadataValue) else {})
+        yield dg.AssetCheckResult(check_name=_CHECK, asset_key=names.key(BATCH_STATE), passed=not failures.reasons)
+        if failures.reasons:
+            raise dg.Failure(f"{failures}. The other batches are indexed.", allow_retries=False)
 
     return check_batch_state
 

@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.defs.index_names import IndexNames
+from graphrag_assets.defs.index_names import ASSET_OF, ASSETS, BATCH_ASSETS, BATCH_STATE, IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import REMEDY_CHARACTERS, markdown_table
 from graphrag_assets.defs.resources import begin_step, needs
@@ -17,26 +17,53 @@ from graphrag_assets.store.invariants import Check
 SAMPLE_ROWS = 20
 
 
+def read_by(check: Check) -> set[str]:
+    """The assets whose tables a check reads."""
+    read = {ASSET_OF[table] for table in check.reads if table in ASSET_OF}
+    return read | ({BATCH_STATE} if read & {*BATCH_ASSETS} or "index_errors" in check.reads else set())
+
+
+def asset_of_check(check: Check) -> str:
+    """The asset that shows a check. One that blocks belongs to the last asset it reads: it holds up those after it."""
+    own = ASSET_OF[check.asset]
+    return max({own, *read_by(check)}, key=ASSETS.index) if check.blocking else own
+
+
+def check_key(names: IndexNames, check: Check) -> dg.AssetCheckKey:
+    """The key of a check."""
+    return dg.AssetCheckKey(names.key(asset_of_check(check)), check.name)
+
+
 def check_keys(names: IndexNames) -> list[dg.AssetCheckKey]:
     """The keys of all checks of an index."""
-    return [dg.AssetCheckKey(names.key(check.asset), check.name) for check in CHECKS]
+    return [check_key(names, check) for check in CHECKS]
 
 
 def asset_checks(names: IndexNames) -> list[dg.AssetChecksDefinition]:
-    """All checks, one step per asset.
+    """All checks, one step per asset, after every asset that they read.
 
     Not one step for all: a blocking check that waits for a late asset must not hold up the assets before it.
     """
-    return [_checks_of(names, asset) for asset in sorted({check.asset for check in CHECKS})]
+    return [_checks_of(names, asset) for asset in sorted({asset_of_check(check) for check in CHECKS})]
 
 
 def _checks_of(names: IndexNames, asset: str) -> dg.AssetChecksDefinition:
-    own, key = [check for check in CHECKS if check.asset == asset], names.key(asset)
+    own = [check for check in CHECKS if asset_of_check(check) == asset]
+    after = names.keys(sorted(set().union({BATCH_STATE}, *map(read_by, own)) - {asset}))
 
     @dg.multi_asset_check(
         name=names.name(f"check_{asset}"),
         can_subset=True,  # so that the UI can run one
-        specs=[dg.AssetCheckSpec(c.name, asset=key, blocking=c.blocking, description=c.statement) for c in own],
+        specs=[
+            dg.AssetCheckSpec(
+                check.name,
+                asset=names.key(asset),
+                blocking=check.blocking,
+                description=check.statement,
+                additional_deps=after,
+            )
+            for check in own
+        ],
         required_resource_keys=needs(names),
     )
     @masked
@@ -59,13 +86,14 @@ def _metadata(names: IndexNames, check: Check, rows: pl.DataFrame) -> dict[str, 
 def up_to_date_evaluation(names: IndexNames, rows: pl.DataFrame) -> dg.AssetCheckEvaluation:
     """What the check publication_is_up_to_date finds if `rows` are those of `out_of_date`, without a run."""
     batches = rows.filter(pl.col("batch") != "")["batch"].to_list()
-    what = f"Not in the publication yet: {listed(batches)}." if batches else "Not all batches are in the publication."
+    said = [f"Not in the publication yet: {listed(batches)}."] if batches else []
+    said += rows.filter(pl.col("batch") == "")["problem"].to_list()
     return dg.AssetCheckEvaluation(
         names.key(UP_TO_DATE.asset),
         UP_TO_DATE.name,
         passed=rows.is_empty(),
         severity=dg.AssetCheckSeverity.WARN,
-        description=UP_TO_DATE.statement if rows.is_empty() else f"{what} {names.in_words(UP_TO_DATE.remedy)}",
+        description=" ".join(said and [*said, names.in_words(UP_TO_DATE.remedy)]) or UP_TO_DATE.statement,
         metadata=_metadata(names, UP_TO_DATE, rows),
         blocking=False,
     )
@@ -74,7 +102,7 @@ def up_to_date_evaluation(names: IndexNames, rows: pl.DataFrame) -> dg.AssetChec
 def _result(names: IndexNames, check: Check, rows: pl.DataFrame) -> dg.AssetCheckResult:
     return dg.AssetCheckResult(
         check_name=check.name,
-        asset_key=names.key(check.asset),
+        asset_key=names.key(asset_of_check(check)),
         passed=rows.is_empty(),
         severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
         description=check.statement,
@@ -91,7 +119,7 @@ def evaluations_of(instance: dg.DagsterInstance, run_id: str) -> list[dg.AssetCh
 def blocking_checks_passed(names: IndexNames, instance: dg.DagsterInstance, run_id: str) -> bool:
     """Whether all blocking checks of the index have run and passed in this run."""
     passed = {(e.asset_key, e.check_name) for e in evaluations_of(instance, run_id) if e.passed}
-    return passed >= {(names.key(check.asset), check.name) for check in CHECKS if check.blocking}
+    return passed >= {tuple(check_key(names, check)) for check in CHECKS if check.blocking}
 
 
 def failed_check_messages(evaluations: Iterable[dg.AssetCheckEvaluation]) -> list[str]:

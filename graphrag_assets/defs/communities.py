@@ -1,116 +1,60 @@
-"""Communities of the graph, their members and history, and their reports."""
+"""Communities of the graph, and their reports."""
 
-from collections.abc import Iterator, Mapping
-
-import dagster as dg
-import polars as pl
-
-from graphrag_assets.defs.index_names import IndexNames
-from graphrag_assets.defs.masked import masked
-from graphrag_assets.defs.options import CommunityOptions, ReportOptions, cache_not_before
-from graphrag_assets.defs.reporting import (
-    Metadata,
-    asset_spec,
-    selected_results,
-    tables_metadata,
-    usage_metadata,
-)
-from graphrag_assets.defs.resources import MODELS, begin_step, needs
+from graphrag_assets.defs.options import CommunityOptions, ReportOptions
+from graphrag_assets.defs.reporting import Metadata, tables_metadata, usage_metadata
+from graphrag_assets.defs.stages import Stage, Step
 from graphrag_assets.indexing import communities, reports
-from graphrag_assets.indexing.stage import StageResult, usage_sums
-from graphrag_assets.pipeline.incremental_leiden import Reclustered
-from graphrag_assets.store import schema
-
-_COMMUNITY_TABLES = {
-    schema.COMMUNITIES: ["entities", "relationships"],
-    schema.COMMUNITY_MEMBERS: ["communities"],
-    schema.COMMUNITY_HISTORY: ["communities"],
-}
-_BY_NAME = [table.name for table in _COMMUNITY_TABLES]
-_REPORT_TABLES = {
-    schema.COMMUNITY_REPORTS: ["communities", "community_members", "entities", "relationships", "covariates"],
-    schema.CITATIONS: ["community_reports"],
-}
+from graphrag_assets.indexing.stage import usage_sums
 
 
-def detect_communities(names: IndexNames) -> dg.AssetsDefinition:
-    """The assets of communities, their members and their history."""
-    version = communities.CODE_VERSION
-
-    @dg.multi_asset(
-        name=names.name("detect_communities"),
-        can_subset=True,
-        specs=[asset_spec(names, table, "communities", deps, version) for table, deps in _COMMUNITY_TABLES.items()],
-        required_resource_keys=needs(names),
-    )
-    @masked
-    def detect_communities(
-        context: dg.AssetExecutionContext, config: CommunityOptions
-    ) -> Iterator[dg.MaterializeResult]:
-        """Communities of the graph as it is now, with their members and their history."""
-        own = config.apply_to(begin_step(names, context), None)
-        written = communities.update_communities(own, context.run.run_id, config.from_scratch)
-        frames = dict(zip(_BY_NAME, own.working.read_tables(*_BY_NAME), strict=True))
-        yield from selected_results(context, own, community_metadata(names, *written, frames))
-
-    return detect_communities
-
-
-def community_metadata(
-    names: IndexNames,
-    updated: StageResult,
-    clustering: Reclustered,
-    frames: Mapping[str, pl.DataFrame],
-) -> Metadata:
-    """Metadata of the communities' tables: how much the clustering moved and how good it is, sizes."""
-    more: Metadata = {
-        "communities": {
-            "mean_size": frames["communities"]["size"].mean() or 0.0,
-            "max_size": frames["communities"]["size"].max() or 0,
-            "levels": frames["communities"]["level"].n_unique(),
-            "entities_free_to_move": clustering.n_free,
-            "modularity": clustering.modularity,
-            "modularity_of_fresh_run": clustering.last_fresh.modularity,
-            "clustered_from_scratch": int(clustering.fresh),
-        },
+def detect_communities(step: Step) -> Metadata:
+    """Communities of the graph as it is now, with their members and their history; how good the clustering is."""
+    own = step.options.apply_to(step.index, None)
+    updated, clustering = communities.update_communities(own, step.run_id, step.options.from_scratch)
+    (found,) = own.working.read_tables("communities")
+    more = {
+        "mean_size": found["size"].mean() or 0.0,
+        "max_size": found["size"].max() or 0,
+        "levels": found["level"].n_unique(),
+        "entities_free_to_move": clustering.n_free,
+        "modularity": clustering.modularity,
+        "modularity_of_fresh_run": clustering.last_fresh.modularity,
+        "clustered_from_scratch": int(clustering.fresh),
     }
-    return tables_metadata(names, updated.changes, updated.seconds, frames, more)
+    previews = {"communities": found}
+    return tables_metadata(step.names, updated.changes, updated.seconds, previews, {"communities": more})
 
 
-def write_community_reports(names: IndexNames) -> dg.AssetsDefinition:
-    """The assets of reports and citations."""
-    version = reports.CODE_VERSION
-
-    @dg.multi_asset(
-        name=names.name("write_community_reports"),
-        can_subset=True,
-        specs=[asset_spec(names, table, "communities", deps, version) for table, deps in _REPORT_TABLES.items()],
-        required_resource_keys=needs(names, MODELS),
-    )
-    @masked
-    def write_community_reports(
-        context: dg.AssetExecutionContext, config: ReportOptions
-    ) -> Iterator[dg.MaterializeResult]:
-        """A report on each community, and what it cites."""
-        own, run = begin_step(names, context).with_run_options(None), context.run
-        models = own.models(run_id=run.run_id, cache_not_before=cache_not_before(context.instance, run, config))
-        written = reports.update_reports(own, models, run.run_id, config.rerun != "NOTHING")
-        yield from selected_results(context, own, report_metadata(names, *written))
-
-    return write_community_reports
-
-
-def report_metadata(names: IndexNames, updated: StageResult, n_kept: int, n_unresolved: int) -> Metadata:
-    """Metadata of the reports and their citations."""
-    written, citations = updated.frames["community_reports"], updated.frames["citations"]
-    ranked = written.select("community", "level", "title", "rank", "size").sort("rank", descending=True)
-    more: Metadata = {
-        "community_reports": {
-            "reports_written": updated.changes["community_reports"].rows - n_kept,
-            "reports_kept": n_kept,
-            **usage_metadata(usage_sums(updated.usage)),
-        },
-        "citations": {"unresolved": n_unresolved},
+def write_community_reports(step: Step) -> Metadata:
+    """A report on each community, and what it cites."""
+    own = step.index.with_run_options(None)
+    models = step.models(own)
+    updated, n_kept, n_unresolved = reports.update_reports(own, models, step.run_id, step.options.rerun != "NOTHING")
+    written = updated.frames["community_reports"].select("community", "level", "title", "rank", "size")
+    more = {
+        "reports_written": updated.changes["community_reports"].rows - n_kept,
+        "reports_kept": n_kept,
+        "citations": updated.changes["citations"].rows,
+        "unresolved_citations": n_unresolved,
+        **usage_metadata(usage_sums(updated.usage)),
     }
-    previews = {"community_reports": ranked, "citations": citations}
-    return tables_metadata(names, updated.changes, updated.seconds, previews, more)
+    previews = {"community_reports": written.sort("rank", descending=True)}
+    return tables_metadata(step.names, updated.changes, updated.seconds, previews, {"community_reports": more})
+
+
+DETECT_COMMUNITIES = Stage(
+    "detect_communities",
+    "communities",
+    {"communities": ("entities", "relationships")},
+    communities.CODE_VERSION,
+    detect_communities,
+    CommunityOptions,
+)
+WRITE_COMMUNITY_REPORTS = Stage(
+    "write_community_reports",
+    "communities",
+    {"community_reports": ("communities", "entities", "relationships", "covariates")},
+    reports.CODE_VERSION,
+    write_community_reports,
+    ReportOptions,
+)

@@ -14,47 +14,44 @@ import dagster as dg
 import polars as pl
 
 from graphrag_assets.contracts.records import ENCODING, OF_READ_TEXT
-from graphrag_assets.defs.index_names import (
-    BATCH_ASSETS,
-    BATCHES_PER_RUN,
-    SOURCE_FILES,
-    IndexNames,
-)
+from graphrag_assets.defs.index_names import BATCH_ASSETS, BATCHES_PER_RUN, SOURCE_FILES, IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import BatchOptions, cache_not_before
 from graphrag_assets.defs.registration import batch_materializations, register_batches, source_versions
-from graphrag_assets.defs.reporting import (
-    Metadata,
-    asset_spec,
-    errors_metadata,
-    markdown_table,
-    selected,
-    selected_results,
-    tables_metadata,
-    usage_metadata,
-)
+from graphrag_assets.defs.reporting import Metadata, errors_metadata, markdown_table, tables_metadata, usage_metadata
 from graphrag_assets.defs.resources import MODELS, begin_step, needs
+from graphrag_assets.defs.stages import asset_spec, selected
 from graphrag_assets.embedded import EXTRACTOR
-from graphrag_assets.errors import masked_errors
+from graphrag_assets.errors import GraphRAGError, chain_of, masked_errors
 from graphrag_assets.indexing import index_batch as stage
 from graphrag_assets.indexing.batch_pool import BatchPool, batches_at_once, work_on
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import scan_input
 from graphrag_assets.indexing.stage import Rerun
-from graphrag_assets.indexing.stage_runner import not_published
+from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen
 from graphrag_assets.pipeline.source_records import WHOLE_ROW
 from graphrag_assets.pipeline.unit_contexts import STAGE
 from graphrag_assets.runtime.outgoing import listed, shown
-from graphrag_assets.store import schema
+from graphrag_assets.store.content_versions import content_versions
 from graphrag_assets.text.languages import without_names
 
+FAILED, STOPPED = "failed", "not_published"
+"""Metadata: the batches that failed, and why; what to say if nothing was published for that."""
+NOT_PUBLISHED = (
+    "Nothing was published. Run again when the cause is removed: only the rest is paid for. To publish what there is, "
+    "launch the job update_index with which: NOTHING."
+)
+OUT_OF_BUDGET = (
+    "The budget is used up, so nothing was published. Raise GRAPHRAG_BUDGET_USD and run again: only the rest is paid "
+    "for. To publish what there is, launch the job update_index with which: NOTHING."
+)
 _TABLES_SHOWN, _ERRORS_LOGGED = 50, 3
 _DEPENDENCIES = {
-    "documents": [SOURCE_FILES],
-    "text_units": ["documents"],
-    "entity_mentions": ["text_units"],
-    "relationship_mentions": ["text_units"],
-    "covariates": ["text_units"],
+    "documents": (SOURCE_FILES,),
+    "text_units": ("documents",),
+    "entity_mentions": ("text_units",),
+    "relationship_mentions": ("text_units",),
+    "covariates": ("text_units",),
 }
 
 
@@ -90,11 +87,12 @@ def index_batch(names: IndexNames) -> dg.AssetsDefinition:
     @dg.multi_asset(
         name=names.name("index_batch"),
         specs=[
-            asset_spec(names, table, "corpus", _DEPENDENCIES[table.name], stage.CODE_VERSION)
-            for table in schema.BATCH_TABLES
+            asset_spec(names, asset, "corpus", _DEPENDENCIES[asset], stage.CODE_VERSION, stage.index_batch)
+            for asset in BATCH_ASSETS
         ],
         partitions_def=names.batches,
         can_subset=True,
+        pool=names.pool,
         backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=BATCHES_PER_RUN),
         required_resource_keys=needs(names, MODELS),
     )
@@ -103,54 +101,73 @@ def index_batch(names: IndexNames) -> dg.AssetsDefinition:
         """Read, chunk and extract each batch of the run; commit it; report it."""
         index, asked_for, batches = begin_step(names, context), selected(context), context.partition_keys
         extract = bool(asked_for.keys() - {"documents", "text_units"})
-        failures, done = BatchFailures(), dict[str, Metadata]()
-        for batch, indexed, seconds in indexed_batches(context, index, config, batches, failures, extract):
-            done[batch] = metadata = batch_metadata(names, batch, indexed, seconds)
-            for name in asked_for:
-                context.add_asset_metadata(metadata[name], asset_key=asked_for[name], partition_key=batch)
-        if failures.errors:  # the results of this step would be those of all its batches
-            for batch, metadata in done.items():
+        failures = BatchFailures()
+        for batch, metadata in indexed_batches(names, context, index, config, batches, failures, extract):
+            for name, key in asked_for.items():
+                context.add_asset_metadata(metadata[name], asset_key=key, partition_key=batch)
+            if len(batches) > 1:  # the results of this step come when all batches are done
                 report_batch(names, context, index, batch, {name: metadata[name] for name in asked_for})
-            raise next(iter(failures.errors.values())) if len(batches) == 1 else failures.as_failure()
-        if context.has_partition_key:
-            yield from selected_results(context, index, dict.fromkeys(BATCH_ASSETS), context.partition_key)
-        else:  # Dagster has one data version for all partitions of a range, so it computes that of their inputs
-            yield from (dg.MaterializeResult(asked_for[name]) for name in BATCH_ASSETS if name in asked_for)
+        if failures.last:
+            raise failures.last if len(batches) == 1 else failures.as_failure()
+        # Dagster has one data version for all partitions of a range, so it computes that of their inputs.
+        versions = content_versions(index.working, asked_for, batches[0]) if len(batches) == 1 else {}
+        for name, key in asked_for.items():
+            version = dg.DataVersion(versions[name]) if name in versions else None
+            yield dg.MaterializeResult(key, data_version=version)
 
     return index_batch
 
 
 @dataclass
 class BatchFailures:
-    """The errors of batches, by name; `stopped`: what to say if one of them meets all others, too."""
+    """Why batches failed; `stopped`: what to say if an error meets all others, too; `last`: the last error."""
 
-    errors: dict[str, Exception] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
     stopped: str | None = None
+    last: Exception | None = None
+
+    def add(self, batch: str, error: Exception) -> None:
+        """Add a batch that failed."""
+        said = str(error) if isinstance(error, GraphRAGError) else f"{type(error).__name__}: {error}"
+        self.reasons[batch] = said.strip().partition("\n")[0]
+        self.stopped, self.last = self.stopped or not_published(error), error
 
     def __str__(self) -> str:
         batches = defaultdict[str, list[str]](list)
-        for batch, error in self.errors.items():
-            reason = str(error).strip().partition("\n")[0]
+        for batch, reason in self.reasons.items():
             batches[reason.partition(" Done: ")[0].rstrip(".")].append(batch)  # how far it came is in the run's log
         reasons = "; ".join(f"{listed(names)}: {reason}" for reason, names in batches.items())
         return f"Batches failed: {reasons}" if reasons else ""
 
     def as_failure(self) -> dg.Failure:
         """The failure of a step, caused by the last of the errors."""
-        failure = dg.Failure(". ".join(filter(None, (str(self), self.stopped))), allow_retries=not self.stopped)
-        failure.__cause__ = next(reversed(self.errors.values()))
+        failure = dg.Failure(
+            ". ".join(filter(None, (str(self), self.stopped))),
+            metadata={FAILED: dg.MetadataValue.json(self.reasons), STOPPED: self.stopped or ""},
+            allow_retries=not self.stopped,
+        )
+        failure.__cause__ = self.last
         return failure
 
 
+def not_published(error: Exception) -> str | None:
+    """What to say if an error will meet all batches, so that nothing is to be published."""
+    chain = tuple(chain_of(error))
+    if any(isinstance(one, BudgetExceeded) for one in chain):
+        return OUT_OF_BUDGET
+    return NOT_PUBLISHED if any(isinstance(one, CircuitOpen) for one in chain) else None
+
+
 def indexed_batches(
+    names: IndexNames,
     context: dg.AssetExecutionContext,
     index: Index,
     config: BatchOptions,
     batches: Sequence[str],
     failures: BatchFailures,
     extract: bool = True,
-) -> Iterator[tuple[str, stage.IndexedBatch, float]]:
-    """Index batches in one pool of model calls; yields each that is committed, with the seconds it took.
+) -> Iterator[tuple[str, Metadata]]:
+    """Index batches in one pool of model calls; yields each that is committed, with the metadata of its assets.
 
     The errors of others are added to `failures`. If the budget ends in one, or a model cannot be used, no other begins.
     """
@@ -171,7 +188,7 @@ def indexed_batches(
         for place, (batch, outcome) in enumerate(outcomes, start=1):
             which = f"batch {batch} ({place} of {len(batches)})" if len(batches) > 1 else f"batch {batch}"
             if isinstance(outcome, Exception):
-                failures.errors[batch], failures.stopped = outcome, failures.stopped or not_published(outcome)
+                failures.add(batch, outcome)
                 context.log.error("%s failed: %s", which, outcome)
                 continue
             indexed, seconds = outcome
@@ -181,13 +198,13 @@ def indexed_batches(
             if skipped.height:
                 errors = [f"{source}: {error}" for source, error in skipped.select("source", "error").iter_rows()]
                 context.log.warning("Skipped in %s: %s", which, shown(listed(errors, _ERRORS_LOGGED, "; ")))
-            yield batch, indexed, seconds
+            yield batch, batch_metadata(names, batch, indexed, seconds)
 
 
 def report_batch(
     names: IndexNames, context: dg.AssetExecutionContext, index: Index, batch: str, metadata: Metadata
 ) -> None:
-    """Report the materialization of assets of a batch, in a run that is not of its partition alone."""
+    """Report a committed batch at once, in a run that is not of its partition alone: the run may be killed."""
     for event in batch_materializations(names, context.instance, index, batch, metadata):
         context.log_event(event)
 

@@ -1,28 +1,34 @@
 """All definitions of one index: those of the core, and of the extras, which the core does not know."""
 
-import inspect
-from collections.abc import Callable
+import warnings
+from typing import Any
 
 import dagster as dg
 
-from graphrag_assets.defs.asset_jobs import asset_jobs
 from graphrag_assets.defs.automation import document_batches_sensor, nightly_refresh, register_batches_sensor
-from graphrag_assets.defs.batch_state import batch_state, batches_check
-from graphrag_assets.defs.candidates import find_candidates
-from graphrag_assets.defs.checks import asset_checks
-from graphrag_assets.defs.communities import detect_communities, write_community_reports
+from graphrag_assets.defs.batch_state import BATCHES, batches_check, batches_check_key
+from graphrag_assets.defs.candidates import FIND_CANDIDATES
+from graphrag_assets.defs.checks import asset_checks, check_keys
+from graphrag_assets.defs.communities import DETECT_COMMUNITIES, WRITE_COMMUNITY_REPORTS
 from graphrag_assets.defs.corpus import index_batch, source_files
 from graphrag_assets.defs.dead_runs import dead_runs_sensor
-from graphrag_assets.defs.embeddings import embed_texts
+from graphrag_assets.defs.embeddings import EMBED_TEXTS
 from graphrag_assets.defs.extract_batch import extract_batch_job
-from graphrag_assets.defs.graph import knowledge_graph
-from graphrag_assets.defs.index_names import UPDATE_INDEX, IndexNames
+from graphrag_assets.defs.graph import KNOWLEDGE_GRAPH
+from graphrag_assets.defs.index_names import GLOBAL_ASSETS, UPDATE_INDEX, WRITE, IndexNames
 from graphrag_assets.defs.jobs import rollback_job
-from graphrag_assets.defs.publication import publication
+from graphrag_assets.defs.publication import PUBLISH
 from graphrag_assets.defs.resources import IndexSettings, index_resources
+from graphrag_assets.defs.stages import asset_of
 from graphrag_assets.extras.cost_preview.job import preview_cost_job
 from graphrag_assets.extras.evaluation.job import evaluate_job, quality_check, quality_check_key
 from graphrag_assets.runtime.tracing import start_tracing
+
+STAGES = (
+    *(BATCHES, KNOWLEDGE_GRAPH, DETECT_COMMUNITIES, WRITE_COMMUNITY_REPORTS),
+    *(EMBED_TEXTS, FIND_CANDIDATES, PUBLISH),
+)
+"""The steps over the whole index, in the order in which data flows."""
 
 
 def index_definitions(
@@ -35,38 +41,37 @@ def index_definitions(
     """
     start_tracing()
     now = settings.load()
-    automated = now.automation == "on"
-    assets: list[dg.AssetsDefinition | dg.AssetSpec] = [
-        _linked(source_files(names, upstream), source_files),
-        _linked(index_batch(names), index_batch),
-        _linked(batch_state(names), batch_state),
-        *(_linked(make(names), make) for make in (knowledge_graph, detect_communities, write_community_reports)),
-        *(_linked(make(names), make) for make in (embed_texts, find_candidates)),
-        _linked(publication(names), publication),
-    ]
-    jobs = asset_jobs(names, [quality_check_key(names)])
-    return dg.Definitions(
-        assets=assets,
-        asset_checks=[batches_check(names), *asset_checks(names), quality_check(names)],
-        jobs=[
-            *jobs.values(),
-            *(make(names) for make in (preview_cost_job, evaluate_job, rollback_job)),
-            *([extract_batch_job(names, settings)] if now.ledger_url else []),
-        ],
-        schedules=[nightly_refresh(names, jobs[UPDATE_INDEX], automated)],
-        sensors=[
-            register_batches_sensor(names),
-            document_batches_sensor(names, jobs, automated),
-            dead_runs_sensor(names),
-        ],
-        resources=index_resources(names, settings),
-    )
+    automated, update = now.automation == "on", update_index_job(names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.BetaWarning)  # of links to code, and of source_files
+        assets = [source_files(names, upstream), index_batch(names), *(asset_of(names, stage) for stage in STAGES)]
+        return dg.Definitions(
+            assets=assets,
+            asset_checks=[batches_check(names), *asset_checks(names), quality_check(names)],
+            jobs=[
+                update,
+                *(make(names) for make in (preview_cost_job, evaluate_job, rollback_job)),
+                *([extract_batch_job(names, settings)] if now.ledger_url else []),
+            ],
+            schedules=[nightly_refresh(names, update, automated)],
+            sensors=[
+                register_batches_sensor(names),
+                document_batches_sensor(names, update, automated),
+                dead_runs_sensor(names),
+            ],
+            resources=index_resources(names, settings),
+        )
 
 
-def _linked(assets: dg.AssetsDefinition, make: Callable[..., dg.AssetsDefinition]) -> dg.AssetsDefinition:
-    """The assets with a link to the function that defines them."""
-    code = dg.LocalFileCodeReference(
-        file_path=str(inspect.getsourcefile(make)), line_number=inspect.getsourcelines(make)[1]
+def update_index_job(names: IndexNames) -> Any:
+    """The job update_index, as `dg.Definitions` resolves it: all global assets, and their checks."""
+    checks = [*check_keys(names), batches_check_key(names), quality_check_key(names)]
+    return dg.define_asset_job(
+        names.name(UPDATE_INDEX),
+        dg.AssetSelection.assets(*names.keys(GLOBAL_ASSETS)).without_checks() | dg.AssetSelection.checks(*checks),
+        description="Start here: index what changed in the input folder, refresh the graph, publish. which: FAILED, "
+        "ALL or NOTHING, or batches by name, to index these instead.",
+        tags=WRITE,
+        # A process per step costs three seconds. Parallelism comes from calls within a step.
+        executor_def=dg.in_process_executor,
     )
-    metadata = {"dagster/code_references": dg.CodeReferencesMetadataValue(code_references=[code])}
-    return assets.map_asset_specs(lambda spec: spec.merge_attributes(metadata=metadata))

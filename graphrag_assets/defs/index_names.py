@@ -9,27 +9,32 @@ import dagster as dg
 
 from graphrag_assets.store import schema
 
-PUBLICATION = "publication"
-SOURCE_FILES = "source_files"
+PUBLICATION, SOURCE_FILES, BATCH_STATE = "publication", "source_files", "batch_state"
 BATCH_ASSETS = tuple(table.name for table in schema.BATCH_TABLES)
-UPDATE_INDEX, INDEX_BATCHES, REFRESH_GRAPH = "update_index", "index_batches", "refresh_graph"
-PREVIEW_COST, ROLLBACK, EVALUATE, EXTRACT_BATCH = "preview_cost", "rollback", "evaluate", "extract_batch"
-JOBS = (UPDATE_INDEX, INDEX_BATCHES, REFRESH_GRAPH, PREVIEW_COST, ROLLBACK, EVALUATE, EXTRACT_BATCH)
+GLOBAL_ASSETS = (
+    BATCH_STATE,
+    *("entities", "relationships", "communities", "community_reports", "embeddings", "entity_candidates"),
+    PUBLICATION,
+)
+ASSETS = (*BATCH_ASSETS, *GLOBAL_ASSETS)
+"""The assets that are materialized, in the order in which data flows. Other tables belong to one of them."""
+_TABLES_OF = {
+    "entities": ("entity_aliases",),
+    "communities": ("community_members", "community_history"),
+    "community_reports": ("citations",),
+}
+ASSET_OF = {name: name for name in ASSETS} | {table: asset for asset, own in _TABLES_OF.items() for table in own}
+"""The asset that a table belongs to."""
+UPDATE_INDEX, PREVIEW_COST, EVALUATE, ROLLBACK = "update_index", "preview_cost", "evaluate", "rollback"
+EXTRACT_BATCH = "extract_batch"
 REGISTER_BATCHES_SENSOR, DOCUMENT_BATCHES_SENSOR = "register_batches_sensor", "document_batches_sensor"
-DEAD_RUNS_SENSOR = "dead_runs_sensor"
-NIGHTLY_REFRESH = "nightly_refresh"
+DEAD_RUNS_SENSOR, NIGHTLY_REFRESH = "dead_runs_sensor", "nightly_refresh"
 EXTRACT = {"graphrag/queue": "extract", "dagster-celery/queue": "extract"}
 WRITE = {"graphrag/queue": "write"}
 """Tags of runs: of those that only fill the ledger, on any machine; of those on the machine with the index."""
-BATCH_STATE = "batch_state"
 BATCHES_PER_RUN = 20
-"""Maximum number of batches that one run of a backfill, or of the sensor, indexes."""
-GLOBAL_ASSETS = (BATCH_STATE, *(table.name for table in schema.GLOBAL_TABLES), PUBLICATION)
-
-
-_NAMED = re.compile(
-    rf"\b({'|'.join((UPDATE_INDEX, INDEX_BATCHES, REFRESH_GRAPH, DOCUMENT_BATCHES_SENSOR, NIGHTLY_REFRESH))})\b"
-)
+"""Maximum number of batches that one run of a backfill indexes."""
+_NAMED = re.compile(rf"\b({'|'.join((UPDATE_INDEX, DOCUMENT_BATCHES_SENSOR, NIGHTLY_REFRESH))})\b")
 
 
 @dataclass(frozen=True)
@@ -65,25 +70,19 @@ class IndexNames:
         return self.group or stage
 
     @cached_property
-    def all_keys(self) -> frozenset[dg.AssetKey]:
-        """The keys of all assets that are materialized."""
-        return frozenset(self.keys((*BATCH_ASSETS, *GLOBAL_ASSETS)))
-
-    @cached_property
     def batches(self) -> dg.DynamicPartitionsDefinition:
         """The partitions: one per batch, which is an entry directly under the input folder."""
         return dg.DynamicPartitionsDefinition(name=self.name("document_batches"))
 
+    @property
+    def pool(self) -> str:
+        """The pool of the steps that write the index: with a limit of one, runs wait for one another in the queue."""
+        return self.name("index_writer")
+
     def has_run(self, run: dg.DagsterRun) -> bool:
         """Whether a run is of this index; others may share the Dagster instance."""
-        jobs = {self.name(job) for job in JOBS}
-        return run.job_name in jobs or not self.all_keys.isdisjoint(run.asset_selection or ())
-
-    @cached_property
-    def request_tags(self) -> list[str]:
-        """The tags of runs that the sensor has requested, with the names of their requests: one for each batch."""
-        first = f"graphrag/{self.name('request')}"  # Dagster allows one slash
-        return [first, *(f"{first}-{number}" for number in range(2, BATCHES_PER_RUN + 1))]
+        jobs = {self.name(job) for job in (UPDATE_INDEX, PREVIEW_COST, EVALUATE, ROLLBACK, EXTRACT_BATCH)}
+        return run.job_name in jobs or not set(self.keys(ASSETS)).isdisjoint(run.asset_selection or ())
 
     @property
     def partitions_name(self) -> str:

@@ -5,9 +5,12 @@ from collections.abc import Mapping
 import dagster as dg
 from pydantic import Field
 
-from graphrag_assets.defs.index_names import ROLLBACK, WRITE, IndexNames
+from graphrag_assets.defs.checks import up_to_date_evaluation
+from graphrag_assets.defs.index_names import PUBLICATION, ROLLBACK, WRITE, IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.resources import begin_step, needs
+from graphrag_assets.indexing.checks import out_of_date
+from graphrag_assets.indexing.scan import scan
 from graphrag_assets.store.publications import roll_back
 
 
@@ -27,8 +30,12 @@ def rollback_job(names: IndexNames) -> dg.JobDefinition:
     )
     @masked
     def roll_back_publication(context: dg.OpExecutionContext, config: Rollback) -> None:
-        roll_back(begin_step(names, context).settings.index_folder, config.publication)
-        context.log.info("readers see publication %d", config.publication)
+        index = begin_step(names, context)
+        number, _ = roll_back(index.settings.index_folder, config.publication)
+        context.log.info("readers see publication %d", number)
+        context.log_event(dg.AssetObservation(names.key(PUBLICATION), metadata={"publication": number}))
+        evaluation = up_to_date_evaluation(names, out_of_date(index, scan(index)))
+        context.instance.report_runless_asset_event(evaluation)
 
     return job_of(roll_back_publication, names.name(ROLLBACK), "Point readers to an earlier publication.")
 

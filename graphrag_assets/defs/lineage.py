@@ -17,22 +17,25 @@ DESCRIPTIONS = {
     "relationship_mentions": "Relationships extracted from each text unit, in the same step as entity_mentions.",
     "covariates": "Claims extracted from each text unit, with subject, object and dates, in the same step as the "
     "mentions.",
-    "entity_aliases": "Names that mean the same entity: proposed by rules from all mentions; people may add and "
-    "reject aliases.",
     "entity_candidates": "Pairs of entities that may be one thing, for a person or, on request, a model to decide on: "
     "`graphrag-assets resolve`. They change no entity.",
     "entities": "The nodes of the knowledge graph, merged from the mentions of all batches. Several descriptions are "
-    "summarized.",
+    "summarized. The table entity_aliases has the names that mean the same entity.",
     "relationships": "The edges of the knowledge graph, merged from the mentions of all batches. The weight grows with "
     "the number and the strength of the mentions.",
-    "communities": "Hierarchical Leiden communities of the graph. They change only where the graph has changed.",
-    "community_members": "The community of each entity on every level: use it for roll-ups.",
-    "community_history": "What happened to communities when the graph changed. Ids and numbers stay with communities "
-    "that continue.",
+    "communities": "Hierarchical Leiden communities of the graph. They change only where the graph has "
+    "changed. The table community_members has the community of each entity on every level, community_history what "
+    "happened to communities.",
     "community_reports": "Global and DRIFT search read these. A report is rewritten only when its inputs have changed. "
-    "With a language model, each costs a call.",
-    "citations": "The references of the reports, each resolved and checked.",
+    "With a language model, each costs a call. The table citations has their references, each resolved and checked.",
     "embeddings": "Vectors for similarity search. A text is embedded again when it, or the model, has changed.",
+    "batch_state": "Its step in the job update_index first indexes the batches that are due; otherwise it computes "
+    "nothing.",
+    "publication": "graphrag.duckdb: a new compact file shaped for reading, numbered, linked, and switched in "
+    "atomically. Open it with any DuckDB tool; it never blocks indexing and is never blocked by it.\n\n"
+    "While a blocking check fails, nothing is published, and readers keep the previous publication. Its metadata "
+    "show the graph's map and the cost of the models; the check publication_is_up_to_date compares it with the "
+    "input folder.",
 }
 """Descriptions of the assets, shown after the description of one row."""
 
@@ -70,14 +73,9 @@ _SOURCES: dict[str, dict[str, str]] = {
             "text_units.text"
         ),
     },
-    "entity_aliases": {
-        "document_id": "entity_mentions.document_id",
-        "alias_key title_key": "entity_mentions.title_key entity_mentions.type",
-    },
     "entities": {
         "id title_key": (
             "entity_mentions.title_key relationship_mentions.source_key relationship_mentions.target_key "
-            "entity_aliases.alias_key entity_aliases.title_key"
         ),
         "title": "entity_mentions.title relationship_mentions.source relationship_mentions.target",
         "type types": "entity_mentions.type",
@@ -86,10 +84,7 @@ _SOURCES: dict[str, dict[str, str]] = {
         "degree": "relationship_mentions.source_key relationship_mentions.target_key",
     },
     "relationships": {
-        "id source_id target_id": (
-            "relationship_mentions.source_key relationship_mentions.target_key entity_aliases.alias_key "
-            "entity_aliases.title_key"
-        ),
+        "id source_id target_id": "relationship_mentions.source_key relationship_mentions.target_key",
         "source target": "relationship_mentions.source relationship_mentions.target entity_mentions.title",
         "description": "relationship_mentions.description",
         "weight": "relationship_mentions.strength relationship_mentions.text_unit_id",
@@ -110,17 +105,6 @@ _SOURCES: dict[str, dict[str, str]] = {
         "text_unit_ids": "entities.text_unit_ids",
         "period": "documents.creation_date",
     },
-    "community_members": {
-        "community": "communities.community",
-        "level": "communities.level",
-        "entity_id": "communities.entity_ids",
-    },
-    "community_history": {
-        "community_id other_id": "communities.id",
-        "event jaccard": "communities.entity_ids",
-        "level": "communities.level",
-        "size": "communities.size",
-    },
     "community_reports": {
         "id community": "communities.community",
         "level": "communities.level",
@@ -129,12 +113,7 @@ _SOURCES: dict[str, dict[str, str]] = {
         "period": "communities.period",
         "size": "communities.size",
         "title summary full_content full_content_json findings rank rating_explanation": _TEXTS,
-        "fingerprint context_tokens": f"{_TEXTS} community_members.entity_id",
-    },
-    "citations": {
-        "report_id": "community_reports.id",
-        "table_name human_readable_id": "community_reports.full_content",
-        "cited_id": "entities.id relationships.id covariates.id community_reports.id",
+        "fingerprint context_tokens": _TEXTS,
     },
     "embeddings": {
         "id": "text_units.id entities.id community_reports.id",

@@ -9,13 +9,13 @@ import polars as pl
 
 from graphrag_assets.contracts.records import OF_READ_TEXT, problems_in_words
 from graphrag_assets.defs.checks import blocking_checks_passed
-from graphrag_assets.defs.index_names import PUBLICATION, IndexNames
-from graphrag_assets.defs.masked import masked
-from graphrag_assets.defs.reporting import markdown_table, picture
-from graphrag_assets.defs.resources import MODELS, begin_step, needs
+from graphrag_assets.defs.index_names import PUBLICATION
+from graphrag_assets.defs.reporting import Metadata, markdown_table, picture
+from graphrag_assets.defs.stages import Stage, Step
 from graphrag_assets.errors import OtherVersionError
 from graphrag_assets.indexing import publish as stage
 from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.up_to_date import record_up_to_date
 from graphrag_assets.pictures.graph_map import MAX_ENTITIES, graph_map
 from graphrag_assets.pipeline.layout import layout
 from graphrag_assets.runtime.outgoing import as_markdown, listed
@@ -31,40 +31,30 @@ FROM (SELECT committed_at, unnest(usage) AS used FROM index_runs) GROUP BY ALL O
 """
 
 
-def publication(names: IndexNames) -> dg.AssetsDefinition:
-    """The asset of the publication.
+def publication(step: Step) -> Metadata:
+    """The newest publication, and the pointer to it."""
+    index, started = step.index, time.monotonic()
+    checked = blocking_checks_passed(step.names, step.context.instance, step.run_id)
+    published = stage.update_publication(index, step.run_id, checked)
+    record_up_to_date(index, step.run_id)
+    step.context.log.info(state_in_words(index.settings.index_folder, published.number, published.is_new))
+    return {PUBLICATION: _metadata(published, index, time.monotonic() - started)}
 
-    It has no freshness policy: those of Dagster go by the calendar, and an index whose input has not changed is fresh.
-    The check publication_is_up_to_date says when it has changed.
-    """
 
-    @dg.asset(
-        key=names.key(PUBLICATION),
-        group_name=names.group_name("publication"),
-        # and through them, all tables
-        deps=names.keys(["entity_candidates", "citations", "community_history"]),
-        code_version=stage.CODE_VERSION,
-        kinds={"duckdb"},
-        required_resource_keys=needs(names, MODELS),
-        description="graphrag.duckdb: a new compact file shaped for reading, numbered, linked, and switched in "
-        "atomically. Open it with any DuckDB tool; it never blocks indexing and is never blocked by it.\n\n"
-        "While a blocking check fails, nothing is published, and readers keep the previous publication. Its metadata "
-        "show the graph's map and the cost of the models; the check publication_is_up_to_date compares it with the "
-        "input folder.",
-    )
-    @masked
-    def publication(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
-        """The newest publication, and the pointer to it."""
-        index, started = begin_step(names, context), time.monotonic()
-        checked = blocking_checks_passed(names, context.instance, context.run.run_id)
-        published = stage.update_publication(index, context.run.run_id, checked)
-        context.log.info(state_in_words(index.settings.index_folder, published.number, published.is_new))
-        return dg.MaterializeResult(
-            metadata=_metadata(published, index, time.monotonic() - started),
-            data_version=dg.DataVersion(f"publication {published.number}"),
-        )
+def _version(index: Index) -> str:
+    return f"publication {index.working.read('SELECT max(number) FROM publications').item()}"
 
-    return publication
+
+# It has no freshness policy: those of Dagster go by the calendar, and an index whose input has not changed is fresh.
+# The check publication_is_up_to_date says when it has changed.
+PUBLISH = Stage(
+    PUBLICATION,
+    "publication",
+    {PUBLICATION: ("entity_candidates", "community_reports")},  # and through them, all tables
+    stage.CODE_VERSION,
+    publication,
+    data_version=_version,
+)
 
 
 _COUNTED = ("documents", "text_units", "entities", "relationships", "covariates", "communities", "community_reports")
@@ -92,7 +82,6 @@ def _metadata(published: Publication, index: Index, seconds: float) -> dict[str,
         "publication": published.number,
         "new": published.is_new,
         "path": dg.MetadataValue.path(str((index.settings.index_folder / STABLE_NAME).absolute())),
-        "explorer": dg.MetadataValue.md("`graphrag-assets publications explore` writes a page: map, search, texts."),
         "megabytes": round(published.path.stat().st_size / 1e6, 2),
         "seconds": round(seconds, 2),
         **{f"rows/{name}": published.rows[name] for name in _COUNTED},

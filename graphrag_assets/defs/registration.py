@@ -1,7 +1,7 @@
 """Tells Dagster which batches the input folder has, and their versions."""
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
@@ -17,10 +17,17 @@ _VERSION = "dagster/data_version"
 
 
 def register_batches(names: IndexNames, instance: dg.DagsterInstance, scan: Scan) -> None:
-    """Register the batches as partitions, and report the present versions of those that differ from the index."""
+    """Make the batches the partitions, and report the present versions of those that differ from the index."""
     _add_partitions(instance, names.partitions_name, scan.known)
+    drop_batches(names, instance, set(instance.get_dynamic_partitions(names.partitions_name)) - set(scan.known))
     for event in source_versions(names, scan, scan.due):
         instance.report_runless_asset_event(event)
+
+
+def drop_batches(names: IndexNames, instance: dg.DagsterInstance, batches: Iterable[str]) -> None:
+    """Remove the partitions of batches that are deleted, with their rows."""
+    for batch in batches:
+        instance.delete_dynamic_partition(names.partitions_name, batch)
 
 
 def _add_partitions(instance: dg.DagsterInstance, name: str, keys: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
-"""Asset specs from the declared schema, and metadata of materializations."""
+"""Metadata of materializations."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -9,13 +9,11 @@ import polars as pl
 
 from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.defs.index_names import IndexNames
-from graphrag_assets.defs.lineage import DESCRIPTIONS, column_lineage
-from graphrag_assets.indexing.index import Index
+from graphrag_assets.defs.lineage import column_lineage
 from graphrag_assets.pictures.svg import in_markdown
 from graphrag_assets.runtime.outgoing import as_markdown, shown
 from graphrag_assets.store.batches import UsageByTask
-from graphrag_assets.store.content_versions import content_versions
-from graphrag_assets.store.schema import BATCH_TABLES, Table
+from graphrag_assets.store.schema import BATCH_TABLES
 from graphrag_assets.store.working import Changes
 
 PREVIEW_ROWS = 5
@@ -24,10 +22,6 @@ REMEDY_CHARACTERS = 400  # errors and remedies are read in full
 # The event log is permanent: text of documents stays out of it.
 _PRIVATE = {"text", "context", "description", "raw_data", "source_text", "summary", "full_content", "full_content_json"}
 _PRIVATE |= {"findings", "rating_explanation", "vector"}
-_COSTS = {"graphrag/cost": "model-calls"}
-"""The tag of assets that may cost money: the UI filters by it."""
-_MADE_BY_MODELS = {"text_units", "entity_mentions", "relationship_mentions", "covariates", "entities", "relationships"}
-_MADE_BY_MODELS |= {"community_reports", "embeddings"}
 _PARTITIONED = {table.name for table in BATCH_TABLES}
 _USAGE = Usage().as_dict()
 _FIRST = ("title", "type", "degree", "frequency", "rank", "size", "level", "source", "target")
@@ -36,22 +30,6 @@ _HASHES = ("id", "hash", "digest", "key")
 """Ends of the names of columns that tell nobody anything."""
 Metadata = dict[str, dict[str, Any]]
 """Metadata of materializations, by asset."""
-
-
-def asset_spec(names: IndexNames, table: Table, stage: str, deps: Iterable[str], code_version: str) -> dg.AssetSpec:
-    """The spec of the asset that is `table`: description, columns and kinds come from the schema."""
-    columns = [dg.TableColumn(c.name, c.type, description=c.comment) for c in table.columns]
-    return dg.AssetSpec(
-        names.key(table.name),
-        deps=names.keys(deps),
-        group_name=names.group_name(stage),
-        code_version=code_version,
-        description=f"{table.comment}\n\n{DESCRIPTIONS[table.name]}",
-        tags=_COSTS if table.name in _MADE_BY_MODELS else {},
-        kinds={"duckdb", "polars"},
-        skippable=True,
-        metadata={"dagster/column_schema": dg.TableSchema(columns), "dagster/table_name": table.name},
-    )
 
 
 def table_metadata(
@@ -132,25 +110,3 @@ def usage_metadata(by_task: UsageByTask) -> dict[str, Any]:
     numbers = {f"llm/{name}": sum((sums[name] for sums in by_task.values()), zero) for name, zero in _USAGE.items()}
     table = pl.DataFrame([{"task": task, **sums} for task, sums in by_task.items()])
     return {**numbers, "llm/by_task": dg.MetadataValue.md(markdown_table(table, table.height))}
-
-
-def selected_results(
-    context: dg.AssetExecutionContext,
-    index: Index,
-    metadata: Mapping[str, dict[str, Any] | None],
-    batch: str | None = None,
-) -> Iterator[dg.MaterializeResult]:
-    """The results of the assets this step was asked for. It writes all tables of `metadata`, and reports these.
-
-    The data version of each is that of its contents; with `batch`, of that batch's rows.
-    """
-    asked_for = selected(context)
-    versions = content_versions(index.working, asked_for, batch)
-    for name in (name for name in metadata if name in asked_for):
-        version = dg.DataVersion(versions[name])
-        yield dg.MaterializeResult(asked_for[name], metadata=metadata[name], data_version=version)
-
-
-def selected(context: dg.AssetExecutionContext) -> dict[str, dg.AssetKey]:
-    """Keys of the assets selected for this step, by the name of their table."""
-    return {key.path[-1]: key for key in context.selected_asset_keys}

@@ -12,6 +12,7 @@ from graphrag_assets.indexing.scan import Scan, present_inputs, scan
 from graphrag_assets.pipeline.clustering import disconnected_communities
 from graphrag_assets.store.batches import recorded_inputs
 from graphrag_assets.store.invariants import INVARIANTS, Check
+from graphrag_assets.store.publication_files import current_number
 
 MAX_FAILED_SHARE = 0.05
 """Failed text units above this share block publication: a few are bad text, more mean a bad model or connection."""
@@ -79,7 +80,12 @@ def out_of_date(index: Index, found: Scan) -> pl.DataFrame:
     rows = [(batch, "differs from the input folder, or has failed text units") for batch in found.changed]
     rows += [(batch, "was deleted from the input folder") for batch in found.deleted]
     if recorded_inputs(index.working, "published") != present_inputs(index):
-        rows.append(("", "batches were indexed after the last publication"))
+        rows.append(("", "Batches were indexed after the last publication."))
+    newest = index.working.read("SELECT max(number) FROM publications").item()
+    current = current_number(index.settings.index_folder)
+    if newest and current and current != newest:
+        again = "`graphrag-assets publications rollback newest` goes forward again."
+        rows.append(("", f"Readers have publication {current} since a rollback; the newest is {newest}. {again}"))
     return pl.DataFrame(rows, schema={"batch": pl.String, "problem": pl.String}, orient="row")
 
 
@@ -116,10 +122,7 @@ CHECKS = (
     Check(
         "few_text_units_failed",
         "entities",
-        (
-            "text_units",
-            "index_errors",
-        ),
+        ("text_units", "index_errors"),
         True,
         f"The share of text units whose extraction failed is at most {MAX_FAILED_SHARE:.0%}.",
         _too_many_failed,
@@ -136,7 +139,7 @@ CHECKS = (
         True,
         "Every community is connected.",
         _disconnected,
-        "Launch the job refresh_graph.",
+        "Launch the job update_index.",
     ),
     Check(
         "reports_are_current",
@@ -156,7 +159,7 @@ CHECKS = (
         True,
         "Every report was written from the present state of its community.",
         _stale,
-        "Launch the job refresh_graph.",
+        "Launch the job update_index.",
     ),
     UP_TO_DATE,
 )

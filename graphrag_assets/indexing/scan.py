@@ -31,6 +31,7 @@ class Which(Enum):
     CHANGED = "changed"
     FAILED = "failed"
     ALL = "all"
+    NOTHING = "nothing"
 
 
 class BatchFiles(NamedTuple):
@@ -97,10 +98,13 @@ class Scan(NamedTuple):
                 f"No batch {', '.join(map(repr, unknown))} in the input folder. It has: "
                 f"{', '.join(self.known) or 'nothing'}. A batch is an entry directly under the input folder."
             )
-        return (
-            list(batches)
-            or {Which.CHANGED: self.due, Which.FAILED: [*self.pending, *self.given_up], Which.ALL: self.known}[which]
-        )
+        by_which = {
+            Which.CHANGED: self.due,
+            Which.FAILED: [*self.pending, *self.given_up],
+            Which.ALL: self.known,
+            Which.NOTHING: [],
+        }
+        return list(batches) or by_which[which]
 
 
 _STORED_BATCHES = """

@@ -50,7 +50,12 @@ def signals_noted() -> Iterator[Signals | None]:
             signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
+def was_interrupted() -> bool:
+    """Whether a signal was noted."""
+    return bool(_noting) and _noting[0].first is not None
+
+
 def raise_if_interrupted() -> None:
     """Raise KeyboardInterrupt if a signal was noted."""
-    if _noting and _noting[0].first is not None:
+    if was_interrupted():
         raise KeyboardInterrupt("A signal ended the work.")

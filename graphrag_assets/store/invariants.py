@@ -30,7 +30,7 @@ class Check:
 
 
 _REINDEX = "Launch the job update_index with which: ALL: paid answers come from the ledger."
-_REFRESH = "Launch the job refresh_graph."
+_REFRESH = "Launch the job update_index."
 
 
 def _duplicates(name: str, key: tuple[str, ...]) -> str:
@@ -223,7 +223,7 @@ INVARIANTS = (
         "All vectors are of one model and one length.",
         "WITH kinds AS (SELECT model, len(vector) AS dimensions, count(*) AS vectors, min(id) AS example "
         "FROM embeddings GROUP BY ALL) FROM kinds WHERE (SELECT count(*) FROM kinds) > 1",
-        "Launch the job refresh_graph. If the check still fails, delete these rows from embeddings in working.duckdb "
+        "Launch the job update_index. If the check still fails, delete these rows from embeddings in working.duckdb "
         "first: the next refresh makes them again.",
     ),
     Check(
@@ -326,7 +326,7 @@ INVARIANTS = (
         "OR cited_id NOT IN (SELECT id FROM entities UNION ALL SELECT id FROM relationships "
         "UNION ALL SELECT id FROM covariates UNION ALL SELECT id FROM community_reports "
         "UNION ALL SELECT id FROM text_units)",
-        "Such citations are marked [unresolved: …] in the report. Launch the job refresh_graph; to request all reports "
+        "Such citations are marked [unresolved: …] in the report. Launch the job update_index; to request all reports "
         "again, with rerun: REPORTS and bypass_cache: true.",
     ),
     Check(

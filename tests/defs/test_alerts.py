@@ -66,7 +66,7 @@ def tick(project, cursor: str | None = None) -> dg.SensorEvaluationContext:
 def fail(project) -> str:
     """A run that fails because a batch cannot be read; its id."""
     project.register()
-    result = project.run("index_batches", "broken", succeed=False)
+    result = project.run_batch("broken", succeed=False)
     return result.run_id
 
 

@@ -9,12 +9,12 @@ import psutil
 import pytest
 
 from graphrag_assets.definitions import defs
-from graphrag_assets.defs.automation import _failures, report_batches, request_runs
+from graphrag_assets.defs.automation import report_batches, request_update
 from graphrag_assets.defs.checks import up_to_date_evaluation
 from graphrag_assets.defs.dead_runs import fail_dead_runs
 from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.llm.model_errors import BudgetExceeded
-from tests.conftest import QUIET, repository
+from tests.conftest import repository
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
 
@@ -39,47 +39,34 @@ def watched(project):
 def at_rest(start_with):
     """The same, indexed and published: no tick asks for anything."""
     project = start_with(DOCUMENTS)
-    assert asked(tick(project)) == []
+    assert asked(tick(project)) is None
     return project
 
 
-def tick(project) -> dg.SensorResult | dg.SkipReason:
-    """One evaluation of the sensor; its partitions are registered, as the daemon does."""
-    result = request_runs(IndexNames(), project.index, project.instance)
-    if isinstance(result, dg.SensorResult):
-        for request in result.dynamic_partitions_requests or []:
-            if isinstance(request, dg.AddDynamicPartitionsRequest):
-                project.instance.add_dynamic_partitions("document_batches", list(request.partition_keys))
-            else:
-                for key in request.partition_keys:
-                    project.instance.delete_dynamic_partition("document_batches", key)
-    return result
+def tick(project, now: float | None = None) -> dg.RunRequest | dg.SkipReason:
+    """One evaluation of the sensor."""
+    return request_update(IndexNames(), project.index, project.instance, now or time.time())
 
 
-def asked(result: dg.SensorResult) -> list[tuple[str | None, str | None]]:
-    """The job of each request, and its partition, or the first and last of a range."""
-    return [(request.job_name, request.partition_key or range_of(request)) for request in result.run_requests or []]
+def asked(result: dg.RunRequest | dg.SkipReason) -> list[str] | str | None:
+    """The batches of the request, or what else it does; None of a tick without one."""
+    if isinstance(result, dg.SkipReason):
+        return None
+    config = result.run_config["ops"]["batch_state"]["config"]
+    return config.get("batches") or config["which"]
 
 
-def range_of(request: dg.RunRequest) -> str | None:
-    keys = request.partition_key_range
-    return f"{keys.start}...{keys.end}" if keys else None
-
-
-def launch(project, result: dg.SensorResult, succeed: bool = True) -> None:
+def launch(project, request: dg.RunRequest, succeed: bool = True) -> None:
     """Run what was asked for, as the daemon does."""
-    for request in result.run_requests or []:
-        more = {"asset_selection": list(request.asset_selection)} if request.asset_selection else {}
-        ops = (request.run_config or {}).get("ops")
-        project.run(request.job_name, request.partition_key, succeed, ops, tags=dict(request.tags), **more)
+    project.run("update_index", None, succeed, request.run_config["ops"], tags=dict(request.tags))
 
 
-def settle(project) -> list[list[tuple[str | None, str | None]]]:
+def settle(project) -> list[list[str] | str]:
     """Tick and run until nothing is asked for; what was asked for, tick by tick."""
     asked_for = []
     for _ in range(6):
         result = tick(project)
-        if not result.run_requests:
+        if isinstance(result, dg.SkipReason):
             return asked_for
         asked_for.append(asked(result))
         launch(project, result)
@@ -92,72 +79,50 @@ def titles(project) -> set[str]:
 
 @pytest.mark.long
 def test_a_fresh_folder_is_indexed_and_published_and_then_left_alone(watched):
-    assert settle(watched) == [[("index_batches", "a...b")], [("refresh_graph", None)]]
+    assert settle(watched) == [["a", "b"]]
     assert "Cyrus Field" in titles(watched)
-    assert asked(tick(watched)) == []
+    assert tick(watched).skip_message == "The publication is up to date."
 
 
 @pytest.mark.extended
 def test_a_tick_without_a_change_writes_nothing(at_rest):
     database = at_rest.root / "index" / "working.duckdb"
     before = database.read_bytes()
-    assert asked(tick(at_rest)) == []
+    assert asked(tick(at_rest)) is None
     assert database.read_bytes() == before
 
 
 @pytest.mark.long
-def test_an_edit_indexes_its_batch_alone(at_rest):
-    at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
-    assert settle(at_rest) == [[("index_batches", "b")], [("refresh_graph", None)]]
+def test_an_edit_indexes_its_batch_alone_and_content_that_comes_back_again(at_rest):
+    requests = []
+    for text in ("Robert Halpin sailed from Valentia.", DOCUMENTS["b/text.txt"], "Robert Halpin sailed from Valentia."):
+        at_rest.write("b/text.txt", text)
+        requests.append(tick(at_rest).run_key)
+        assert settle(at_rest) == [["b"]]
     assert "Robert Halpin" in titles(at_rest)
     assert "Samuel Canning" not in titles(at_rest)
+    assert len(set(requests)) == 3  # Dagster takes no key twice
 
 
 @pytest.mark.extended
-def test_batches_that_are_no_neighbors_are_indexed_by_one_run(start_with):
-    project = start_with({**DOCUMENTS, "c/text.txt": TEXT})
-    for batch in ("a", "c"):
-        project.write(f"{batch}/text.txt", f"Robert Halpin sailed from Valentia with Daniel Gooch. Batch {batch}.")
-    result = tick(project)
-    assert asked(result) == [("update_index", None)]
-    launch(project, result)
-    (run,) = project.instance.get_runs(dg.RunsFilter(job_name="update_index"), limit=1)
-    assert run.asset_selection == {dg.AssetKey("batch_state")}
-    edited = project.index.working.read("SELECT batch FROM documents WHERE contains(text, 'Halpin') ORDER BY 1")
-    assert edited["batch"].to_list() == ["a", "c"]
-    assert asked(tick(project)) == [("refresh_graph", None)]
-
-
-def test_batches_of_a_run_in_progress_are_not_requested_again(watched):
-    watched.write("c/text.txt", TEXT)
-    tick(watched)  # registers partitions
-    config = {"ops": {"batch_state": {"config": {"batches": ["a", "c"]}}}}
-    job = watched.instance.create_run_for_job(defs().resolve_job_def("update_index"), run_config=config)
-    assert job.status == dg.DagsterRunStatus.NOT_STARTED
-    assert asked(tick(watched)) == [("index_batches", "b")]
+def test_nothing_is_requested_while_a_run_is_in_progress(watched):
+    run = watched.instance.create_run_for_job(repository().get_job("update_index"))
+    assert tick(watched).skip_message == f"Run {run.run_id} is in progress."
 
 
 @pytest.mark.long
-def test_a_deleted_batch_leaves_the_index_and_then_its_partition_goes(at_rest):
+def test_a_deleted_batch_leaves_the_index_with_its_partition(at_rest):
     (at_rest.input / "b/text.txt").unlink()
     (at_rest.input / "b").rmdir()
-    assert settle(at_rest) == [[("index_batches", "b")], [("refresh_graph", None)]]
+    assert settle(at_rest) == [["b"]]
     assert at_rest.sql("SELECT DISTINCT batch FROM documents") == [("a",)]
     assert at_rest.instance.get_dynamic_partitions("document_batches") == ["a"]
 
 
 @pytest.mark.long
-def test_content_that_comes_back_is_indexed_again(at_rest):
-    for text in ("Robert Halpin sailed from Valentia.", TEXT.replace("Field", "Canning")):
-        at_rest.write("b/text.txt", text)
-        assert settle(at_rest)[0] == [("index_batches", "b")]
-    assert "Robert Halpin" not in titles(at_rest)
-
-
-@pytest.mark.long
 def test_a_renamed_batch_is_one_gone_and_one_new(at_rest):
     (at_rest.input / "b").rename(at_rest.input / "c")
-    assert settle(at_rest)[0] == [("index_batches", "b...c")]
+    assert settle(at_rest) == [["c", "b"]]
     assert at_rest.sql("SELECT DISTINCT batch FROM documents ORDER BY 1") == [("a",), ("c",)]
 
 
@@ -172,10 +137,10 @@ def test_a_folder_that_cannot_be_read_is_not_an_empty_one(at_rest):
 def test_files_being_written_are_waited_for(at_rest, monkeypatch):
     monkeypatch.setattr("graphrag_assets.indexing.scan.SETTLE_SECONDS", 3600)
     at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia.")
-    assert asked(tick(at_rest)) == []
+    assert tick(at_rest).skip_message == "Still being written: b."
     an_hour_ago = time.time() - 4000
     os.utime(at_rest.input / "b/text.txt", (an_hour_ago, an_hour_ago))
-    assert asked(tick(at_rest)) == [("index_batches", "b")]
+    assert asked(tick(at_rest)) == ["b"]
 
 
 def poison(monkeypatch, error: Exception) -> None:
@@ -192,71 +157,49 @@ def poison(monkeypatch, error: Exception) -> None:
     monkeypatch.setattr(batch_index, "read_corpus", poisoned)
 
 
-def launch_with_b_failing(watched) -> None:
-    launch(watched, tick(watched), succeed=False)
-
-
 @pytest.mark.extended
 def test_nothing_is_published_while_the_budget_has_ended_in_a_batch(watched, monkeypatch):
     with monkeypatch.context() as patch:
         poison(patch, BudgetExceeded("the budget of $1.00 is used up"))
-        launch_with_b_failing(watched)
-    then = tick(watched)
-    assert asked(then) == []
-    assert "the budget ended, or a model could not be used, in batch b" in then.skip_reason.skip_message
-    launch(watched, dg.SensorResult(run_requests=[dg.RunRequest(job_name="index_batches", partition_key="b")]))
-    assert asked(tick(watched)) == [("refresh_graph", None)]
-
-
-@pytest.mark.extended
-def test_a_person_can_publish_what_there_is_after_the_budget_has_ended(watched, monkeypatch):
-    poison(monkeypatch, BudgetExceeded("the budget of $1.00 is used up"))
-    launch_with_b_failing(watched)
-    assert asked(tick(watched)) == []
-    watched.run("refresh_graph")
+        launch(watched, tick(watched), succeed=False)
+    assert watched.index.working.read("SELECT batch FROM batch_state").rows() == [("a",)]
+    assert not (watched.root / "index" / "CURRENT").exists()
+    watched.run_global()  # a person publishes what there is
     assert watched.sql("SELECT DISTINCT batch FROM documents") == [("a",)]
-    assert asked(tick(watched)) == []  # b still waits for a larger budget
-
-
-def test_the_sensor_alone_tries_failed_runs_again(watched):
-    first = tick(watched)
-    assert {request.tags["dagster/max_retries"] for request in first.run_requests} == {"0"}
+    assert settle(watched) == [["b"]]
 
 
 @pytest.mark.extended
-def test_a_failed_batch_does_not_hold_up_the_others(watched, monkeypatch):
+def test_a_failed_batch_is_tried_again_later_and_does_not_hold_up_the_others(watched, monkeypatch):
     poison(monkeypatch, RuntimeError("poison"))
-    launch_with_b_failing(watched)
-    then = tick(watched)
-    assert asked(then) == [("refresh_graph", None)]
-    launch(watched, then)
+    launch(watched, tick(watched), succeed=False)
     assert watched.sql("SELECT DISTINCT batch FROM documents") == [("a",)]
-    assert asked(tick(watched)) == []  # it waits before it tries b again
+    keys = []
+    for minutes in (0, 1, 2, 4):
+        request = tick(watched, time.time() + 60 * minutes)
+        assert asked(request) == ["b"]
+        assert request.tags["dagster/max_retries"] == "0"
+        keys.append(request.run_key)
+        launch(watched, request, succeed=False)
+        waiting = tick(watched)
+        assert waiting.skip_message.startswith("The last run failed; the next attempt is in")
+    assert len(set(keys)) == 4
+
+
+def test_a_canceled_run_is_not_launched_again_until_something_changes(watched):
+    request = tick(watched)
+    run = watched.instance.create_run_for_job(repository().get_job("update_index"), tags=dict(request.tags))
+    watched.instance.report_run_canceled(run)
+    assert "was canceled. Launch update_index, or change a batch" in tick(watched).skip_message
+    watched.write("b/text.txt", "Robert Halpin sailed from Valentia.")
+    assert asked(tick(watched)) == ["a", "b"]
 
 
 @pytest.mark.long
-def test_a_batch_that_lands_while_the_graph_is_made_is_carried_on(at_rest, monkeypatch):
-    import graphrag_assets.indexing.knowledge_graph as graph
-
-    at_rest.write("a/text.txt", TEXT + " Daniel Gooch was aboard.")
-    launch(at_rest, tick(at_rest))
-    whole = graph.resolved_aliases
-
-    def slow(*arguments, **options):
-        """While this merge runs, with the state of the batches read, batch b is committed."""
-        monkeypatch.setattr(graph, "resolved_aliases", whole)
-        at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
-        at_rest.run("index_batches", "b")
-        return whole(*arguments, **options)
-
-    monkeypatch.setattr(graph, "resolved_aliases", slow)
-    result = tick(at_rest)
-    assert asked(result) == [("refresh_graph", None)]
-    for request in result.run_requests:  # it may fail: the publication's blocking checks refuse what is half new
-        defs().get_repository_def().get_job("refresh_graph").execute_in_process(
-            instance=at_rest.instance, raise_on_error=False, run_config=QUIET, tags=dict(request.tags)
-        )
-    assert settle(at_rest) == [[("refresh_graph", None)]]
+def test_what_was_committed_without_a_refresh_is_published(at_rest):
+    at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
+    at_rest.run_batch("b")
+    assert settle(at_rest) == ["NOTHING"]
     assert "Robert Halpin" in titles(at_rest)
 
 
@@ -339,17 +282,6 @@ def test_a_run_that_starts_after_an_hour_in_the_queue_is_not_failed(project, mon
     assert project.instance.get_run_by_id(starting).status == dg.DagsterRunStatus.STARTING
 
 
-def test_requests_are_found_again_by_their_tag(watched):
-    """A run has the request of each of its batches, so that each is known to have failed with it."""
-    (request,) = tick(watched).run_requests
-    names = [request.tags[tag] for tag in IndexNames().request_tags if tag in request.tags]
-    assert [name.partition("@")[0] for name in names] == ["a", "b"]
-    watched.instance.report_run_failed(
-        watched.instance.create_run_for_job(repository().get_job("refresh_graph"), tags=dict(request.tags))
-    )
-    assert _failures(watched.instance, IndexNames().request_tags, names).keys() == set(names)
-
-
 @pytest.mark.long
 def test_a_remote_folder_is_watched_like_a_local_one(project, monkeypatch):
     from upath import UPath
@@ -359,9 +291,9 @@ def test_a_remote_folder_is_watched_like_a_local_one(project, monkeypatch):
     folder = UPath("memory://watched")
     (folder / "a").mkdir(parents=True, exist_ok=True)
     (folder / "a/text.txt").write_text(TEXT)
-    assert settle(project) == [[("index_batches", "a")], [("refresh_graph", None)]]
+    assert settle(project) == [["a"]]
     (folder / "a/text.txt").write_text("Robert Halpin sailed from Valentia with Daniel Gooch.")
-    assert settle(project)[0] == [("index_batches", "a")]
+    assert settle(project) == [["a"]]
     assert "Robert Halpin" in titles(project)
     folder.fs.rm("/watched", recursive=True)
     assert isinstance(tick(project), dg.SkipReason)  # a folder that is missing is not an empty one
@@ -429,6 +361,23 @@ def test_the_remedy_names_the_job_and_the_sensor_of_its_index():
     assert evaluation.metadata["remedy"].value == remedy
 
 
+@pytest.mark.long
+def test_a_rollback_fails_the_check_which_names_both_publications(at_rest):
+    at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
+    at_rest.index_all()
+    _, cursor = reports(at_rest, None)
+    at_rest.run("rollback", ops={"roll_back_publication": {"config": {"publication": 1}}})
+    observed = at_rest.instance.fetch_observations(dg.AssetKey("publication"), limit=1).records[0].asset_observation
+    assert observed.metadata["publication"].value == 1
+    (check,) = at_rest.instance.event_log_storage.get_asset_check_execution_history(
+        dg.AssetCheckKey(dg.AssetKey("publication"), "publication_is_up_to_date"), limit=1
+    )
+    (warning,), _ = reports(at_rest, cursor)
+    for said in (check.event.dagster_event.asset_check_evaluation_data, warning):
+        assert not said.passed
+        assert "Readers have publication 1 since a rollback; the newest is 2" in said.description
+
+
 def test_before_first_publication_no_check_is_reported(watched):
     assert reports(watched, None)[0] == []
 
@@ -441,20 +390,3 @@ def test_message_of_tick_is_short_with_thousands_of_batches(project):
     assert said.startswith("Registered batch-0000.txt, batch-0001.txt, ")
     assert "and 2,980 more" in said
     assert len(said) < 1_000
-
-
-def test_a_run_that_dagster_retried_counts_as_one_attempt(project):
-    job = defs().get_repository_def().get_job("refresh_graph")
-
-    def failed_run(first: str | None = None) -> str:
-        run = project.instance.create_run_for_job(
-            job, tags={"graphrag/request": "x"}, root_run_id=first, parent_run_id=first
-        )
-        project.instance.report_run_failed(run)
-        return run.run_id
-
-    first = failed_run()
-    failed_run(first)
-    assert _failures(project.instance, IndexNames().request_tags, ["x"])["x"].n == 1
-    failed_run()
-    assert _failures(project.instance, IndexNames().request_tags, ["x"])["x"].n == 2

@@ -99,5 +99,5 @@ def test_missing_input_folder_is_an_error_and_deletes_nothing(start_with):
     project = start_with({"good.txt": GOOD})
     project.input.rename(project.root / "moved")
     project.run("update_index", succeed=False)
-    project.run("index_batches", "good.txt", succeed=False)
+    project.run_batch("good.txt", succeed=False)
     assert project.index.working.read("SELECT count(*) FROM documents").item() == 1

@@ -170,7 +170,7 @@ def test_broken_index_fails_its_check_with_the_row_and_the_remedy(copy, name):
     assert str(named) in evaluation.metadata["sample"].value
     assert evaluation.metadata["remedy"].value.endswith(".")
     if broken.blocking:
-        refused = copy.run("refresh_graph", succeed=False, asset_selection=[dg.AssetKey("publication")])
+        refused = copy.run_global(succeed=False, asset_selection=[dg.AssetKey("publication")])
         (failure,) = [event.step_failure_data for event in refused.all_events if event.is_step_failure]
         assert f"{broken_check.statement} {broken_check.remedy}" in failure.user_failure_data.description
         assert not (copy.root / "index" / "CURRENT").exists()

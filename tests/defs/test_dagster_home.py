@@ -26,30 +26,24 @@ def homeless(start_with, monkeypatch):
 
 
 @pytest.mark.extended
-def test_an_index_has_no_home_until_its_ui_is_started(homeless):
-    assert homeless.index.settings.dagster_home is None
-    run_command("index")
-    assert not (homeless.root / "dagster").exists()
-
-
-@pytest.mark.extended
-def test_the_home_shows_what_the_index_already_contains(homeless):
-    home = make_home(homeless.index)
+def test_a_run_shows_what_a_new_home_does_not_know(homeless):
+    """Such as that of an index copied without its home."""
+    home = make_home(homeless.index.settings)
     assert home == homeless.root / "dagster"
-    with dagster_instance(homeless.index.settings.dagster_home) as instance:
+    assert make_home(homeless.index.settings) == home  # and what is there stays
+    with dagster_instance(home) as instance:
+        homeless.instance = instance
+        homeless.run("update_index")
         assert instance.get_dynamic_partitions("document_batches") == ["a", "b"]
         for asset in BATCH_ASSETS:
             assert instance.get_materialized_partitions(dg.AssetKey(asset)) == {"a", "b"}
         for asset in GLOBAL_ASSETS:
             assert instance.get_latest_materialization_event(dg.AssetKey(asset)) is not None
-        homeless.instance = instance
         assert unsynced(homeless) == set()
-    assert make_home(homeless.index) == home  # and what is there stays
 
 
 @pytest.mark.long
 def test_two_indexes_have_separate_homes(homeless, tmp_path_factory, monkeypatch):
-    make_home(homeless.index)
     other = tmp_path_factory.mktemp("other")
     (other / "input" / "c").mkdir(parents=True)
     (other / "input" / "c" / "a.txt").write_text(TEXT)
@@ -57,7 +51,6 @@ def test_two_indexes_have_separate_homes(homeless, tmp_path_factory, monkeypatch
     for root in (homeless.root, other):
         monkeypatch.setenv("GRAPHRAG_DATA", str(root))
         monkeypatch.setenv("DAGSTER_HOME", "")
-        make_home(Index.from_environment())
         run_command("index")
     partitions = {}
     for root in (homeless.root, other):
@@ -65,21 +58,21 @@ def test_two_indexes_have_separate_homes(homeless, tmp_path_factory, monkeypatch
         monkeypatch.setenv("DAGSTER_HOME", "")
         with dagster_instance(Index.from_environment().settings.dagster_home) as instance:
             partitions[root] = instance.get_materialized_partitions(dg.AssetKey("documents"))
-            assert instance.get_runs_count() == 0  # the command is no run
+            assert [run.job_name for run in instance.get_runs()] == ["update_index"]
     assert partitions == {homeless.root: {"a", "b"}, other: {"c"}}
 
 
 def test_a_home_chosen_by_the_variable_is_used_as_it_is(homeless, monkeypatch, tmp_path_factory):
     chosen = tmp_path_factory.mktemp("chosen")
     monkeypatch.setenv("DAGSTER_HOME", str(chosen))
-    assert make_home(homeless.index) == chosen
+    assert make_home(homeless.index.settings) == chosen
     assert list(chosen.iterdir()) == []
     assert not (homeless.root / "dagster").exists()
 
 
 @pytest.mark.extended
 def test_the_home_s_configuration_is_the_project_s_with_its_own_folders(homeless):
-    home = make_home(homeless.index)
+    home = make_home(homeless.index.settings)
     own = yaml.safe_load((home / "dagster.yaml").read_text())
     project = yaml.safe_load((Path(dagster_home.__file__).parents[2] / "dagster.yaml").read_text())
     for section in ("storage", "compute_logs", "local_artifact_storage"):

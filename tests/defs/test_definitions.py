@@ -5,7 +5,9 @@ import dagster as dg
 import pytest
 
 from graphrag_assets.definitions import defs
-from graphrag_assets.defs.lineage import DESCRIPTIONS
+from graphrag_assets.defs.checks import check_key, read_by
+from graphrag_assets.defs.index_names import ASSETS, GLOBAL_ASSETS, IndexNames
+from graphrag_assets.indexing.checks import CHECKS
 from graphrag_assets.store import schema
 
 LINEAGE = {
@@ -16,21 +18,17 @@ LINEAGE = {
     "relationship_mentions": {"text_units"},
     "covariates": {"text_units"},
     "batch_state": {"documents", "text_units", "entity_mentions", "relationship_mentions", "covariates"},
-    "entity_aliases": {"batch_state", "entity_mentions"},
-    "entities": {"batch_state", "entity_mentions", "relationship_mentions", "entity_aliases"},
-    "relationships": {"batch_state", "entity_mentions", "relationship_mentions", "entity_aliases"},
+    "entities": {"batch_state", "entity_mentions", "relationship_mentions"},
+    "relationships": {"batch_state", "entity_mentions", "relationship_mentions"},
     "communities": {"entities", "relationships"},
-    "community_members": {"communities"},
-    "community_history": {"communities"},
-    "community_reports": {"communities", "community_members", "entities", "relationships", "covariates"},
-    "citations": {"community_reports"},
+    "community_reports": {"communities", "entities", "relationships", "covariates"},
     "embeddings": {"text_units", "entities", "community_reports"},
     "entity_candidates": {"entities", "relationships", "embeddings"},
-    "publication": {"entity_candidates", "citations", "community_history"},
+    "publication": {"entity_candidates", "community_reports"},
 }
 
 
-def test_every_index_table_is_an_asset_with_its_lineage():
+def test_assets_have_their_lineage():
     graph = defs().resolve_asset_graph()
     found = {
         key.to_user_string(): {parent.to_user_string() for parent in graph.get(key).parent_keys}
@@ -66,7 +64,7 @@ def test_what_may_cost_money_is_tagged_and_no_freshness_goes_by_the_calendar():
 
 
 def test_of_the_resources_the_launchpad_offers_only_how_models_are_called():
-    job = defs().resolve_job_def("refresh_graph")
+    job = defs().resolve_job_def("update_index")
     dg.validate_run_config(job, {"resources": {"models": {"config": {"concurrency": 2}}}})
     for name in ("database", "settings"):
         with pytest.raises(dg.DagsterInvalidConfigError):
@@ -75,10 +73,32 @@ def test_of_the_resources_the_launchpad_offers_only_how_models_are_called():
 
 def test_every_asset_has_words_of_its_own_and_so_has_every_column():
     graph = defs().resolve_asset_graph()
-    for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES):
-        node = graph.get(dg.AssetKey(table.name))
-        assert node.description == f"{table.comment}\n\n{DESCRIPTIONS[table.name]}"
-        assert [c.name for c in node.metadata["dagster/column_schema"].columns if not c.description] == []
+    for name in (*ASSETS, "source_files"):
+        node = graph.get(dg.AssetKey(name))
+        assert node.description, name
+        columns = node.metadata.get("dagster/column_schema", dg.TableSchema([])).columns
+        assert [column.name for column in columns if not column.description] == []
+
+
+def test_groups_are_in_the_order_in_which_data_flows():
+    graph, order = defs().resolve_asset_graph(), ["corpus", "graph", "communities", "retrieval", "publication"]
+    for key in graph.get_all_asset_keys():
+        for parent in graph.get(key).parent_keys:
+            assert order.index(graph.get(parent).group_name) <= order.index(graph.get(key).group_name), (parent, key)
+
+
+def test_a_check_runs_after_every_table_that_it_reads():
+    """In the job update_index, where the assets of batches stand for batch_state."""
+    graph = defs().resolve_asset_graph()
+    for check in CHECKS:
+        node = graph.get(check_key(IndexNames(), check))
+        before = {node.key.asset_key, *node.parent_entity_keys}
+        while more := {parent for key in before for parent in graph.get(key).parent_keys} - before:
+            before |= more
+        reads = {dg.AssetKey(name) for name in read_by(check)}
+        assert reads <= before, check.name
+        in_job = {key.to_user_string() for key in before} & {*GLOBAL_ASSETS}
+        assert in_job, check.name
 
 
 def test_sensors_that_launch_nothing_run_by_default():

@@ -176,8 +176,8 @@ def test_batch_deleted_from_the_folder_leaves_every_table(indexed):
     (indexed.input / "two" / "letters.csv").unlink()
     (indexed.input / "two").rmdir()
     indexed.register()
-    indexed.run("index_batches", "two")
-    indexed.run("refresh_graph")
+    indexed.run_batch("two")
+    indexed.run_global()
     for table in ("documents", "text_units", "entity_mentions", "relationship_mentions", "covariates"):
         assert indexed.sql(f"SELECT count(*) FROM {table} WHERE batch = 'two'") == [(0,)]
     assert indexed.sql("SELECT count(*) FROM entities WHERE title IN ('Cork', 'Queenstown')") == [(0,)]
@@ -208,14 +208,14 @@ def test_an_edit_extracts_only_the_text_units_it_changed(cables, monkeypatch):
     monkeypatch.setattr(
         extractor, "extract_unit", lambda text, *context: (extracted.append(text), real(text, *context))[1]
     )
-    cables.run("index_batches", "three")
+    cables.run_batch("three")
     after = {row[0] for row in cables.index.working.read("SELECT id FROM text_units WHERE batch = 'three'").iter_rows()}
     assert 1 <= len(after - before) == len(extracted) <= 3
 
 
 def test_materializing_only_text_units_deletes_facts_of_deleted_units(indexed):
     indexed.write("one/cable.md", "# The cable\n\nNothing is left of it.\n")
-    indexed.run("index_batches", "one", asset_selection=[dg.AssetKey("documents"), dg.AssetKey("text_units")])
+    indexed.run_batch("one", assets=["documents", "text_units"])
     working = indexed.index.working
     assert working.read("SELECT extracted FROM batch_state WHERE batch = 'one'").item() is False
     orphans = "SELECT count(*) FROM entity_mentions WHERE text_unit_id NOT IN (SELECT id FROM text_units)"
@@ -235,14 +235,14 @@ def test_a_unit_whose_extraction_fails_is_a_row_of_index_errors_and_is_retried_a
 
     monkeypatch.setattr(extractor, "extract_unit", broken)
     cables.register()
-    cables.run("index_batches", "one")
+    cables.run_batch("one")
     errors = cables.index.working.read("SELECT stage, error FROM index_errors").rows()
     assert errors == [("extract", "ValueError: no galvanometers today")]
     retried = []
     monkeypatch.setattr(
         extractor, "extract_unit", lambda text, *context: (retried.append(text), real(text, *context))[1]
     )
-    cables.run("index_batches", "one")
+    cables.run_batch("one")
     assert len(retried) == 1
     assert cables.index.working.read("SELECT count(*) FROM index_errors").item() == 0
 
@@ -253,8 +253,8 @@ def test_too_many_failed_units_are_not_published(indexed, monkeypatch):
     published = indexed.sql("SELECT content_digest FROM publication")
     monkeypatch.setattr(indexing, "EXTRACTOR", "offline/other")
     monkeypatch.setattr(extractor, "extract_unit", lambda *unit: 1 / 0)
-    indexed.run("index_batches", "one")
-    result = indexed.run("refresh_graph", succeed=False)
+    indexed.run_batch("one")
+    result = indexed.run_global(succeed=False)
     failed = {e.check_name for e in result.get_asset_check_evaluations() if not e.passed and e.blocking}
     assert failed == {"few_text_units_failed"}
     assert indexed.sql("SELECT content_digest FROM publication") == published
@@ -275,7 +275,7 @@ def test_names_with_quotes_percent_signs_emoji_and_sql_go_through_every_stage(ca
 
 def test_metadata_counts_rows_and_keeps_document_text_out_of_the_event_log(cables):
     cables.register()
-    cables.run("index_batches", "one")
+    cables.run_batch("one")
     event = cables.instance.get_latest_materialization_event(dg.AssetKey("documents")).asset_materialization
     assert event.partition == "one"
     assert event.metadata["dagster/partition_row_count"].value == 2

@@ -214,7 +214,7 @@ def is_gleaning_of(body):
 def test_wrong_key_fails_immediately_with_one_clear_error(modeled, server):
     server.api_key = "sk-other"
     modeled.register()
-    result = modeled.run("index_batches", "one", succeed=False)
+    result = modeled.run_batch("one", succeed=False)
     (failure,) = [event.step_failure_data for event in result.all_events if event.is_step_failure]
     said = failure.user_failure_data.description
     assert re.fullmatch(r"openai/test-\w+ at \S+ cannot be called: HTTP 401: .* Check the API key .*", said)
@@ -229,7 +229,7 @@ def test_budget_stops_the_run_and_a_higher_one_pays_only_for_the_rest(modeled, s
     monkeypatch.setenv("GRAPHRAG_CONCURRENCY", "1")
     monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "0.3")
     modeled.register()
-    result = modeled.run("index_batches", "one", succeed=False)
+    result = modeled.run_batch("one", succeed=False)
     (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
     assert "GRAPHRAG_BUDGET_USD" in str(failure)
     assert re.search(r"Done: \d of 2 text units of batch one, \d are left\.", str(failure))
@@ -336,7 +336,7 @@ def test_a_model_that_changes_the_size_of_its_vectors_embeds_everything_again(in
 def test_another_embedding_model_embeds_everything_again_with_a_warning(indexed, server, monkeypatch, caplog):
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "openai/other-embedding")
     with caplog.at_level("WARNING"):
-        indexed.run("refresh_graph")
+        indexed.run_global()
     (said,) = [record.message for record in caplog.records if "embedding model changed" in record.message]
     assert "openai/other-embedding" in said
     assert "openai/test-embedding" in said

@@ -56,14 +56,14 @@ def test_index_without_vectors_is_queried_without_them_whatever_is_set(start_wit
     assert models(documents) == set()
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:bge-small")
     assert GraphRAG().basic(QUESTION).citations
-    documents.run("refresh_graph")
+    documents.run_global()
     assert models(documents) == {(MODEL, 384)}
 
 
 @pytest.mark.long
 def test_vectors_go_when_the_model_is_unset_and_the_asset_says_why(packaged, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "")
-    run = packaged.run("refresh_graph")
+    run = packaged.run_global()
     assert run.success
     (made,) = run.asset_materializations_for_node("embed_texts")
     assert made.metadata["dagster/row_count"].value == 0
@@ -71,14 +71,14 @@ def test_vectors_go_when_the_model_is_unset_and_the_asset_says_why(packaged, mon
     assert models(packaged) == set()
     for method in ("basic", "local", "global", "drift", "lazy"):
         assert GraphRAG().search(method, QUESTION).answer
-    assert packaged.run("refresh_graph").success
+    assert packaged.run_global().success
 
 
 @pytest.mark.long
 def test_an_index_of_another_model_is_embedded_again_with_a_warning(packaged, monkeypatch, caplog):
     with monkeypatch.context() as later, caplog.at_level("WARNING"):
         later.setattr(semantic, "INDEX_MODEL", "onnx:bge-small#1")
-        packaged.run("refresh_graph")
+        packaged.run_global()
     assert models(packaged) == {("onnx:bge-small#1", 384)}
     assert any(MODEL in record.message and "onnx:bge-small#1" in record.message for record in caplog.records)
     with pytest.raises(QueryError, match="The index was embedded with onnx:bge-small#1"):

@@ -48,7 +48,7 @@ def test_losses_are_counted_everywhere_and_the_next_run_repeats_the_gleaning_alo
     with running(content=answer) as server:
         use(monkeypatch, server)
         project.register()
-        ran = project.run("index_batches", "b")
+        ran = project.run_batch("b")
         index = project.index
         sums = ", ".join(f"sum({name})::INT AS {name}" for name in LOSSES)
         assert index.working.read(f"SELECT {sums} FROM index_runs").row(0, named=True) == LOSSES
@@ -63,7 +63,7 @@ def test_losses_are_counted_everywhere_and_the_next_run_repeats_the_gleaning_alo
 
         server.content = lambda body: json.dumps({"entities": [{"name": "Robert Halpin", "type": "person"}]})
         server.requests.clear()
-        project.run("index_batches", "b")
+        project.run_batch("b")
         (again,) = [request.body for request in server.chats if "<document" in str(request.body)]
         assert is_gleaning_of(again)
         assert TEXTS["glean"] in str(again["messages"])

@@ -135,7 +135,7 @@ def test_metadata_of_documents_name_the_columns_of_tables_and_files_of_a_doubtfu
     project.write("one/guests.csv", "Year,Guest\n2001,Ida Holm\n2002,Hugo Brand\n")
     project.write("one/a.txt", "Ida Holm kam nach Köln, Zürich und Göteborg.".encode() + b" \xe9\n")
     project.register()
-    project.run("index_batches", "one")
+    project.run_batch("one")
     documents = metadata_of(project, "documents")
     assert "| one/guests.csv | all columns | Guest | 2 |" in documents["columns"].value
     assert (documents["skipped"].value, documents["doubtful_encodings"].value) == (0, 1)
@@ -217,7 +217,7 @@ def test_skipped_and_failed_units_are_numbers_and_rows_with_a_link(project, monk
     project.write("one & two/a.txt", TEXT)
     project.write("one & two/broken.txt", b"\xff\xfe\xfa\x00\xd8")
     project.register()
-    project.run("index_batches", "one & two")
+    project.run_batch("one & two")
     documents, mentions = metadata_of(project, "documents"), metadata_of(project, "entity_mentions")
     assert documents["skipped"].value == 1
     assert "| one & two/broken.txt |" in documents["skipped_rows"].value

@@ -69,14 +69,14 @@ def test_a_batch_that_fails_fails_the_job_after_the_others_are_published(cables,
     cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
     result = cables.run("update_index", succeed=False)
     (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
-    assert "Batches failed: a: poison. The other batches are indexed." in failure.message
+    assert "Batches failed: a: RuntimeError: poison. The other batches are indexed." in failure.message
     assert "Robert Halpin" in titles(cables)
 
 
 @pytest.mark.extended
 def test_a_refresh_that_fails_is_not_made_again_by_itself(cables, monkeypatch):
     """An endless loop, in which a model would be asked and paid each time."""
-    from graphrag_assets.defs import graph
+    from graphrag_assets.indexing import knowledge_graph
 
     attempts = []
 
@@ -86,7 +86,7 @@ def test_a_refresh_that_fails_is_not_made_again_by_itself(cables, monkeypatch):
             raise KeyboardInterrupt
         raise RuntimeError("this stage fails")
 
-    monkeypatch.setattr(graph.stage, "knowledge_graph", fails)
+    monkeypatch.setattr(knowledge_graph, "knowledge_graph", fails)
     cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
     cables.run("update_index", succeed=False)
     assert len(attempts) == 1
@@ -136,7 +136,7 @@ def test_rollback_to_what_is_not_kept_says_what_is(cables):
 @pytest.mark.extended
 def test_refresh_clusters_from_scratch_on_request(cables):
     before = cables.sql("SELECT count(*) FROM communities")
-    cables.run("refresh_graph", ops={"detect_communities": {"config": {"from_scratch": True}}})
+    cables.run_global(ops={"detect_communities": {"config": {"from_scratch": True}}})
     assert cables.sql("SELECT count(*) FROM communities") == before
 
 
@@ -158,6 +158,9 @@ def test_free_space_of_the_working_database_is_given_back_after_publication(cabl
 
 def test_a_reason_that_batches_share_is_said_once():
     wrong = "The model cannot be called: HTTP 401. Check the API key."
-    errors = {name: CircuitOpen(f"{wrong} Done: 0 of 5 text units of batch {name}, 5 are left.") for name in "ab"}
-    failures = BatchFailures({**errors, "c": ValueError("poison")}, "Nothing was published.")
-    assert failures.as_failure().description == f"Batches failed: a, b: {wrong[:-1]}; c: poison. Nothing was published."
+    failures = BatchFailures()
+    for name in "ab":
+        failures.add(name, CircuitOpen(f"{wrong} Done: 0 of 5 text units of batch {name}, 5 are left."))
+    failures.add("c", ValueError("poison"))
+    said = failures.as_failure().description
+    assert said.startswith(f"Batches failed: a, b: {wrong[:-1]}; c: ValueError: poison. Nothing was published.")

@@ -37,7 +37,7 @@ def options(project) -> list[tuple]:
 def test_a_setting_given_to_a_run_stays_with_its_batch_alone(start_with):
     project = start_with({"one/a.txt": TEXT, "two/a.txt": TEXT})
     assert n_units(project) == {"one": 1, "two": 1}
-    project.run("index_batches", "one", ops=of_batch(chunking="SENTENCES"))
+    project.run_batch("one", ops=of_batch(chunking="SENTENCES"))
     assert n_units(project) == {"one": 2, "two": 1}
     assert options(project) == [("one", "chunking", "sentences")]
     assert scan(project.index).due == []  # what the sensor sees: nothing to do, so nothing to pay
@@ -45,7 +45,7 @@ def test_a_setting_given_to_a_run_stays_with_its_batch_alone(start_with):
     project.write("two/a.txt", TEXT * 2)
     project.run("update_index")
     assert n_units(project) == {"one": 4, "two": 1}
-    project.run("index_batches", "one", ops=of_batch(reset_settings=True))
+    project.run_batch("one", ops=of_batch(reset_settings=True))
     assert n_units(project) == {"one": 1, "two": 1}
     assert (options(project), scan(project.index).due) == ([], [])
 
@@ -68,10 +68,10 @@ def test_a_setting_of_communities_stays_with_the_index(sample_index, project):
 
     shutil.copytree(sample_index.root / "index", project.root / "index", symlinks=True)
     before = project.index.working.read("SELECT count(*) FROM communities").item()
-    project.run("refresh_graph", ops={"detect_communities": {"config": {"max_cluster_size": 5}}})
+    project.run_global(ops={"detect_communities": {"config": {"max_cluster_size": 5}}})
     made = project.index.working.read("FROM communities ORDER BY ALL")
     assert made.height > before
-    project.run("refresh_graph")
+    project.run_global()
     assert project.index.working.read("FROM communities ORDER BY ALL").equals(made)
     kept = project.sql("SELECT value FROM operations.index_settings WHERE name = 'max_cluster_size'")
     assert kept == [("5",)]
@@ -136,7 +136,7 @@ def test_settings_that_no_batch_takes_are_reported(start_with, config, warned):
 def test_a_run_with_an_impossible_setting_does_nothing(project):
     project.write("one/a.txt", TEXT)
     project.register()
-    result = project.run("index_batches", "one", succeed=False, ops=of_batch(chunk_size=10))
+    result = project.run_batch("one", succeed=False, ops=of_batch(chunk_size=10))
     (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
     assert failure.message.strip().partition("Failure: ")[2] == (
         "Bad setting. GRAPHRAG_CHUNK_SIZE=10: Input should be greater than or equal to 50. "
@@ -144,7 +144,7 @@ def test_a_run_with_an_impossible_setting_does_nothing(project):
     )
     assert n_units(project) == {}
     with pytest.raises(dg.DagsterInvalidConfigError, match="chunk_size"):  # the launchpad refuses it before a run
-        project.run("index_batches", "one", ops=of_batch(chunk_size="many"))
+        project.run_batch("one", ops=of_batch(chunk_size="many"))
 
 
 @pytest.mark.extended
@@ -194,15 +194,15 @@ def test_failed_units_are_left_alone_when_nothing_is_to_be_redone(project, monke
     monkeypatch.setattr(extractor, "extract_unit", fails)
     project.write("one/a.txt", TEXT)
     project.register()
-    project.run("index_batches", "one")
+    project.run_batch("one")
     monkeypatch.setattr(extractor, "extract_unit", whole)
     project.write("one/b.txt", "Robert Halpin sailed with Daniel Gooch.")
-    project.run("index_batches", "one", ops=of_batch(rerun="NOTHING"))
+    project.run_batch("one", ops=of_batch(rerun="NOTHING"))
     working = project.index.working
     assert working.read("SELECT count(*) FROM index_errors WHERE stage = 'extract'").item() == 1
     assert working.read("SELECT count(*) FROM text_units WHERE extractor IS NULL").item() == 1
     assert working.read("SELECT count(*) FROM entity_mentions WHERE title = 'Robert Halpin'").item() == 1
-    project.run("index_batches", "one")
+    project.run_batch("one")
     assert working.read("SELECT count(*) FROM index_errors").item() == 0
 
 
@@ -210,12 +210,12 @@ def test_failed_units_are_left_alone_when_nothing_is_to_be_redone(project, monke
 def test_rerun_is_free_and_bypassing_the_cache_is_paid_once_per_run(modeled, server):  # noqa: F811
     modeled.index_all()
     sent = len(server.chats)
-    modeled.run("index_batches", "one", ops=of_batch(rerun="EXTRACTION"))
-    modeled.run("refresh_graph", ops={"write_community_reports": {"config": {"rerun": "REPORTS"}}})
+    modeled.run_batch("one", ops=of_batch(rerun="EXTRACTION"))
+    modeled.run_global(ops={"write_community_reports": {"config": {"rerun": "REPORTS"}}})
     assert len(server.chats) == sent
     extracted = "batch = 'one' AND kind = 'chat' AND task <> 'model_check'"
     extractions = modeled.sql(f"SELECT count(*) FROM llm_calls WHERE {extracted}")[0][0]
-    run = modeled.run("index_batches", "one", ops=of_batch(rerun="EXTRACTION", bypass_cache=True))
+    run = modeled.run_batch("one", ops=of_batch(rerun="EXTRACTION", bypass_cache=True))
     assert len(server.chats) == sent + extractions
     of_batch_one = (pl.col("batch") == "one") & (pl.col("task") != "model_check")
     kinds = ledger_entries(modeled.index.settings).filter(of_batch_one)["kind"]
@@ -232,9 +232,9 @@ def test_rerun_is_free_and_bypassing_the_cache_is_paid_once_per_run(modeled, ser
 @pytest.mark.extended
 def test_gleanings_of_a_run_are_asked_for_and_kept(modeled, server):  # noqa: F811
     modeled.register()
-    modeled.run("index_batches", "one", ops=of_batch(max_gleanings=0, entity_types="ship, engineer"))
+    modeled.run_batch("one", ops=of_batch(max_gleanings=0, entity_types="ship, engineer"))
     assert all("ship" in str(request.body) for request in server.chats if request.task == "ExtractGraphWithClaims")
     calls = len(server.chats)
     assert calls == 1 + 2  # is the model there; two text units, without a second round
-    modeled.run("index_batches", "one")
+    modeled.run_batch("one")
     assert len(server.chats) == calls

@@ -36,11 +36,11 @@ def test_terminated_extraction_resumes_and_reports_its_progress(project, monkeyp
         use(monkeypatch, server)
         project.register()
         with contextlib.suppress(KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
-            project.run("index_batches", "one", succeed=False)
+            project.run_batch("one", succeed=False)
         assert 5 <= len(asked) < 2 * len(NAMES)
         assert project.index.working.read("SELECT count(*) FROM text_units").item() == 0
         stopped = len(asked)
-        project.run("index_batches", "one")
+        project.run_batch("one")
     assert len(asked) - len(set(asked)) <= 1  # only the in-flight call is made a second time
     assert len(set(asked)) == 2 * len(NAMES)  # with one gleaning each
     assert len(asked) > stopped

@@ -53,8 +53,8 @@ def test_every_asset_has_a_code_version_and_a_data_version(indexed):
 @pytest.mark.long
 def test_a_run_that_changes_nothing_keeps_all_versions(indexed):
     before = {asset: version(indexed, asset) for asset in GLOBAL_ASSETS}
-    indexed.run("index_batches", "a")
-    indexed.run("refresh_graph")
+    indexed.run_batch("a")
+    indexed.run_global()
     assert {asset: version(indexed, asset) for asset in GLOBAL_ASSETS} == before
 
 
@@ -78,10 +78,10 @@ def test_the_ui_shows_exactly_what_an_edit_concerns_as_unsynced(indexed):
     notice(indexed)
     assert {("documents", "b")} <= unsynced(indexed)
     assert not [node for node in unsynced(indexed) if node[1] == "a"]
-    indexed.run("index_batches", "b")
+    indexed.run_batch("b")
     assert not [node for node in unsynced(indexed) if node[1]]
     assert ("entities", None) in unsynced(indexed)
-    indexed.run("refresh_graph")
+    indexed.run_global()
     assert unsynced(indexed) == set()
 
 
@@ -91,9 +91,9 @@ def test_the_blocking_checks_run_once_in_a_refresh_and_in_a_publication_on_its_o
 
     calls = []
     monkeypatch.setattr(publish, "failed_blocking_checks", lambda index: calls.append(index) or [])
-    indexed.run("refresh_graph")
+    indexed.run_global()
     assert calls == []
-    indexed.run("refresh_graph", asset_selection=[dg.AssetKey("publication")])
+    indexed.run_global(asset_selection=[dg.AssetKey("publication")])
     assert len(calls) == 1
 
 
@@ -106,6 +106,6 @@ def test_the_files_of_a_batch_are_read_once(indexed, monkeypatch):
     monkeypatch.setattr(SourceFile, "read", lambda file: read.append(file.path) or whole(file))
     monkeypatch.setattr(SourceFile, "content_hash", lambda file: hashed.append(bool(file._hashes)) or digest(file))
     indexed.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
-    indexed.run("index_batches", "b")
+    indexed.run_batch("b")
     assert read == ["b/text.txt"]
     assert hashed == [True]  # of what was read

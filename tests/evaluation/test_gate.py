@@ -69,7 +69,7 @@ def test_without_questions_nothing_is_measured(captains, monkeypatch):
 
 
 def evaluation(project) -> dg.AssetCheckEvaluation:
-    job = project.run("refresh_graph")
+    job = project.run_global()
     (found,) = [e for e in job.get_asset_check_evaluations() if e.check_name == "retrieval_quality"]
     return found
 

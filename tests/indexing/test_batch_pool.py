@@ -6,10 +6,10 @@ from concurrent.futures import CancelledError
 from contextlib import closing
 
 import pytest
+from graphrag_assets.indexing.stage_runner import StageRunner
 
 from graphrag_assets.indexing.batch_pool import BatchPool, batches_at_once, work_on
 from graphrag_assets.indexing.scan import Which, scan_input
-from graphrag_assets.indexing.stage_runner import StageRunner
 from graphrag_assets.llm.concurrent_calls import run_concurrently
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.working import WorkingDatabase

@@ -18,6 +18,7 @@ from filelock import FileLock
 from hypothesis import settings
 
 from graphrag_assets.definitions import defs
+from graphrag_assets.defs import run_in_process
 from graphrag_assets.defs.checks import check_keys
 from graphrag_assets.defs.index_names import BATCH_ASSETS, IndexNames
 from graphrag_assets.defs.registration import register_batches
@@ -229,6 +230,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dagster_instance: d
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "input").mkdir()
+    # Making a Dagster home takes longer than `index`. Tests of homes undo this.
+    monkeypatch.setattr(run_in_process, "dagster_instance", lambda _: contextlib.nullcontext(dagster_instance))
     yield Project(tmp_path, dagster_instance)
     dagster_instance.wipe()
 

@@ -162,9 +162,12 @@ def test_status_of_an_empty_project_says_what_to_do(project):
 
 
 @pytest.mark.long
-def test_index_reports_its_result_to_the_dagster_home(project):
+def test_index_is_a_run_of_the_dagster_home(project, monkeypatch):
     import dagster as dg
 
+    from graphrag_assets.defs import dagster_home, run_in_process
+
+    monkeypatch.setattr(run_in_process, "dagster_instance", dagster_home.dagster_instance)
     home = project.root / "home"
     home.mkdir()
     project.write("one/a.txt", TEXT)
@@ -172,6 +175,7 @@ def test_index_reports_its_result_to_the_dagster_home(project):
     with dg.DagsterInstance.from_config(str(home)) as instance:
         assert instance.get_dynamic_partitions("document_batches") == ["one"]
         assert instance.get_latest_materialization_event(dg.AssetKey("publication")) is not None
+        assert [(run.job_name, run.status.value) for run in instance.get_runs()] == [("update_index", "SUCCESS")]
 
 
 @pytest.mark.long

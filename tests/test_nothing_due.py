@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import dagster as dg
 import duckdb
 import pytest
 
@@ -78,7 +79,7 @@ def damaged_publication(project, _):
 
 
 def stage_run_alone(project, _):
-    project.run_global()
+    project.run_global(asset_selection=[dg.AssetKey("entities"), dg.AssetKey("relationships")])
 
 
 @pytest.mark.long

@@ -76,8 +76,8 @@ def _report_unreported(step: Step, unchanged: Sequence[str]) -> None:
     names, instance = step.names, step.context.instance
     for name in BATCH_ASSETS:
         statuses = instance.get_status_by_partition(names.key(name), unchanged, names.batches) or {}
-        for batch, status in statuses.items():
-            if status in (None, dg.AssetPartitionStatus.FAILED):
+        for batch in unchanged:
+            if statuses.get(batch) in (None, dg.AssetPartitionStatus.FAILED):
                 report_batch(names, step.context, step.index, batch, {name: {}})
 
 

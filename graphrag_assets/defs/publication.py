@@ -12,7 +12,7 @@ from graphrag_assets.defs.checks import blocking_checks_passed
 from graphrag_assets.defs.index_names import PUBLICATION
 from graphrag_assets.defs.reporting import Metadata, markdown_table, picture
 from graphrag_assets.defs.stages import Stage, Step
-from graphrag_assets.errors import OtherVersionError
+from graphrag_assets.errors import StoreError
 from graphrag_assets.indexing import publish as stage
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.up_to_date import record_up_to_date
@@ -95,7 +95,7 @@ def _summary(published: Publication, index: Index, problems: pl.DataFrame) -> st
     before = [number for number in kept_publications(folder) if number < published.number]
     lines = [state_in_words(folder, published.number, published.is_new)]
     if published.is_new and before:
-        with contextlib.suppress(OtherVersionError):  # of the publication before
+        with contextlib.suppress(StoreError):  # of the publication before: it is of another version, or damaged
             counts = compare(publication_file(folder, before[-1]), published.path)["change_counts"]
             kinds = counts["what"].unique(maintain_order=True)
             lines += [f"- {kind}: {counts_in_words(counts, kind)}" for kind in kinds]

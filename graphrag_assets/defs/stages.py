@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import dagster as dg
 
 from graphrag_assets.contracts.indexing_models import IndexingModels
-from graphrag_assets.defs.index_names import IndexNames
+from graphrag_assets.defs.index_names import ASSETS, IndexNames
 from graphrag_assets.defs.lineage import DESCRIPTIONS
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import RerunOptions, cache_not_before
@@ -104,8 +104,9 @@ def asset_of(names: IndexNames, stage: Stage) -> dg.AssetsDefinition:
 
 
 def selected(context: dg.AssetExecutionContext) -> dict[str, dg.AssetKey]:
-    """Keys of the assets selected for this step, by name."""
-    return {key.path[-1]: key for key in sorted(context.selected_asset_keys)}
+    """Keys of the assets selected for this step, by name, in the order in which data flows."""
+    keys = {key.path[-1]: key for key in context.selected_asset_keys}
+    return {name: keys[name] for name in ASSETS if name in keys}
 
 
 def asset_spec(

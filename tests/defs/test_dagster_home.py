@@ -7,7 +7,7 @@ import dagster as dg
 import pytest
 import yaml
 
-from graphrag_assets.defs import dagster_home
+from graphrag_assets.defs import dagster_home, run_in_process
 from graphrag_assets.defs.dagster_home import dagster_instance, make_home
 from graphrag_assets.defs.index_names import BATCH_ASSETS, GLOBAL_ASSETS
 from graphrag_assets.errors import SettingsError
@@ -22,6 +22,7 @@ TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried t
 def homeless(start_with, monkeypatch):
     """An index that was made without Dagster's storage."""
     monkeypatch.setenv("DAGSTER_HOME", "")
+    monkeypatch.setattr(run_in_process, "dagster_instance", dagster_instance)
     return start_with({"a/text.txt": TEXT, "b/text.txt": TEXT.replace("Field", "Canning")})
 
 

@@ -54,8 +54,9 @@ def failed_runs_alert() -> dg.SensorDefinition:
 def message(run: dg.DagsterRun, reasons: list[str]) -> str:
     """What people read: the job, its batch, the first line of each reason, the run's id. Never a key."""
     batch = run.tags.get("dagster/partition")
+    job = "assets" if run.job_name.startswith("__") else run.job_name  # Dagster's name of a job of any assets
     lines = (shown(reason.strip().partition("\n")[0])[:_LONGEST_REASON] for reason in reasons)
-    return f"Failed: {run.job_name}{f' of batch {batch}' if batch else ''}. {' '.join(lines)} (run {run.run_id})"
+    return f"Failed: {job}{f' of batch {batch}' if batch else ''}. {' '.join(lines)} (run {run.run_id})"
 
 
 def send(url: str, text: str) -> None:

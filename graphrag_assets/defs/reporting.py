@@ -26,7 +26,7 @@ _PARTITIONED = {table.name for table in BATCH_TABLES}
 _USAGE = Usage().as_dict()
 _FIRST = ("title", "type", "degree", "frequency", "rank", "size", "level", "source", "target")
 """Columns that a preview begins with."""
-_HASHES = ("id", "hash", "digest", "key")
+_HASHES = ("id", "hash", "digest", "key", "fingerprint")
 """Ends of the names of columns that tell nobody anything."""
 Metadata = dict[str, dict[str, Any]]
 """Metadata of materializations, by asset."""

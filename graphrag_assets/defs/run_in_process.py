@@ -57,8 +57,9 @@ def update_index(index: Index, batches: Sequence[str], on_event: OnEvent) -> Upd
         fail_dead_runs(names, instance)
 
         def tell(event: dg.DagsterEvent) -> None:
-            if event.is_step_failure and was_interrupted():  # Dagster would call it a failure
-                instance.report_run_canceling(instance.get_run_by_id(run_id))
+            run = instance.get_run_by_id(run_id) if event.is_step_failure and was_interrupted() else None
+            if run:  # Dagster would call it a failure
+                instance.report_run_canceling(run)
             on_event(event)
 
         definitions = dg.Definitions.merge(
@@ -116,9 +117,9 @@ def _canceled_from_outside(instance: dg.DagsterInstance, run_id: str) -> Iterato
 
 
 def _result_of(done: dg.ExecuteInProcessResult, instance: dg.DagsterInstance, batches: Sequence[str]) -> Updated:
-    materialized = [event for event in done.all_events if event.is_step_materialization and event.asset_key]
-    indexed = frozenset(event.partition for event in materialized if event.partition in batches)
-    metadata = {event.asset_key.path[-1]: event.materialization.metadata for event in materialized}
+    materialized = [event.materialization for event in done.all_events if event.is_step_materialization]
+    indexed = frozenset(batches).intersection(one.partition for one in materialized if one.partition)
+    metadata: dict[str, Any] = {one.asset_key.path[-1]: one.metadata for one in materialized}
     state, published = metadata.get(BATCH_STATE, {}), metadata.get(PUBLICATION)
     checks = failed_check_messages(evaluations_of(instance, done.run_id))
     reasons, not_published = list[str](), ""

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import dagster as dg
 
@@ -29,7 +29,8 @@ class NoOptions(dg.Config):
     """A stage without options."""
 
 
-class Step(NamedTuple):
+@dataclass(frozen=True)
+class Step:
     """What a stage is computed with."""
 
     names: IndexNames
@@ -113,6 +114,7 @@ def asset_spec(
     names: IndexNames, name: str, group: str, deps: tuple[str, ...], version: str, code: Callable[..., Any]
 ) -> dg.AssetSpec:
     """The spec of an asset; that of a table has its comment and columns, and a link to the code that makes it."""
+    code = inspect.unwrap(code)
     source = dg.LocalFileCodeReference(
         file_path=str(inspect.getsourcefile(code)), line_number=inspect.getsourcelines(code)[1]
     )

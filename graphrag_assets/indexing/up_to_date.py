@@ -1,5 +1,7 @@
 """Tells whether a run would change nothing: by the digest of what the last publication was made from."""
 
+from typing import Any
+
 from graphrag_assets import __version__
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing import publish
@@ -21,9 +23,12 @@ _FAILED = "SELECT count(*) FROM index_runs WHERE run_id = $run AND list_sum([u.f
 def inputs_digest(index: Index) -> str:
     """Hash of batches, decisions, prompt profiles, names of no batches, settings, models, code."""
     made_with = publish.made_with(index.with_run_options(None))
-    rows = [row for q in (_DECISIONS, _PROFILES, _UNREADABLE) for row in index.working.read(q).iter_rows()]
-    rows += [*read_decisions(index.settings.index_folder), *sorted(made_with.items())]
-    return stable_id("refresh", present_inputs(index), __version__, publication_shape(), *rows)
+    rows: list[tuple[Any, ...]] = [
+        row for q in (_DECISIONS, _PROFILES, _UNREADABLE) for row in index.working.read(q).iter_rows()
+    ]
+    decisions = read_decisions(index.settings.index_folder)
+    made = sorted(made_with.items())
+    return stable_id("refresh", present_inputs(index), __version__, publication_shape(), *rows, *decisions, *made)
 
 
 def record_inputs_of_run(index: Index, run_id: str) -> None:

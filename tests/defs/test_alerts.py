@@ -90,7 +90,7 @@ def test_each_failed_run_is_reported_once_and_without_keys(broken, webhook, monk
     cursor = tick(broken, cursor).cursor
     (said,) = webhook.posted
     assert said == {
-        "text": "Failed: index_batches of batch broken. graphrag_assets.errors.GraphRAGError: RuntimeError: "
+        "text": "Failed: assets of batch broken. graphrag_assets.errors.GraphRAGError: RuntimeError: "
         f"the disk is full, says … (run {run_id})"
     }
     tick(broken, cursor)
@@ -109,7 +109,7 @@ def test_a_failed_check_is_reported_with_what_should_hold_and_the_remedy(project
     run_id = project.check(succeed=False).run_id
     tick(project, cursor)
     (said,) = webhook.posted
-    assert said["text"].startswith("Failed: __ASSET_JOB. Check failed: ")
+    assert said["text"].startswith("Failed: assets. Check failed: ")
     assert f"Check failed: {check.statement} {check.remedy}" in said["text"]
     assert said["text"].endswith(f" (run {run_id})")
     assert "Error" not in said["text"]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import dagster as dg
 import pytest
 
-from graphrag_assets.defs.checks import asset_checks
+from graphrag_assets.defs.checks import asset_checks, asset_of_check
 from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.indexing.checks import CHECKS
 from tests.conftest import QUIET, Project
@@ -161,7 +161,7 @@ def test_broken_index_fails_its_check_with_the_row_and_the_remedy(copy, name):
     with copy.index.working.transaction() as connection:
         (named,) = connection.execute(broken.named).fetchone()
         connection.execute(broken.statement)
-    result = check(copy, broken_check.asset)
+    result = check(copy, asset_of_check(broken_check))
     (evaluation,) = (e for e in result.get_asset_check_evaluations() if e.check_name == name)
     assert not evaluation.passed
     assert evaluation.blocking == broken.blocking
@@ -182,9 +182,9 @@ def test_broken_index_fails_its_check_with_the_row_and_the_remedy(copy, name):
     [
         ("keys_are_unique", "update_index"),
         ("nothing_stems_from_a_gone_document", "update_index"),
-        ("vectors_are_comparable", "refresh_graph"),
-        ("references_exist", "refresh_graph"),
-        ("communities_have_the_members_listed", "refresh_graph"),
+        ("vectors_are_comparable", "update_index"),
+        ("references_exist", "update_index"),
+        ("communities_have_the_members_listed", "update_index"),
     ],
 )
 def test_remedy_repairs_the_index(start_with, name, job):
@@ -199,9 +199,9 @@ def test_remedy_repairs_the_index(start_with, name, job):
     every = {"batch_state": {"config": {"which": "ALL"}}} if "which: ALL" in broken_check.remedy else None
     with project.index.working.transaction() as connection:
         connection.execute(BREAKS[name].statement)
-    assert name in _failed(project, broken_check.asset)
+    assert name in _failed(project, asset_of_check(broken_check))
     project.run(job, ops=every)
-    assert name not in _failed(project, broken_check.asset)
+    assert name not in _failed(project, asset_of_check(broken_check))
 
 
 def _failed(project: Project, asset: str) -> list[str]:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from graphrag_assets.contracts.prompt_profile import ProfileType, PromptProfile
 from graphrag_assets.definitions import defs
-from graphrag_assets.defs.automation import observe
+from graphrag_assets.defs.automation import request_update
 from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.store.batches import record_options
@@ -152,9 +153,11 @@ def test_a_machine_with_other_settings_or_documents_pays_nothing(machines, opena
     assert openai_server.requests == []
 
 
-def test_the_sensor_leaves_a_batch_alone_that_is_being_extracted(machines):
+def test_the_sensor_waits_while_a_batch_is_being_extracted(machines, monkeypatch):
+    monkeypatch.setattr("graphrag_assets.indexing.scan.SETTLE_SECONDS", 0)
     job = extraction_job()
     tags = {**job.tags, "dagster/partition": "a"}
     config = job.get_run_config_for_partition_key("a")
     machines.instance.create_run_for_job(job, run_config=config, status=dg.DagsterRunStatus.STARTED, tags=tags)
-    assert observe(IndexNames(), machines.index, machines.instance).indexing == {"a"}
+    waiting = request_update(IndexNames(), machines.index, machines.instance, time.time())
+    assert waiting.skip_message.endswith(" is in progress.")

@@ -14,7 +14,7 @@ from graphrag_assets.defs.options import (
 )
 from graphrag_assets.indexing.models import ledger_entries
 from graphrag_assets.indexing.scan import scan
-from tests.conftest import repository
+from tests.conftest import SAMPLE_INPUT, repository
 from tests.defs.test_language_models import modeled, server  # noqa: F401
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland. "
@@ -63,9 +63,10 @@ def test_the_settings_of_a_batch_go_with_it(project):
 
 
 @pytest.mark.long
-def test_a_setting_of_communities_stays_with_the_index(sample_index, project):
+def test_a_setting_of_communities_stays_with_the_index(sample_index, project, monkeypatch):
     import shutil
 
+    monkeypatch.setenv("GRAPHRAG_INPUT", str(SAMPLE_INPUT))
     shutil.copytree(sample_index.root / "index", project.root / "index", symlinks=True)
     before = project.index.working.read("SELECT count(*) FROM communities").item()
     project.run_global(ops={"detect_communities": {"config": {"max_cluster_size": 5}}})
@@ -97,8 +98,8 @@ def test_what_cannot_be_is_refused_by_name(project, options_of, config, said):
 @pytest.mark.parametrize(
     ("job", "op", "rerun", "allowed"),
     [
-        ("index_batches", "index_batch", "REPORTS", ["NOTHING", "FAILED_UNITS", "EXTRACTION", "EVERYTHING"]),
-        ("refresh_graph", "write_community_reports", "FAILED_UNITS", ["NOTHING", "REPORTS", "EVERYTHING"]),
+        ("__ASSET_JOB", "index_batch", "REPORTS", ["NOTHING", "FAILED_UNITS", "EXTRACTION", "EVERYTHING"]),
+        ("update_index", "write_community_reports", "FAILED_UNITS", ["NOTHING", "REPORTS", "EVERYTHING"]),
     ],
 )
 def test_launchpad_refuses_a_rerun_that_the_step_does_not_have_and_names_those_it_has(job, op, rerun, allowed):
@@ -222,7 +223,7 @@ def test_rerun_is_free_and_bypassing_the_cache_is_paid_once_per_run(modeled, ser
     accounted = dict(kinds.filter(kinds != "embedding").value_counts().iter_rows())
     assert accounted == {"chat": extractions, "replaced": extractions}  # what was paid stays in the ledger
     # A run that is repeated after a crash counts from its first attempt.
-    again = dg.DagsterRun(job_name="index_batches", root_run_id=run.run_id, parent_run_id=run.run_id)
+    again = dg.DagsterRun(job_name="__ASSET_JOB", root_run_id=run.run_id, parent_run_id=run.run_id)
     config = BatchOptions(rerun="EXTRACTION", bypass_cache=True)
     assert cache_not_before(modeled.instance, again, config) == cache_not_before(
         modeled.instance, run.dagster_run, config

@@ -10,6 +10,7 @@ from dagster._core.remote_representation.external_data import RepositorySnap
 
 from graphrag_assets.contracts.indexing_models import Keys
 from graphrag_assets.definitions import defs
+from graphrag_assets.defs.index_names import BATCH_ASSETS
 from graphrag_assets.defs.resources import IndexSettings
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.query import GraphRAG
@@ -127,7 +128,12 @@ def test_a_key_cannot_be_typed_into_a_run(recorded):
 def test_a_limit_out_of_range_is_refused_by_the_first_step(recorded):
     project, server = recorded
     project.write("one/a.md", TEXT)
-    job = defs().get_repository_def().get_job("index_batches")
+    job = (
+        defs()
+        .get_repository_def()
+        .get_job("__ASSET_JOB")
+        .get_subset(asset_selection=frozenset(map(dg.AssetKey, BATCH_ASSETS)))
+    )
     project.register()
     config = {"resources": {"models": {"config": {"concurrency": 0}}}}
     with pytest.raises(dg.Failure) as refused:

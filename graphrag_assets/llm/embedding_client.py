@@ -66,7 +66,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         A text that the server does not take, while it takes others, gets a vector of NaN, and its reason is added to
         `errors`; without `errors` the reason is raised.
 
-        Stored vectors of another size than the model's replies, of a model that had this name before, are replaced.
+        Stored vectors of another size than the model's last ones, of a model that had this name before, are replaced.
 
         Raises:
             RetriesExhausted: failed too often, or always returned vectors of a wrong number or size.
@@ -76,23 +76,23 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         keys = [self.key(text) for text in cut]
         wanted = dict(zip(keys, cut, strict=True))
         hits = await self.ledger.get_many(list(wanted))
-        answers: _Answers = {key: np.frombuffer(hit.vector, "<f4") for key, hit in hits.items() if hit.vector}
-        if answers := self._usable(answers):
+        stored = sorted((hit for hit in hits.values() if hit.vector), key=lambda hit: hit.created_at)
+        answers: _Answers = {hit.key: np.frombuffer(hit.vector or b"", "<f4") for hit in stored}
+        size = self.dimensions or (len(answers[stored[-1].key]) if stored else None)
+        if answers := _of_size(size, answers):
             self.usage.add(task, Usage(ledger_hits=len(answers)))
         entry = self._entry(task, batch, run_id)
         while missing := {key: text for key, text in wanted.items() if key not in answers}:
-            answers = self._usable(answers | await self._request_all(missing, entry))
+            answers |= await self._request_all(missing, entry)
+            answers = _of_size(self.dimensions, answers)  # which the replies have shown
         refused = {key: answer for key, answer in answers.items() if isinstance(answer, ModelError)}
-        vectors = {key: answer for key, answer in answers.items() if not isinstance(answer, ModelError)}
-        if len({len(vector) for vector in vectors.values()}) > 1:
-            await self.check(task, batch, run_id)  # which of them has the size of the present model
-            return await self.embed(texts, task=task, batch=batch, run_id=run_id, errors=errors)
         if refused and errors is None:
             raise next(iter(refused.values()))
         if errors is not None:
             errors |= {text: str(refused[key]) for text, key in zip(texts, keys, strict=True) if key in refused}
-        none = np.full(self.dimensions or 0, np.nan, np.float32)
-        return np.stack([vectors.get(key, none) for key in keys]) if keys else none[None][:0]
+        none = np.full(self.dimensions or size or 0, np.nan, np.float32)
+        rows = [none if isinstance(answer := answers[key], ModelError) else answer for key in keys]
+        return np.stack(rows) if rows else none[None][:0]
 
     async def check(self, task: str, batch: str | None = None, run_id: str | None = None) -> int:
         """Request the vector of one word, whatever the ledger has; returns its dimensions. Raises as `embed` does."""
@@ -107,14 +107,6 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
     def _entry(self, task: str, batch: str | None, run_id: str | None) -> Entry:
         parameters = self.options.parameters
         return Entry("", "embedding", task, self.vendor, self.model, parameters, batch=batch, run_id=run_id)
-
-    def _usable(self, answers: _Answers) -> _Answers:
-        """The answers without vectors of another size than the model's."""
-        return {
-            key: answer
-            for key, answer in answers.items()
-            if isinstance(answer, ModelError) or self.dimensions in (None, len(answer))
-        }
 
     async def _request_all(self, texts: _Texts, entry: Entry) -> _Answers:
         """Request the texts in concurrent batches; the first error stops those that have not been sent."""
@@ -137,20 +129,19 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
     async def _answer(self, texts: _Texts, entry: Entry, trace: Trace) -> _Answers:
         """The answers for a batch: for all texts together or, if that is refused, for one after another."""
         async with self.counted(entry.task, trace):
-            answers = _Answers()
             if len(texts) > 1 and not self._one_by_one:
                 try:
-                    answers |= await self._request(texts, entry, trace)
+                    return {**await self._request(texts, entry, trace)}
                 except (RequestRejected, RetriesExhausted) as error:
                     _raise_unless_of_texts(error)
                     self._one_by_one = isinstance(error, RetriesExhausted) and error.timed_out
+            answers = _Answers()
             for key, text in texts.items():
-                if key not in answers:
-                    answers[key] = await self._answer_one(key, text, entry, trace, takes_others=bool(answers))
+                answers[key] = await self._answer_one(key, text, entry, trace, takes_others=bool(answers))
         return answers
 
     async def _answer_one(self, key: str, text: str, entry: Entry, trace: Trace, takes_others: bool) -> Any:
-        """The answer for one text, which is cut further while the server says that it is too long.
+        """The answer for one text, which is cut while the server says that it is too long.
 
         Raises:
             ModelError: the server does not take any other text, either.
@@ -239,6 +230,15 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
             size += n_bytes
         if group:
             yield group
+
+
+def _of_size(size: int | None, answers: _Answers) -> _Answers:
+    """The answers without vectors of another size than the model's, as far as it is known."""
+    return {
+        key: answer
+        for key, answer in answers.items()
+        if isinstance(answer, ModelError) or size is None or len(answer) == size
+    }
 
 
 def _raise_unless_of_texts(error: RequestRejected | RetriesExhausted) -> None:

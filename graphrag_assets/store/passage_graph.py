@@ -12,7 +12,6 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.ids import number_of
-from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.reading_order import execute_in_order
 from graphrag_assets.text.words import UNSPACED, fold, name_key, search_words, title_key, without_qualifier
 
@@ -48,13 +47,13 @@ It is narrow on purpose: "Field said that the cable was a success" is no definit
 
 
 def write_passage_graph(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill passage_subjects and passage_names, and the tables of what texts contain.
+    """Fill passage_subjects and passage_names.
 
     Args:
         connection: has the publication in use, with entities, texts, bridge tables and postings in it.
     """
     headings = connection.sql("SELECT DISTINCT unnest(headings) AS heading FROM text_units").pl()["heading"].sort()
-    execute_with(connection, "INSERT INTO search.heading_forms BY NAME FROM forms", forms=_heading_forms(headings))
+    connection.register("heading_forms", _heading_forms(headings))
     given = {
         "max_texts": MAX_TEXTS,
         "definition": DEFINITION,
@@ -63,6 +62,7 @@ def write_passage_graph(connection: duckdb.DuckDBPyConnection) -> None:
         "unspaced": f"[{UNSPACED}]",
     }
     execute_in_order(connection, _SQL, given)
+    connection.unregister("heading_forms")
 
 
 def _heading_forms(headings: pl.Series) -> pl.DataFrame:

@@ -821,41 +821,6 @@ PASSAGE_NAMES = published_table(
     ("weight", "DOUBLE", "Share of the text unit's rank that passes to the thing: its rarity, at most 1 in all."),
     order="text_unit, name",
 )
-HEADING_FORMS = published_table(
-    "search.heading_forms",
-    "What titles and headings name: themselves, and themselves without a qualifier in parentheses.",
-    "heading form",
-    ("heading", "VARCHAR", "The title or heading."),
-    ("form", "VARCHAR", "What it names."),
-    ("name", "UBIGINT", "md5_number_lower of the form's normalized name."),
-    ("words", "VARCHAR[]", "Its distinct words, as in word_forms."),
-    ("is_name", "BOOLEAN", "Whether it is written as a name."),
-    order="heading, form",
-)
-SOUGHT_TITLES = published_table(
-    "search.sought_titles",
-    "The titles and headings that were looked for in all texts: those whose words are rare enough.",
-    "form",
-    ("form", "VARCHAR", "As in heading_forms."),
-    order="form",
-)
-TITLES_IN_TEXT = published_table(
-    "search.titles_in_text",
-    "Which text units have which of these in their text.",
-    "form text_unit",
-    ("form", "VARCHAR", "As in heading_forms."),
-    ("text_unit", "BIGINT", "human_readable_id of the text unit."),
-    order="form, text_unit",
-)
-DEFINITIONS = published_table(
-    "search.definitions",
-    "Which text units begin with a definition of the first thing they name.",
-    "text_unit",
-    ("text_unit", "BIGINT", "human_readable_id of the text unit."),
-    ("name", "UBIGINT", "md5_number_lower of the thing's title_key."),
-    ("form", "VARCHAR", "The thing's name as the text unit has it."),
-    order="text_unit",
-)
 PUBLISHED_POSTINGS = published_table(
     "search.postings",
     "The inverted index for BM25: which text contains which term, how often.",
@@ -978,10 +943,6 @@ SEARCH = _published(
     ENTITY_NAMES,
     PASSAGE_SUBJECTS,
     PASSAGE_NAMES,
-    HEADING_FORMS,
-    SOUGHT_TITLES,
-    TITLES_IN_TEXT,
-    DEFINITIONS,
     PUBLISHED_POSTINGS,
     POSTING_TERMS,
     POSTING_STATISTICS,

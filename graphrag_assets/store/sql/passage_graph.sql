@@ -1,10 +1,10 @@
 -- The graph that passages are ranked through: text units, the names in them, and the text units about what is named.
--- Input, from Python: heading_forms filled for all headings.
+-- Input, from Python: `heading_forms`, what titles and headings name (heading, form, name, words, is_name).
 
 CREATE TEMP TABLE headings AS
 SELECT u.text_unit, h.name, h.form, h.words, h.is_name
 FROM (SELECT human_readable_id AS text_unit, unnest(headings) AS heading FROM text_units) u
-JOIN search.heading_forms h USING (heading);
+JOIN heading_forms h USING (heading);
 
 -- An entity has one name here, for all of its aliases.
 CREATE TEMP TABLE main_names AS
@@ -40,7 +40,7 @@ SELECT f.name, f.form, r.texts, r.rarest[1] AS rarest, r.rarest[2] AS second FRO
 CREATE TEMP TABLE sought AS
 SELECT DISTINCT form, rarest, second FROM title_terms WHERE texts <= $max_texts;
 
-INSERT INTO search.titles_in_text
+CREATE TEMP TABLE titles_in_text AS
 WITH with_rarest AS (
     SELECT DISTINCT t.form, t.second, p.number AS text_unit
     FROM sought t JOIN search.postings p ON p.term = t.rarest
@@ -66,10 +66,8 @@ WHERE CASE
                               || '([^\p{L}\p{N}]|' || $unspaced || ')')
 END;
 
-INSERT INTO search.sought_titles SELECT DISTINCT form FROM sought;
-
 -- A text unit that begins with a definition of the first thing it names is about that thing.
-INSERT INTO search.definitions
+CREATE TEMP TABLE definitions AS
 WITH openings AS (
     SELECT human_readable_id AS text_unit,
            left(regexp_replace(left(text, 1000), '^(\s*#[^\n]*\n)+\s*', ''), 400) AS opening
@@ -92,7 +90,7 @@ WITH openings AS (
 SELECT text_unit, name, form FROM first_named WHERE regexp_matches(following, $definition);
 
 CREATE TEMP TABLE defined AS
-SELECT text_unit, name, form FROM search.definitions
+SELECT text_unit, name, form FROM definitions
 QUALIFY count(*) OVER (PARTITION BY name) <= $max_definitions;
 
 -- Which text units name what others are about.
@@ -101,7 +99,7 @@ WITH about AS (SELECT name FROM headed UNION SELECT name FROM defined)
 SELECT e.subject AS name, t.text_unit
 FROM search.entity_text_units t
 JOIN (SELECT DISTINCT entity, subject FROM search.entity_names WHERE subject IN (FROM about)) e USING (entity)
-UNION SELECT t.name, i.text_unit FROM search.titles_in_text i JOIN title_terms t USING (form);
+UNION SELECT t.name, i.text_unit FROM titles_in_text i JOIN title_terms t USING (form);
 
 INSERT INTO search.passage_subjects
 WITH subjects AS (
@@ -130,4 +128,4 @@ WITH led AS (
 -- Rounded: sums in another order differ in their last digits.
 SELECT text_unit, name, round(rarity / greatest(sum(rarity) OVER (PARTITION BY text_unit), 1), 9) AS weight FROM led;
 
-DROP TABLE headings; DROP TABLE main_names; DROP TABLE headed; DROP TABLE title_terms; DROP TABLE sought; DROP TABLE mentioned; DROP TABLE defined;
+DROP TABLE headings; DROP TABLE main_names; DROP TABLE headed; DROP TABLE title_terms; DROP TABLE sought; DROP TABLE mentioned; DROP TABLE defined; DROP TABLE titles_in_text; DROP TABLE definitions;

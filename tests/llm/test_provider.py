@@ -14,7 +14,7 @@ import pytest
 from graphrag_assets.llm import provider
 from graphrag_assets.llm.model_errors import CircuitOpen
 from graphrag_assets.llm.model_options import ChatOptions
-from graphrag_assets.llm.provider import Failure, Reply
+from graphrag_assets.llm.provider import Reply
 from tests.llm.conftest import Lab, ask, run
 
 MESSAGES = [{"role": "user", "content": "Who met Charles?"}]
@@ -24,65 +24,6 @@ async def sent(options: ChatOptions, **parameters: Any) -> Reply:
     """The reply to one request, made as `ChatModel` makes it."""
     response = await provider.litellm().acompletion(messages=MESSAGES, **provider.address(options), **parameters)
     return provider.read_reply(response, options.model)
-
-
-def outcome(lab: Lab, fault: str | None, model: str = "openai/test-model") -> Reply | Failure:
-    """The result of a request that meets this fault."""
-    lab.server.fail_next(fault)
-    options = ChatOptions(model, lab.server.url, timeout=5)
-
-    async def send() -> Reply | Failure:
-        try:
-            return await sent(options, temperature=0)
-        except Exception as error:
-            return provider.failure(error)
-        finally:
-            await provider.close_clients()
-
-    return run(send())
-
-
-@pytest.mark.parametrize(
-    ("fault", "kind", "status"),
-    [
-        ("400", "rejected", 400),
-        ("401", "fatal", 401),
-        ("403", "fatal", 403),
-        ("404", "fatal", 404),
-        ("408", "transient", 408),
-        ("429", "rate_limited", 429),
-        ("500", "transient", 500),
-        ("503", "transient", 503),
-    ],
-)
-def test_failures_are_classified_and_keep_the_provider_s_words(lab: Lab, fault: str, kind: str, status: int) -> None:
-    failure = outcome(lab, fault)
-    assert isinstance(failure, Failure)
-    assert (failure.kind, failure.status, failure.message) == (kind, status, f"Scripted answer {fault}.")
-    assert len(lab.server.chats) == 1  # no retries but ours
-
-
-@pytest.mark.parametrize("fault", ["closed", "cut", "malformed-body"])
-def test_broken_replies_are_transient(lab: Lab, fault: str) -> None:
-    failure = outcome(lab, fault)
-    assert isinstance(failure, Failure)
-    assert failure.kind == "transient"
-
-
-def test_known_model_has_the_price_of_litellm(lab: Lab) -> None:
-    reply = outcome(lab, None, "openai/gpt-4o-mini")
-    assert isinstance(reply, Reply)
-    prices = provider.known("openai/gpt-4o-mini")
-    assert prices is not None
-    assert reply.cost_usd == pytest.approx(
-        reply.prompt_tokens * prices["input_cost_per_token"] + reply.completion_tokens * prices["output_cost_per_token"]
-    )
-
-
-def test_other_providers_with_openai_s_protocol_get_the_same_request(lab: Lab) -> None:
-    assert outcome(lab, None, "hosted_vllm/test-model") == outcome(lab, None)
-    first, second = lab.server.chats
-    assert first.body == second.body
 
 
 def test_callbacks_set_in_litellm_hear_of_every_call(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import ClassVar, Literal
 
 from pydantic import field_validator
@@ -12,10 +13,11 @@ from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, Text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin
-from graphrag_assets.llm.tasks.shared_requests import answers_on
+from graphrag_assets.llm.tasks.shared_requests import answers_on, by_place
 
 TASK = "judge_names"
 PAIRS_PER_REQUEST = 8
+_id = attrgetter("id")
 _SYNONYMS = {"not sure": "unsure", "yes": "same", "no": "different"}
 
 
@@ -50,18 +52,12 @@ async def verdicts_on(
         return origin.request(TASK, prompts.render(TASK, pairs=listed), NameVerdicts)
 
     found, usage = await answers_on(chat, pairs, request, NameVerdicts, _split)
-    return [None if one is None else _by_place(one, 1).get(0) for one in found], usage
-
-
-def _by_place(found: NameVerdicts, count: int) -> dict[int, NameVerdict]:
-    """The verdicts on `count` pairs, by place; a number that is unknown or occurs twice says nothing."""
-    numbers = [one.id for one in found.verdicts]
-    return {one.id - 1: one for one in found.verdicts if numbers.count(one.id) == 1 and 1 <= one.id <= count}
+    return [None if one is None else by_place(one.verdicts, _id, 1).get(0) for one in found], usage
 
 
 def _split(pairs: Sequence[str], found: NameVerdicts) -> Mapping[int, str]:
     """The verdict on each pair, by place, as the answer to a request of its own."""
     return {
         place: json.dumps({"verdicts": [{**one.model_dump(), "id": 1}]}, separators=(",", ":"), ensure_ascii=False)
-        for place, one in _by_place(found, len(pairs)).items()
+        for place, one in by_place(found.verdicts, _id, len(pairs)).items()
     }

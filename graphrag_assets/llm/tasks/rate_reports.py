@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import ClassVar
 
 from pydantic import model_validator
@@ -13,7 +14,7 @@ from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, Stars, Text
 from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin
-from graphrag_assets.llm.tasks.shared_requests import answers_on
+from graphrag_assets.llm.tasks.shared_requests import answers_on, by_place
 
 TASK = "community_rating"
 
@@ -67,13 +68,8 @@ async def ratings_of(
 
 
 def _by_place(found: CommunityRatings, count: int) -> dict[int, float]:
-    """The ratings of `count` reports, by place; a number that is unknown or occurs twice rates nothing."""
-    numbers = [one.id for one in found.ratings]
-    return {
-        one.id - 1: one.rating
-        for one in found.ratings
-        if one.rating is not None and numbers.count(one.id) == 1 and 1 <= one.id <= count
-    }
+    rated = by_place(found.ratings, attrgetter("id"), count)
+    return {place: one.rating for place, one in rated.items() if one.rating is not None}
 
 
 def _split(reports: Sequence[str], found: CommunityRatings) -> Mapping[int, str]:

@@ -1,6 +1,7 @@
 """Several items in one request: the answer on each is stored on its own, so only items that are new are requested."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -10,6 +11,14 @@ from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.tasks.chat_protocol import Chat, Form, usage_of
 
 Item = TypeVar("Item")
+Record = TypeVar("Record")
+
+
+def by_place(records: Iterable[Record], number_of: Callable[[Record], int], count: int) -> dict[int, Record]:
+    """The records about `count` numbered items, by place; a number that is unknown or occurs twice says nothing."""
+    records = list(records)
+    occurs = Counter(map(number_of, records))
+    return {n - 1: one for one in records if occurs[n := number_of(one)] == 1 and 1 <= n <= count}
 
 
 async def answers_on(

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import ClassVar, NamedTuple
 
 from pydantic import model_validator
@@ -20,6 +21,7 @@ from graphrag_assets.llm.prompts import Prompts, prompt_text
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, ask, max_prompt_tokens, prompt_tokens
+from graphrag_assets.llm.tasks.shared_requests import by_place
 from graphrag_assets.text.words import count_tokens, encode
 
 TASK = "summarize_descriptions"
@@ -167,14 +169,10 @@ def _split(titles: Sequence[str], found: Summaries) -> dict[int, str]:
 
     A number that occurs twice, is unknown, or has the title of another thing answers nothing.
     """
-    summaries = found.summaries
-    numbers = [one.number for one in summaries]
     return {
-        one.number - 1: json.dumps({"description": one.description}, ensure_ascii=False)
-        for one in summaries
-        if numbers.count(one.number) == 1
-        and 1 <= one.number <= len(titles)
-        and _letters(one.title) in ("", _letters(titles[one.number - 1]))
+        place: json.dumps({"description": one.description}, ensure_ascii=False)
+        for place, one in by_place(found.summaries, attrgetter("number"), len(titles)).items()
+        if _letters(one.title) in ("", _letters(titles[place]))
     }
 
 

@@ -19,7 +19,6 @@ from graphrag_assets.contracts.usage import Usage as TaskUsage
 from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.llm.model_errors import RetriesExhausted
 from graphrag_assets.llm.prompts import Prompts, fence
-from graphrag_assets.llm.structured_output import strict_schema
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
 from graphrag_assets.text.words import count_tokens
 from tests.llm.tasks.scripted_chat import Said, ScriptedChat
@@ -143,12 +142,6 @@ def test_general_knowledge_is_off_by_default():
         assert ("[LLM: verify]" in chat.requests[0].messages[0]["content"]) is allowed
 
 
-def test_drift_has_its_own_end():
-    rag, chat = answerer("A.")
-    run(rag.areduce(QUESTION, [Point("P", 5)], drift=True))
-    assert chat.tasks == ["drift_reduce"]
-
-
 def test_the_other_query_tasks():
     rag, chat = answerer(
         "A paragraph.",
@@ -216,13 +209,3 @@ def test_streamed_answer_ends_with_the_full_text_and_its_usage():
     assert chat.tasks == ["local_search", "global_reduce"]
     assert run(read(rag.stream_response(QUESTION, NOTHING))) == [NO_ANSWER, Reply(NO_ANSWER)]
     assert len(chat.requests) == 2
-
-
-def test_the_kind_of_a_question_follows_its_reason_in_schema_and_prompt():
-    rag, chat = answerer('{"kind": "fact"}')
-    run(rag.achoose(QUESTION, {"fact": "particular things", "theme": "the whole"}))
-    (request,) = chat.requests
-    properties = strict_schema(request.response_model)["properties"]
-    assert list(properties) == ["reason", "kind"]
-    assert properties["kind"]["enum"] == ["fact", "theme"]
-    assert '{"reason": "one short sentence", "kind": "one of the kinds above"}' in request.messages[0]["content"]

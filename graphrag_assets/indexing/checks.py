@@ -131,11 +131,7 @@ CHECKS = (
     Check(
         "communities_are_connected",
         "communities",
-        (
-            "relationships",
-            "communities",
-            "community_members",
-        ),
+        ("relationships", "communities", "community_members"),
         True,
         "Every community is connected.",
         _disconnected,

@@ -61,10 +61,7 @@ INVARIANTS = (
     Check(
         "relationship_ends_are_entities",
         "relationships",
-        (
-            "entities",
-            "relationships",
-        ),
+        ("entities", "relationships"),
         True,
         "Source and target of every relationship are entities.",
         "SELECT r.id, source, target FROM relationships r "
@@ -75,12 +72,7 @@ INVARIANTS = (
     Check(
         "references_exist",
         "communities",
-        (
-            "text_units",
-            "entities",
-            "relationships",
-            "communities",
-        ),
+        ("text_units", "entities", "relationships", "communities"),
         True,
         "Every id in a list column is the id of a row.",
         " UNION ALL ".join(
@@ -98,10 +90,7 @@ INVARIANTS = (
     Check(
         "entities_and_relationships_stand_in_text_units",
         "relationships",
-        (
-            "entities",
-            "relationships",
-        ),
+        ("entities", "relationships"),
         True,
         "Every entity and every relationship is mentioned in at least one text unit.",
         "SELECT 'entities' AS table_name, id, title FROM entities WHERE len(coalesce(text_unit_ids, [])) = 0 "
@@ -112,10 +101,7 @@ INVARIANTS = (
     Check(
         "one_community_per_entity_and_level",
         "community_members",
-        (
-            "entities",
-            "community_members",
-        ),
+        ("entities", "community_members"),
         True,
         "Every entity is in exactly one community at each level.",
         "SELECT e.id AS entity_id, l.level, count(m.community) AS n FROM entities e "
@@ -147,10 +133,7 @@ INVARIANTS = (
     Check(
         "communities_have_the_members_listed",
         "community_members",
-        (
-            "communities",
-            "community_members",
-        ),
+        ("communities", "community_members"),
         True,
         "A community's entity_ids are its rows in community_members.",
         "WITH listed AS (SELECT community, unnest(entity_ids) AS entity_id FROM communities) "
@@ -198,13 +181,7 @@ INVARIANTS = (
     Check(
         "everything_searchable_has_an_embedding",
         "embeddings",
-        (
-            "text_units",
-            "entities",
-            "community_reports",
-            "embeddings",
-            "index_errors",
-        ),
+        ("text_units", "entities", "community_reports", "embeddings", "index_errors"),
         True,
         "Every text unit, every entity with a relationship and every community report has a vector, or a row of "
         "index_errors, if there are any vectors: without an embedding model there are none.",
@@ -238,10 +215,7 @@ INVARIANTS = (
     Check(
         "every_community_has_a_report",
         "community_reports",
-        (
-            "communities",
-            "community_reports",
-        ),
+        ("communities", "community_reports"),
         True,
         "There is exactly one report per community of two or more members.",
         "SELECT c.community, count(r.id) AS reports FROM communities c "
@@ -252,10 +226,7 @@ INVARIANTS = (
     Check(
         "text_units_have_mentions",
         "entity_mentions",
-        (
-            "text_units",
-            "entity_mentions",
-        ),
+        ("text_units", "entity_mentions"),
         False,
         "Every text unit names at least one entity.",
         "SELECT t.id, t.batch, t.document_id, t.ordinal FROM text_units t "
@@ -274,10 +245,7 @@ INVARIANTS = (
     Check(
         "no_hub_dominates",
         "entities",
-        (
-            "entities",
-            "text_units",
-        ),
+        ("entities", "text_units"),
         False,
         "No entity is named in more than 30 % of the text units.",
         "SELECT id, title, frequency FROM entities, (SELECT count(*) AS n FROM text_units) "
@@ -298,11 +266,7 @@ INVARIANTS = (
     Check(
         "claims_are_about_entities",
         "covariates",
-        (
-            "covariates",
-            "entities",
-            "entity_aliases",
-        ),
+        ("covariates", "entities", "entity_aliases"),
         False,
         "The subject of every claim is an entity.",
         "SELECT c.id, c.subject_id FROM covariates c JOIN resolved_claims r USING (id) "
@@ -312,14 +276,7 @@ INVARIANTS = (
     Check(
         "citations_resolve",
         "citations",
-        (
-            "citations",
-            "text_units",
-            "covariates",
-            "entities",
-            "relationships",
-            "community_reports",
-        ),
+        ("citations", "text_units", "covariates", "entities", "relationships", "community_reports"),
         False,
         "Every citation of a report refers to a row that it was written from.",
         "SELECT report_id, table_name, human_readable_id FROM citations WHERE cited_id IS NULL "
@@ -332,11 +289,7 @@ INVARIANTS = (
     Check(
         "documents_have_a_yield",
         "entities",
-        (
-            "documents",
-            "text_units",
-            "entity_mentions",
-        ),
+        ("documents", "text_units", "entity_mentions"),
         False,
         "Every document yields text units, and an entity for every 500 tokens.",
         "SELECT d.id, d.source, d.title, d.n_tokens, count(DISTINCT t.id) AS text_units, "

@@ -20,7 +20,7 @@ from graphrag_assets.indexing.knowledge_graph import knowledge_graph
 from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.reports import stale_reports, update_reports
 from graphrag_assets.indexing.scan import scan
-from graphrag_assets.pipeline.report_citations import references_in, resolved
+from graphrag_assets.pipeline.report_citations import references_in
 from graphrag_assets.store.publication_files import STABLE_NAME, publication_file
 from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.schema import INDEXED_TEXTS, POSTINGS, PUBLISHED, TOKEN_COUNTS, WORDS, Table, identifier
@@ -87,6 +87,16 @@ def assert_reports(index: Index) -> None:
     numbers = index.working.read(" UNION ALL ".join(_NUMBERED))
     assert index.working.read("FROM citations ORDER BY ALL").equals(
         resolved(references_in(stored), numbers).sort(pl.all())
+    )
+
+
+def resolved(references: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
+    """The rows of citations of `references_in` reports, where `numbers` are those of all rows that can be cited."""
+    known = numbers.select("table_name", pl.col("human_readable_id").cast(pl.Int64), cited_id="id")
+    found = references.join(known, on=["table_name", "human_readable_id"], how="left")
+    found = found.with_columns(cited_id=pl.when("is_marked").then(None).otherwise("cited_id")).drop("is_marked")
+    return found.unique(["report_id", "table_name", "human_readable_id"]).sort(
+        "report_id", "table_name", "human_readable_id"
     )
 
 

@@ -5,9 +5,10 @@ import time
 import polars as pl
 import pytest
 
-from graphrag_assets.pipeline.report_citations import TABLES, references_in, resolved
+from graphrag_assets.pipeline.report_citations import TABLES, references_in
 from graphrag_assets.query.citations import references
 from graphrag_assets.text.references import Checked, without_references
+from tests.comparison import resolved
 
 WRITTEN = {
     "[Data: Entities (5, 7, +more)]": [("Entities", 5), ("Entities", 7)],

@@ -19,7 +19,7 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.stage import StageResult, sums_of_changes, usage_sums
 from graphrag_assets.pipeline.community_reports import REPORT_TYPES, ReportInputs, community_reports
-from graphrag_assets.pipeline.report_citations import references_in, resolved
+from graphrag_assets.pipeline.report_citations import references_in
 from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_stage
@@ -111,6 +111,16 @@ _NUMBERS = " UNION ALL ".join(
         ),
     )
 )
+_RESOLVED = f"""
+SELECT report_id, table_name, human_readable_id, max(n.id) FILTER (NOT is_marked) AS cited_id
+FROM cited LEFT JOIN ({_NUMBERS}) n USING (table_name, human_readable_id) GROUP BY ALL
+"""
+# A row may have another id now. A citation that led nowhere is marked in the report.
+_RESOLVED_AGAIN = f"""
+SELECT c.report_id, c.table_name, c.human_readable_id, if(c.cited_id IS NULL, NULL, n.id) AS cited_id
+FROM citations c SEMI JOIN community_reports r ON r.id = c.report_id
+LEFT JOIN ({_NUMBERS}) n USING (table_name, human_readable_id)
+"""
 
 
 class UpdatedReports(NamedTuple):
@@ -130,23 +140,18 @@ def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: b
     """
     started, encoding = time.monotonic(), index.settings.tokenizer
     with index.working.transaction() as connection:
-        due, replaced = _begin(connection, index, models, rewrite)
-    reports, by_part = pl.DataFrame(schema=REPORT_TYPES), [{"community_reports": replaced}]
+        due, changes = _begin(connection, index, models, rewrite)
+    reports, by_part = pl.DataFrame(schema=REPORT_TYPES), [changes]
     for part in _parts(due):
         reports = community_reports(_read(index, part), models.write_reports, models.reporter, encoding=encoding)
         with index.working.transaction() as connection:
-            replaced = replace_rows(connection, schema.COMMUNITY_REPORTS, reports, "community", part["community"])
-        by_part.append({"community_reports": replaced})
-        log.info("%d reports are up to date", replaced.rows)
+            by_part.append(_write(connection, reports, part["community"]))
+        log.info("%d reports are up to date", by_part[-1]["community_reports"].rows)
     with index.working.transaction() as connection:
-        references = references_in(connection.sql("SELECT id, full_content FROM community_reports ORDER BY id").pl())
-        citations = resolved(references, connection.sql(_NUMBERS).pl())
-        changes = {
-            **sums_of_changes(by_part),
-            "citations": replace_table(connection, schema.CITATIONS, citations),
-        }
-        seconds, used = time.monotonic() - started, usage_sums(models.usage)
+        by_part.append({"citations": replace_table(connection, schema.CITATIONS, _RESOLVED_AGAIN)})
+        changes, seconds, used = sums_of_changes(by_part), time.monotonic() - started, usage_sums(models.usage)
         record_stage(connection, run_id, "write_community_reports", None, seconds, changes, "community_reports", used)
+        citations = connection.sql("FROM citations ORDER BY ALL").pl()
     frames = {"community_reports": reports, "citations": citations}
     updated = StageResult(frames, changes, models.usage, time.monotonic() - started)
     n_kept = changes["community_reports"].rows - due.height
@@ -173,16 +178,26 @@ def _find_state(connection: duckdb.DuckDBPyConnection, index: Index, models: Ind
 
 def _begin(
     connection: duckdb.DuckDBPyConnection, index: Index, models: IndexingModels, rewrite: bool
-) -> tuple[pl.DataFrame, Changes]:
+) -> tuple[pl.DataFrame, dict[str, Changes]]:
     """The reports to write (community, level, size, fingerprint); the others are made as they are to be."""
     _find_state(connection, index, models)
     connection.execute(_DUE, {"rewrite": rewrite, "reporter": models.reporter})
     connection.execute(_KEPT)
     otherwise = connection.sql(_OTHERWISE_KEPT).pl()
     replaced = pl.concat([otherwise["community"], connection.sql(_GONE).pl()["community"]])
-    changes = replace_rows(connection, schema.COMMUNITY_REPORTS, otherwise, "community", replaced)
+    changes = _write(connection, otherwise, replaced)
     connection.execute(_UNFINISHED)
     return connection.sql("FROM due ORDER BY level DESC, community").pl(), changes
+
+
+def _write(connection: duckdb.DuckDBPyConnection, reports: pl.DataFrame, communities: pl.Series) -> dict[str, Changes]:
+    """Replace the reports of `communities` and what they cite."""
+    cited = references_in(reports)
+    execute_with(connection, "CREATE OR REPLACE TEMP TABLE cited AS FROM given", given=cited)
+    return {
+        "community_reports": replace_rows(connection, schema.COMMUNITY_REPORTS, reports, "community", communities),
+        "citations": replace_rows(connection, schema.CITATIONS, _RESOLVED, "report_id", reports["id"]),
+    }
 
 
 def _parts(due: pl.DataFrame) -> list[pl.DataFrame]:

@@ -34,13 +34,12 @@ def usage_sums(usage: "Mapping[str, Usage]") -> dict[str, dict[str, int | float]
 
 
 def sums_of_changes(parts: Sequence[Mapping[str, Changes]]) -> dict[str, Changes]:
-    """The changes of several writes of the same tables."""
-    names = {name: None for part in parts for name in part}
+    """The changes of several writes of tables."""
+    by_name: dict[str, list[Changes]] = {}
+    for part in parts:
+        for name, written in part.items():
+            by_name.setdefault(name, []).append(written)
     return {
-        name: Changes(
-            parts[-1][name].rows,
-            sum(part[name].inserted for part in parts if name in part),
-            sum(part[name].deleted for part in parts if name in part),
-        )
-        for name in names
+        name: Changes(written[-1].rows, sum(one.inserted for one in written), sum(one.deleted for one in written))
+        for name, written in by_name.items()
     }

@@ -82,21 +82,3 @@ def references_in(reports: pl.DataFrame) -> pl.DataFrame:
                 if unread := unread_in(block["rows"]):
                     cited[report_id, unread, None, True] = None
     return pl.DataFrame(list(cited), schema=_SCHEMA, orient="row")
-
-
-def resolved(references: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
-    """The references with the rows that they cite.
-
-    Args:
-        references: `references_in` reports.
-        numbers: table_name, id, human_readable_id of every row that can be cited.
-
-    Returns:
-        report_id, table_name, human_readable_id, cited_id (null when there is no such row), sorted.
-    """
-    known = numbers.select("table_name", pl.col("human_readable_id").cast(pl.Int64), cited_id="id")
-    found = references.join(known, on=["table_name", "human_readable_id"], how="left")
-    found = found.with_columns(cited_id=pl.when("is_marked").then(None).otherwise("cited_id")).drop("is_marked")
-    return found.unique(["report_id", "table_name", "human_readable_id"]).sort(
-        "report_id", "table_name", "human_readable_id"
-    )

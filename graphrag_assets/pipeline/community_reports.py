@@ -10,7 +10,7 @@ import polars as pl
 from graphrag_assets.contracts.records import ReportMaterial, ReportRecord, ReportRow
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.report_citations import checked_report
-from graphrag_assets.pipeline.report_contexts import evidence, level_contexts, source_contexts, source_lines
+from graphrag_assets.pipeline.report_contexts import evidence, fitted_contexts, local_rows, source_lines, source_rows
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
 from graphrag_assets.text.references import CHECKED_PATTERN
@@ -55,10 +55,10 @@ def community_reports(
     """
     communities, members, sub_members, entities, relationships, claims, sub_reports, text_units = inputs
     lines = evidence(entities, relationships, claims, encoding)
-    contexts, rows = level_contexts(members, sub_members, lines, sub_reports, max_tokens, encoding)
+    contexts, rows = fitted_contexts(local_rows(members, sub_members, lines), sub_reports, max_tokens, encoding)
     if text_units is not None:
-        passages = source_lines(text_units, encoding)
-        shown = source_contexts(members, sub_members, entities, passages, sub_reports, max_tokens, encoding).contexts
+        passages = source_rows(members, sub_members, entities, source_lines(text_units, encoding))
+        shown = fitted_contexts(passages, sub_reports, max_tokens, encoding).contexts
         # A community without text units is shown as it is.
         contexts = contexts.join(shown.rename({"context": "shown"}), on="community", how="left").select(
             "community", context=pl.coalesce("shown", "context")

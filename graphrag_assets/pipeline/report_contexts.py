@@ -94,36 +94,6 @@ def with_date(rows: pl.DataFrame, line: pl.Expr) -> pl.Expr:
     return pl.concat_str(line, pl.col("document_date").cast(pl.String), separator=",", ignore_nulls=True)
 
 
-class LevelContexts(NamedTuple):
-    """The contexts of one level. `contexts`: community, context. `rows`: what each is made of: community, section,
-    number, in the order of the context."""
-
-    contexts: pl.DataFrame
-    rows: pl.DataFrame
-
-
-def level_contexts(
-    members: pl.DataFrame,
-    sub_members: pl.DataFrame,
-    lines: pl.DataFrame,
-    sub_reports: pl.DataFrame,
-    max_tokens: int,
-    encoding: str = "o200k_base",
-) -> LevelContexts:
-    """The contexts of the communities that arise at one level.
-
-    Args:
-        members: community, entity_id.
-        sub_members: sub-community (column child) and entity_id at the next deeper level.
-        lines: `evidence`.
-        sub_reports: community, title, full_content of the sub-communities' reports.
-        max_tokens: the limit of each context. If a community's rows and reports exceed it, each kind gets
-            the rows that fit its share; a row that does not fit is skipped, and a kind whose rows are all too long
-            has its first one cut. The rest of the limit goes to the other rows in their order, claims last.
-    """
-    return fitted_contexts(_local_rows(members, sub_members, lines), sub_reports, max_tokens, encoding)
-
-
 def source_lines(text_units: pl.DataFrame, encoding: str = "o200k_base") -> pl.DataFrame:
     """One line of context per text unit (id, human_readable_id, text, document_date).
 
@@ -135,30 +105,10 @@ def source_lines(text_units: pl.DataFrame, encoding: str = "o200k_base") -> pl.D
     return with_tokens(lines, encoding)
 
 
-def source_contexts(
-    members: pl.DataFrame,
-    sub_members: pl.DataFrame,
-    entities: pl.DataFrame,
-    lines: pl.DataFrame,
-    sub_reports: pl.DataFrame,
-    max_tokens: int,
-    encoding: str = "o200k_base",
-) -> LevelContexts:
-    """The contexts of the communities that arise at one level; a community without text units has none.
-
-    Args:
-        members, sub_members, sub_reports, max_tokens: as for `level_contexts`.
-        entities: id, degree, text_unit_ids.
-        lines: `source_lines`.
-    """
-    rows = _source_rows(members, sub_members, entities, lines)
-    return fitted_contexts(rows, sub_reports, max_tokens, encoding)
-
-
-def _source_rows(
+def source_rows(
     members: pl.DataFrame, sub_members: pl.DataFrame, entities: pl.DataFrame, lines: pl.DataFrame
 ) -> pl.DataFrame:
-    """The communities' text units in the order of the context, each with the child that has all it names, if any."""
+    """As `local_rows`, from `source_lines`: child is the one that has all entities that the text unit names."""
     named = entities.select("degree", entity_id="id", text_unit_id="text_unit_ids").explode("text_unit_id").drop_nulls()
     found = members.join(named, on="entity_id").join(sub_members, on="entity_id", how="left")
     units = found.group_by("community", "text_unit_id").agg(
@@ -169,12 +119,26 @@ def _source_rows(
     return ordered.select(*shown, place=pl.int_range(pl.len(), dtype=pl.Int64))
 
 
-def fitted_contexts(rows: pl.DataFrame, sub_reports: pl.DataFrame, max_tokens: int, encoding: str) -> LevelContexts:
-    """The contexts of the communities' rows, shortened to the limit; see `level_contexts`.
+class Contexts(NamedTuple):
+    """`contexts`: community, context. `rows`: what each is made of in its order: community, section, number."""
+
+    contexts: pl.DataFrame
+    rows: pl.DataFrame
+
+
+def fitted_contexts(
+    rows: pl.DataFrame, sub_reports: pl.DataFrame, max_tokens: int, encoding: str = "o200k_base"
+) -> Contexts:
+    """The contexts of the communities that have `rows`, shortened to `max_tokens` each.
+
+    If a community's rows and reports exceed it, each kind gets the rows that fit its share; a row that does not fit is
+    skipped, and a kind whose rows are all too long has its first one cut. The rest of the limit goes to the other rows
+    in their order, claims last.
 
     Args:
         rows: community, section, number, line, tokens, child (the sub-community that a report may replace it with),
             place (the order).
+        sub_reports: community, title, full_content of the sub-communities' reports.
     """
     budget = max_tokens - _MAX_SECTIONS * _HEADER_TOKENS
     totals = rows.group_by("community").agg(pl.col("tokens").sum()).filter(pl.col("tokens") > budget)
@@ -190,11 +154,19 @@ def fitted_contexts(rows: pl.DataFrame, sub_reports: pl.DataFrame, max_tokens: i
     ]
     rows = pl.concat([rows.join(totals, on="community", how="anti"), *substituted], how="diagonal")
     kept = rows.sort("community", "place")
-    return LevelContexts(_render(kept), kept.select("community", "section", "number"))
+    return Contexts(_render(kept), kept.select("community", "section", "number"))
 
 
-def _local_rows(members: pl.DataFrame, sub_members: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
-    """The communities' own lines in the order of the context, each with the child that holds it, if one does."""
+def local_rows(members: pl.DataFrame, sub_members: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
+    """The lines of `evidence` inside each community, in the order of its context.
+
+    Args:
+        members: community, entity_id.
+        sub_members: sub-community (column child) and entity_id.
+
+    Returns:
+        community, section, number, line, tokens, child (the sub-community that holds it, if one does), place.
+    """
     ends = members.join(sub_members, on="entity_id", how="left").select("entity_id", "community", "child")
     inside = (
         lines.join(ends.rename({"entity_id": "source_id"}), on="source_id")

@@ -9,7 +9,7 @@ from datetime import date
 import polars as pl
 import pytest
 
-from graphrag_assets.pipeline.report_contexts import evidence, level_contexts
+from graphrag_assets.pipeline.report_contexts import Contexts, evidence, fitted_contexts, local_rows
 from graphrag_assets.text.words import count_tokens
 
 LONG = "word " * 60
@@ -66,6 +66,12 @@ def claims() -> pl.DataFrame:
 WHOLE = pl.DataFrame({"community": [1] * 5, "entity_id": list("abcde")})
 PARTS = pl.DataFrame({"child": [2, 2, 2, 3, 3], "entity_id": list("abcde")})
 NO_REPORTS = pl.DataFrame(schema={"community": pl.Int64, "title": pl.String, "full_content": pl.String})
+
+
+def level_contexts(
+    members: pl.DataFrame, parts: pl.DataFrame, lines: pl.DataFrame, reports: pl.DataFrame, limit: int
+) -> Contexts:
+    return fitted_contexts(local_rows(members, parts, lines), reports, limit)
 
 
 def test_a_context_holds_every_internal_relationship_by_combined_degree_then_number(entities, claims):

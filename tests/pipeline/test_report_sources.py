@@ -4,7 +4,7 @@ from datetime import date
 
 import polars as pl
 
-from graphrag_assets.pipeline.report_contexts import source_contexts, source_lines
+from graphrag_assets.pipeline.report_contexts import fitted_contexts, source_lines, source_rows
 
 WHOLE = pl.DataFrame({"community": [0, 0, 0], "entity_id": ["a", "b", "c"]})
 PARTS = pl.DataFrame({"entity_id": ["a", "b", "c"], "child": [1, 1, 2]})
@@ -21,7 +21,7 @@ def lines(repeat: int = 1) -> pl.DataFrame:
 
 
 def context(sources: pl.DataFrame, reports: pl.DataFrame = NO_REPORTS, limit: int = 8000) -> str:
-    return source_contexts(WHOLE, PARTS, ENTITIES, sources, reports, limit).contexts["context"].item()
+    return fitted_contexts(source_rows(WHOLE, PARTS, ENTITIES, sources), reports, limit).contexts["context"].item()
 
 
 def test_text_units_come_by_the_degrees_of_the_entities_that_they_name():
@@ -38,7 +38,7 @@ def test_over_the_limit_a_report_replaces_the_text_units_of_its_community_alone(
 
 def test_a_community_without_text_units_has_no_context():
     nothing = ENTITIES.with_columns(text_unit_ids=pl.lit([], pl.List(pl.String)))
-    assert source_contexts(WHOLE, PARTS, nothing, lines(), NO_REPORTS, 8000).contexts.is_empty()
+    assert source_rows(WHOLE, PARTS, nothing, lines()).is_empty()
 
 
 def test_passages_of_dated_documents_end_with_their_dates_and_others_do_not():

@@ -120,11 +120,8 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Upda
         by_part, frame, without, n_embedded = _embed(index, models)
         by_part = [removed, *by_part]
     with index.working.transaction() as connection:
-        written, n_rows = (
-            sums_of_changes(by_part)["embeddings"],
-            one_value(connection, "SELECT count(*) FROM embeddings"),
-        )
-        changes = {"embeddings": replace(written, rows=n_rows)}
+        n_rows = one_value(connection, "SELECT count(*) FROM embeddings")
+        changes = {"embeddings": replace(sums_of_changes(by_part)["embeddings"], rows=n_rows)}
         seconds, used = time.monotonic() - started, usage_sums(models.usage)
         _write_errors(connection, without)
         refused = json.dumps(dict(without.select("fingerprint", "error").iter_rows()))
@@ -173,7 +170,8 @@ def _made(index: Index, models: IndexingModels, rows: str, ids: pl.Series) -> tu
             raise _OtherSizeError(f"returns vectors of {vectors.shape[1]} numbers, those of the index have {size}")
     members = [[member["id"] for member in row or ()] for row in wanted["members"].to_list()]
     among = {"ids": list({member for row in members for member in row})}
-    of = dict(index.working.read(f"SELECT id, vector FROM embeddings WHERE {_AMONG}", among).iter_rows())
+    stored = index.working.read(f"SELECT id, vector FROM embeddings WHERE {_AMONG}", among)
+    of = {member: vector.to_numpy() for member, vector in zip(stored["id"], stored["vector"], strict=True)}
     means = []
     for row, of_row in zip(texts, members, strict=True):
         parts = np.array([*(vectors[distinct[text]] for text in row), *(of[member] for member in of_row)])
@@ -181,10 +179,8 @@ def _made(index: Index, models: IndexingModels, rows: str, ids: pl.Series) -> tu
         means.append(total / max(np.linalg.norm(total), 1e-12) if len(parts) > 1 else total)
     made = np.array(means, np.float32)
     is_made = pl.Series(~np.isnan(made).any(axis=1))
-    errors = [
-        min((models.embedding_errors[text] for text in row if text in models.embedding_errors), default=None)
-        for row in texts
-    ]
+    refused = models.embedding_errors
+    errors = [min((refused[text] for text in row if text in refused), default=None) for row in texts]
     frame = wanted.with_columns(pl.Series("vector", made).cast(_VECTOR), model=pl.lit(models.embedding_model))
     failed = wanted.with_columns(pl.Series("error", errors, pl.String)).filter(~is_made)
     return frame.filter(is_made).select(schema.EMBEDDINGS.column_names), failed.select(*_WITHOUT), len(distinct)

@@ -24,7 +24,7 @@ from graphrag_assets.pipeline.alias_decisions import SPLIT, decided_aliases
 from graphrag_assets.pipeline.resolution import propose_aliases
 from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import inputs_of, record_inputs, record_stage
+from graphrag_assets.store.batches import record_stage
 from graphrag_assets.store.decisions import Decision, read_decisions
 from graphrag_assets.store.working import assign_numbers, numbered, replace_table
 
@@ -111,9 +111,8 @@ def knowledge_graph(index: Index, models: IndexingModels, run_id: str, from_scra
     Descriptions are summarized where something else is said than before; with `from_scratch` all are.
     """
     started = time.monotonic()
-    with index.working.transaction() as connection:
-        inputs = inputs_of(connection)
-        if from_scratch:
+    if from_scratch:
+        with index.working.transaction() as connection:
             forget_summaries(connection)
     aliases = resolved_aliases(index)
     with index.working.connect() as connection:
@@ -135,7 +134,6 @@ def knowledge_graph(index: Index, models: IndexingModels, run_id: str, from_scra
         }
         changes = {table.name: replace_table(connection, table, frame) for table, frame in frames.items()}
         replace_table(connection, schema.SUMMARIZED, summarized)
-        record_inputs(connection, "graph", inputs, run_id)
         record_stage(connection, run_id, "knowledge_graph", None, time.monotonic() - started, changes, "entities", used)
     by_name = {table.name: frame for table, frame in frames.items()}
     return StageResult(by_name, changes, models.usage, time.monotonic() - started)

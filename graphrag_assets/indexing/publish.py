@@ -13,7 +13,7 @@ from graphrag_assets.indexing.scan import behind
 from graphrag_assets.runtime.outgoing import shown
 from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import record_inputs, recorded
+from graphrag_assets.store.batches import inputs_of, record_inputs
 from graphrag_assets.store.compaction import compact, trim_records
 from graphrag_assets.store.publication_writer import Publication, intact_publication, publish
 from graphrag_assets.store.working import replace_table
@@ -50,7 +50,6 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
     settings, values = own.settings, made_with(own)
     rows = pl.DataFrame({"name": list(values), "value": list(values.values())})
     with index.working.transaction() as connection:
-        inputs = recorded(connection, "graph")
         replace_table(connection, schema.INDEX_SETTINGS, rows)
         trim_records(connection)
 
@@ -61,9 +60,8 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
             check_candidate(settings, candidate)
 
     publication = publish(index.working, settings.index_folder, llm_calls=ledger_entries(settings), judge=judge)
-    if inputs:
-        with index.working.transaction() as connection:
-            record_inputs(connection, "published", inputs, run_id)
+    with index.working.transaction() as connection:
+        record_inputs(connection, "published", inputs_of(connection), run_id)
     try:
         compact(index.working)
     except Exception as error:  # the publication is valid without it

@@ -41,7 +41,8 @@ def record_inputs_of_run(index: Index, run_id: str) -> None:
 def record_up_to_date(index: Index, run_id: str) -> None:
     """Record what has been published, unless that has changed since, or a model's answer failed."""
     digest, failed = inputs_digest(index), index.working.read(_FAILED, {"run": run_id}).item()
-    if not failed and recorded_inputs(index.working, "run") == digest:
+    published = recorded_inputs(index.working, "published") == present_inputs(index)
+    if published and not failed and recorded_inputs(index.working, "run") == digest:
         with index.working.transaction() as connection:
             record_inputs(connection, REFRESHED, digest, run_id)
 

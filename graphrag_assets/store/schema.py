@@ -677,7 +677,7 @@ REFRESH_STATE = table(
     "refresh_state",
     "Which revision of the index each stage, and the newest publication, were made from.",
     "stage",
-    ("stage", "VARCHAR", "A stage, graph, or published."),
+    ("stage", "VARCHAR", "A stage, or published: the newest publication."),
     ("inputs", "VARCHAR", "The revision in index_state."),
     ("run_id", "VARCHAR", "Dagster run that made it."),
 )

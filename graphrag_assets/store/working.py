@@ -151,21 +151,6 @@ class WorkingDatabase:
         return writer_lock(self.path.parent, step, run_id, canceled)
 
     @contextlib.contextmanager
-    def exclusive(self, stage: str) -> Iterator[None]:
-        """Let one run of `stage` at a time, in any process, read, compute and write.
-
-        The database itself is not held.
-        """
-        lock = FileLock(lock_file(self.path.parent, stage), thread_local=False)  # a thread may release another's
-        try:
-            held = lock.acquire(blocking=False)
-        except Timeout:
-            log.info("%s is running in another process; waiting for it to finish", stage)
-            held = lock.acquire()
-        with held:
-            yield
-
-    @contextlib.contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A connection inside one transaction, rolled back on an exception or a crash."""
         with self.connect() as connection:

@@ -111,7 +111,9 @@ def _exclusive(index: Index) -> Iterator[None]:
 
 def _check_up_to_date(index: Index, found: Scan) -> None:
     differing = [*found.revised, *found.deleted]
-    stale = {recorded_inputs(index.working, stage) for stage in ("graph", "published")} != {present_inputs(index)}
+    stale = {recorded_inputs(index.working, stage) for stage in ("knowledge_graph", "published")} != {
+        present_inputs(index)
+    }
     if differing or stale:
         names = ", ".join(differing[:5]) + (" …" if len(differing) > 5 else "")
         why = f"Batches differ from the input folder: {names}." if differing else "The publication is out of date."

@@ -6,10 +6,11 @@ from concurrent.futures import CancelledError
 from contextlib import closing
 
 import pytest
-from graphrag_assets.indexing.stage_runner import StageRunner
 
 from graphrag_assets.indexing.batch_pool import BatchPool, batches_at_once, work_on
-from graphrag_assets.indexing.scan import Which, scan_input
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.index_batch import index_batch
+from graphrag_assets.indexing.scan import scan_input
 from graphrag_assets.llm.concurrent_calls import run_concurrently
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.working import WorkingDatabase
@@ -28,6 +29,16 @@ def working(tmp_path):
 def server():
     with running(latency=0.5) as server:
         yield server
+
+
+def indexed(index: Index, batches: list[str]):
+    """Batches that are indexed at once, with their results, as they are committed."""
+
+    def work(batch: str, pool: BatchPool) -> object:
+        own = index.with_run_options(batch)
+        return index_batch(own, batch, own.models(batch, "run"), "run", pool=pool)
+
+    return work_on(batches, work, batches_at_once(index.settings))
 
 
 @pytest.fixture
@@ -51,9 +62,9 @@ def six_files(tmp_path, monkeypatch, server: OpenAIServer) -> IndexFolder:
 def test_batches_of_one_file_are_in_flight_together(six_files, server):
     """They were one after another: one request in flight, whatever the concurrency."""
     index = six_files.index
-    due = scan_input(index).chosen(Which.CHANGED)
-    runs = list(StageRunner(index).index(due))
-    assert {run.batch for run in runs if run.success} == set(due)
+    due = scan_input(index).due
+    failed = {batch: outcome for batch, outcome in indexed(index, due) if isinstance(outcome, Exception)}
+    assert failed == {}
     assert server.most_in_flight > 3
     assert scan_input(index).due == []
 
@@ -66,11 +77,11 @@ def test_each_batch_is_committed_when_it_is_complete(six_files, server):
         lambda body: (("Eve Field" in str(body) and slow.wait(SECONDS)) or 1) and content(body),
         server.content,
     )
-    with closing(StageRunner(index).index(scan_input(index).due)) as runs:
-        first = next(runs)
+    with closing(indexed(index, scan_input(index).due)) as outcomes:
+        batch, outcome = next(outcomes)
         slow.set()
-        assert first.success
-        assert first.batch in scan_input(index).unchanged
+        assert not isinstance(outcome, Exception)
+        assert batch in scan_input(index).unchanged
 
 
 def test_concurrency_is_the_maximum_number_of_batches_with_a_chat_model(monkeypatch, tmp_path):

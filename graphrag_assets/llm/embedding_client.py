@@ -77,9 +77,9 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         wanted = dict(zip(keys, cut, strict=True))
         hits = await self.ledger.get_many(list(wanted))
         stored = sorted((hit for hit in hits.values() if hit.vector), key=lambda hit: hit.created_at)
-        answers: _Answers = {hit.key: np.frombuffer(hit.vector or b"", "<f4") for hit in stored}
-        size = self.dimensions or (len(answers[stored[-1].key]) if stored else None)
-        if answers := _of_size(size, answers):
+        vectors = {hit.key: np.frombuffer(hit.vector or b"", "<f4") for hit in stored}
+        size = self.dimensions or (len(vectors[stored[-1].key]) if stored else None)
+        if answers := _of_size(size, vectors):
             self.usage.add(task, Usage(ledger_hits=len(answers)))
         entry = self._entry(task, batch, run_id)
         while missing := {key: text for key, text in wanted.items() if key not in answers}:
@@ -232,7 +232,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
             yield group
 
 
-def _of_size(size: int | None, answers: _Answers) -> _Answers:
+def _of_size(size: int | None, answers: Mapping[str, np.ndarray | ModelError]) -> _Answers:
     """The answers without vectors of another size than the model's, as far as it is known."""
     return {
         key: answer

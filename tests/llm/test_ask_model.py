@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import random
 import sqlite3
 import subprocess
 import sys
@@ -310,6 +311,46 @@ def test_a_canceled_caller_loses_no_answer_that_is_being_paid_for(lab: Lab) -> N
     run(scenario())
     assert len(lab.server.chats) == 2  # the others were not begun
     assert lab.ledger.frame().height == 2
+
+
+PAYER = """
+import asyncio, sys
+from graphrag_assets.llm.ask_model import ChatModel
+from graphrag_assets.llm.ledger import Ledger
+from graphrag_assets.llm.limits import Limits
+from graphrag_assets.llm.model_options import ChatOptions, ChatRequest, LimitOptions
+url, ledger, first = sys.argv[1:]
+model = ChatModel(ChatOptions("openai/test-model", url), Ledger(ledger), Limits(LimitOptions(concurrency=3)))
+async def one(n):
+    await model.complete(ChatRequest("extract", ({"role": "user", "content": f"Text {n}."},)))
+    print(n, flush=True)
+async def main():
+    async with model:
+        await asyncio.gather(*(one(n) for n in range(int(first), int(first) + 30)))
+asyncio.run(main())
+"""
+
+
+@pytest.mark.extended
+def test_of_two_processes_a_killed_one_pays_again_only_for_its_calls_in_flight(lab: Lab) -> None:
+    lab.server.latency = 0.02
+
+    def start(first: int) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-c", PAYER, lab.server.url, str(lab.folder / "ledger.db"), str(first)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    killed, other = start(0), start(30)
+    for _ in range(random.randrange(1, 20)):
+        killed.stdout.readline()
+    killed.kill()
+    again = start(0)
+    assert [process.wait(300) for process in (other, again)] == [0, 0]
+    sent = [str(request.body["messages"]) for request in lab.server.chats]
+    assert len(set(sent)) == 60
+    assert len(sent) <= 60 + 3
+    killed.wait()
+    answers = run(gather(lab.chat().complete, *(ask(f"Text {n}.") for n in range(60))))
+    assert all(answer.from_ledger for answer in answers)
 
 
 def test_concurrency_holds_at_the_server(lab: Lab) -> None:

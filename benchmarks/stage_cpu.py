@@ -27,7 +27,6 @@ STAGES = {
     "communities": (communities, "update_communities"),
     "reports": (reports, "update_reports"),
     "embeddings": (embeddings, "update_embeddings"),
-    "checks between the stages": (stage_runner, "_verify"),
     "publication": (publish, "update_publication"),
 }
 

@@ -30,7 +30,6 @@ def test_a_batch_is_materialized_in_the_ui_and_read_in_the_explorer(tmp_path):
         page.set_default_timeout(3 * MINUTES)
         register_batches(page, url)
         materialize_all(page, url)
-        read_how_to_explore(page, url)
         written = write_page(tmp_path / "index")
         number, text = read_about(page, written.path, "Great Eastern")
     with duckdb.connect(str(tmp_path / "index" / "graphrag.duckdb"), read_only=True) as index:
@@ -71,7 +70,3 @@ def wait_for_green(page: Page) -> None:
     page.wait_for_url("**/runs/*-*")
     expect(page.get_by_text("Success", exact=True).first).to_be_visible(timeout=5 * MINUTES)
 
-
-def read_how_to_explore(page: Page, url: str) -> None:
-    page.goto(f"{url}/assets/publication")
-    expect(page.get_by_text("graphrag-assets publications explore").first).to_be_visible(timeout=3 * MINUTES)

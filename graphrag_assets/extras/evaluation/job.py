@@ -13,6 +13,7 @@ from graphrag_assets.errors import OtherVersionError
 from graphrag_assets.extras.evaluation.evaluate import Evaluation, evaluate
 from graphrag_assets.extras.evaluation.gate import MAX_LOSS, MAX_P, compare
 from graphrag_assets.extras.evaluation.questions import load_questions
+from graphrag_assets.extras.evaluation.retrieval import BM25
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.publication_files import current_number, kept_publications, publication_file
 
@@ -39,9 +40,12 @@ def evaluate_job(names: IndexNames) -> dg.JobDefinition:
         asked = load_questions(settings.questions_file)
         with GraphRAG(settings.index_folder, settings=settings) as rag:
             measured = evaluate(rag, asked, with_answers=config.answers)
+        context.log.info("%d questions, %d not measured", len(asked.questions), len(measured.problems))
+        for problem in measured.problems:
+            context.log.warning("Not measured: %s", problem)
         context.log_event(dg.AssetObservation(names.key(PUBLICATION), metadata=_metadata(measured)))
 
-    description = "Measure the publication: passages that searches find, beside BM25; see docs/evaluation.md."
+    description = "Measure the publication: passages that searches find, beside BM25."
     return job_of(measure, names.name(EVALUATE), description)
 
 
@@ -55,6 +59,7 @@ def _metadata(measured: Evaluation) -> dict[str, float | dg.MetadataValue]:
     }
     return {
         "publication_evaluated": measured.publication,
+        "questions": len(measured.values(BM25)),
         "not_measured": dg.MetadataValue.json(measured.problems),
         **{name: round(mean, 4) for name, mean in means.items()},
     }

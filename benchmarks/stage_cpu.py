@@ -17,7 +17,6 @@ from graphrag_assets.indexing import (
     knowledge_graph,
     publish,
     reports,
-    stage_runner,
 )
 from graphrag_assets.runtime.peak_memory import peak_megabytes, restart_peak
 

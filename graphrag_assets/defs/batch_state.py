@@ -56,6 +56,9 @@ def batch_state(step: Step) -> Metadata:
         _log_due(context, due, config)
         for batch, metadata in indexed_batches(names, context, index, config, due, failures):
             report_batch(names, context, index, batch, metadata)
+        # Dagster looked up what this asset is made from when the step began, and has to look again.
+        for key in names.keys(BATCH_ASSETS):
+            context.op_execution_context.get_step_execution_context().wipe_input_asset_version_info(key)
         drop_batches(names, context.instance, set(scan.deleted).intersection(due) - failures.reasons.keys())
         if failures.stopped:
             raise failures.as_failure()

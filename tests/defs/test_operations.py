@@ -6,6 +6,7 @@ import pytest
 from graphrag_assets.defs.corpus import BatchFailures
 from graphrag_assets.llm.model_errors import CircuitOpen
 from graphrag_assets.query import GraphRAG
+from tests.defs.test_versions import unsynced
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
 
@@ -44,11 +45,13 @@ def test_update_index_touches_what_changed_alone(cables):
             "SELECT count(*) FROM index_runs WHERE stage = 'index_batch' AND batch = $batch", {"batch": batch}
         ).item()
 
+    cables.run("update_index")
     cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
     cables.run("update_index")
     assert (runs_of("a"), runs_of("b")) == (1, 2)
     assert "Robert Halpin" in titles(cables)
     assert "Samuel Canning" not in titles(cables)
+    assert unsynced(cables) == set()
     cables.run("update_index", ops={"batch_state": {"config": {"which": "ALL"}}})
     assert (runs_of("a"), runs_of("b")) == (2, 3)
 

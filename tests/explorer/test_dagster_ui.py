@@ -69,4 +69,3 @@ def materialize_all(page: Page, url: str) -> None:
 def wait_for_green(page: Page) -> None:
     page.wait_for_url("**/runs/*-*")
     expect(page.get_by_text("Success", exact=True).first).to_be_visible(timeout=5 * MINUTES)
-

@@ -30,7 +30,7 @@ def test_an_index_made_with_faults_equals_the_clean_one(project, monkeypatch, tm
         project.write(path, text)
     with running() as server:
         clean, n_clean = made_with(server, "clean"), len(server.requests)
-    with running(faults=FaultPlan({"429": 0.15, "500": 0.15, "closed": 0.15, "malformed-content": 0.15}, 6)) as server:
+    with running(faults=FaultPlan({"429": 0.15, "500": 0.15, "closed": 0.15, "malformed-content": 0.15}, 8)) as server:
         faulty, n_faulty = made_with(server, "faulty"), len(server.requests)
         n_faults = {fault: server.counts[f"fault {fault}"] for fault in server.faults.shares}
     assert faulty == clean

@@ -261,7 +261,7 @@ def test_commands_and_output_are_distinguished() -> None:
         ("docs/architecture.md", "data/input/<batch>            "),
         ("docs/models.md", "Batches to index: 4 (1-beginni"),
         ("docs/sql.md", "Field may be any of 2 entities"),
-        ("docs/operations.md", "Failed: index_batches of batch"),
+        ("docs/operations.md", "Failed: assets of batch report"),
         ("docs/scale.md", "worker 1 ┐"),
         ("docs/sql.md", "ATTACH 'data/index/graphrag.du"),
         ("docs/publications.md", "Publication 1 (2026-11-21 14:3"),

@@ -77,7 +77,7 @@ def made_at(root: Path, documents: Project, server: OpenAIServer, ledger: str) -
     working = Index(root / "index" / "working.duckdb").working
     version = record_profile(working, PROFILE, model="test", sample_ids=[], calls=0, cost_usd=0.0)
     adopt(working, version)
-    with working.transaction() as connection:  # as a run of index_batches leaves them that was given a setting
+    with working.transaction() as connection:  # as a run of index_batch leaves them that was given a setting
         record_options(connection, "b", {"chunk_size": "100"})
     return made
 

@@ -102,8 +102,7 @@ def test_a_cluster_is_configured_as_one_machine_but_for_where_runs_go():
     one, many = (yaml.safe_load((DEPLOY / name).read_text()) for name in ("dagster.yaml", "cluster/dagster.yaml"))
     assert many.pop("run_launcher")["class"] == "CeleryRunLauncher"
     limits = many["concurrency"]["runs"].pop("tag_concurrency_limits")
-    assert limits[2:] == one["concurrency"]["runs"].pop("tag_concurrency_limits")
-    assert {limit["value"] for limit in limits[:2]} == {"extract", "write"}
+    assert [limit["value"] for limit in limits] == ["extract", {"applyLimitPerUniqueValue": True}]
     assert many["concurrency"]["runs"].pop("max_concurrent_runs") > one["concurrency"]["runs"].pop(
         "max_concurrent_runs"
     )

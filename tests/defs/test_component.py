@@ -88,7 +88,7 @@ def test_named_batches_go_through_to_the_publication_in_one_run(project, hosted)
 def test_the_yaml_of_the_guide_is_a_component(project, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted0123")
     guide = (Path(__file__).parents[2] / "docs/component.md").read_text(encoding="utf-8")
-    shown, of_asset = re.findall(r"```yaml\n(.*?)```", guide, flags=re.DOTALL)
+    shown, of_asset, _ = re.findall(r"```yaml\n(.*?)```", guide, flags=re.DOTALL)
     component = GraphRagComponent.resolve_from_dict(yaml.safe_load(of_asset)["attributes"])
     assert component.input.table == "raw.tickets"
     component = GraphRagComponent.resolve_from_dict(yaml.safe_load(shown)["attributes"])

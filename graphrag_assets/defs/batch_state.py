@@ -4,6 +4,7 @@ Which batches these are is not known before the step looks, so its run has no pa
 it has materialized.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -78,11 +79,14 @@ def _report_unreported(step: Step, unchanged: Sequence[str]) -> None:
     A process was killed between the commit of a batch and its report, or the Dagster home is a new one.
     """
     names, instance = step.names, step.context.instance
+    unreported = defaultdict[str, Metadata](dict)
     for name in BATCH_ASSETS:
         statuses = instance.get_status_by_partition(names.key(name), unchanged, names.batches) or {}
         for batch in unchanged:
             if statuses.get(batch) in (None, dg.AssetPartitionStatus.FAILED):
-                report_batch(names, step.context, step.index, batch, {name: {}})
+                unreported[batch][name] = {}
+    for batch, metadata in unreported.items():
+        report_batch(names, step.context, step.index, batch, metadata)
 
 
 def _log_due(context: dg.AssetExecutionContext, due: list[str], config: DueBatches) -> None:

@@ -1,6 +1,6 @@
 """Checks of the working database: the invariants of the index. Failed blocking checks stop publication."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -26,9 +26,9 @@ def offending_rows(checks: Sequence[Check], index: Index) -> list[pl.DataFrame]:
     return [found[check.name] if isinstance(check.find, str) else check.find(index) for check in checks]
 
 
-def failed_blocking_checks(index: Index, assets: Collection[str] | None = None) -> list[Check]:
-    """The blocking checks, of these assets or of all, that the working database fails."""
-    blocking = [check for check in CHECKS if check.blocking and (assets is None or check.asset in assets)]
+def failed_blocking_checks(index: Index) -> list[Check]:
+    """The blocking checks that the working database fails."""
+    blocking = [check for check in CHECKS if check.blocking]
     return [c for c, rows in zip(blocking, offending_rows(blocking, index), strict=True) if rows.height]
 
 

@@ -23,9 +23,8 @@ _FAILED = "SELECT count(*) FROM index_runs WHERE run_id = $run AND list_sum([u.f
 def inputs_digest(index: Index) -> str:
     """Hash of batches, decisions, prompt profiles, names of no batches, settings, models, code."""
     made_with = publish.made_with(index.with_run_options(None))
-    rows: list[tuple[Any, ...]] = [
-        row for q in (_DECISIONS, _PROFILES, _UNREADABLE) for row in index.working.read(q).iter_rows()
-    ]
+    recorded = index.working.read_all(_DECISIONS, _PROFILES, _UNREADABLE)
+    rows: list[tuple[Any, ...]] = [row for frame in recorded for row in frame.iter_rows()]
     decisions = read_decisions(index.settings.index_folder)
     made = sorted(made_with.items())
     return stable_id("refresh", present_inputs(index), __version__, publication_shape(), *rows, *decisions, *made)

@@ -274,14 +274,12 @@ def replace_rows(
     table: Table,
     rows: pl.DataFrame | str,
     column: str,
-    values: pl.Series | None,
+    values: pl.Series,
 ) -> Changes:
     """Replace the rows of `table` whose `column` is one of `values`, see `replace_where`.
 
-    None stands for all values. The result counts all rows of the table.
+    The result counts all rows of the table.
     """
-    if values is None:
-        return replace_table(connection, table, rows)
     create = "CREATE OR REPLACE TEMP TABLE replaced_values AS SELECT DISTINCT value FROM given"
     execute_with(connection, create, given=pl.DataFrame({"value": values}))
     scope = f"{identifier(column)} IN (SELECT value FROM replaced_values)"

@@ -9,12 +9,14 @@ from pathlib import Path
 import dagster as dg
 import yaml
 from dagster._core.instance.ref import InstanceRef
+from filelock import FileLock
 
 from graphrag_assets.settings import Settings
 
 _OUTPUT_STAYS = {
     "compute_logs": {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}
 }
+_LOCK = "opening.lock"
 _WORKSPACE = """\
 load_from:
   - python_module: {module_name: graphrag_assets.definitions, location_name: graphrag_assets}
@@ -27,12 +29,16 @@ def make_home(settings: Settings) -> Path:
         return found
     home = settings.own_dagster_home
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    (home / "workspace.yaml").write_text(_WORKSPACE, encoding="utf-8")
     configuration = yaml.safe_load(_template())
     configuration["storage"]["sqlite"]["base_dir"] = str(home)
     configuration["compute_logs"]["config"]["base_dir"] = str(home / "logs")
     configuration["local_artifact_storage"]["config"]["base_dir"] = str(home)
-    (home / "dagster.yaml").write_text(yaml.safe_dump(configuration, sort_keys=False), encoding="utf-8")
+    texts = {"workspace.yaml": _WORKSPACE, "dagster.yaml": yaml.safe_dump(configuration, sort_keys=False)}
+    with FileLock(home / _LOCK):
+        for name, text in texts.items():
+            file = home / name
+            if not file.is_file() or file.read_text(encoding="utf-8") != text:  # another process may be reading it
+                file.write_text(text, encoding="utf-8")
     return home
 
 
@@ -40,7 +46,9 @@ def make_home(settings: Settings) -> Path:
 def dagster_instance(home: Path) -> Iterator[dg.DagsterInstance]:
     """The Dagster instance of a home, for a run in this process, whose output belongs to the terminal."""
     os.environ["DAGSTER_HOME"] = str(home)  # where Dagster looks for it, in this process and those it starts
-    with dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=_OUTPUT_STAYS)) as instance:
+    with FileLock(home / _LOCK):  # two first runs at once would both create the tables of its storage
+        opened = dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=_OUTPUT_STAYS))
+    with opened as instance:
         yield instance
 
 

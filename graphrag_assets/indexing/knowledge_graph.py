@@ -162,7 +162,7 @@ def resolved_aliases(index: Index) -> pl.DataFrame:
 def merged(connection: duckdb.DuckDBPyConnection, aliases: pl.DataFrame, summarizer: str) -> Graph:
     """The graph of all mentions, independent of their order; `aliases` are those in force.
 
-    Descriptions that another `summarizer` has made are to be summarized again. The connection is to be closed then.
+    Descriptions that another `summarizer` has made are to be summarized again.
     """
     keys = aliases.filter(rule=SPLIT)["title_key"].unique()
     given = {
@@ -174,8 +174,11 @@ def merged(connection: duckdb.DuckDBPyConnection, aliases: pl.DataFrame, summari
     connection.create_function("relationship_id", _relationship_id, ["VARCHAR", "VARCHAR"], "VARCHAR")
     connection.register("aliases", aliases)
     connection.register("things", pl.DataFrame({"key": keys, "title": keys.str.to_titlecase()}))
-    for statement in connection.extract_statements(_GRAPH):
-        connection.execute(statement, {name: given[name] for name in statement.named_parameters})
+    try:
+        for statement in connection.extract_statements(_GRAPH):
+            connection.execute(statement, {name: given[name] for name in statement.named_parameters})
+    finally:
+        connection.remove_function("entity_id").remove_function("relationship_id")
     return Graph(
         *(connection.sql(query).pl() for query in ("FROM new_entities", "FROM new_relationships", _TO_SUMMARIZE))
     )

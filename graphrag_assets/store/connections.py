@@ -1,6 +1,8 @@
 """DuckDB connections: their configuration, read-only files, and frames as the tables of a statement."""
 
 import contextlib
+import functools
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -111,8 +113,14 @@ def attached(**paths: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 def in_memory(limits: Limits, one_thread: bool) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to a database in memory with these limits, to attach files to; `one_thread` or all."""
     config = {**CONNECTION_CONFIG, **limits.config(), **({"threads": 1} if one_thread else {})}
-    with duckdb.connect(config=config) as connection:
+    with _kept(os.getpid(), *config.items()).cursor() as connection:
         yield connection
+
+
+@functools.lru_cache(maxsize=2)
+def _kept(process: int, *config: tuple[str, Any]) -> duckdb.DuckDBPyConnection:
+    """An empty database of this process: to make one takes ten times as long as to attach a file to it."""
+    return duckdb.connect(config=dict(config))
 
 
 @contextlib.contextmanager

@@ -1,29 +1,24 @@
-"""Sensors and schedule: watch the input folder, and launch the job update_index when it differs from the index.
+"""Sensor and schedule: watch the input folder, and launch the job update_index when it differs from the index.
 
-The sensor that launches and the schedule are off until they are switched on in the UI, or by GRAPHRAG_AUTOMATION=on.
+Both are off until they are switched on in the UI, or by GRAPHRAG_AUTOMATION=on.
 """
 
-import json
 import time
 from typing import Any
 
 import dagster as dg
 
-from graphrag_assets.defs.checks import up_to_date_evaluation
 from graphrag_assets.defs.index_names import (
     BATCH_STATE,
     DOCUMENT_BATCHES_SENSOR,
     NIGHTLY_REFRESH,
-    REGISTER_BATCHES_SENSOR,
     IndexNames,
 )
-from graphrag_assets.defs.registration import source_versions, version_of
 from graphrag_assets.defs.resources import needs, open_index
 from graphrag_assets.errors import GraphRAGError, masked_errors
 from graphrag_assets.ids import stable_id
-from graphrag_assets.indexing.checks import out_of_date
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.scan import Which, present_inputs, scan, scan_input
+from graphrag_assets.indexing.scan import Which, present_inputs, scan_input
 from graphrag_assets.runtime.outgoing import listed
 from graphrag_assets.store.batches import recorded_inputs
 
@@ -37,57 +32,6 @@ UNFINISHED = [
     dg.DagsterRunStatus.CANCELING,
 ]
 _OVER = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
-
-
-def register_batches_sensor(names: IndexNames) -> dg.SensorDefinition:
-    """The sensor that tells Dagster what is in the input folder. It is always on, and starts nothing."""
-
-    @dg.sensor(
-        name=names.name(REGISTER_BATCHES_SENSOR),
-        minimum_interval_seconds=30,
-        default_status=dg.DefaultSensorStatus.RUNNING,
-        required_resource_keys=needs(names),
-        description="Registers new entries of the input folder as partitions, so that they can be materialized by "
-        "hand, and reports the versions of changed ones, so that their assets show as unsynced.",
-    )
-    @masked_errors()
-    def register_batches_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        return report_batches(names, open_index(names, context.resources), context.instance, context.cursor)
-
-    return register_batches_sensor
-
-
-def report_batches(
-    names: IndexNames, index: Index, instance: dg.DagsterInstance, cursor: str | None
-) -> dg.SensorResult | dg.SkipReason:
-    """Add partitions of new batches, and report what differs from the index and was not reported yet.
-
-    That are the versions of batches, and, once there is a publication, whether it is up to date: Dagster calls a
-    partitioned asset fresh without looking at its partitions, so that nothing else shows an edit. `cursor` holds what
-    was reported last.
-    """
-    try:
-        found = scan(index)
-    except GraphRAGError as error:  # an unreadable folder is not an empty one
-        return dg.SkipReason(str(error))
-    last = {"versions": {}, "lacking": ""} | json.loads(cursor or "{}")
-    reported, rows, published = last["versions"], out_of_date(index, found), recorded_inputs(index.working, "published")
-    versions = {batch: version_of(found, batch) for batch in [*found.revised, *found.deleted]}
-    changed = [batch for batch, version in versions.items() if reported.get(batch) != version]
-    new = sorted(found.digests.keys() - set(instance.get_dynamic_partitions(names.partitions_name)))
-    said = [f"Registered {listed(new)}."] if new else []
-    said += [f"Reported new versions of {listed(changed)}."] if changed else []
-    events: list[dg.AssetObservation | dg.AssetMaterialization | dg.AssetCheckEvaluation]
-    events = [*source_versions(names, found, changed)]
-    lacking = stable_id(published, *rows.iter_rows(), *sorted(versions.items())) if published and rows.height else ""
-    if lacking != last["lacking"]:
-        events.append(up_to_date_evaluation(names, rows))
-    return dg.SensorResult(
-        skip_reason=" ".join(said) or f"All {len(found.digests)} batches of the input folder are registered.",
-        dynamic_partitions_requests=[names.batches.build_add_request(new)] if new else None,
-        asset_events=events,
-        cursor=json.dumps({"versions": versions, "lacking": lacking}),
-    )
 
 
 def document_batches_sensor(names: IndexNames, job: Any, automated: bool) -> dg.SensorDefinition:

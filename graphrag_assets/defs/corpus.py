@@ -14,6 +14,7 @@ import dagster as dg
 import polars as pl
 
 from graphrag_assets.contracts.records import ENCODING, OF_READ_TEXT
+from graphrag_assets.defs.checks import up_to_date_evaluation
 from graphrag_assets.defs.index_names import BATCH_ASSETS, BATCHES_PER_RUN, SOURCE_FILES, IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import BatchOptions, cache_not_before
@@ -25,6 +26,7 @@ from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import GraphRAGError, chain_of, masked_errors
 from graphrag_assets.indexing import index_batch as stage
 from graphrag_assets.indexing.batch_pool import BatchPool, batches_at_once, work_on
+from graphrag_assets.indexing.checks import out_of_date
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import scan_input
 from graphrag_assets.indexing.stage import Rerun
@@ -33,6 +35,7 @@ from graphrag_assets.pipeline.source_records import WHOLE_ROW
 from graphrag_assets.pipeline.unit_contexts import STAGE
 from graphrag_assets.runtime.outgoing import listed, shown
 from graphrag_assets.store.content_versions import content_versions
+from graphrag_assets.store.publication_files import current_number
 from graphrag_assets.text.languages import without_names
 
 FAILED, STOPPED = "failed", "not_published"
@@ -70,11 +73,14 @@ def source_files(names: IndexNames, upstream: dg.AssetKey | None = None) -> dg.A
     @dg.multi_observable_source_asset(name=names.name(SOURCE_FILES), specs=[spec], required_resource_keys=needs(names))
     @masked
     def source_files(context: dg.AssetExecutionContext) -> Iterator[dg.ObserveResult]:
-        """Scan the input, register its batches, and report the version, files and bytes of each."""
-        scan = scan_input(begin_step(names, context))
+        """Scan the input; register its batches; report their versions, and whether the publication is up to date."""
+        index = begin_step(names, context)
+        scan = scan_input(index)
         register_batches(names, context.instance, scan)
         for event in source_versions(names, scan, [*scan.digests]):
             context.log_event(event)
+        if current_number(index.settings.index_folder):
+            context.instance.report_runless_asset_event(up_to_date_evaluation(names, out_of_date(index, scan)))
         context.log.info("%d batches, of which %d are to be indexed", len(scan.digests), len(scan.due))
         yield from ()  # observations of partitions are events, not results
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import dagster as dg
 
-from graphrag_assets.defs.automation import document_batches_sensor, nightly_refresh, register_batches_sensor
+from graphrag_assets.defs.automation import document_batches_sensor, nightly_refresh
 from graphrag_assets.defs.batch_state import BATCHES, batches_check, batches_check_key
 from graphrag_assets.defs.candidates import FIND_CANDIDATES
 from graphrag_assets.defs.checks import asset_checks, check_keys
@@ -54,11 +54,7 @@ def index_definitions(
                 *([extract_batch_job(names, settings)] if now.ledger_url else []),
             ],
             schedules=[nightly_refresh(names, update, automated)],
-            sensors=[
-                register_batches_sensor(names),
-                document_batches_sensor(names, update, automated),
-                dead_runs_sensor(names),
-            ],
+            sensors=[document_batches_sensor(names, update, automated), dead_runs_sensor(names)],
             resources=index_resources(names, settings),
         )
 

@@ -27,8 +27,8 @@ ASSET_OF = {name: name for name in ASSETS} | {table: asset for asset, own in _TA
 """The asset that a table belongs to."""
 UPDATE_INDEX, PREVIEW_COST, EVALUATE, ROLLBACK = "update_index", "preview_cost", "evaluate", "rollback"
 EXTRACT_BATCH = "extract_batch"
-REGISTER_BATCHES_SENSOR, DOCUMENT_BATCHES_SENSOR = "register_batches_sensor", "document_batches_sensor"
-DEAD_RUNS_SENSOR, NIGHTLY_REFRESH = "dead_runs_sensor", "nightly_refresh"
+DOCUMENT_BATCHES_SENSOR, DEAD_RUNS_SENSOR = "document_batches_sensor", "dead_runs_sensor"
+NIGHTLY_REFRESH = "nightly_refresh"
 EXTRACT = {"graphrag/queue": "extract", "dagster-celery/queue": "extract"}
 WRITE = {"graphrag/queue": "write"}
 """Tags of runs: of those that only fill the ledger, on any machine; of those on the machine with the index."""

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from graphrag_assets.definitions import defs
-from graphrag_assets.defs.automation import report_batches, request_update
+from graphrag_assets.defs.automation import request_update
 from graphrag_assets.defs.checks import up_to_date_evaluation
 from graphrag_assets.defs.dead_runs import fail_dead_runs
 from graphrag_assets.defs.index_names import IndexNames
@@ -299,60 +299,6 @@ def test_a_remote_folder_is_watched_like_a_local_one(project, monkeypatch):
     assert isinstance(tick(project), dg.SkipReason)  # a folder that is missing is not an empty one
 
 
-def test_new_batches_are_registered_without_automation(project):
-    cursor = None
-
-    def register() -> dg.SensorResult | dg.SkipReason:
-        nonlocal cursor
-        result = report_batches(IndexNames(), project.index, project.instance, cursor)
-        cursor = result.cursor
-        return result
-
-    assert repository().get_sensor_def("register_batches_sensor").default_status is dg.DefaultSensorStatus.RUNNING
-    project.write("a/text.txt", TEXT)
-    project.write("b.csv", "text\nhello")
-    result = register()
-    assert [list(request.partition_keys) for request in result.dynamic_partitions_requests] == [["a", "b.csv"]]
-    assert not result.run_requests
-    versions = {event.partition: event.tags["dagster/data_version"] for event in result.asset_events}
-    assert versions.keys() == {"a", "b.csv"}
-    project.instance.add_dynamic_partitions("document_batches", ["a", "b.csv"])
-    result = register()
-    assert result.skip_reason.skip_message == "All 2 batches of the input folder are registered."
-    assert not result.asset_events
-    project.write("a/text.txt", TEXT + "More.")
-    (event,) = register().asset_events
-    assert (event.asset_key, event.partition) == (dg.AssetKey("source_files"), "a")
-    assert event.tags["dagster/data_version"] != versions["a"]
-
-
-def reports(project, cursor: str | None) -> tuple[list[dg.AssetCheckEvaluation], str]:
-    """The evaluations that a tick of the registering sensor reports, as the daemon does, and its cursor."""
-    result = report_batches(IndexNames(), project.index, project.instance, cursor)
-    for event in result.asset_events:
-        project.instance.report_runless_asset_event(event)
-    return [event for event in result.asset_events if isinstance(event, dg.AssetCheckEvaluation)], result.cursor
-
-
-def test_edit_fails_check_of_publication_until_it_is_published(at_rest):
-    found, cursor = reports(at_rest, None)
-    assert found == []  # the checks of the run that published say that
-    at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
-    at_rest.write("c/text.txt", TEXT)
-    (warning,), cursor = reports(at_rest, cursor)
-    assert warning.asset_check_key == dg.AssetCheckKey(dg.AssetKey("publication"), "publication_is_up_to_date")
-    assert (warning.passed, warning.severity, warning.blocking) == (False, dg.AssetCheckSeverity.WARN, False)
-    assert warning.description.startswith("Not in the publication yet: b, c. Launch the job update_index")
-    assert "| b |" in warning.metadata["sample"].value
-    assert reports(at_rest, cursor) == ([], cursor)  # once, not at each tick
-    at_rest.write("c/text.txt", TEXT + " More.")
-    (warning,), cursor = reports(at_rest, cursor)
-    at_rest.index_all()
-    (passed,), cursor = reports(at_rest, cursor)
-    assert passed.passed
-    assert reports(at_rest, cursor) == ([], cursor)
-
-
 def test_the_remedy_names_the_job_and_the_sensor_of_its_index():
     rows = pl.DataFrame({"batch": ["b"], "problem": ["is new or edited"]})
     evaluation = up_to_date_evaluation(IndexNames(("law", "de")), rows)
@@ -365,28 +311,41 @@ def test_the_remedy_names_the_job_and_the_sensor_of_its_index():
 def test_a_rollback_fails_the_check_which_names_both_publications(at_rest):
     at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
     at_rest.index_all()
-    _, cursor = reports(at_rest, None)
     at_rest.run("rollback", ops={"roll_back_publication": {"config": {"publication": 1}}})
     observed = at_rest.instance.fetch_observations(dg.AssetKey("publication"), limit=1).records[0].asset_observation
     assert observed.metadata["publication"].value == 1
-    (check,) = at_rest.instance.event_log_storage.get_asset_check_execution_history(
-        dg.AssetCheckKey(dg.AssetKey("publication"), "publication_is_up_to_date"), limit=1
-    )
-    (warning,), _ = reports(at_rest, cursor)
-    for said in (check.event.dagster_event.asset_check_evaluation_data, warning):
-        assert not said.passed
-        assert "Readers have publication 1 since a rollback; the newest is 2" in said.description
+    said = latest_check(at_rest)
+    assert not said.passed
+    assert "Readers have publication 1 since a rollback; the newest is 2" in said.description
 
 
-def test_before_first_publication_no_check_is_reported(watched):
-    assert reports(watched, None)[0] == []
+def observe(project) -> None:
+    """*Observe* on the page of source_files."""
+    job = repository().get_job("__ASSET_JOB").get_subset(asset_selection=frozenset([dg.AssetKey("source_files")]))
+    assert job.execute_in_process(instance=project.instance).success
 
 
-def test_message_of_tick_is_short_with_thousands_of_batches(project):
-    for n in range(3_000):
-        project.write(f"batch-{n:04}.txt", "")
-    result = report_batches(IndexNames(), project.index, project.instance, None)
-    said = result.skip_reason.skip_message
-    assert said.startswith("Registered batch-0000.txt, batch-0001.txt, ")
-    assert "and 2,980 more" in said
-    assert len(said) < 1_000
+def latest_check(project) -> dg.AssetCheckEvaluation | None:
+    """The last evaluation of the check publication_is_up_to_date."""
+    key = dg.AssetCheckKey(dg.AssetKey("publication"), "publication_is_up_to_date")
+    found = project.instance.event_log_storage.get_asset_check_execution_history(key, limit=1)
+    return found[0].event.dagster_event.asset_check_evaluation_data if found else None
+
+
+def test_an_observation_registers_batches_and_warns_of_an_edit_that_is_not_published(at_rest):
+    at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
+    at_rest.write("c/text.txt", TEXT)
+    observe(at_rest)
+    assert at_rest.instance.get_dynamic_partitions("document_batches") == ["a", "b", "c"]
+    warning = latest_check(at_rest)
+    assert (warning.passed, warning.severity, warning.blocking) == (False, dg.AssetCheckSeverity.WARN, False)
+    assert warning.description.startswith("Not in the publication yet: b, c. Launch the job update_index")
+    assert "| b |" in warning.metadata["sample"].value
+    at_rest.index_all()
+    observe(at_rest)
+    assert latest_check(at_rest).passed
+
+
+def test_before_the_first_publication_no_check_is_reported(watched):
+    observe(watched)
+    assert latest_check(watched) is None

@@ -109,8 +109,7 @@ def test_names_are_the_component_s_own(hosted):
 
 def test_sensors_that_launch_nothing_run_by_default(hosted):
     running = {s.name for s in hosted.sensor_defs if s.default_status == dg.DefaultSensorStatus.RUNNING}
-    sensors = ("register_batches_sensor", "dead_runs_sensor")
-    assert running == {f"{prefix}_{name}" for prefix in ("papers", "mail_letters") for name in sensors}
+    assert running == {"papers_dead_runs_sensor", "mail_letters_dead_runs_sensor"}
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_a_check_runs_after_every_table_that_it_reads():
 
 def test_sensors_that_launch_nothing_run_by_default():
     running = {s.name for s in defs().sensors if s.default_status == dg.DefaultSensorStatus.RUNNING}
-    assert running == {"register_batches_sensor", "dead_runs_sensor"}
+    assert running == {"dead_runs_sensor"}
 
 
 @pytest.mark.extended

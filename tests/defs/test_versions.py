@@ -5,8 +5,7 @@ import pytest
 from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
 from dagster._core.loader import LoadingContextForTest
 
-from graphrag_assets.defs.automation import report_batches
-from graphrag_assets.defs.index_names import BATCH_ASSETS, GLOBAL_ASSETS, IndexNames
+from graphrag_assets.defs.index_names import BATCH_ASSETS, GLOBAL_ASSETS
 from tests.conftest import Project, repository
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
@@ -34,12 +33,6 @@ def unsynced(project: Project) -> set[tuple[str, str | None]]:
     nodes = [(asset, batch) for asset in BATCH_ASSETS for batch in ("a", "b")]
     nodes += [(asset, None) for asset in GLOBAL_ASSETS]
     return {node for node in nodes if resolver.get_status(dg.AssetKey(node[0]), node[1]) is not StaleStatus.FRESH}
-
-
-def notice(project: Project) -> None:
-    """What the sensor that is always on reports of the input folder."""
-    for event in report_batches(IndexNames(), project.index, project.instance, None).asset_events:
-        project.instance.report_runless_asset_event(event)
 
 
 @pytest.mark.extended
@@ -72,10 +65,10 @@ def test_an_edit_changes_the_versions_of_its_batch_alone(indexed):
 @pytest.mark.extended
 def test_the_ui_shows_exactly_what_an_edit_concerns_as_unsynced(indexed):
     assert unsynced(indexed) == set()
-    notice(indexed)
+    indexed.register()
     assert unsynced(indexed) == set()
     indexed.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
-    notice(indexed)
+    indexed.register()
     assert {("documents", "b")} <= unsynced(indexed)
     assert not [node for node in unsynced(indexed) if node[1] == "a"]
     indexed.run_batch("b")

@@ -28,8 +28,7 @@ def test_a_batch_is_materialized_in_the_ui_and_read_in_the_explorer(tmp_path):
     with chromium() as browser, dagster_dev(tmp_path, tmp_path / "input") as url:
         page = browser.new_page(viewport={"width": 1600, "height": 1000})
         page.set_default_timeout(3 * MINUTES)
-        register_batches(page, url)
-        materialize_all(page, url)
+        launch_update_index(page, url)
         written = write_page(tmp_path / "index")
         number, text = read_about(page, written.path, "Great Eastern")
     with duckdb.connect(str(tmp_path / "index" / "graphrag.duckdb"), read_only=True) as index:
@@ -51,18 +50,9 @@ def read_about(page: Page, path: Path, entity: str) -> tuple[int, str]:
     return int(re.search(r"#unit=(\d+)", page.url)[1]), unit.locator(".text").text_content()
 
 
-def register_batches(page: Page, url: str) -> None:
-    """The sensor registers them within 30 seconds."""
-    page.goto(f"{url}/assets/documents?view=partitions")
-    expect(page.get_by_text("Missing").first).to_be_visible(timeout=MINUTES)
-
-
-def materialize_all(page: Page, url: str) -> None:
-    page.goto(f"{url}/asset-groups")
-    page.get_by_role("button", name="Materialize all").click()
-    page.get_by_role("button", name="All", exact=True).click()
-    page.get_by_role("button", name="Launch 1 run").click()
-    page.locator("a[href^='/runs/']").filter(has_text="View").first.click()
+def launch_update_index(page: Page, url: str) -> None:
+    page.goto(f"{url}/locations/graphrag_assets/jobs/update_index/playground")
+    page.get_by_role("button", name="Launch run").click()
     wait_for_green(page)
 
 

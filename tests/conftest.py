@@ -35,9 +35,6 @@ from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import Scan, scan_input
 from graphrag_assets.llm.model_checks import Preflight
 from graphrag_assets.runtime import masking
-from tests.kept_instances import instances_kept, instances_of_one_test
-
-__all__ = ["instances_kept", "instances_of_one_test"]
 
 TEST_DATA = Path(__file__).parent / "data"
 SHARED_DATA = Path(__file__).resolve().parents[1] / "../shared/data"  # what may not be copied; optional

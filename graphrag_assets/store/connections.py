@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -113,13 +114,16 @@ def attached(**paths: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 def in_memory(limits: Limits, one_thread: bool) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to a database in memory with these limits, to attach files to; `one_thread` or all."""
     config = {**CONNECTION_CONFIG, **limits.config(), **({"threads": 1} if one_thread else {})}
-    with _kept(os.getpid(), *config.items()).cursor() as connection:
+    with _kept(os.getpid(), threading.get_ident(), *config.items()).cursor() as connection:
         yield connection
 
 
 @functools.lru_cache(maxsize=2)
-def _kept(process: int, *config: tuple[str, Any]) -> duckdb.DuckDBPyConnection:
-    """An empty database of this process: to make one takes ten times as long as to attach a file to it."""
+def _kept(process: int, thread: int, *config: tuple[str, Any]) -> duckdb.DuckDBPyConnection:
+    """An empty database of this thread: to make one takes ten times as long as to attach a file to it.
+
+    Threads have their own, since what one attaches has its name in all connections of a database.
+    """
     return duckdb.connect(config=dict(config))
 
 

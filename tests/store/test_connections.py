@@ -1,5 +1,7 @@
 """Files that are opened in a DuckDB instance in memory."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -33,3 +35,16 @@ def test_a_file_is_closed_before_the_exception_leaves(files: list[Path]) -> None
             raise ZeroDivisionError
         assert connection.sql(OPEN).fetchall() == []
         duckdb.connect(str(files[0])).close()
+
+
+def test_threads_read_a_file_at_once(files: list[Path]) -> None:
+    both = threading.Barrier(2, timeout=30)
+
+    def read(_: int) -> str:
+        with in_memory(Limits().beside(files[0]), one_thread=True) as connection:
+            with opened(connection, files[0], "first"):
+                both.wait()
+                return connection.sql("SELECT current_database()").fetchall()[0][0]
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(read, range(2))) == ["first", "first"]

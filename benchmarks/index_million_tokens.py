@@ -25,15 +25,15 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from graphrag_assets.indexing.checks import CHECKS, offending_rows
-from graphrag_assets.indexing.communities import update_communities
-from graphrag_assets.indexing.embeddings import update_embeddings
-from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.index_batch import index_batch
-from graphrag_assets.indexing.knowledge_graph import knowledge_graph
-from graphrag_assets.indexing.publish import update_publication
-from graphrag_assets.indexing.reports import update_reports
-from graphrag_assets.indexing.scan import scan_input
+from graphrag_assets.assets.checks import CHECKS, offending_rows
+from graphrag_assets.assets.communities import update_communities
+from graphrag_assets.assets.embeddings import update_embeddings
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.index_batch import index_batch
+from graphrag_assets.assets.knowledge_graph import knowledge_graph
+from graphrag_assets.assets.publish import update_publication
+from graphrag_assets.assets.reports import update_reports
+from graphrag_assets.assets.scan import scan_input
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.settings import Settings
 from graphrag_assets.text.words import count_tokens

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from graphrag_assets.indexing.index import Index
+from graphrag_assets.assets.index import Index
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.invariants import INVARIANTS
 from tests.comparison import SENTENCES, facts, index_all

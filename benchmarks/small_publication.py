@@ -20,8 +20,8 @@ from rich.table import Table
 
 from benchmarks.index_with_model import cost_of
 from benchmarks.stage_cpu import measure
+from graphrag_assets.assets import publish
 from graphrag_assets.cli import main as command
-from graphrag_assets.indexing import publish
 
 SAMPLE = Path(__file__).parents[1] / "data" / "input"
 EDITS = 8

@@ -9,8 +9,7 @@ import time
 from pathlib import Path
 from types import ModuleType
 
-from graphrag_assets.cli import main as command
-from graphrag_assets.indexing import (
+from graphrag_assets.assets import (
     communities,
     embeddings,
     index_batch,
@@ -18,6 +17,7 @@ from graphrag_assets.indexing import (
     publish,
     reports,
 )
+from graphrag_assets.cli import main as command
 from graphrag_assets.runtime.peak_memory import peak_megabytes, restart_peak
 
 STAGES = {

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.index_with_model import Cost, cost_of
-from graphrag_assets.indexing.index import Index
+from graphrag_assets.assets.index import Index
 
 MENTIONS_PER_UNIT = 20
 TOKENS_PER_UNIT = 400
@@ -101,10 +101,10 @@ def measure(stage: str, tokens: int, folder: Path) -> Cost:
 
 
 def run_stage(stage: str, tokens: int) -> None:
-    from graphrag_assets.indexing.checks import CHECKS, failed_blocking_checks
-    from graphrag_assets.indexing.communities import update_communities
-    from graphrag_assets.indexing.knowledge_graph import knowledge_graph
-    from graphrag_assets.indexing.publish import update_publication
+    from graphrag_assets.assets.checks import CHECKS, failed_blocking_checks
+    from graphrag_assets.assets.communities import update_communities
+    from graphrag_assets.assets.knowledge_graph import knowledge_graph
+    from graphrag_assets.assets.publish import update_publication
 
     index = Index.from_environment()
     if stage == "write":

@@ -4,8 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphrag_assets.defs.component import GraphRagComponent
-    from graphrag_assets.defs.query_resource import GraphRagResource
+    from graphrag_assets.assets.component import GraphRagComponent
+    from graphrag_assets.assets.query_resource import GraphRagResource
     from graphrag_assets.errors import (
         GraphRAGError,
         IndexMissing,

@@ -2,10 +2,10 @@
 
 import dagster as dg
 
-from graphrag_assets.defs.alerts import failed_runs_alert
-from graphrag_assets.defs.index_definitions import index_definitions
-from graphrag_assets.defs.index_names import IndexNames
-from graphrag_assets.defs.resources import IndexSettings
+from graphrag_assets.assets.alerts import failed_runs_alert
+from graphrag_assets.assets.index_definitions import index_definitions
+from graphrag_assets.assets.index_names import IndexNames
+from graphrag_assets.assets.resources import IndexSettings
 
 
 @dg.definitions

@@ -16,19 +16,19 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from graphrag_assets.assets.candidates import update_candidates
+from graphrag_assets.assets.communities import update_communities
+from graphrag_assets.assets.embeddings import update_embeddings
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.index_batch import index_batch
+from graphrag_assets.assets.knowledge_graph import knowledge_graph
+from graphrag_assets.assets.publish import update_publication
+from graphrag_assets.assets.reports import update_reports
+from graphrag_assets.assets.scan import scan_input
 from graphrag_assets.contracts.answering import NO_ANSWER, PLAIN, Answerer, AnswerOptions, Evidence, Reply
 from graphrag_assets.errors import InputError, InvalidOption
 from graphrag_assets.extras.evaluation.questions import load_questions, place
 from graphrag_assets.extras.evaluation.retrieval import measure
-from graphrag_assets.indexing.candidates import update_candidates
-from graphrag_assets.indexing.communities import update_communities
-from graphrag_assets.indexing.embeddings import update_embeddings
-from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.index_batch import index_batch
-from graphrag_assets.indexing.knowledge_graph import knowledge_graph
-from graphrag_assets.indexing.publish import update_publication
-from graphrag_assets.indexing.reports import update_reports
-from graphrag_assets.indexing.scan import scan_input
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.settings import Settings
 

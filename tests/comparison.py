@@ -10,16 +10,16 @@ import igraph
 import polars as pl
 import pytest
 
-from graphrag_assets.indexing.candidates import update_candidates
-from graphrag_assets.indexing.checks import failed_blocking_checks
-from graphrag_assets.indexing.communities import update_communities
-from graphrag_assets.indexing.embeddings import update_embeddings
-from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.index_batch import index_batch
-from graphrag_assets.indexing.knowledge_graph import knowledge_graph
-from graphrag_assets.indexing.publish import update_publication
-from graphrag_assets.indexing.reports import stale_reports, update_reports
-from graphrag_assets.indexing.scan import scan
+from graphrag_assets.assets.candidates import update_candidates
+from graphrag_assets.assets.checks import failed_blocking_checks
+from graphrag_assets.assets.communities import update_communities
+from graphrag_assets.assets.embeddings import update_embeddings
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.index_batch import index_batch
+from graphrag_assets.assets.knowledge_graph import knowledge_graph
+from graphrag_assets.assets.publish import update_publication
+from graphrag_assets.assets.reports import stale_reports, update_reports
+from graphrag_assets.assets.scan import scan
 from graphrag_assets.pipeline.report_citations import references_in
 from graphrag_assets.store.publication_files import STABLE_NAME, publication_file
 from graphrag_assets.store.publication_writer import publish

@@ -17,22 +17,22 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
+from graphrag_assets.assets import run_in_process
+from graphrag_assets.assets.asset_checks import check_keys
+from graphrag_assets.assets.candidates import update_candidates
+from graphrag_assets.assets.communities import update_communities
+from graphrag_assets.assets.embeddings import update_embeddings
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.index_batch import index_batch
+from graphrag_assets.assets.index_names import BATCH_ASSETS, IndexNames
+from graphrag_assets.assets.knowledge_graph import knowledge_graph
+from graphrag_assets.assets.publish import update_publication
+from graphrag_assets.assets.registration import register_batches
+from graphrag_assets.assets.reports import update_reports
+from graphrag_assets.assets.resources import IndexDatabase, IndexSettings
+from graphrag_assets.assets.scan import Scan, scan_input
 from graphrag_assets.definitions import defs
-from graphrag_assets.defs import run_in_process
-from graphrag_assets.defs.checks import check_keys
-from graphrag_assets.defs.index_names import BATCH_ASSETS, IndexNames
-from graphrag_assets.defs.registration import register_batches
-from graphrag_assets.defs.resources import IndexDatabase, IndexSettings
 from graphrag_assets.extras.interop.importer import import_index
-from graphrag_assets.indexing.candidates import update_candidates
-from graphrag_assets.indexing.communities import update_communities
-from graphrag_assets.indexing.embeddings import update_embeddings
-from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.index_batch import index_batch
-from graphrag_assets.indexing.knowledge_graph import knowledge_graph
-from graphrag_assets.indexing.publish import update_publication
-from graphrag_assets.indexing.reports import update_reports
-from graphrag_assets.indexing.scan import Scan, scan_input
 from graphrag_assets.llm.model_checks import Preflight
 from graphrag_assets.runtime import masking
 

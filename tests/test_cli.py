@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from graphrag_assets.assets import index_batch, knowledge_graph
 from graphrag_assets.errors import InputError
-from graphrag_assets.indexing import index_batch, knowledge_graph
 from tests.cli import run_command
 
 TEXT = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
@@ -165,7 +165,7 @@ def test_status_of_an_empty_project_says_what_to_do(project):
 def test_index_is_a_run_of_the_dagster_home(project, monkeypatch):
     import dagster as dg
 
-    from graphrag_assets.defs import dagster_home, run_in_process
+    from graphrag_assets.assets import dagster_home, run_in_process
 
     monkeypatch.setattr(run_in_process, "dagster_instance", dagster_home.dagster_instance)
     home = project.root / "home"

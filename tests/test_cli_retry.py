@@ -16,8 +16,8 @@ DOCUMENTS = {
 @pytest.fixture
 def server(project, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/test-chat")
-    monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", 0)
-    monkeypatch.setattr("graphrag_assets.indexing.checks.MAX_FAILED_SHARE", 1)
+    monkeypatch.setattr("graphrag_assets.assets.model_tasks.SUMMARY_MIN_TOKENS", 0)
+    monkeypatch.setattr("graphrag_assets.assets.checks.MAX_FAILED_SHARE", 1)
     for path, text in DOCUMENTS.items():
         project.write(path, text)
     with running() as server:

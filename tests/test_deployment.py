@@ -22,7 +22,7 @@ import yaml
 from dotenv import dotenv_values
 
 from graphrag_assets.query import GraphRAG
-from tests.defs.test_alerts import Webhook
+from tests.assets.test_alerts import Webhook
 from tests.postgres import as_postgres, cluster, program
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -55,7 +55,7 @@ COVERED = {
     ("docs/query.md", "python"): "tests/query/test_docs.py::test_python_of_the_guide_prints_the_output_it_shows",
     ("docs/sql.md", "sql"): "tests/test_sql_docs.py::test_the_guides_answers_are_real",
     ("docs/sql.md", "python"): "tests/test_sql_docs.py::test_the_guides_python_runs",
-    ("docs/component.md", "python"): "tests/defs/test_component.py::test_two_indexes_share_no_state",
+    ("docs/component.md", "python"): "tests/assets/test_component.py::test_two_indexes_share_no_state",
     ("docs/models.md", "sql"): "tests/test_docs.py::test_the_queries_on_spend_run",
     (
         "docs/integrations.md",
@@ -91,7 +91,7 @@ ELSEWHERE = {
     ),
     ("docs/automation.md", "GRAPHRAG_AUTOMATION=on graphrag-assets dev"): (
         "it does not end",
-        "tests/defs/test_automation.py::test_a_fresh_folder_is_indexed_and_published_and_then_left_alone",
+        "tests/assets/test_automation.py::test_a_fresh_folder_is_indexed_and_published_and_then_left_alone",
     ),
     ("docs/sql.md", "cd examples/dbt"): (
         "dbt is not installed with the package",
@@ -103,14 +103,14 @@ ELSEWHERE = {
     ),
     ("docs/component.md", "dg scaffold defs graphrag_assets.GraphRagComponent papers"): (
         "it needs a project of Dagster",
-        "tests/defs/test_component.py::test_dg_scaffolds_two_indexes_into_a_project",
+        "tests/assets/test_component.py::test_dg_scaffolds_two_indexes_into_a_project",
     ),
     (
         "docs/models.md",
         "export GRAPHRAG_CHAT_MODEL=openai/gpt-4.1-mini          # or azure/…, anthropic/…, ollama_chat/…",
     ): (
         "it needs a key; a server of the tests stands in for the provider",
-        "tests/defs/test_language_models.py::test_every_stage_is_made_by_the_models",
+        "tests/assets/test_language_models.py::test_every_stage_is_made_by_the_models",
     ),
     (
         "docs/models.md",
@@ -121,11 +121,11 @@ ELSEWHERE = {
     ),
     ("docs/models.md", "graphrag-assets doctor              # asks each model one tiny question"): (
         "it needs a key; a server of the tests stands in for the provider",
-        "tests/defs/test_doctor.py::test_doctor_shows_the_yield_of_text_units_that_index_does_not_pay_again",
+        "tests/assets/test_doctor.py::test_doctor_shows_the_yield_of_text_units_that_index_does_not_pay_again",
     ),
     ("docs/models.md", "export GRAPHRAG_EMBEDDING_MODEL=onnx:bge-small"): (
         "it takes half a minute of a processor",
-        "tests/defs/test_local_embeddings.py::test_index_of_the_packaged_model_is_queried_without_a_setting",
+        "tests/assets/test_local_embeddings.py::test_index_of_the_packaged_model_is_queried_without_a_setting",
     ),
     (
         "docs/models.md",
@@ -199,14 +199,14 @@ ELSEWHERE = {
         "# workers, any number",
     ): (
         "it needs PostgreSQL and Redis",
-        "tests/defs/test_extract_batch.py::test_two_workers_fill_the_ledger_and_indexing_asks_nothing_about_a_batch",
+        "tests/assets/test_extract_batch.py::test_two_workers_fill_the_ledger_and_indexing_asks_nothing_about_a_batch",
     ),
     (
         "docs/scale.md",
         "dagster job backfill --module-name graphrag_assets.definitions --job extract_batch --all all --noprompt",
     ): (
         "it needs the workers above",
-        "tests/defs/test_extract_batch.py::test_two_workers_fill_the_ledger_and_indexing_asks_nothing_about_a_batch",
+        "tests/assets/test_extract_batch.py::test_two_workers_fill_the_ledger_and_indexing_asks_nothing_about_a_batch",
     ),
     ("docs/operations.md", "# Logs of runs, after 90 days."): (
         "it needs the machine above",
@@ -214,14 +214,14 @@ ELSEWHERE = {
     ),
     ("docs/operations.md", "sudo -u graphrag psql --dbname=dagster --command='VACUUM FULL'"): (
         "it needs the machine above",
-        "tests/indexing/test_purge.py::test_no_byte_of_a_deleted_document_is_left",
+        "tests/assets/test_purge.py::test_no_byte_of_a_deleted_document_is_left",
     ),
     (
         "docs/publications.md",
         "dagster asset wipe --all --noprompt    # materializations and their previews, of all assets of this DAGSTER_HOME",
     ): (
         "it wipes the whole Dagster home",
-        "tests/indexing/test_purge.py::test_the_documented_commands_clear_dagsters_storage",
+        "tests/assets/test_purge.py::test_the_documented_commands_clear_dagsters_storage",
     ),
 }
 

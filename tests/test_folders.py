@@ -22,11 +22,10 @@ LAYERS = {
     "pipeline": {"pipeline", "store", "embedded"},
     "query": {"query", "embedded", "llm", "store"},
     "integrations": {"integrations", "query"},
-    "indexing": {"indexing", "conversion", "embedded", "llm", "pipeline", "store"},
-    "defs": {"defs", "indexing", "pictures", "pipeline", "query", "llm", "store", "embedded"},
+    "assets": {"assets", "conversion", "embedded", "llm", "pictures", "pipeline", "query", "store"},
 }
-ROOTS = {"query/graphrag.py", "defs/index_definitions.py", "cli/main.py", "cli/init.py", "testing.py"}
-ROOTS |= {"indexing/publish.py"}
+ROOTS = {"query/graphrag.py", "assets/index_definitions.py", "cli/main.py", "cli/init.py", "testing.py"}
+ROOTS |= {"assets/publish.py"}
 """Where the parts are put together: they know the extras."""
 
 

@@ -8,9 +8,9 @@ import pytest
 from graphrag_assets.errors import OtherVersionError
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.publication_files import current_number, kept_publications
+from tests.assets.test_language_models import use
 from tests.cli import run_command
 from tests.conftest import Project
-from tests.defs.test_language_models import use
 from tests.openai_server import running
 
 TEXTS = {

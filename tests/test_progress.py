@@ -5,9 +5,9 @@ import queue
 
 import pytest
 
+from graphrag_assets.assets.models import embedded_models
 from graphrag_assets.contracts.records import TextUnit
 from graphrag_assets.contracts.usage import Usage, UsageMeter
-from graphrag_assets.indexing.models import embedded_models
 from graphrag_assets.llm.concurrent_calls import _next_of
 from graphrag_assets.runtime.progress import Progress
 from graphrag_assets.settings import Settings

@@ -10,7 +10,7 @@ import click
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def dev(arguments: tuple[str, ...]) -> None:
     """Start the Dagster UI of this index on http://127.0.0.1:3000. ARGUMENTS are those of `dagster dev`."""
-    from graphrag_assets.defs.dagster_home import make_home  # imports Dagster
+    from graphrag_assets.assets.dagster_home import make_home  # imports Dagster
     from graphrag_assets.settings import Settings
 
     home = make_home(Settings.load())

@@ -4,10 +4,10 @@ import sys
 
 import click
 
+from graphrag_assets.assets.doctor import UnitYield, check_models, mean_yield, sample_yield
+from graphrag_assets.assets.index import Index
 from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
-from graphrag_assets.indexing.doctor import UnitYield, check_models, mean_yield, sample_yield
-from graphrag_assets.indexing.index import Index
 
 _SHOWN = 8  # characters of a text unit's id
 _NOTHING = (

@@ -13,15 +13,15 @@ import polars as pl
 from rich.table import Table
 from rich.text import Text
 
+from graphrag_assets.assets.given_up import retry_given_up
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.models import existing_ledger
+from graphrag_assets.assets.scan import Which, scan_input
+from graphrag_assets.assets.up_to_date import up_to_date
 from graphrag_assets.cli.status import print_rows
 from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.embedded import EXTRACTOR
-from graphrag_assets.indexing.given_up import retry_given_up
-from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.models import existing_ledger
-from graphrag_assets.indexing.scan import Which, scan_input
-from graphrag_assets.indexing.up_to_date import up_to_date
 from graphrag_assets.pipeline.own_facts import FORMAT
 from graphrag_assets.pipeline.source_records import WHOLE_ROW
 from graphrag_assets.store.batches import languages_extracted_by
@@ -30,7 +30,7 @@ from graphrag_assets.store.publications import state_in_words
 from graphrag_assets.text.languages import without_names
 
 if TYPE_CHECKING:
-    from graphrag_assets.defs.run_in_process import Updated
+    from graphrag_assets.assets.run_in_process import Updated
 
 _HITS = """
 SELECT used.task AS task, sum(used.ledger_hits)::BIGINT AS ledger_hits

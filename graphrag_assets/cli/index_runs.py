@@ -9,10 +9,10 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.index_names import BATCH_STATE
+from graphrag_assets.assets.run_in_process import Updated, update_index
 from graphrag_assets.cli.terminal import Console
-from graphrag_assets.defs.index_names import BATCH_STATE
-from graphrag_assets.defs.run_in_process import Updated, update_index
-from graphrag_assets.indexing.index import Index
 from graphrag_assets.runtime.outgoing import printable
 from graphrag_assets.store.publication_files import current_number
 

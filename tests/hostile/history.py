@@ -14,14 +14,14 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from graphrag_assets.assets.checks import failed_blocking_checks
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.index_batch import index_batch
+from graphrag_assets.assets.publish import update_publication
+from graphrag_assets.assets.scan import scan
 from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.extras.interop.importer import import_index, remove
 from graphrag_assets.extras.purge.purge import purge
-from graphrag_assets.indexing.checks import failed_blocking_checks
-from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.index_batch import index_batch
-from graphrag_assets.indexing.publish import update_publication
-from graphrag_assets.indexing.scan import scan
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.compaction import compact
 from graphrag_assets.store.publication_files import kept_publications

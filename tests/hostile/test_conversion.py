@@ -14,9 +14,9 @@ from collections.abc import Callable
 import psutil
 import pytest
 
+from graphrag_assets.assets.scan import scan
 from graphrag_assets.conversion.limits import ConversionLimits
 from graphrag_assets.conversion.process import ConversionProcess
-from graphrag_assets.indexing.scan import scan
 from graphrag_assets.pipeline.source_records import LoadOptions, Problem, Record
 
 PAGE = b"<h1>The cable</h1><p>Cyrus Field met William Thomson in Valentia.</p>"
@@ -86,7 +86,7 @@ def test_a_file_above_a_limit_is_named_and_the_rest_is_converted(make: Callable[
 @pytest.mark.extended
 def test_a_file_that_takes_too_long_is_a_row_and_its_batch_is_indexed(project, monkeypatch) -> None:
     limits = functools.partial(ConversionLimits, 1, 6000)
-    monkeypatch.setattr("graphrag_assets.indexing.index_batch.ConversionLimits", limits)
+    monkeypatch.setattr("graphrag_assets.assets.index_batch.ConversionLimits", limits)
     project.write("one/a.docx", docx(paragraph("It broke. ") * 1_000_000))
     project.write("one/b.html", PAGE)
     started = time.monotonic()

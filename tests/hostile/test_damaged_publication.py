@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_assets.assets.publish import update_publication
 from graphrag_assets.errors import StoreError
-from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.publication_files import current_number, kept_publications, point_to
 from graphrag_assets.store.publications import list_publications, roll_back

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_assets.assets.checks import failed_blocking_checks
 from graphrag_assets.errors import DiskFullError, masked_errors
-from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.store import schema
+from tests.assets.test_language_models import use
 from tests.conftest import IndexFolder
-from tests.defs.test_language_models import use
 from tests.openai_content import content_for
 from tests.openai_server import running
 

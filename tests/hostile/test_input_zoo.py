@@ -10,9 +10,9 @@ import dagster as dg
 import pytest
 from click.testing import CliRunner
 
+from graphrag_assets.assets.scan import scan, scan_input
 from graphrag_assets.cli.main import main
 from graphrag_assets.errors import InputError, SettingsError
-from graphrag_assets.indexing.scan import scan, scan_input
 from graphrag_assets.pipeline.loading import LoadOptions, load_documents
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.input_folder import InputFolder
@@ -193,7 +193,7 @@ def test_an_edit_that_nothing_but_its_content_shows_is_found_at_night(project):
 
 
 def test_a_time_in_the_future_does_not_delay_a_batch_forever(project, monkeypatch):
-    monkeypatch.setattr("graphrag_assets.indexing.scan.SETTLE_SECONDS", 1)
+    monkeypatch.setattr("graphrag_assets.assets.scan.SETTLE_SECONDS", 1)
     project.write("one/a.txt", TEXT)
     tomorrow = time.time() + 86_400
     os.utime(project.input / "one/a.txt", (tomorrow, tomorrow))

@@ -86,7 +86,7 @@ def test_a_parquet_file_that_expands_is_a_problem_and_the_next_is_read(name: str
 @pytest.mark.extended
 def test_a_parquet_file_above_the_limit_is_a_row(project, monkeypatch) -> None:
     monkeypatch.setattr(
-        "graphrag_assets.indexing.index_batch.ConversionLimits", functools.partial(ConversionLimits, memory_mb=100)
+        "graphrag_assets.assets.index_batch.ConversionLimits", functools.partial(ConversionLimits, memory_mb=100)
     )
     project.write("one/a.parquet", parquet(text=repeated("It broke. " * 100, 200_000)))
     project.write("one/b.txt", "It held.")

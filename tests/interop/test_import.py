@@ -7,14 +7,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from graphrag_assets.assets.checks import failed_blocking_checks
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.scan import scan
 from graphrag_assets.errors import InputError
 from graphrag_assets.extras.interop import importer
 from graphrag_assets.extras.interop.importer import import_index, remove
 from graphrag_assets.extras.interop.source import read_source
 from graphrag_assets.extras.purge.purge import purge
-from graphrag_assets.indexing.checks import failed_blocking_checks
-from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.scan import scan
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store import schema
 from tests.interop.small_index import FIRST, PREFIX, SECOND, tables, write_small_index

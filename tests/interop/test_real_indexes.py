@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from graphrag_assets.assets.checks import failed_blocking_checks
 from graphrag_assets.extras.interop.exporter import TABLES, export
-from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.query import GraphRAG
 from tests.conftest import TEST_DATA, build_once, import_once
 

@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from graphrag_assets.assets.models import models_for
 from graphrag_assets.contracts.records import ReportMaterial, TextUnit
-from graphrag_assets.indexing.models import models_for
 from graphrag_assets.settings import Settings
 from tests.openai_server import OpenAIServer
 
@@ -28,7 +28,7 @@ def sent(server: OpenAIServer, folder: Path, monkeypatch: pytest.MonkeyPatch, **
     shared |= {"CHAT_BASE_URL": server.url, "EMBEDDING_BASE_URL": server.url}
     for name, value in (shared | {"MAX_GLEANINGS": "0"} | settings).items():
         monkeypatch.setenv(f"GRAPHRAG_{name}", value)
-    monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", 0)
+    monkeypatch.setattr("graphrag_assets.assets.model_tasks.SUMMARY_MIN_TOKENS", 0)
     models = models_for(Settings.load())
     list(models.extract([UNIT]))
     models.summarize(DESCRIBED)

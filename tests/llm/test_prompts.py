@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_assets.assets.models import models_for
 from graphrag_assets.contracts.prompt_profile import PromptProfile
 from graphrag_assets.errors import SettingsError
-from graphrag_assets.indexing.models import models_for
 from graphrag_assets.llm.prompts import TASKS, Prompts, fence, prompt_text
 from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
 from graphrag_assets.settings import Settings

@@ -6,7 +6,7 @@ import random
 import polars as pl
 import pytest
 
-from graphrag_assets.indexing.model_tasks import IndexingTasks
+from graphrag_assets.assets.model_tasks import IndexingTasks
 from graphrag_assets.llm.model_errors import CircuitOpen
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.settings import Settings
@@ -65,7 +65,7 @@ def test_thirty_things_share_requests_an_edit_asks_for_one_and_a_rerun_for_none(
 
 
 def test_at_most_twenty_things_share_a_request(lab, monkeypatch):
-    monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", 0)
+    monkeypatch.setattr("graphrag_assets.assets.model_tasks.SUMMARY_MIN_TOKENS", 0)
     summarize(lab, described(41, words=5))
     assert sorted(asked(lab)) == ["Summaries", "Summaries", "Summary"]
 
@@ -157,6 +157,6 @@ def test_short_descriptions_are_joined_without_a_request(lab, monkeypatch):
     frame = pl.DataFrame({"key": ["a"] * 3, "title": ["S"] * 3, "description": texts, "n": [1] * 3})
     assert summarize(lab, frame) == summarize(lab, frame[::-1]) == {"a": "A ship. It sank."}
     assert asked(lab) == []
-    monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", 0)
+    monkeypatch.setattr("graphrag_assets.assets.model_tasks.SUMMARY_MIN_TOKENS", 0)
     summarize(lab, frame)
     assert asked(lab) == ["Summary"]

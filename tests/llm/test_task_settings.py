@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
+from graphrag_assets.assets.model_tasks import IndexingTasks
 from graphrag_assets.contracts.records import ReportMaterial, TextUnit
-from graphrag_assets.indexing.model_tasks import IndexingTasks
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
 from graphrag_assets.settings import Settings
@@ -60,7 +60,7 @@ def test_claims_that_are_off_are_not_described(lab):
 
 
 def test_summaries_and_reports_have_a_limit_of_words(lab, monkeypatch):
-    monkeypatch.setattr("graphrag_assets.indexing.model_tasks.SUMMARY_MIN_TOKENS", 0)
+    monkeypatch.setattr("graphrag_assets.assets.model_tasks.SUMMARY_MIN_TOKENS", 0)
     texts = [("K", "Great Eastern", text, 1) for text in ("It laid the cable.", "It was a ship.")]
     described = pl.DataFrame(texts, ["key", "title", "description", "n"], orient="row")
     tasks = tasks_with(lab.chat())

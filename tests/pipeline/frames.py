@@ -3,10 +3,10 @@
 import duckdb
 import polars as pl
 
+from graphrag_assets.assets.knowledge_graph import Graph, merged
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.embedded import summarize as most_central
 from graphrag_assets.ids import stable_id
-from graphrag_assets.indexing.knowledge_graph import Graph, merged
 from graphrag_assets.store import schema
 from graphrag_assets.store.connections import execute_with
 from graphrag_assets.text.words import title_key

@@ -1,11 +1,11 @@
-"""Invariants hold for a real index. Broken indexes are in tests/defs/test_broken_indexes.py."""
+"""Invariants hold for a real index. Broken indexes are in tests/assets/test_broken_indexes.py."""
 
 import re
 import shutil
 
 import pytest
 
-from graphrag_assets.indexing.checks import CHECKS
+from graphrag_assets.assets.checks import CHECKS
 from graphrag_assets.store.invariants import INVARIANTS
 from graphrag_assets.store.schema import WORKING
 from graphrag_assets.store.working import WorkingDatabase

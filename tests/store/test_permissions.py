@@ -5,7 +5,7 @@ import stat
 import pytest
 
 from graphrag_assets.extras.explorer.page import write_page
-from tests.defs.test_language_models import use
+from tests.assets.test_language_models import use
 from tests.openai_server import running
 
 

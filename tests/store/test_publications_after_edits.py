@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_assets.assets.index import Index
 from graphrag_assets.extras.purge.purge import purge
-from graphrag_assets.indexing.index import Index
 from graphrag_assets.store.publication_files import kept_publications, publication_file
 from tests.comparison import SENTENCES, assert_published, index_all
 from tests.conftest import Project

@@ -13,8 +13,8 @@ from graphrag_assets.extras.purge.purge import purge
 from graphrag_assets.extras.tuning.tuning import TuningOptions, adopt_profile, tune_prompts
 from graphrag_assets.llm.prompts import fence
 from graphrag_assets.store.prompt_profiles import profile_of
+from tests.assets.test_language_models import use
 from tests.cli import run_command
-from tests.defs.test_language_models import use
 from tests.openai_content import asked_of, content_for, fenced_text, task_of
 from tests.openai_server import OpenAIServer, running
 

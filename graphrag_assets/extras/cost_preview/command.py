@@ -4,10 +4,10 @@ import click
 import polars as pl
 from rich.table import Table
 
+from graphrag_assets.assets.index import Index
 from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.extras.cost_preview.preview import plan_index
-from graphrag_assets.indexing.index import Index
 
 
 @click.command()

@@ -3,11 +3,11 @@
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.defs.index_names import PREVIEW_COST, IndexNames
-from graphrag_assets.defs.jobs import job_of
-from graphrag_assets.defs.masked import masked
-from graphrag_assets.defs.reporting import markdown_table
-from graphrag_assets.defs.resources import MODELS, begin_step, needs
+from graphrag_assets.assets.index_names import PREVIEW_COST, IndexNames
+from graphrag_assets.assets.jobs import job_of
+from graphrag_assets.assets.masked import masked
+from graphrag_assets.assets.reporting import markdown_table
+from graphrag_assets.assets.resources import MODELS, begin_step, needs
 from graphrag_assets.runtime.outgoing import as_markdown
 
 

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 import polars as pl
 
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.index_batch import extract_batch, known_of
+from graphrag_assets.assets.model_tasks import IndexingTasks, with_tasks
+from graphrag_assets.assets.scan import scan
 from graphrag_assets.contracts.indexing_models import Extracted, IndexingModels
 from graphrag_assets.contracts.records import TextUnit
 from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.embedded import embedded_models, extract_unit
-from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.index_batch import extract_batch, known_of
-from graphrag_assets.indexing.model_tasks import IndexingTasks, with_tasks
-from graphrag_assets.indexing.scan import scan
 from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.backend import chat_model, embedding_model, ledger_of
 from graphrag_assets.llm.embedding_client import EmbeddingModel

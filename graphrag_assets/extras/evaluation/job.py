@@ -4,11 +4,11 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
-from graphrag_assets.defs.index_names import EVALUATE, PUBLICATION, IndexNames
-from graphrag_assets.defs.jobs import job_of
-from graphrag_assets.defs.masked import masked
-from graphrag_assets.defs.reporting import REMEDY_CHARACTERS, markdown_table
-from graphrag_assets.defs.resources import begin_step, needs
+from graphrag_assets.assets.index_names import EVALUATE, PUBLICATION, IndexNames
+from graphrag_assets.assets.jobs import job_of
+from graphrag_assets.assets.masked import masked
+from graphrag_assets.assets.reporting import REMEDY_CHARACTERS, markdown_table
+from graphrag_assets.assets.resources import begin_step, needs
 from graphrag_assets.errors import OtherVersionError
 from graphrag_assets.extras.evaluation.evaluate import Evaluation, evaluate
 from graphrag_assets.extras.evaluation.gate import MAX_LOSS, MAX_P, compare

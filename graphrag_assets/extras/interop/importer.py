@@ -16,14 +16,14 @@ from typing import NamedTuple
 import duckdb
 import polars as pl
 
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.index_batch import DELETED
+from graphrag_assets.assets.knowledge_graph import NUMBERED
 from graphrag_assets.errors import InputError
 from graphrag_assets.extras.interop.facts import Facts, facts_of
 from graphrag_assets.extras.interop.reports import Numbers, report_rows
 from graphrag_assets.extras.interop.source import Counts, Tables, fitting, read_source
 from graphrag_assets.ids import stable_id
-from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.index_batch import DELETED
-from graphrag_assets.indexing.knowledge_graph import NUMBERED
 from graphrag_assets.pipeline.loading import INDEX_ERRORS
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import write_batch

@@ -2,10 +2,10 @@
 
 import click
 
+from graphrag_assets.assets.index import Index
 from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.extras.purge.purge import purge as purge_index
-from graphrag_assets.indexing.index import Index
 
 
 @click.command()

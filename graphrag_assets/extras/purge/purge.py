@@ -7,12 +7,12 @@ from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import NamedTuple
 
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.models import existing_ledger, ledger_entries
+from graphrag_assets.assets.scan import Scan, present_inputs, scan
 from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.explorer.page import page_path, write_page
 from graphrag_assets.extras.purge.index_rows import purge_rows
-from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.models import existing_ledger, ledger_entries
-from graphrag_assets.indexing.scan import Scan, present_inputs, scan
 from graphrag_assets.store.batches import recorded_inputs
 from graphrag_assets.store.compaction import compact
 from graphrag_assets.store.connections import SPILL_FOLDER

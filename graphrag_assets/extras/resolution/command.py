@@ -4,12 +4,12 @@ from typing import Literal
 
 import click
 
+from graphrag_assets.assets.index import Index
 from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.resolution import decide
 from graphrag_assets.extras.resolution.judge import judge as judge_candidates
-from graphrag_assets.indexing.index import Index
 from graphrag_assets.store.decisions import Decision, pair_key, read_decisions
 from graphrag_assets.text.words import title_key
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 
+from graphrag_assets.assets.index import Index
 from graphrag_assets.errors import InputError
-from graphrag_assets.indexing.index import Index
 from graphrag_assets.pipeline.alias_decisions import are_apart, matches
 from graphrag_assets.store.decisions import Decision, Key, changing_decisions, read_decisions
 from graphrag_assets.text.words import title_key

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from textwrap import shorten
 from typing import Any, NamedTuple
 
+from graphrag_assets.assets.index import Index
 from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.extras.resolution.decide import record
-from graphrag_assets.indexing.index import Index
 from graphrag_assets.llm.backend import chat_model
 from graphrag_assets.llm.concurrent_calls import run_concurrently
 from graphrag_assets.llm.prompts import Prompts, prompts_of

@@ -6,12 +6,12 @@ from typing import Any
 import click
 from rich.text import Text
 
+from graphrag_assets.assets.index import Index
 from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.contracts.prompt_profile import BUILT_IN, PromptProfile
 from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.tuning.tuning import TuningOptions, adopt_profile, tune_prompts
-from graphrag_assets.indexing.index import Index
 from graphrag_assets.llm.prompts import PROFILED, prompts_of
 from graphrag_assets.store.prompt_profiles import profile_in_force
 

@@ -5,6 +5,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
+from graphrag_assets.assets.index import Index, exclusive
+from graphrag_assets.assets.model_tasks import IndexingTasks
+from graphrag_assets.assets.provider_models import indexing_tasks
 from graphrag_assets.contracts.prompt_profile import PromptProfile
 from graphrag_assets.contracts.records import TextUnit, UnitExtraction
 from graphrag_assets.errors import InputError, SettingsError
@@ -12,9 +15,6 @@ from graphrag_assets.extras.tuning.description import with_description
 from graphrag_assets.extras.tuning.entity_types import found_types, given_types, listed_type
 from graphrag_assets.extras.tuning.examples import Readings, examples_from, passages
 from graphrag_assets.extras.tuning.sample import varied_sample
-from graphrag_assets.indexing.index import Index, exclusive
-from graphrag_assets.indexing.model_tasks import IndexingTasks
-from graphrag_assets.indexing.provider_models import indexing_tasks
 from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.tasks.extract_graph import ExtractionOptions

@@ -1,0 +1,121 @@
+"""What is indexed of each batch, and the step that indexes the batches that are due.
+
+Which batches these are is not known before the step looks, so its run has no partition. It reports the partitions that
+it has materialized.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import dagster as dg
+from pydantic import Field
+
+from graphrag_assets.assets.corpus import FAILED, BatchFailures, indexed_batches, report_batch
+from graphrag_assets.assets.given_up import retry_given_up
+from graphrag_assets.assets.index_batch import CODE_VERSION
+from graphrag_assets.assets.index_names import BATCH_ASSETS, BATCH_STATE, UPDATE_INDEX, IndexNames
+from graphrag_assets.assets.options import BatchOptions
+from graphrag_assets.assets.registration import drop_batches, register_batches
+from graphrag_assets.assets.reporting import Metadata
+from graphrag_assets.assets.scan import Which, present_inputs, scan_input
+from graphrag_assets.assets.stages import Stage, Step
+
+_CHECK = "every_batch_is_indexed"
+_STATEMENT = "No batch failed when the due batches were last indexed."
+
+
+class DueBatches(BatchOptions):
+    """Which batches are indexed before the graph is refreshed, and how."""
+
+    which: Which | None = Field(
+        default=None,
+        description="CHANGED: batches that differ from the input folder or have failed text units. FAILED: the latter "
+        "alone. ALL. NOTHING: refresh and publish what is indexed. Empty: CHANGED in the job update_index, otherwise "
+        "NOTHING. Settings given here stay with the batches that are indexed; others keep theirs.",
+    )
+    batches: list[str] = Field(default=[], description="Only these batches, whether or not they have changed.")
+    read_every_file: bool = Field(
+        default=False,
+        description="true: compare the content of every file, also of those with the same size and time as before.",
+    )
+
+
+def batch_state(step: Step) -> Metadata:
+    """Index the batches that are due, in the job update_index. One that fails does not stop the others."""
+    names, context, index, config = step.names, step.context, step.index, step.options
+    failures = BatchFailures()
+    in_job = context.run.job_name == names.name(UPDATE_INDEX)
+    which = config.which or (Which.CHANGED if in_job or config.batches else Which.NOTHING)
+    if which is not Which.NOTHING or in_job:
+        scan = scan_input(index, read_every_file=config.read_every_file)
+        register_batches(names, context.instance, scan)
+        if which is Which.FAILED:
+            retry_given_up(index)
+        due = scan.chosen(which, config.batches)
+        _report_unreported(step, [batch for batch in scan.unchanged if batch not in due])
+        _log_due(context, due, config)
+        for batch, metadata in indexed_batches(names, context, index, config, due, failures):
+            report_batch(names, context, index, batch, metadata)
+        # Dagster looked up what this asset is made from when the step began, and has to look again.
+        for key in names.keys(BATCH_ASSETS):
+            context.op_execution_context.get_step_execution_context().wipe_input_asset_version_info(key)
+        drop_batches(names, context.instance, set(scan.deleted).intersection(due) - failures.reasons.keys())
+        if failures.stopped:
+            raise failures.as_failure()
+    n_batches = index.working.read("SELECT count(*) FROM batch_state WHERE n_documents > 0").item()
+    more = {FAILED: dg.MetadataValue.json(failures.reasons)} if failures.reasons else {}
+    return {BATCH_STATE: {"dagster/row_count": n_batches, **more}}
+
+
+BATCHES = Stage(
+    BATCH_STATE, "corpus", {BATCH_STATE: BATCH_ASSETS}, CODE_VERSION, batch_state, DueBatches, present_inputs
+)
+
+
+def _report_unreported(step: Step, unchanged: Sequence[str]) -> None:
+    """Report the unchanged batches that Dagster does not know as materialized.
+
+    A process was killed between the commit of a batch and its report, or the Dagster home is a new one.
+    """
+    names, instance = step.names, step.context.instance
+    unreported = defaultdict[str, Metadata](dict)
+    for name in BATCH_ASSETS:
+        statuses = instance.get_status_by_partition(names.key(name), unchanged, names.batches) or {}
+        for batch in unchanged:
+            if statuses.get(batch) in (None, dg.AssetPartitionStatus.FAILED):
+                unreported[batch][name] = {}
+    for batch, metadata in unreported.items():
+        report_batch(names, step.context, step.index, batch, metadata)
+
+
+def _log_due(context: dg.AssetExecutionContext, due: list[str], config: DueBatches) -> None:
+    context.log.info("%d batches to index: %s", len(due), ", ".join(due) or "-")
+    if not due and config.which is not Which.ALL and config.asks_for_something:
+        what = "has failed text units" if config.which is Which.FAILED else "has changed"
+        context.log.warning("No batch %s, so the settings given have no effect. which: ALL takes every batch.", what)
+
+
+def batches_check(names: IndexNames) -> dg.AssetChecksDefinition:
+    """The check that fails the run in which a batch has failed, while the others are published."""
+
+    @dg.multi_asset_check(
+        name=names.name(f"check_{BATCH_STATE}"),
+        specs=[dg.AssetCheckSpec(_CHECK, asset=names.key(BATCH_STATE), description=_STATEMENT)],
+        can_subset=True,
+    )
+    def check_batch_state(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        event = context.instance.get_latest_materialization_event(names.key(BATCH_STATE))
+        state = event.asset_materialization if event else None
+        found: Any = state.metadata[FAILED].value if state and FAILED in state.metadata else {}
+        failures = BatchFailures(dict(found))
+        yield dg.AssetCheckResult(check_name=_CHECK, asset_key=names.key(BATCH_STATE), passed=not failures.reasons)
+        if failures.reasons:
+            raise dg.Failure(f"{failures}. The other batches are indexed.", allow_retries=False)
+
+    return check_batch_state
+
+
+def batches_check_key(names: IndexNames) -> dg.AssetCheckKey:
+    """The key of that check."""
+    return dg.AssetCheckKey(names.key(BATCH_STATE), _CHECK)

@@ -1,0 +1,90 @@
+"""Communities of the graph, their members and history."""
+
+import json
+import math
+import time
+from importlib.resources import files
+from typing import NamedTuple
+
+import polars as pl
+
+from graphrag_assets.assets.index import Index, exclusive
+from graphrag_assets.assets.stage import StageResult
+from graphrag_assets.pipeline.clustering import ClusterOptions, communities_of
+from graphrag_assets.pipeline.community_identity import match_communities
+from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, FreshRun, Reclustered, recluster
+from graphrag_assets.runtime.tracing import traced
+from graphrag_assets.store import schema
+from graphrag_assets.store.batches import record_inputs, record_options, record_stage, recorded_inputs
+from graphrag_assets.store.connections import execute_with, one_value
+from graphrag_assets.store.working import assign_numbers, replace_rows, replace_table
+
+CODE_VERSION = "2"
+"""Incremented when the same inputs give other rows."""
+
+_READ = (  # in any order: nothing made of them depends on it
+    "SELECT id FROM entities",
+    "SELECT source_id, target_id, weight FROM relationships",
+    "SELECT level, community AS cluster, entity_id FROM community_members",
+    "FROM clustered_edges",
+    "SELECT id, level, entity_ids FROM communities",
+    "SELECT count(*) > 0 AS is_imported FROM batch_state WHERE origin IS NOT NULL",
+)
+_COMMUNITIES = files("graphrag_assets.store").joinpath("sql/communities.sql").read_text()
+_MEMBERS = """
+SELECT human_readable_id AS community, level, entity_id
+FROM clusters JOIN ids ON key = cluster JOIN numbers n ON n.table_name = 'communities' AND n.id = ids.id
+"""
+_FRESH_RUN = "last fresh clustering"
+
+
+class UpdatedCommunities(NamedTuple):
+    """The changes, and the clustering."""
+
+    updated: StageResult
+    clustering: Reclustered
+
+
+@exclusive("detect_communities")
+@traced("detect_communities")
+def update_communities(index: Index, run_id: str, from_scratch: bool = False) -> UpdatedCommunities:
+    """Cluster, starting from the previous communities; match them so that ids stay.
+
+    Stores the run options of `index`.
+    """
+    started = time.monotonic()
+    entities, relationships, members, edges, previous, imported = index.working.read_all(*_READ)
+    is_imported, last_fresh = imported.item(), recorded_inputs(index.working, _FRESH_RUN)
+    clustering = recluster(
+        entities["id"],
+        relationships,
+        members,
+        edges,
+        ClusterOptions(index.settings.max_cluster_size),
+        from_scratch,
+        # Imported communities stay, with the reports that were paid for, until somebody clusters from scratch.
+        math.inf if is_imported else MODULARITY_LOSS,
+        keep_divisions=is_imported,
+        last_fresh=FreshRun(*json.loads(last_fresh)) if last_fresh else None,
+    )
+    current = communities_of(clustering.members)
+    ids, history = match_communities(previous, current)
+    with index.working.transaction() as connection:
+        order = current.join(ids, on="key").select("id", "level", -pl.col("size"))
+        assign_numbers(connection, "communities", order)
+        for name, frame in {"clusters": clustering.members, "ids": ids}.items():
+            execute_with(connection, f"CREATE OR REPLACE TEMP TABLE {name} AS FROM given", given=frame)
+        revision = one_value(connection, "SELECT coalesce(max(revision), 0) + 1 FROM community_history")
+        events = history.with_columns(revision=pl.lit(revision, pl.Int64))
+        changes = {
+            "communities": replace_table(connection, schema.COMMUNITIES, _COMMUNITIES),
+            "community_members": replace_table(connection, schema.COMMUNITY_MEMBERS, _MEMBERS),
+            "community_history": replace_rows(
+                connection, schema.COMMUNITY_HISTORY, events, "revision", pl.Series([revision])
+            ),
+            "clustered_edges": replace_table(connection, schema.CLUSTERED_EDGES, clustering.edges),
+        }
+        record_options(connection, None, index.run_options)
+        record_inputs(connection, _FRESH_RUN, json.dumps(clustering.last_fresh), run_id)
+        record_stage(connection, run_id, "detect_communities", None, time.monotonic() - started, changes, "communities")
+    return UpdatedCommunities(StageResult({}, changes, {}, time.monotonic() - started), clustering)

@@ -1,0 +1,249 @@
+"""The partitioned assets: what one batch contributes, from its files to its mentions and claims.
+
+They are one step that commits once, so that a batch is in the database either as it was or as it is.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+import dagster as dg
+import polars as pl
+
+from graphrag_assets.assets import index_batch as stage
+from graphrag_assets.assets.asset_checks import up_to_date_evaluation
+from graphrag_assets.assets.batch_pool import BatchPool, batches_at_once, work_on
+from graphrag_assets.assets.checks import out_of_date
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.index_names import BATCH_ASSETS, BATCHES_PER_RUN, SOURCE_FILES, IndexNames
+from graphrag_assets.assets.masked import masked
+from graphrag_assets.assets.options import BatchOptions, cache_not_before
+from graphrag_assets.assets.registration import batch_materializations, register_batches, source_versions
+from graphrag_assets.assets.reporting import Metadata, errors_metadata, markdown_table, tables_metadata, usage_metadata
+from graphrag_assets.assets.resources import MODELS, begin_step, needs
+from graphrag_assets.assets.scan import scan_input
+from graphrag_assets.assets.stage import Rerun
+from graphrag_assets.assets.stages import asset_spec, selected
+from graphrag_assets.contracts.records import ENCODING, OF_READ_TEXT
+from graphrag_assets.embedded import EXTRACTOR
+from graphrag_assets.errors import GraphRAGError, chain_of, masked_errors
+from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen
+from graphrag_assets.pipeline.source_records import WHOLE_ROW
+from graphrag_assets.pipeline.unit_contexts import STAGE
+from graphrag_assets.runtime.outgoing import listed, shown
+from graphrag_assets.store.content_versions import content_versions
+from graphrag_assets.store.publication_files import current_number
+from graphrag_assets.text.languages import without_names
+
+FAILED, STOPPED = "failed", "not_published"
+"""Metadata: the batches that failed, and why; what to say if nothing was published for that."""
+NOT_PUBLISHED = (
+    "Nothing was published. Run again when the cause is removed: only the rest is paid for. To publish what there is, "
+    "launch the job update_index with which: NOTHING."
+)
+OUT_OF_BUDGET = (
+    "The budget is used up, so nothing was published. Raise GRAPHRAG_BUDGET_USD and run again: only the rest is paid "
+    "for. To publish what there is, launch the job update_index with which: NOTHING."
+)
+_TABLES_SHOWN, _ERRORS_LOGGED = 50, 3
+_DEPENDENCIES = {
+    "documents": (SOURCE_FILES,),
+    "text_units": ("documents",),
+    "entity_mentions": ("text_units",),
+    "relationship_mentions": ("text_units",),
+    "covariates": ("text_units",),
+}
+
+
+def source_files(names: IndexNames, upstream: dg.AssetKey | None = None) -> dg.AssetsDefinition:
+    """The input as an asset that something else makes, `upstream` where that is an asset. *Observe* scans it."""
+    spec = dg.AssetSpec(
+        names.key(SOURCE_FILES),
+        deps=[upstream] if upstream else [],
+        group_name=names.group_name("corpus"),
+        description="The documents as they are now: the batches of the input folder or table.",
+        kinds={"file"},
+        partitions_def=names.batches,
+        skippable=True,
+    )
+
+    @dg.multi_observable_source_asset(name=names.name(SOURCE_FILES), specs=[spec], required_resource_keys=needs(names))
+    @masked
+    def source_files(context: dg.AssetExecutionContext) -> Iterator[dg.ObserveResult]:
+        """Scan the input; register its batches; report their versions, and whether the publication is up to date."""
+        index = begin_step(names, context)
+        scan = scan_input(index)
+        register_batches(names, context.instance, scan)
+        for event in source_versions(names, scan, [*scan.digests]):
+            context.log_event(event)
+        if current_number(index.settings.index_folder):
+            context.instance.report_runless_asset_event(up_to_date_evaluation(names, out_of_date(index, scan)))
+        context.log.info("%d batches, of which %d are to be indexed", len(scan.digests), len(scan.due))
+        yield from ()  # observations of partitions are events, not results
+
+    return source_files
+
+
+def index_batch(names: IndexNames) -> dg.AssetsDefinition:
+    """The assets of `schema.BATCH_TABLES`."""
+
+    @dg.multi_asset(
+        name=names.name("index_batch"),
+        specs=[
+            asset_spec(names, asset, "corpus", _DEPENDENCIES[asset], stage.CODE_VERSION, stage.index_batch)
+            for asset in BATCH_ASSETS
+        ],
+        partitions_def=names.batches,
+        can_subset=True,
+        pool=names.pool,
+        backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=BATCHES_PER_RUN),
+        required_resource_keys=needs(names, MODELS),
+    )
+    @masked
+    def index_batch(context: dg.AssetExecutionContext, config: BatchOptions) -> Iterator[dg.MaterializeResult]:
+        """Read, chunk and extract each batch of the run; commit it; report it."""
+        index, asked_for, batches = begin_step(names, context), selected(context), context.partition_keys
+        extract = bool(asked_for.keys() - {"documents", "text_units"})
+        failures = BatchFailures()
+        for batch, metadata in indexed_batches(names, context, index, config, batches, failures, extract):
+            for name, key in asked_for.items():
+                context.add_asset_metadata(metadata[name], asset_key=key, partition_key=batch)
+            if len(batches) > 1:  # the results of this step come when all batches are done
+                report_batch(names, context, index, batch, {name: metadata[name] for name in asked_for})
+        if failures.last:
+            raise failures.last if len(batches) == 1 else failures.as_failure()
+        # Dagster has one data version for all partitions of a range, so it computes that of their inputs.
+        versions = content_versions(index.working, asked_for, batches[0]) if len(batches) == 1 else {}
+        for name, key in asked_for.items():
+            version = dg.DataVersion(versions[name]) if name in versions else None
+            yield dg.MaterializeResult(key, data_version=version)
+
+    return index_batch
+
+
+@dataclass
+class BatchFailures:
+    """Why batches failed; `stopped`: what to say if an error meets all others, too; `last`: the last error."""
+
+    reasons: dict[str, str] = field(default_factory=dict)
+    stopped: str | None = None
+    last: Exception | None = None
+
+    def add(self, batch: str, error: Exception) -> None:
+        """Add a batch that failed."""
+        said = str(error) if isinstance(error, GraphRAGError) else f"{type(error).__name__}: {error}"
+        self.reasons[batch] = said.strip().partition("\n")[0]
+        self.stopped, self.last = self.stopped or not_published(error), error
+
+    def __str__(self) -> str:
+        batches = defaultdict[str, list[str]](list)
+        for batch, reason in self.reasons.items():
+            batches[reason.partition(" Done: ")[0].rstrip(".")].append(batch)  # how far it came is in the run's log
+        reasons = "; ".join(f"{listed(names)}: {reason}" for reason, names in batches.items())
+        return f"Batches failed: {reasons}" if reasons else ""
+
+    def as_failure(self) -> dg.Failure:
+        """The failure of a step, caused by the last of the errors."""
+        failure = dg.Failure(
+            ". ".join(filter(None, (str(self), self.stopped))),
+            metadata={FAILED: dg.MetadataValue.json(self.reasons), STOPPED: self.stopped or ""},
+            allow_retries=not self.stopped,
+        )
+        failure.__cause__ = self.last
+        return failure
+
+
+def not_published(error: Exception) -> str | None:
+    """What to say if an error will meet all batches, so that nothing is to be published."""
+    chain = tuple(chain_of(error))
+    if any(isinstance(one, BudgetExceeded) for one in chain):
+        return OUT_OF_BUDGET
+    return NOT_PUBLISHED if any(isinstance(one, CircuitOpen) for one in chain) else None
+
+
+def indexed_batches(
+    names: IndexNames,
+    context: dg.AssetExecutionContext,
+    index: Index,
+    config: BatchOptions,
+    batches: Sequence[str],
+    failures: BatchFailures,
+    extract: bool = True,
+) -> Iterator[tuple[str, Metadata]]:
+    """Index batches in one pool of model calls; yields each that is committed, with the metadata of its assets.
+
+    The errors of others are added to `failures`. If the budget ends in one, or a model cannot be used, no other begins.
+    """
+    run_id, not_before = context.run.run_id, cache_not_before(context.instance, context.run, config)
+
+    def index_one(batch: str, pool: BatchPool) -> tuple[stage.IndexedBatch, float]:
+        started = time.monotonic()
+        with masked_errors():
+            own = config.apply_to(index, batch)
+            models = own.models(batch, run_id, not_before)
+            indexed = stage.index_batch(own, batch, models, run_id, extract, Rerun[config.rerun], pool)
+        return indexed, time.monotonic() - started
+
+    def meets_all(outcome: object) -> bool:
+        return isinstance(outcome, Exception) and not_published(outcome) is not None
+
+    with closing(work_on(batches, index_one, batches_at_once(index.settings), meets_all)) as outcomes:
+        for place, (batch, outcome) in enumerate(outcomes, start=1):
+            which = f"batch {batch} ({place} of {len(batches)})" if len(batches) > 1 else f"batch {batch}"
+            if isinstance(outcome, Exception):
+                failures.add(batch, outcome)
+                context.log.error("%s failed: %s", which, outcome)
+                continue
+            indexed, seconds = outcome
+            skipped = indexed.errors.filter(~pl.col("stage").is_in(OF_READ_TEXT))
+            counts = (indexed.frames["documents"].height, indexed.frames["text_units"].height, skipped.height)
+            context.log.info("%s: %d documents, %d text units, %d skipped, %.1f s", which, *counts, seconds)
+            if skipped.height:
+                errors = [f"{source}: {error}" for source, error in skipped.select("source", "error").iter_rows()]
+                context.log.warning("Skipped in %s: %s", which, shown(listed(errors, _ERRORS_LOGGED, "; ")))
+            yield batch, batch_metadata(names, batch, indexed, seconds)
+
+
+def report_batch(
+    names: IndexNames, context: dg.AssetExecutionContext, index: Index, batch: str, metadata: Metadata
+) -> None:
+    """Report a committed batch at once, in a run that is not of its partition alone: the run may be killed."""
+    for event in batch_materializations(names, context.instance, index, batch, metadata):
+        context.log_event(event)
+
+
+def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, seconds: float) -> Metadata:
+    """Metadata of the tables that were written for a batch."""
+    failed, without_context, undated, doubtful = (
+        pl.col("stage") == stage for stage in ("extract", STAGE, "date", ENCODING)
+    )
+    skipped = ~pl.col("stage").is_in(OF_READ_TEXT)
+    done = indexed.frames["text_units"].filter(pl.col("extractor").str.starts_with(EXTRACTOR))["document_id"]
+    documents = indexed.frames["documents"]
+    note = without_names(documents.filter(pl.col("id").is_in(done.implode()))["language"])
+    more = {
+        "documents": {
+            **errors_metadata(names, "skipped", indexed.errors.filter(skipped), batch),
+            **errors_metadata(names, "unreadable_dates", indexed.errors.filter(undated), batch),
+            **errors_metadata(names, "doubtful_encodings", indexed.errors.filter(doubtful), batch),
+            **_columns_metadata(documents),
+        },
+        "text_units": errors_metadata(names, "failed_contexts", indexed.errors.filter(without_context), batch),
+        "entity_mentions": {
+            **errors_metadata(names, "failed_text_units", indexed.errors.filter(failed), batch),
+            **usage_metadata(indexed.usage),
+            **({"without_names": note} if note else {}),
+        },
+    }
+    return tables_metadata(names, indexed.changes, seconds, indexed.frames, more)
+
+
+def _columns_metadata(documents: pl.DataFrame) -> dict[str, Any]:
+    """Which columns of the batch's tables became text and title; nothing without tables."""
+    tables = documents.filter(pl.col("text_column").is_not_null())
+    columns = tables.group_by("source", "text_column", "title_column").agg(documents=pl.len()).sort("source")
+    named = columns.with_columns(text_column=pl.col("text_column").replace(WHOLE_ROW, "all columns"))
+    return {"columns": dg.MetadataValue.md(markdown_table(named, _TABLES_SHOWN))} if tables.height else {}

@@ -1,0 +1,206 @@
+"""Embeddings of text units, entities and reports, computed for new and changed texts only.
+
+A vector is kept while the fingerprint of what it is made of stays the same. Without an embedding model there are none.
+"""
+
+import json
+import logging
+import time
+from dataclasses import replace
+from typing import NamedTuple
+
+import duckdb
+import numpy as np
+import polars as pl
+
+from graphrag_assets.assets.index import Index, exclusive
+from graphrag_assets.assets.stage import StageResult, sums_of_changes, usage_sums
+from graphrag_assets.contracts.indexing_models import IndexingModels
+from graphrag_assets.contracts.records import EMBED
+from graphrag_assets.ids import stable_id
+from graphrag_assets.pipeline.embedding_texts import texts_of
+from graphrag_assets.runtime.tracing import traced
+from graphrag_assets.store import schema
+from graphrag_assets.store.batches import record_inputs, record_stage, recorded, replace_errors
+from graphrag_assets.store.connections import one_value
+from graphrag_assets.store.polars_schema import polars_schema
+from graphrag_assets.store.schema import literal
+from graphrag_assets.store.working import Changes, replace_rows, replace_table, replace_where
+
+log = logging.getLogger(__name__)
+
+
+CODE_VERSION = "5"
+"""Incremented when the same inputs give other rows."""
+NO_MODEL = "No vectors: GRAPHRAG_EMBEDDING_MODEL is not set. Searches rank by BM25 and the graph."
+ROWS_PER_PART = 5_000
+"""More rows are embedded in parts, so that memory is bounded."""
+_WITHOUT = {"fingerprint": pl.String, "id": pl.String, "error": pl.String}
+_VECTOR = pl.List(pl.Float32)
+REFUSED = "refused texts"
+"""The stage of refresh_state with the errors of texts that the model does not take, by fingerprint."""
+
+# An entity without a relationship has no vector of its own: no path leads to it, and the vectors of its text units find
+# what is said of it. Reports come last, because they are made of the vectors of entities.
+_ROWS = {
+    "kind <> 'community_report'": """
+        SELECT 'text_unit' AS kind, id, coalesce(context, '') AS title, text, NULL AS members FROM text_units
+        UNION ALL SELECT 'entity', id, title, description, NULL FROM entities WHERE degree > 0
+    """,
+    "kind = 'community_report'": """
+        SELECT 'community_report' AS kind, r.id, title, summary AS text, coalesce(members, []) AS members
+        FROM community_reports r LEFT JOIN (
+            SELECT community, list({'id': id, 'fingerprint': fingerprint} ORDER BY place) AS members FROM (
+                SELECT community, id, row_number() OVER (PARTITION BY community ORDER BY degree DESC, id DESC) AS place
+                FROM (SELECT community, unnest(entity_ids) AS id FROM communities) JOIN entities USING (id)
+                WHERE degree > 0 QUALIFY place <= 10
+            ) JOIN (SELECT id, fingerprint FROM embeddings WHERE kind = 'entity') USING (id) GROUP BY community
+        ) USING (community)
+    """,
+}
+"""Queries for the rows that are to have vectors, by the rows of the table that these are. For texts see `texts_of`."""
+# Vectors of rows that have another id now, such as those of a file that was renamed.
+_MOVED = """
+WITH places AS (
+    SELECT w.kind, w.id, fingerprint, min(e.rowid) AS place
+    FROM wanted w ANTI JOIN embeddings USING (kind, id, fingerprint) JOIN embeddings e USING (fingerprint) GROUP BY ALL
+), stored AS (FROM embeddings WHERE rowid IN (SELECT place FROM places))
+SELECT p.kind, p.id, fingerprint, model, vector FROM places p JOIN stored USING (fingerprint)
+"""
+_NOT_AS_WANTED = "rowid NOT IN (SELECT e.rowid FROM embeddings e SEMI JOIN wanted USING (kind, id, fingerprint))"
+_DUE = "FROM wanted ANTI JOIN embeddings USING (kind, id, fingerprint) ORDER BY ALL"
+_AMONG = "id IN (SELECT unnest($ids::VARCHAR[]))"
+# Of one row: a blocking check verifies that all vectors are of one model and one length.
+_SIZE = "SELECT len(vector) AS size FROM embeddings WHERE model = $model LIMIT 1"
+_NO_VECTOR = (
+    "It is found by its words alone. To request its vector again, run `graphrag-assets index --retry`, after the "
+    "embedding server was changed."
+)
+_PLACES = f"SELECT t.id, t.batch, d.source FROM text_units t JOIN documents d ON d.id = t.document_id WHERE t.{_AMONG}"
+
+
+class UpdatedEmbeddings(NamedTuple):
+    """The table written, and the number of texts embedded."""
+
+    updated: StageResult
+    n_embedded: int
+
+
+class _Embedded(NamedTuple):
+    """Changes by part, vectors of the last part, rows that have none (fingerprint, id, error), number of texts."""
+
+    by_part: list[dict[str, Changes]]
+    frame: pl.DataFrame
+    without: pl.DataFrame
+    n_embedded: int
+
+
+class _OtherSizeError(Exception):
+    """The model returns vectors of another size than those of the index."""
+
+
+@exclusive("embed_texts")
+@traced("embed_texts")
+def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> UpdatedEmbeddings:
+    """Embed the texts whose fingerprint is new; keep the vectors of the others.
+
+    The frame of the result has the vectors of the last part. Without an embedding model, all vectors are removed.
+    """
+    started = time.monotonic()
+    ((kept_model,),) = index.working.read("SELECT max(model) FROM embeddings").rows()
+    if models.embedding_model and kept_model not in (None, models.embedding_model):
+        log.warning(
+            "The embedding model changed from %s to %s: embedding all texts again.", kept_model, models.embedding_model
+        )
+    try:
+        by_part, frame, without, n_embedded = _embed(index, models)
+    except _OtherSizeError as other:
+        log.warning("%s %s: embedding all texts again.", models.embedding_model, other)
+        removed = _remove_all(index)
+        by_part, frame, without, n_embedded = _embed(index, models)
+        by_part = [removed, *by_part]
+    with index.working.transaction() as connection:
+        n_rows = one_value(connection, "SELECT count(*) FROM embeddings")
+        changes = {"embeddings": replace(sums_of_changes(by_part)["embeddings"], rows=n_rows)}
+        seconds, used = time.monotonic() - started, usage_sums(models.usage)
+        _write_errors(connection, without)
+        refused = json.dumps(dict(without.select("fingerprint", "error").iter_rows()))
+        record_inputs(connection, REFUSED, refused, run_id)
+        record_stage(connection, run_id, "embed_texts", None, seconds, changes, "embeddings", used)
+    updated = StageResult({"embeddings": frame}, changes, models.usage, time.monotonic() - started)
+    return UpdatedEmbeddings(updated, n_embedded)
+
+
+def _embed(index: Index, models: IndexingModels) -> _Embedded:
+    frame = pl.DataFrame(schema=polars_schema(schema.EMBEDDINGS))
+    by_part, without, n_embedded = [], [pl.DataFrame(schema=_WITHOUT)], 0
+    if not models.embedding_model:
+        return _Embedded([_remove_all(index)], frame, without[0], 0)
+    made_with = literal(stable_id("embeddings", CODE_VERSION, models.embedding_model))
+    for kinds, query in _ROWS.items():
+        rows = f"SELECT *, md5(row({made_with}, kind, title, text, members)::VARCHAR) AS fingerprint FROM ({query})"
+        with index.working.transaction() as connection:
+            connection.execute(f"CREATE OR REPLACE TEMP TABLE wanted AS SELECT kind, id, fingerprint FROM ({rows})")
+            changes = replace_where(connection, schema.EMBEDDINGS, _MOVED, f"{kinds} AND {_NOT_AS_WANTED}")
+            due = connection.sql(_DUE).pl()
+            refused = json.loads(recorded(connection, REFUSED) or "{}")
+        by_part.append({"embeddings": changes})
+        error = pl.col("fingerprint").replace_strict(refused, default=None, return_dtype=pl.String)
+        due = due.with_columns(error=error)
+        without.append(due.drop_nulls("error").select(*_WITHOUT))
+        for part in due.filter(pl.col("error").is_null()).iter_slices(ROWS_PER_PART):
+            frame, failed, n = _made(index, models, rows, part["id"])
+            with index.working.transaction() as connection:
+                changes = replace_rows(connection, schema.EMBEDDINGS, frame, "id", part["id"])
+            by_part.append({"embeddings": changes})
+            without.append(failed)
+            n_embedded += n
+    return _Embedded(by_part, frame, pl.concat(without), n_embedded)
+
+
+def _made(index: Index, models: IndexingModels, rows: str, ids: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame, int]:
+    """The rows of embeddings of a part; those without a vector (fingerprint, id, error); the number of texts."""
+    given = {"ids": ids.to_list()}
+    wanted = index.working.read(f"FROM ({rows}) WHERE {_AMONG} ORDER BY ALL", given)
+    texts = [texts_of(*row) for row in wanted.select("kind", "title", "text", "members").iter_rows()]
+    distinct = {text: place for place, text in enumerate(dict.fromkeys(text for row in texts for text in row))}
+    vectors = models.embed(list(distinct))
+    for (size,) in index.working.read(_SIZE, {"model": models.embedding_model}).iter_rows():
+        if distinct and vectors.shape[1] != size:
+            raise _OtherSizeError(f"returns vectors of {vectors.shape[1]} numbers, those of the index have {size}")
+    members = [[member["id"] for member in row or ()] for row in wanted["members"].to_list()]
+    among = {"ids": list({member for row in members for member in row})}
+    stored = index.working.read(f"SELECT id, vector FROM embeddings WHERE {_AMONG}", among)
+    of = {member: vector.to_numpy() for member, vector in zip(stored["id"], stored["vector"], strict=True)}
+    means = []
+    for row, of_row in zip(texts, members, strict=True):
+        parts = np.array([*(vectors[distinct[text]] for text in row), *(of[member] for member in of_row)])
+        total = parts.sum(axis=0)
+        means.append(total / max(np.linalg.norm(total), 1e-12) if len(parts) > 1 else total)
+    made = np.array(means, np.float32)
+    is_made = pl.Series(~np.isnan(made).any(axis=1))
+    refused = models.embedding_errors
+    errors = [min((refused[text] for text in row if text in refused), default=None) for row in texts]
+    frame = wanted.with_columns(pl.Series("vector", made).cast(_VECTOR), model=pl.lit(models.embedding_model))
+    failed = wanted.with_columns(pl.Series("error", errors, pl.String)).filter(~is_made)
+    return frame.filter(is_made).select(schema.EMBEDDINGS.column_names), failed.select(*_WITHOUT), len(distinct)
+
+
+def _remove_all(index: Index) -> dict[str, Changes]:
+    none = pl.DataFrame(schema=polars_schema(schema.EMBEDDINGS))
+    with index.working.transaction() as connection:
+        return {"embeddings": replace_table(connection, schema.EMBEDDINGS, none)}
+
+
+def _write_errors(connection: duckdb.DuckDBPyConnection, without: pl.DataFrame) -> None:
+    """Replace the rows of index_errors of texts that have no vector."""
+    places = connection.sql(_PLACES, params={"ids": without["id"].to_list()}).pl()
+    errors = without.join(places, on="id", how="left").select(
+        "batch",
+        pl.concat_str("source", "error", separator=": ", ignore_nulls=True).alias("error"),
+        source="id",
+        row_number=pl.lit(None, pl.Int64),
+        stage=pl.lit(EMBED),
+        hint=pl.lit(_NO_VECTOR),
+    )
+    replace_errors(connection, errors, "stage = $stage", {"stage": EMBED})

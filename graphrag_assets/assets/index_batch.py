@@ -1,0 +1,321 @@
+"""Indexes one batch, in two halves: extract it, and commit what was extracted.
+
+The first half needs the input folder and models, the second the working database. Where several machines share a
+ledger, any of them may do the first half for the models' answers, see `ask_about_batch`.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from graphrag_assets import __version__
+from graphrag_assets.assets.batch_pool import BatchPool
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.stage import Rerun, usage_sums
+from graphrag_assets.contracts.indexing_models import IndexingModels
+from graphrag_assets.contracts.records import LOSS_STAGES
+from graphrag_assets.conversion.limits import ConversionLimits
+from graphrag_assets.conversion.process import ConversionProcess
+from graphrag_assets.embedded import EXTRACTOR
+from graphrag_assets.errors import InputError, SettingsError, full_disk_in
+from graphrag_assets.ids import stable_id
+from graphrag_assets.pipeline import unit_contexts
+from graphrag_assets.pipeline.batch import (
+    NO_FACTS,
+    KnownCorpus,
+    KnownFacts,
+    already_extracted,
+    extract_facts,
+    in_documents,
+    kept_losses,
+    read_corpus,
+)
+from graphrag_assets.pipeline.chunking import ChunkOptions
+from graphrag_assets.pipeline.loading import LoadOptions
+from graphrag_assets.runtime.peak_memory import restart_peak
+from graphrag_assets.runtime.tracing import traced
+from graphrag_assets.settings import Settings
+from graphrag_assets.store.batches import (
+    UsageByTask,
+    batches_of,
+    known_contexts,
+    known_corpus,
+    known_facts,
+    recorded_errors,
+    write_batch,
+)
+from graphrag_assets.store.input_files import SourceFile
+from graphrag_assets.store.working import Changes
+
+CORPUS_VERSION = 7
+"""Incremented when the same files give other documents or text units: all batches are read again."""
+CODE_VERSION = f"{CORPUS_VERSION}/{EXTRACTOR}"
+"""Differs when the same files give other rows."""
+CHUNK_OVERLAP = 100
+"""Tokens shared by neighboring text units of the method `tokens`: GraphRAG's default, with its boundaries."""
+DELETED = "gone"
+"""Stands for the content of a batch that is not in the input folder."""
+
+
+class ExtractedBatch(NamedTuple):
+    """What a batch contributes, before it is committed.
+
+    Attributes:
+        frames: rows by table.
+        errors: rows of index_errors.
+        seconds: of extracting.
+        usage: of models, by task.
+    """
+
+    frames: dict[str, pl.DataFrame]
+    errors: pl.DataFrame
+    seconds: float
+    usage: UsageByTask
+
+
+class IndexedBatch(NamedTuple):
+    """The committed frames by table, skipped rows, changes by table, and usage of models by task."""
+
+    frames: dict[str, pl.DataFrame]
+    errors: pl.DataFrame
+    changes: dict[str, Changes]
+    usage: UsageByTask
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the working database has of a batch, so that it is not extracted again.
+
+    Attributes:
+        facts: of text units extracted by the same extractor.
+        corpus: documents and text units, if they were read with the same settings.
+        contexts: that a chat model wrote: context_fingerprint, context.
+        failed, without_context: rows of index_errors of text units that are not tried again; None: all are.
+    """
+
+    facts: KnownFacts
+    contexts: pl.DataFrame
+    corpus: KnownCorpus | None = None
+    failed: pl.DataFrame | None = None
+    without_context: pl.DataFrame | None = None
+
+
+NOTHING_KNOWN = Known(NO_FACTS, pl.DataFrame(schema={"context_fingerprint": pl.String, "context": pl.String}))
+"""For a machine without the working database: the ledger has the answers that were paid for."""
+
+
+def load_options(settings: Settings) -> LoadOptions:
+    return LoadOptions(
+        text_column=settings.text_column,
+        title_column=settings.title_column,
+        id_column=settings.id_column,
+        date_column=settings.date_column,
+        text_encoding=settings.text_encoding,
+        tokenizer=settings.tokenizer,
+    )
+
+
+def chunk_options(settings: Settings) -> ChunkOptions:
+    return ChunkOptions(
+        method=settings.chunking,
+        size=settings.max_unit_tokens,
+        overlap=min(CHUNK_OVERLAP, settings.max_unit_tokens // 2),
+        encoding=settings.tokenizer,
+        whole=settings.choices.extraction == "model",
+    )
+
+
+def deciding_options(settings: Settings, models: IndexingModels) -> tuple[Any, ...]:
+    """Everything but the files that determines the rows of a batch."""
+    by_model = settings.text_unit_context == "model"
+    contexts = (
+        settings.text_unit_context,
+        models.context_writer if by_model else "",
+        *settings.metadata_column_list,
+    )
+    return load_options(settings), chunk_options(settings), models.extractor, contexts, CORPUS_VERSION
+
+
+def read_with(index: Index) -> str:
+    """Hash of what determines the documents and text units of any batch besides its files."""
+    return stable_id("corpus", __version__, *deciding_options(index.settings, index.models()))
+
+
+def named_options(settings: Settings, models: IndexingModels) -> dict[str, str]:
+    """`deciding_options` of any batch by name, and the versions of the code: what must be the same on all machines."""
+    load, chunk, extractor, (context, writer, *columns), corpus_version = deciding_options(settings, models)
+    options: dict[str, object] = {
+        **asdict(load),
+        **{f"chunk_{name}": value for name, value in asdict(chunk).items()},
+        "extractor": extractor,
+        "text_unit_context": context,
+        "context_writer": writer,
+        "metadata_columns": columns,
+        "corpus_version": corpus_version,
+        "code_version": CODE_VERSION,
+        "version": __version__,
+    }
+    return {name: str(value) for name, value in options.items()}
+
+
+def batch_digest(index: Index, batch: str, files: list[SourceFile]) -> str:
+    """Hash of the batch's files and of everything that determines its rows; `index` must have the batch's settings.
+
+    Of files that were read it is the content that was read.
+    """
+    folder = index.input
+    if not folder.has(batch):
+        return stable_id(DELETED)  # has no rows, whatever its options
+    return stable_id(folder.digest(batch, files), *deciding_options(index.settings, index.models()))
+
+
+def refuse_imported(index: Index, batch: str) -> None:
+    """Raise InputError for an imported batch; there are no files to index it from."""
+    origins = index.working.read("SELECT origin FROM batch_state WHERE batch = $batch", {"batch": batch})
+    if origins["origin"].drop_nulls().len():
+        raise InputError(
+            f"The batch {batch!r} was imported from {origins['origin'].item()}. Give the entry of the input folder "
+            f"another name, or run `graphrag-assets import --remove {batch}` first."
+        )
+
+
+@traced("index_batch")
+def index_batch(
+    index: Index,
+    batch: str,
+    models: IndexingModels,
+    run_id: str,
+    extract: bool = True,
+    rerun: Rerun = Rerun.FAILED_UNITS,
+    pool: BatchPool | None = None,
+) -> IndexedBatch:
+    """Index one batch; with `extract` false only its documents and text units.
+
+    Text units already extracted by the same extractor are not extracted again unless `rerun` says so. A batch that is
+    no longer in the input folder commits no rows, which removes it from the index. `index` must have the batch's
+    settings, see `Index.with_run_options`; its run options are stored with the batch. `pool`: of the batches that are
+    indexed at the same time.
+
+    Raises:
+        InputError: the batch is an imported one; there are no files to index it from.
+        DiskFullError: there is no space for what the batch writes.
+    """
+    place = (pool or BatchPool()).place(index.working, batch, run_id)
+    with full_disk_in(f"index_batch of {batch!r}"), place as admit:
+        refuse_imported(index, batch)
+        files = list(index.input.files(batch))
+        known = known_of(index, batch, [file.path for file in files], models, rerun)
+        frames, errors, seconds, usage = extract_batch(index, batch, models, files, known, extract, admit)
+        is_there = frames["documents"].height or index.input.has(batch)
+        options = index.run_options if is_there else {}  # they go with the batch
+        digest, read = batch_digest(index, batch, files), read_with(index)
+        with index.working.transaction() as connection:
+            changes = write_batch(
+                connection, batch, frames, errors, digest, run_id, seconds, usage, options, read_with=read
+            )
+        return IndexedBatch(frames, errors, changes, usage)
+
+
+def extract_batch(
+    index: Index,
+    batch: str,
+    models: IndexingModels,
+    files: list[SourceFile],
+    known: Known = NOTHING_KNOWN,
+    extract: bool = True,
+    admit: Callable[[int], None] = lambda _: None,
+) -> ExtractedBatch:
+    """Read and chunk the files of a batch, and extract its text units if asked to.
+
+    Neither reads nor writes the working database. `admit` is called with the number of text units, before they are
+    sent to a model.
+    """
+    restart_peak()
+    started = time.monotonic()
+    settings, columns = index.settings, index.settings.metadata_column_list
+    documents, text_units, errors = read_batch(settings, batch, files, known.corpus)
+    admit(text_units.height)
+    if settings.text_unit_context == "model":
+        text_units, failures = unit_contexts.write_contexts(
+            documents, text_units, known.contexts, models.write_contexts, models.context_writer, known.without_context
+        )
+        errors = pl.concat([errors, failures], how="diagonal_relaxed")
+    if extract:
+        facts = extract_facts(
+            documents, text_units, errors, known.facts, models.extract, models.extractor, known.failed, columns
+        )
+        frames, errors = facts._asdict(), facts.errors
+        del frames["errors"]
+    else:
+        units = in_documents(text_units, documents, columns)
+        extracted = already_extracted(units, known.facts, models.extractor, columns)
+        done = pl.col("id").is_in(extracted.implode())
+        text_units = text_units.with_columns(extractor=pl.when(done).then(pl.lit(models.extractor)))
+        errors = pl.concat([errors, kept_losses(known.facts, extracted)], how="diagonal_relaxed")
+        frames = {"documents": documents, "text_units": text_units}
+    return ExtractedBatch(frames, errors, time.monotonic() - started, usage_sums(models.usage))
+
+
+def ask_about_batch(
+    index: Index, batch: str, models: IndexingModels, elsewhere: Mapping[str, str]
+) -> tuple[int, int, UsageByTask]:
+    """Extract a batch for the answers of the models alone, which are in the ledger then. Uses no working database.
+
+    Args:
+        elsewhere: `named_options` on the machine that indexes the batch.
+
+    Returns:
+        The numbers of text units and of errors, and the usage.
+
+    Raises:
+        SettingsError: with the settings of this machine that one would not find the answers.
+        InputError: the input of this machine has no such batch.
+    """
+    here = named_options(index.settings, models)
+    names = sorted(name for name in here.keys() | elsewhere.keys() if here.get(name) != elsewhere.get(name))
+    if names:
+        differing = "; ".join(f"{name}: {elsewhere.get(name)} there, {here.get(name)} here" for name in names)
+        raise SettingsError(
+            "The machine with the index would not find the answers, because it has other settings: "
+            f"{differing}. Give all machines the same settings, prompts and version."
+        )
+    if not index.input.has(batch):
+        raise InputError(f"The input {index.settings.input_as_given} has no batch {batch!r} on this machine.")
+    extracted = extract_batch(index, batch, models, list(index.input.files(batch)))
+    return extracted.frames["text_units"].height, extracted.errors.height, extracted.usage
+
+
+def read_batch(
+    settings: Settings, batch: str, files: Iterable[SourceFile], known: KnownCorpus | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """The documents of a batch, its text units and its errors, see `read_corpus`."""
+    load, chunk, with_contexts = load_options(settings), chunk_options(settings), settings.text_unit_context != "none"
+    with ConversionProcess(ConversionLimits()) as convert:
+        return read_corpus(batch, files, load, chunk, convert, with_contexts, settings.metadata_column_list, known)
+
+
+def known_of(
+    index: Index, batch: str, sources: Sequence[str], models: IndexingModels, rerun: Rerun = Rerun.FAILED_UNITS
+) -> Known:
+    """What is known of a batch and its files, but for what `rerun` does again."""
+    batches = batches_of(index.working, batch, sources)
+    stored = known_facts(index.working, batches, sources, models.extractor)
+    if rerun in (Rerun.EXTRACTION, Rerun.EVERYTHING):
+        stored = [frame.clear() for frame in stored]
+    units, *stored = [*stored, recorded_errors(index.working, batches, *LOSS_STAGES)]
+    facts = KnownFacts(units, *(frame.with_columns(batch=pl.lit(batch)) for frame in stored))
+    contexts = known_contexts(index.working, batch)
+    left_alone = rerun is Rerun.NOTHING
+    by_model = index.settings.text_unit_context == "model"  # the stored context is not the one to start from
+    reads_again = by_model or rerun is Rerun.EVERYTHING
+    corpus = [] if reads_again else known_corpus(index.working, batch, read_with(index))
+    return Known(
+        facts,
+        contexts.clear() if rerun is Rerun.EVERYTHING else contexts,
+        KnownCorpus(*corpus) if corpus else None,
+        recorded_errors(index.working, [batch], "extract") if left_alone else None,
+        recorded_errors(index.working, [batch], unit_contexts.STAGE) if left_alone else None,
+    )

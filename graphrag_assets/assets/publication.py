@@ -1,0 +1,107 @@
+"""The publication: what people and queries read, switched in when the blocking checks have passed."""
+
+import contextlib
+import time
+from typing import Any
+
+import dagster as dg
+import polars as pl
+
+from graphrag_assets.assets import publish as stage
+from graphrag_assets.assets.asset_checks import blocking_checks_passed
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.index_names import PUBLICATION
+from graphrag_assets.assets.reporting import Metadata, markdown_table, picture
+from graphrag_assets.assets.stages import Stage, Step
+from graphrag_assets.assets.up_to_date import record_up_to_date
+from graphrag_assets.contracts.records import OF_READ_TEXT, problems_in_words
+from graphrag_assets.errors import StoreError
+from graphrag_assets.pictures.graph_map import MAX_ENTITIES, graph_map
+from graphrag_assets.pipeline.layout import layout
+from graphrag_assets.runtime.outgoing import as_markdown, listed
+from graphrag_assets.store.publication_files import STABLE_NAME, kept_publications, publication_file
+from graphrag_assets.store.publication_writer import Publication
+from graphrag_assets.store.publications import compare, counts_in_words, state_in_words
+
+_SKIPPED_SHOWN = 3
+_SPENT = """
+SELECT committed_at::DATE AS day, used.task AS task, sum(used.cost_usd) AS cost_usd,
+       sum(used.prompt_tokens + used.completion_tokens)::BIGINT AS tokens
+FROM (SELECT committed_at, unnest(usage) AS used FROM index_runs) GROUP BY ALL ORDER BY ALL
+"""
+
+
+def publication(step: Step) -> Metadata:
+    """The newest publication, and the pointer to it."""
+    index, started = step.index, time.monotonic()
+    checked = blocking_checks_passed(step.names, step.context.instance, step.run_id)
+    published = stage.update_publication(index, step.run_id, checked)
+    record_up_to_date(index, step.run_id)
+    step.context.log.info(state_in_words(index.settings.index_folder, published.number, published.is_new))
+    return {PUBLICATION: _metadata(published, index, time.monotonic() - started)}
+
+
+def _version(index: Index) -> str:
+    return f"publication {index.working.read('SELECT max(number) FROM publications').item()}"
+
+
+# It has no freshness policy: those of Dagster go by the calendar, and an index whose input has not changed is fresh.
+# The check publication_is_up_to_date says when it has changed.
+PUBLISH = Stage(
+    PUBLICATION,
+    "publication",
+    {PUBLICATION: ("entity_candidates", "community_reports")},  # and through them, all tables
+    stage.CODE_VERSION,
+    publication,
+    data_version=_version,
+)
+
+
+_COUNTED = ("documents", "text_units", "entities", "relationships", "covariates", "communities", "community_reports")
+"""Tables whose rows are numbers of the publication."""
+
+
+def _metadata(published: Publication, index: Index, seconds: float) -> dict[str, Any]:
+    """Metadata of the publication: what changed, where it is, how large, its map, and what models have cost."""
+    entities, relationships, members, spent, problems = index.working.read_all(
+        "SELECT id, title, degree FROM entities",
+        "SELECT source_id, target_id, weight FROM relationships",
+        "FROM community_members WHERE level = 0",
+        _SPENT,
+        "SELECT stage, source, error FROM index_errors ORDER BY ALL",
+    )
+    drawn = entities.sort("degree", "title", descending=[True, False]).head(MAX_ENTITIES)
+    positions = layout(drawn, members, relationships)
+    costs: dict[str, Any] = {}
+    if spent.height:
+        costs["cost_usd_of_recorded_runs"] = float(spent["cost_usd"].sum())
+        costs["cost_by_task_and_day"] = dg.MetadataValue.md(markdown_table(spent, spent.height))
+    return {
+        "summary": dg.MetadataValue.md(_summary(published, index, problems)),
+        "map": picture("The map of the graph", graph_map(entities, relationships, members, positions)),
+        "publication": published.number,
+        "new": published.is_new,
+        "path": dg.MetadataValue.path(str((index.settings.index_folder / STABLE_NAME).absolute())),
+        "megabytes": round(published.path.stat().st_size / 1e6, 2),
+        "seconds": round(seconds, 2),
+        **{f"rows/{name}": published.rows[name] for name in _COUNTED},
+        **costs,
+    }
+
+
+def _summary(published: Publication, index: Index, problems: pl.DataFrame) -> str:
+    """What differs from the publication before, and what was skipped, in Markdown."""
+    folder = index.settings.index_folder
+    before = [number for number in kept_publications(folder) if number < published.number]
+    lines = [state_in_words(folder, published.number, published.is_new)]
+    if published.is_new and before:
+        with contextlib.suppress(StoreError):  # of the publication before: it is of another version, or damaged
+            counts = compare(publication_file(folder, before[-1]), published.path)["change_counts"]
+            kinds = counts["what"].unique(maintain_order=True)
+            lines += [f"- {kind}: {counts_in_words(counts, kind)}" for kind in kinds]
+    if problems.height:
+        skipped = problems.filter(~pl.col("stage").is_in(OF_READ_TEXT)).select("source", "error").iter_rows()
+        named = listed([as_markdown(f"{source}: {error}") for source, error in skipped], _SKIPPED_SHOWN, "; ")
+        what = ": ".join(filter(None, (problems_in_words(problems["stage"]), named)))
+        lines.append(f"- {what}. Remedies: checks of `documents`, table `index_errors`.")
+    return "\n".join(lines)

@@ -1,0 +1,112 @@
+"""Metadata of materializations."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+import dagster as dg
+import polars as pl
+
+from graphrag_assets.assets.index_names import IndexNames
+from graphrag_assets.assets.lineage import column_lineage
+from graphrag_assets.contracts.usage import Usage
+from graphrag_assets.pictures.svg import in_markdown
+from graphrag_assets.runtime.outgoing import as_markdown, shown
+from graphrag_assets.store.batches import UsageByTask
+from graphrag_assets.store.schema import BATCH_TABLES
+from graphrag_assets.store.working import Changes
+
+PREVIEW_ROWS = 5
+PREVIEW_CHARACTERS = 80
+REMEDY_CHARACTERS = 400  # errors and remedies are read in full
+# The event log is permanent: text of documents stays out of it.
+_PRIVATE = {"text", "context", "description", "raw_data", "source_text", "summary", "full_content", "full_content_json"}
+_PRIVATE |= {"findings", "rating_explanation", "vector"}
+_PARTITIONED = {table.name for table in BATCH_TABLES}
+_USAGE = Usage().as_dict()
+_FIRST = ("title", "type", "degree", "frequency", "rank", "size", "level", "source", "target")
+"""Columns that a preview begins with."""
+_HASHES = ("id", "hash", "digest", "key", "fingerprint")
+"""Ends of the names of columns that tell nobody anything."""
+Metadata = dict[str, dict[str, Any]]
+"""Metadata of materializations, by asset."""
+
+
+def table_metadata(
+    names: IndexNames, name: str, changes: Changes, seconds: float, preview: pl.DataFrame | None = None, **more: Any
+) -> dict[str, Any]:
+    """Metadata of the materialized table `name`: rows, changed rows, seconds, a preview without document text.
+
+    The same numbers are there each time, so that the UI plots them over time.
+    """
+    metadata: dict[str, Any] = {
+        "dagster/partition_row_count" if name in _PARTITIONED else "dagster/row_count": changes.rows,
+        "rows_inserted": changes.inserted,
+        "rows_deleted": changes.deleted,
+        "seconds": round(seconds, 2),
+        **more,
+    }
+    if preview is not None and preview.height:
+        metadata["preview"] = dg.MetadataValue.md(markdown_table(_told(preview)))
+    if lineage := column_lineage(names, name):
+        metadata["dagster/column_lineage"] = lineage
+    return metadata
+
+
+def tables_metadata(
+    names: IndexNames,
+    changes: Mapping[str, Changes],
+    seconds: float,
+    previews: Mapping[str, pl.DataFrame],
+    more: Mapping[str, Mapping[str, Any]],
+) -> Metadata:
+    """Metadata of the tables of `previews`, each with its own `more`; see `table_metadata`."""
+    return {
+        name: table_metadata(names, name, changes[name], seconds, frame, **more.get(name, {}))
+        for name, frame in previews.items()
+    }
+
+
+def _told(frame: pl.DataFrame) -> pl.DataFrame:
+    """The columns that tell people something, titles first: no hashes, no lists."""
+    hidden = {name for name, dtype in frame.schema.items() if dtype.is_nested() or name.rpartition("_")[2] in _HASHES}
+    first = [name for name in _FIRST if name in frame.columns]
+    return frame.select(*first, *(name for name in frame.columns if name not in (*first, *hidden)))
+
+
+def markdown_table(frame: pl.DataFrame, rows: int = PREVIEW_ROWS, width: int = PREVIEW_CHARACTERS) -> str:
+    """The first rows as a Markdown table; values are cut at `width`, columns with document text left out."""
+    shown = frame.head(rows).select(c for c in frame.columns if c not in _PRIVATE)
+    cells = [[_cell(value, width) for value in row] for row in shown.iter_rows()]
+    lines = [shown.columns, ["---"] * shown.width, *cells]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def picture(description: str, svg: str) -> dg.MarkdownMetadataValue:
+    """A picture as the UI shows it: inline in Markdown."""
+    return dg.MetadataValue.md(in_markdown(svg, description))
+
+
+def _cell(value: object, width: int) -> str:
+    text = "" if value is None else shown(str(value))  # before a secret is cut in two
+    return as_markdown(text if len(text) <= width else text[: width - 1] + "…")
+
+
+def errors_metadata(names: IndexNames, name: str, errors: pl.DataFrame, batch: str) -> dict[str, Any]:
+    """The number of skipped rows of a batch as `name`, and a table of them with their remedies."""
+    if errors.is_empty():
+        return {name: 0}
+    table = markdown_table(errors.select("source", "row_number", "stage", "error", "hint"), 50, REMEDY_CHARACTERS)
+    path = "/".join(names.key("entity_mentions").path)
+    page = f"/assets/{path}?view=partitions&partition={quote(batch, safe='')}"
+    again = f"When they are fixed, [materialize the partition]({page}) again. In SQL: table `index_errors`."
+    return {name: errors.height, f"{name}_rows": dg.MetadataValue.md(f"{table}\n\n{again}")}
+
+
+def usage_metadata(by_task: UsageByTask) -> dict[str, Any]:
+    """Sums of model calls as numbers the UI plots, and by task as a table; nothing if there were none."""
+    if not by_task:
+        return {}
+    numbers = {f"llm/{name}": sum((sums[name] for sums in by_task.values()), zero) for name, zero in _USAGE.items()}
+    table = pl.DataFrame([{"task": task, **sums} for task, sums in by_task.items()])
+    return {**numbers, "llm/by_task": dg.MetadataValue.md(markdown_table(table, table.height))}

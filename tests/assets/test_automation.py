@@ -1,0 +1,351 @@
+"""The sensor against real instances, folders and runs; beside it, what Dagster's stock automation does."""
+
+import os
+import time
+
+import dagster as dg
+import polars as pl
+import psutil
+import pytest
+
+from graphrag_assets.assets.asset_checks import up_to_date_evaluation
+from graphrag_assets.assets.automation import request_update
+from graphrag_assets.assets.dead_runs import fail_dead_runs
+from graphrag_assets.assets.index_names import IndexNames
+from graphrag_assets.definitions import defs
+from graphrag_assets.llm.model_errors import BudgetExceeded
+from tests.conftest import repository
+
+TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
+
+
+DOCUMENTS = {"a/text.txt": TEXT, "b/text.txt": TEXT.replace("Field", "Canning")}
+
+
+@pytest.fixture(autouse=True)
+def _files_settle_at_once(monkeypatch):
+    monkeypatch.setattr("graphrag_assets.assets.scan.SETTLE_SECONDS", 0)
+
+
+@pytest.fixture
+def watched(project):
+    """A folder with two batches that no tick has seen yet."""
+    for path, text in DOCUMENTS.items():
+        project.write(path, text)
+    return project
+
+
+@pytest.fixture
+def at_rest(start_with):
+    """The same, indexed and published: no tick asks for anything."""
+    project = start_with(DOCUMENTS)
+    assert asked(tick(project)) is None
+    return project
+
+
+def tick(project, now: float | None = None) -> dg.RunRequest | dg.SkipReason:
+    """One evaluation of the sensor."""
+    return request_update(IndexNames(), project.index, project.instance, now or time.time())
+
+
+def asked(result: dg.RunRequest | dg.SkipReason) -> list[str] | str | None:
+    """The batches of the request, or what else it does; None of a tick without one."""
+    if isinstance(result, dg.SkipReason):
+        return None
+    config = result.run_config["ops"]["batch_state"]["config"]
+    return config.get("batches") or config["which"]
+
+
+def launch(project, request: dg.RunRequest, succeed: bool = True) -> None:
+    """Run what was asked for, as the daemon does."""
+    project.run("update_index", None, succeed, request.run_config["ops"], tags=dict(request.tags))
+
+
+def settle(project) -> list[list[str] | str]:
+    """Tick and run until nothing is asked for; what was asked for, tick by tick."""
+    asked_for = []
+    for _ in range(6):
+        result = tick(project)
+        if isinstance(result, dg.SkipReason):
+            return asked_for
+        asked_for.append(asked(result))
+        launch(project, result)
+    raise AssertionError(f"it never comes to rest: {asked_for}")
+
+
+def titles(project) -> set[str]:
+    return {row[0] for row in project.sql("SELECT title FROM entities")}
+
+
+@pytest.mark.long
+def test_a_fresh_folder_is_indexed_and_published_and_then_left_alone(watched):
+    assert settle(watched) == [["a", "b"]]
+    assert "Cyrus Field" in titles(watched)
+    assert tick(watched).skip_message == "The publication is up to date."
+
+
+@pytest.mark.extended
+def test_a_tick_without_a_change_writes_nothing(at_rest):
+    database = at_rest.root / "index" / "working.duckdb"
+    before = database.read_bytes()
+    assert asked(tick(at_rest)) is None
+    assert database.read_bytes() == before
+
+
+@pytest.mark.long
+def test_an_edit_indexes_its_batch_alone_and_content_that_comes_back_again(at_rest):
+    requests = []
+    for text in ("Robert Halpin sailed from Valentia.", DOCUMENTS["b/text.txt"], "Robert Halpin sailed from Valentia."):
+        at_rest.write("b/text.txt", text)
+        requests.append(tick(at_rest).run_key)
+        assert settle(at_rest) == [["b"]]
+    assert "Robert Halpin" in titles(at_rest)
+    assert "Samuel Canning" not in titles(at_rest)
+    assert len(set(requests)) == 3  # Dagster takes no key twice
+
+
+@pytest.mark.extended
+def test_nothing_is_requested_while_a_run_is_in_progress(watched):
+    run = watched.instance.create_run_for_job(repository().get_job("update_index"))
+    assert tick(watched).skip_message == f"Run {run.run_id} is in progress."
+
+
+@pytest.mark.long
+def test_a_deleted_batch_leaves_the_index_with_its_partition(at_rest):
+    (at_rest.input / "b/text.txt").unlink()
+    (at_rest.input / "b").rmdir()
+    assert settle(at_rest) == [["b"]]
+    assert at_rest.sql("SELECT DISTINCT batch FROM documents") == [("a",)]
+    assert at_rest.instance.get_dynamic_partitions("document_batches") == ["a"]
+
+
+@pytest.mark.long
+def test_a_renamed_batch_is_one_gone_and_one_new(at_rest):
+    (at_rest.input / "b").rename(at_rest.input / "c")
+    assert settle(at_rest) == [["c", "b"]]
+    assert at_rest.sql("SELECT DISTINCT batch FROM documents ORDER BY 1") == [("a",), ("c",)]
+
+
+def test_a_folder_that_cannot_be_read_is_not_an_empty_one(at_rest):
+    at_rest.input.rename(at_rest.root / "elsewhere")
+    result = tick(at_rest)
+    assert isinstance(result, dg.SkipReason)
+    assert "missing" in result.skip_message
+    assert at_rest.sql("SELECT count(*) FROM documents") == [(2,)]
+
+
+def test_files_being_written_are_waited_for(at_rest, monkeypatch):
+    monkeypatch.setattr("graphrag_assets.assets.scan.SETTLE_SECONDS", 3600)
+    at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia.")
+    assert tick(at_rest).skip_message == "Still being written: b."
+    an_hour_ago = time.time() - 4000
+    os.utime(at_rest.input / "b/text.txt", (an_hour_ago, an_hour_ago))
+    assert asked(tick(at_rest)) == ["b"]
+
+
+def poison(monkeypatch, error: Exception) -> None:
+    """Let batch b fail."""
+    import graphrag_assets.assets.index_batch as batch_index
+
+    whole = batch_index.read_corpus
+
+    def poisoned(batch, *rest):
+        if batch == "b":
+            raise error
+        return whole(batch, *rest)
+
+    monkeypatch.setattr(batch_index, "read_corpus", poisoned)
+
+
+@pytest.mark.extended
+def test_nothing_is_published_while_the_budget_has_ended_in_a_batch(watched, monkeypatch):
+    with monkeypatch.context() as patch:
+        poison(patch, BudgetExceeded("the budget of $1.00 is used up"))
+        launch(watched, tick(watched), succeed=False)
+    assert watched.index.working.read("SELECT batch FROM batch_state").rows() == [("a",)]
+    assert not (watched.root / "index" / "CURRENT").exists()
+    watched.run_global()  # a person publishes what there is
+    assert watched.sql("SELECT DISTINCT batch FROM documents") == [("a",)]
+    assert settle(watched) == [["b"]]
+
+
+@pytest.mark.extended
+def test_a_failed_batch_is_tried_again_later_and_does_not_hold_up_the_others(watched, monkeypatch):
+    poison(monkeypatch, RuntimeError("poison"))
+    launch(watched, tick(watched), succeed=False)
+    assert watched.sql("SELECT DISTINCT batch FROM documents") == [("a",)]
+    keys = []
+    for minutes in (0, 1, 2, 4):
+        request = tick(watched, time.time() + 60 * minutes)
+        assert asked(request) == ["b"]
+        assert request.tags["dagster/max_retries"] == "0"
+        keys.append(request.run_key)
+        launch(watched, request, succeed=False)
+        waiting = tick(watched)
+        assert waiting.skip_message.startswith("The last run failed; the next attempt is in")
+    assert len(set(keys)) == 4
+
+
+def test_a_canceled_run_is_not_launched_again_until_something_changes(watched):
+    request = tick(watched)
+    run = watched.instance.create_run_for_job(repository().get_job("update_index"), tags=dict(request.tags))
+    watched.instance.report_run_canceled(run)
+    assert "was canceled. Launch update_index, or change a batch" in tick(watched).skip_message
+    watched.write("b/text.txt", "Robert Halpin sailed from Valentia.")
+    assert asked(tick(watched)) == ["a", "b"]
+
+
+@pytest.mark.long
+def test_what_was_committed_without_a_refresh_is_published(at_rest):
+    at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
+    at_rest.run_batch("b")
+    assert settle(at_rest) == ["NOTHING"]
+    assert "Robert Halpin" in titles(at_rest)
+
+
+def test_dagsters_own_eager_condition_loses_a_batch_that_lands_while_the_merge_runs():
+    """The reason for a sensor that compares states: the stock condition takes the merge's end for its update."""
+    batches = dg.DynamicPartitionsDefinition(name="batches")
+
+    @dg.asset(partitions_def=batches)
+    def mentions() -> None: ...
+
+    @dg.asset(deps=[mentions], automation_condition=dg.AutomationCondition.eager())
+    def entities() -> None: ...
+
+    definitions = dg.Definitions([mentions, entities])
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("batches", ["a", "b"])
+
+        def land(batch: str) -> None:
+            instance.report_runless_asset_event(dg.AssetMaterialization("mentions", partition=batch))
+
+        def requested(cursor):
+            result = dg.evaluate_automation_conditions(definitions, instance=instance, cursor=cursor)
+            return result, result.get_requested_partitions(dg.AssetKey("entities"))
+
+        land("a")
+        land("b")
+        result, _ = requested(None)
+        land("a")
+        result, first = requested(result.cursor)
+        assert first  # the merge starts, and reads its mentions
+        land("b")  # lands meanwhile, unread
+        instance.report_runless_asset_event(dg.AssetMaterialization("entities"))  # the merge ends
+        for _ in range(3):
+            result, later = requested(result.cursor)
+            assert not later  # b is never carried on
+
+
+def run_in(instance: dg.DagsterInstance, pid: int, at: float, *events: dg.DagsterEventType) -> str:
+    """A run that said at that time that it is this process, with the events after it."""
+    job = defs().get_repository_def().get_job("preview_cost")
+    run = instance.create_run_for_job(job)
+    instance.handle_new_event(
+        dg._core.events.log.EventLogEntry(
+            error_info=None,
+            level=20,
+            user_message="",
+            run_id=run.run_id,
+            timestamp=at,
+            dagster_event=dg.DagsterEvent(
+                event_type_value=dg.DagsterEventType.ENGINE_EVENT.value,
+                job_name=job.name,
+                event_specific_data=dg._core.events.EngineEventData.in_process(pid),
+            ),
+        )
+    )
+    for kind in (dg.DagsterEventType.RUN_STARTING, *events):
+        event = dg.DagsterEvent(event_type_value=kind.value, job_name=job.name)
+        instance.report_dagster_event(event, run_id=run.run_id)
+    return run.run_id
+
+
+def test_runs_whose_process_is_gone_are_failed_and_living_ones_are_not(project):
+    ended = psutil.Popen(["true"])
+    ended.wait()
+    dead, alive = (
+        run_in(project.instance, pid, time.time(), dg.DagsterEventType.RUN_START) for pid in (ended.pid, os.getpid())
+    )
+    assert fail_dead_runs(IndexNames(("papers",)), project.instance) == []  # another index of the instance
+    assert fail_dead_runs(IndexNames(), project.instance) == [dead]
+    assert project.instance.get_run_by_id(dead).status == dg.DagsterRunStatus.FAILURE
+    assert project.instance.get_run_by_id(alive).status == dg.DagsterRunStatus.STARTED
+    assert fail_dead_runs(IndexNames(), project.instance) == []
+
+
+def test_a_run_that_starts_after_an_hour_in_the_queue_is_not_failed(project, monkeypatch):
+    later = time.time() + 3600
+    monkeypatch.setattr(psutil.Process, "create_time", lambda _: later)
+    starting = run_in(project.instance, os.getpid(), later)
+    assert fail_dead_runs(IndexNames(), project.instance) == []
+    assert project.instance.get_run_by_id(starting).status == dg.DagsterRunStatus.STARTING
+
+
+@pytest.mark.long
+def test_a_remote_folder_is_watched_like_a_local_one(project, monkeypatch):
+    from upath import UPath
+
+    monkeypatch.setattr("graphrag_assets.assets.scan.SETTLE_SECONDS", 0)
+    monkeypatch.setenv("GRAPHRAG_INPUT", "memory://watched")
+    folder = UPath("memory://watched")
+    (folder / "a").mkdir(parents=True, exist_ok=True)
+    (folder / "a/text.txt").write_text(TEXT)
+    assert settle(project) == [["a"]]
+    (folder / "a/text.txt").write_text("Robert Halpin sailed from Valentia with Daniel Gooch.")
+    assert settle(project) == [["a"]]
+    assert "Robert Halpin" in titles(project)
+    folder.fs.rm("/watched", recursive=True)
+    assert isinstance(tick(project), dg.SkipReason)  # a folder that is missing is not an empty one
+
+
+def test_the_remedy_names_the_job_and_the_sensor_of_its_index():
+    rows = pl.DataFrame({"batch": ["b"], "problem": ["is new or edited"]})
+    evaluation = up_to_date_evaluation(IndexNames(("law", "de")), rows)
+    remedy = "Launch the job law_de_update_index, or switch on law_de_document_batches_sensor."
+    assert evaluation.description.endswith(remedy)
+    assert evaluation.metadata["remedy"].value == remedy
+
+
+@pytest.mark.long
+def test_a_rollback_fails_the_check_which_names_both_publications(at_rest):
+    at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
+    at_rest.index_all()
+    at_rest.run("rollback", ops={"roll_back_publication": {"config": {"publication": 1}}})
+    observed = at_rest.instance.fetch_observations(dg.AssetKey("publication"), limit=1).records[0].asset_observation
+    assert observed.metadata["publication"].value == 1
+    said = latest_check(at_rest)
+    assert not said.passed
+    assert "Readers have publication 1 since a rollback; the newest is 2" in said.description
+
+
+def observe(project) -> None:
+    """*Observe* on the page of source_files."""
+    job = repository().get_job("__ASSET_JOB").get_subset(asset_selection=frozenset([dg.AssetKey("source_files")]))
+    assert job.execute_in_process(instance=project.instance).success
+
+
+def latest_check(project) -> dg.AssetCheckEvaluation | None:
+    """The last evaluation of the check publication_is_up_to_date."""
+    key = dg.AssetCheckKey(dg.AssetKey("publication"), "publication_is_up_to_date")
+    found = project.instance.event_log_storage.get_asset_check_execution_history(key, limit=1)
+    return found[0].event.dagster_event.asset_check_evaluation_data if found else None
+
+
+def test_an_observation_registers_batches_and_warns_of_an_edit_that_is_not_published(at_rest):
+    at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
+    at_rest.write("c/text.txt", TEXT)
+    observe(at_rest)
+    assert at_rest.instance.get_dynamic_partitions("document_batches") == ["a", "b", "c"]
+    warning = latest_check(at_rest)
+    assert (warning.passed, warning.severity, warning.blocking) == (False, dg.AssetCheckSeverity.WARN, False)
+    assert warning.description.startswith("Not in the publication yet: b, c. Launch the job update_index")
+    assert "| b |" in warning.metadata["sample"].value
+    at_rest.index_all()
+    observe(at_rest)
+    assert latest_check(at_rest).passed
+
+
+def test_before_the_first_publication_no_check_is_reported(watched):
+    observe(watched)
+    assert latest_check(watched) is None

@@ -1,0 +1,199 @@
+"""Batches that are indexed at once: one pool of model calls, bounded memory, each committed when it is complete."""
+
+import asyncio
+import threading
+from concurrent.futures import CancelledError
+from contextlib import closing
+
+import pytest
+
+from graphrag_assets.assets.batch_pool import BatchPool, batches_at_once, work_on
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.index_batch import index_batch
+from graphrag_assets.assets.scan import scan_input
+from graphrag_assets.llm.concurrent_calls import run_concurrently
+from graphrag_assets.settings import Settings
+from graphrag_assets.store.working import WorkingDatabase
+from tests.conftest import IndexFolder, default_settings
+from tests.openai_server import OpenAIServer, running
+
+SECONDS = 60.0
+
+
+@pytest.fixture
+def working(tmp_path):
+    return WorkingDatabase(tmp_path / "working.duckdb")
+
+
+@pytest.fixture
+def server():
+    with running(latency=0.5) as server:
+        yield server
+
+
+def indexed(index: Index, batches: list[str]):
+    """Batches that are indexed at once, with their results, as they are committed."""
+
+    def work(batch: str, pool: BatchPool) -> object:
+        own = index.with_run_options(batch)
+        return index_batch(own, batch, own.models(batch, "run"), "run", pool=pool)
+
+    return work_on(batches, work, batches_at_once(index.settings))
+
+
+@pytest.fixture
+def six_files(tmp_path, monkeypatch, server: OpenAIServer) -> IndexFolder:
+    """An input folder with six files directly under it, each a batch, and a model that extracts."""
+    default_settings(tmp_path, monkeypatch)
+    for name, value in {
+        "CHAT_MODEL": "openai/test-model",
+        "CHAT_BASE_URL": server.url,
+        "CHAT_API_KEY": "x",
+        "MAX_GLEANINGS": "0",
+    }.items():
+        monkeypatch.setenv(f"GRAPHRAG_{name}", value)
+    folder = IndexFolder(tmp_path)
+    for name in ("Ann", "Ben", "Cora", "Dan", "Eve", "Fay"):
+        folder.write(f"{name.lower()}.txt", f"{name} Field met William Thomson in Valentia.")
+    return folder
+
+
+@pytest.mark.long
+def test_batches_of_one_file_are_in_flight_together(six_files, server):
+    """They were one after another: one request in flight, whatever the concurrency."""
+    index = six_files.index
+    due = scan_input(index).due
+    failed = {batch: outcome for batch, outcome in indexed(index, due) if isinstance(outcome, Exception)}
+    assert failed == {}
+    assert server.most_in_flight > 3
+    assert scan_input(index).due == []
+
+
+@pytest.mark.long
+def test_each_batch_is_committed_when_it_is_complete(six_files, server):
+    """So a process that is killed keeps those that were complete."""
+    index, slow = six_files.index, threading.Event()
+    server.content, content = (
+        lambda body: (("Eve Field" in str(body) and slow.wait(SECONDS)) or 1) and content(body),
+        server.content,
+    )
+    with closing(indexed(index, scan_input(index).due)) as outcomes:
+        batch, outcome = next(outcomes)
+        slow.set()
+        assert not isinstance(outcome, Exception)
+        assert batch in scan_input(index).unchanged
+
+
+def test_concurrency_is_the_maximum_number_of_batches_with_a_chat_model(monkeypatch, tmp_path):
+    default_settings(tmp_path, monkeypatch)
+    assert batches_at_once(Settings.load()) == 1
+    assert batches_at_once(Settings.load(chat_model="openai/m", concurrency=7)) == 7
+
+
+def test_batches_wait_until_their_text_units_fit(working):
+    """Three of 4 text units fit into 10 only two at a time; one of 30 is alone."""
+    pool, numbers, lock = BatchPool(max_units=10), {"a": 4, "b": 4, "c": 4, "d": 30}, threading.Lock()
+    inside, seen = set[str](), list[frozenset[str]]()
+
+    def work(batch, _):
+        with pool.place(working, batch) as admit:
+            admit(numbers[batch])
+            with lock:
+                inside.add(batch)
+                seen.append(frozenset(inside))
+            with lock:
+                inside.remove(batch)
+
+    assert dict(work_on(list(numbers), work, 4)) == dict.fromkeys(numbers)
+    assert all(sum(numbers[batch] for batch in group) <= 10 or len(group) == 1 for group in seen)
+
+
+def test_batches_of_a_pool_share_the_writer_lock(working):
+    together = threading.Barrier(2, timeout=SECONDS)
+
+    def work(batch, pool):
+        with pool.place(working, batch) as admit:
+            admit(1)
+            together.wait()
+            with pytest.raises(CancelledError), working.writing("other", canceled=lambda: True):
+                pass
+
+    assert dict(work_on(["a", "b"], work, 2)) == {"a": None, "b": None}
+    with working.writing("other"):  # nobody holds it any more
+        pass
+
+
+def test_canceled_batches_do_not_wait_for_another_run(working):
+    def work(batch, pool):
+        with pool.place(working, batch) as admit:
+            admit(1)
+
+    with (
+        working.writing("other"),
+        closing(work_on(["a", "b", "c"], lambda batch, pool: batch == "a" or work(batch, pool), 2)) as outcomes,
+    ):
+        assert next(outcomes) == ("a", True)
+
+
+def test_a_batch_that_fails_does_not_stop_the_others():
+    def work(batch, _):
+        if batch == "b":
+            raise RuntimeError("poison")
+        return batch
+
+    for at_once in (1, 3):
+        outcomes = dict(work_on(["a", "b", "c"], work, at_once))
+        assert str(outcomes.pop("b")) == "poison"
+        assert outcomes == {"a": "a", "c": "c"}
+
+
+def test_after_the_last_result_no_batch_begins_and_those_in_progress_end():
+    failed = threading.Event()
+
+    def work(batch, _):
+        if batch == "over budget":
+            raise RuntimeError(batch)
+        assert failed.wait(SECONDS)
+        return batch
+
+    def is_last(outcome):
+        failed.set()
+        return isinstance(outcome, RuntimeError)
+
+    assert {batch for batch, _ in work_on(["paid", "over budget", "waits"], work, 2, is_last)} == {
+        "paid",
+        "over budget",
+    }
+    assert {batch for batch, _ in work_on(["over budget", "waits"], work, 1, is_last)} == {"over budget"}
+
+
+def test_ending_the_iteration_cancels_the_calls_in_flight(working):
+    """As Ctrl-C does: it must not wait for the answers of other batches."""
+    began = threading.Barrier(3, timeout=SECONDS)
+    ended = list[str]()
+
+    async def never(_):
+        await asyncio.Event().wait()
+
+    def work(batch, pool):
+        with pool.place(working, batch) as admit:
+            admit(1)
+            began.wait()
+            if batch == "quick":
+                return
+            try:
+                list(run_concurrently(never, [1, 2], "calls"))
+            finally:
+                ended.append(batch)
+
+    with closing(work_on(["slow", "slower", "quick"], work, 3)) as outcomes:
+        assert next(outcomes) == ("quick", None)
+    assert sorted(ended) == ["slow", "slower"]
+
+
+def test_an_interrupt_within_a_batch_ends_the_iteration():
+    def work(batch, _):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(work_on(["a", "b"], work, 2))

@@ -1,0 +1,208 @@
+"""Each check fails on an index broken for it: Dagster reports the row, the remedy and whether it blocks publishing."""
+
+import shutil
+from typing import NamedTuple
+
+import dagster as dg
+import pytest
+
+from graphrag_assets.assets.asset_checks import asset_checks, asset_of_check
+from graphrag_assets.assets.checks import CHECKS
+from graphrag_assets.assets.index_names import IndexNames
+from tests.conftest import QUIET, Project
+
+
+class Break(NamedTuple):
+    """How an index is broken, a query (run before) for what the sample must name, and whether the check blocks."""
+
+    statement: str
+    named: str
+    blocking: bool = True
+
+
+_FIRST = "(SELECT min(id) FROM {})"
+_VECTORS = (
+    "INSERT INTO embeddings BY NAME SELECT kind, id, id AS fingerprint, 'a model' AS model, [1, 0] AS vector FROM "
+    "(SELECT 'text_unit' AS kind, id FROM text_units UNION ALL SELECT 'entity', id FROM entities WHERE degree > 0 "
+    "UNION ALL SELECT 'community_report', id FROM community_reports)"
+)
+BREAKS = {
+    "keys_are_unique": Break("INSERT INTO entities SELECT * FROM entities LIMIT 1", "SELECT id FROM entities LIMIT 1"),
+    "relationship_ends_are_entities": Break(
+        "UPDATE relationships SET target_id = 'nobody' WHERE human_readable_id = 3",
+        "SELECT id FROM relationships WHERE human_readable_id = 3",
+    ),
+    "references_exist": Break(
+        "UPDATE entities SET text_unit_ids = ['nowhere'] WHERE human_readable_id = 3",
+        "SELECT id FROM entities WHERE human_readable_id = 3",
+    ),
+    "entities_and_relationships_stand_in_text_units": Break(
+        "UPDATE entities SET text_unit_ids = NULL WHERE human_readable_id = 3",
+        "SELECT id FROM entities WHERE human_readable_id = 3",
+    ),
+    "one_community_per_entity_and_level": Break(
+        "DELETE FROM community_members WHERE level = 0 AND entity_id = (SELECT min(id) FROM entities)",
+        "SELECT min(id) FROM entities",
+    ),
+    "children_lie_within_parents": Break(
+        "UPDATE communities SET children = [] WHERE community = (SELECT min(parent) FROM communities WHERE level = 1)",
+        "SELECT min(community) FROM communities WHERE parent = (SELECT min(parent) FROM communities WHERE level = 1)",
+    ),
+    "communities_have_the_members_listed": Break(
+        "UPDATE communities SET entity_ids = list_append(entity_ids, 'stranger') WHERE community = 0",
+        "SELECT 'stranger'",
+    ),
+    "communities_are_connected": Break(
+        "DELETE FROM relationships WHERE source_id = $id OR target_id = $id".replace(
+            "$id", "(SELECT entity_ids[1] FROM communities WHERE level = 0 ORDER BY size DESC LIMIT 1)"
+        ),
+        "SELECT community FROM communities WHERE level = 0 ORDER BY size DESC LIMIT 1",
+    ),
+    "nothing_stems_from_a_gone_document": Break(
+        "DELETE FROM documents WHERE id = (SELECT min(id) FROM documents)",
+        "SELECT min(id) FROM text_units WHERE document_id = (SELECT min(id) FROM documents)",
+    ),
+    "every_community_has_a_report": Break("DELETE FROM community_reports WHERE community = 7", "SELECT '| 7 | 0 |'"),
+    "reports_are_current": Break(
+        "UPDATE entities SET description = 'Another.' WHERE id = (SELECT entity_ids[1] FROM communities WHERE community = 7)",
+        "SELECT '| 7 |'",
+    ),
+    "everything_searchable_has_an_embedding": Break(
+        f"{_VECTORS}; DELETE FROM embeddings WHERE id = {_FIRST.format('entities')}", "SELECT min(id) FROM entities"
+    ),
+    "vectors_are_comparable": Break(
+        f"{_VECTORS}; UPDATE embeddings SET vector = [1], model = 'another' WHERE id = {_FIRST.format('embeddings')}",
+        "SELECT '| another | 1 |'",
+    ),
+    "few_text_units_failed": Break(
+        "INSERT INTO index_errors BY NAME SELECT batch, id AS source, 'extract' AS stage, 'no answer' AS error, "
+        "now()::TIMESTAMP AS first_seen FROM text_units ORDER BY id LIMIT (SELECT count(*) // 10 FROM text_units)",
+        "SELECT min(id) FROM text_units",
+    ),
+    "text_units_are_extracted": Break(
+        "UPDATE text_units SET extractor = NULL WHERE id = (SELECT min(id) FROM text_units)",
+        "SELECT min(id) FROM text_units",
+        blocking=False,
+    ),
+    "text_units_have_mentions": Break(
+        "DELETE FROM entity_mentions WHERE text_unit_id = (SELECT min(id) FROM text_units)",
+        "SELECT min(id) FROM text_units",
+        blocking=False,
+    ),
+    "entities_have_descriptions": Break(
+        "UPDATE entities SET description = '' WHERE human_readable_id = 3",
+        "SELECT id FROM entities WHERE human_readable_id = 3",
+        blocking=False,
+    ),
+    "no_hub_dominates": Break(
+        "INSERT INTO text_units BY NAME SELECT t.* REPLACE (t.id || copy AS id) FROM text_units t, "
+        "(SELECT unnest([1, 2, 3]) AS copy); UPDATE entities SET frequency = 200 WHERE human_readable_id = 3",
+        "SELECT id FROM entities WHERE human_readable_id = 3",
+        blocking=False,
+    ),
+    "titles_are_distinct": Break(
+        "INSERT INTO entities BY NAME SELECT * REPLACE ('other' AS id, title_key || '.' AS title_key) FROM entities "
+        "WHERE human_readable_id = 3",
+        "SELECT title FROM entities WHERE human_readable_id = 3",
+        blocking=False,
+    ),
+    "claims_are_about_entities": Break(
+        "UPDATE covariates SET subject_key = 'nobody at all' WHERE id = (SELECT min(id) FROM covariates)",
+        "SELECT min(id) FROM covariates",
+        blocking=False,
+    ),
+    "citations_resolve": Break(
+        "UPDATE citations SET cited_id = NULL, human_readable_id = 999999 WHERE report_id = $id".replace(
+            "$id", "(SELECT min(report_id) FROM citations)"
+        ),
+        "SELECT '999999'",
+        blocking=False,
+    ),
+    # The copy's input folder is empty, so all of its batches are deleted.
+    "publication_is_up_to_date": Break("SELECT 1", "SELECT '4-great-eastern'", blocking=False),
+    "no_input_is_skipped": Break(
+        "INSERT INTO index_errors BY NAME SELECT 'a' AS batch, 'a/bad.pdf' AS source, 'load' AS stage, "
+        "'This is no PDF.' AS error, 'Save it again.' AS hint",
+        "SELECT 'Save it again.'",
+        blocking=False,
+    ),
+    "documents_have_a_yield": Break(
+        "DELETE FROM text_units WHERE document_id = (SELECT min(id) FROM documents)",
+        "SELECT min(id) FROM documents",
+        blocking=False,
+    ),
+}
+
+
+@pytest.fixture
+def copy(sample_index, project) -> Project:
+    """The sample corpus, indexed and not published."""
+    (project.root / "index").mkdir()
+    shutil.copy(sample_index.root / "index" / "working.duckdb", project.root / "index")
+    return project
+
+
+def check(project: Project, asset: str) -> dg.ExecuteInProcessResult:
+    """The checks of an asset, as Dagster runs them."""
+    checks = [checks for checks in asset_checks(IndexNames()) if checks.op.name == f"check_{asset}"]
+    job = dg.define_asset_job("check", dg.AssetSelection.all_asset_checks())
+    definitions = dg.Definitions(asset_checks=checks, jobs=[job], resources=project.resources)
+    run = definitions.resolve_job_def("check")
+    return run.execute_in_process(instance=project.instance, raise_on_error=False, run_config=QUIET)
+
+
+def test_there_is_a_broken_index_for_every_check():
+    assert {name: broken.blocking for name, broken in BREAKS.items()} == {c.name: c.blocking for c in CHECKS}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_broken_index_fails_its_check_with_the_row_and_the_remedy(copy, name):
+    (broken_check,), broken = [c for c in CHECKS if c.name == name], BREAKS[name]
+    with copy.index.working.transaction() as connection:
+        (named,) = connection.execute(broken.named).fetchone()
+        connection.execute(broken.statement)
+    result = check(copy, asset_of_check(broken_check))
+    (evaluation,) = (e for e in result.get_asset_check_evaluations() if e.check_name == name)
+    assert not evaluation.passed
+    assert evaluation.blocking == broken.blocking
+    assert evaluation.severity == (dg.AssetCheckSeverity.ERROR if broken.blocking else dg.AssetCheckSeverity.WARN)
+    assert evaluation.metadata["offending_rows"].value > 0
+    assert str(named) in evaluation.metadata["sample"].value
+    assert evaluation.metadata["remedy"].value.endswith(".")
+    if broken.blocking:
+        refused = copy.run_global(succeed=False, asset_selection=[dg.AssetKey("publication")])
+        (failure,) = [event.step_failure_data for event in refused.all_events if event.is_step_failure]
+        assert f"{broken_check.statement} {broken_check.remedy}" in failure.user_failure_data.description
+        assert not (copy.root / "index" / "CURRENT").exists()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "job"),
+    [
+        ("keys_are_unique", "update_index"),
+        ("nothing_stems_from_a_gone_document", "update_index"),
+        ("vectors_are_comparable", "update_index"),
+        ("references_exist", "update_index"),
+        ("communities_have_the_members_listed", "update_index"),
+    ],
+)
+def test_remedy_repairs_the_index(start_with, name, job):
+    project = start_with(
+        {
+            "one/cable.md": "Cyrus Field sailed with Samuel Canning. William Thomson met Cyrus Field in Valentia.",
+            "one/ship.md": "Captain James Anderson commanded the Great Eastern. Robert Halpin was his officer.",
+        }
+    )
+    (broken_check,) = (c for c in CHECKS if c.name == name)
+    assert job in broken_check.remedy
+    every = {"batch_state": {"config": {"which": "ALL"}}} if "which: ALL" in broken_check.remedy else None
+    with project.index.working.transaction() as connection:
+        connection.execute(BREAKS[name].statement)
+    assert name in _failed(project, asset_of_check(broken_check))
+    project.run(job, ops=every)
+    assert name not in _failed(project, asset_of_check(broken_check))
+
+
+def _failed(project: Project, asset: str) -> list[str]:
+    return [e.check_name for e in check(project, asset).get_asset_check_evaluations() if not e.passed]

@@ -1,0 +1,179 @@
+"""`GraphRagComponent`: several indexes in one Dagster project, which never share state."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import dagster as dg
+import duckdb
+import pytest
+import yaml
+
+from graphrag_assets import GraphRagComponent
+from graphrag_assets.assets.component import Chunking, Models
+from graphrag_assets.errors import SettingsError
+from tests.conftest import QUIET, Project
+
+CABLE = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
+LETTER = "Hugo Brand wrote to Pia Lund from Hamburg. Pia Lund answered Hugo Brand in a letter from Oslo."
+
+
+@pytest.fixture
+def hosted(project: Project, monkeypatch: pytest.MonkeyPatch) -> dg.RepositoryDefinition:
+    """A project with two indexes; the environment's settings are those of a third."""
+    monkeypatch.setenv("GRAPHRAG_INPUT", str(project.root / "nowhere"))
+    monkeypatch.setenv("GRAPHRAG_CHUNK_SIZE", "60")
+    for name, text in (("papers", CABLE), ("letters", LETTER)):
+        file = project.root / name / "input" / "one" / "a.txt"
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    components = [
+        GraphRagComponent(data=str(project.root / "papers"), key_prefix="papers", group="papers"),
+        GraphRagComponent(data=str(project.root / "letters"), key_prefix=["mail", "letters"]),
+    ]
+    definitions = dg.Definitions.merge(*(dg.build_defs_for_component(component) for component in components))
+    return definitions.get_repository_def()
+
+
+def run(project: Project, repository: dg.RepositoryDefinition, job: str, **more) -> dg.ExecuteInProcessResult:
+    return repository.get_job(job).execute_in_process(instance=project.instance, run_config=QUIET, **more)
+
+
+def titles(folder: Path) -> set[str]:
+    with duckdb.connect(str(folder / "index" / "graphrag.duckdb"), read_only=True) as connection:
+        return {title for (title,) in connection.execute("SELECT title FROM entities").fetchall()}
+
+
+@pytest.mark.extended
+def test_two_indexes_share_no_state(project, hosted):
+    run(project, hosted, "papers_update_index")
+    assert {"Cyrus Field", "William Thomson"} <= titles(project.root / "papers")
+    assert not (project.root / "letters" / "index").exists()
+    run(project, hosted, "mail_letters_update_index")
+    assert {"Hugo Brand", "Pia Lund"} <= titles(project.root / "letters")
+    assert not titles(project.root / "letters") & titles(project.root / "papers")
+    for name, prefix in (("papers", ["papers"]), ("mail_letters", ["mail", "letters"])):
+        assert project.instance.get_dynamic_partitions(f"{name}_document_batches") == ["one"]
+        event = project.instance.get_latest_materialization_event(dg.AssetKey([*prefix, "entities"]))
+        assert event.asset_materialization.metadata["dagster/row_count"].value > 0
+    (project.root / "letters" / "input" / "one" / "a.txt").write_text("Nora Quist wrote to Pia Lund from Bergen.")
+    run(project, hosted, "papers_update_index")
+    assert "Nora Quist" not in titles(project.root / "letters")
+    assert project.instance.get_dynamic_partitions("document_batches") == []
+
+
+@pytest.mark.long
+def test_named_batches_go_through_to_the_publication_in_one_run(project, hosted):
+    folder = project.root / "papers"
+    for batch in ("two", "three"):
+        (folder / "input" / batch).mkdir()
+        (folder / "input" / batch / "a.txt").write_text(LETTER)
+
+    def of(*batches):
+        return QUIET | {"ops": {"papers_batch_state": {"config": {"batches": list(batches)}}}}
+
+    job = hosted.get_job("papers_update_index")
+    result = job.execute_in_process(instance=project.instance, run_config=of("one"))
+    assert result.get_asset_check_evaluations()
+    assert titles(folder) >= {"Cyrus Field"}
+    assert "Hugo Brand" not in titles(folder)
+    job.execute_in_process(instance=project.instance, run_config=of("two", "three"))
+    assert titles(folder) >= {"Cyrus Field", "Hugo Brand"}
+    key = dg.AssetKey(["papers", "entity_mentions"])
+    assert project.instance.get_materialized_partitions(key) == {"one", "two", "three"}
+
+
+def test_the_yaml_of_the_guide_is_a_component(project, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted0123")
+    guide = (Path(__file__).parents[2] / "docs/component.md").read_text(encoding="utf-8")
+    shown, of_asset, _ = re.findall(r"```yaml\n(.*?)```", guide, flags=re.DOTALL)
+    component = GraphRagComponent.resolve_from_dict(yaml.safe_load(of_asset)["attributes"])
+    assert component.input.table == "raw.tickets"
+    component = GraphRagComponent.resolve_from_dict(yaml.safe_load(shown)["attributes"])
+    assert component.models.chat_api_key == "sk-planted0123"
+    assert component.automation
+    repository = dg.build_defs_for_component(component).get_repository_def()
+    assert dg.AssetKey(["papers", "publication"]) in repository.asset_graph.get_all_asset_keys()
+
+
+def test_names_are_the_component_s_own(hosted):
+    graph = hosted.asset_graph
+    groups = {graph.get(key).group_name for key in graph.get_all_asset_keys() if key.path[0] == "papers"}
+    assert groups == {"papers"}
+    names = [job.name for job in hosted.get_all_jobs() if not job.name.startswith("__")]
+    names += [sensor.name for sensor in hosted.sensor_defs] + [schedule.name for schedule in hosted.schedule_defs]
+    assert all(name.startswith(("papers_", "mail_letters_")) for name in names)
+
+
+def test_sensors_that_launch_nothing_run_by_default(hosted):
+    running = {s.name for s in hosted.sensor_defs if s.default_status == dg.DefaultSensorStatus.RUNNING}
+    assert running == {"papers_dead_runs_sensor", "mail_letters_dead_runs_sensor"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"key_prefix": "my-index"}, "key_prefix: 'my-index' may have letters, digits and underscores only."),
+        ({"settings": {"max_cluster_sise": 5}}, "settings: unknown setting 'max_cluster_sise'. See docs/settings.md"),
+        ({"settings": {"chunk_size": 5}}, "settings: 'chunk_size' is set by chunking of the component."),
+        ({"settings": {"method": "fast"}}, "settings: 'method' is set by models of the component."),
+        ({"models": Models(method="fast")}, "GRAPHRAG_METHOD=fast needs a chat model"),
+        ({"chunking": Chunking(size=10)}, "GRAPHRAG_CHUNK_SIZE=10: Input should be greater than or equal to 50"),
+        ({"settings": {"language": "Welsh", "max_cluster_size": 1}}, "GRAPHRAG_MAX_CLUSTER_SIZE=1: Input should be"),
+    ],
+)
+def test_what_does_not_fit_is_refused_when_the_project_loads(project, fields, said):
+    with pytest.raises(SettingsError) as refused:
+        dg.build_defs_for_component(GraphRagComponent(data=str(project.root), **fields))
+    assert said in str(refused.value)
+
+
+def test_models_are_the_component_s_and_keys_are_not_shown(project, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/of-the-environment")
+    monkeypatch.setenv("GRAPHRAG_METHOD", "embedded")
+    models = Models(
+        chat_model="openai/own", chat_api_key="sk-planted0123", claims="off", model_parameters={"query": {"seed": 1}}
+    )
+    definitions = dg.build_defs_for_component(GraphRagComponent(data=str(project.root), key_prefix="x", models=models))
+    settings = definitions.resources["x_settings"].resource_fn(None)
+    assert settings.load().chat_model == "openai/own"
+    assert settings.load().choices == ("model", "model", "model", "off")
+    assert settings.load().parameters_of("query") == {"seed": 1}
+    assert settings.keys.chat == "sk-planted0123"
+    assert "planted" not in repr(settings) + str(definitions.resources)
+
+
+@pytest.mark.extended
+def test_dg_scaffolds_two_indexes_into_a_project(project):
+    """The commands of docs/component.md, in an empty project."""
+    host = project.root / "host"
+    defs = host / "src" / "host" / "defs"
+    defs.mkdir(parents=True)
+    (host / "pyproject.toml").write_text(
+        '[project]\nname = "host"\nversion = "0"\n[tool.dg]\ndirectory_type = "project"\n'
+        '[tool.dg.project]\nroot_module = "host"\n'
+    )
+    for package in (defs, defs.parent):
+        (package / "__init__.py").touch()
+    (defs.parent / "definitions.py").write_text(
+        "from pathlib import Path\n\nfrom dagster import definitions, load_from_defs_folder\n\n\n"
+        "@definitions\ndef defs():\n    return load_from_defs_folder(path_within_project=Path(__file__).parent)\n"
+    )
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("GRAPHRAG_")}
+    environment |= {"PYTHONPATH": str(host / "src"), "DAGSTER_HOME": ""}
+
+    def dg_command(*arguments: str) -> str:
+        command = [str(Path(sys.executable).parent / "dg"), *arguments]
+        done = subprocess.run(command, cwd=host, env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    for name in ("papers", "mail-archive"):
+        dg_command("scaffold", "defs", "graphrag_assets.GraphRagComponent", name)
+    assert "data: data/papers" in (defs / "papers" / "defs.yaml").read_text()
+    assert "All definitions loaded successfully" in dg_command("check", "defs")
+    listed = dg_command("list", "defs", "--json")
+    assert "papers/entities" in listed
+    assert "mail_archive/entities" in listed

@@ -1,0 +1,89 @@
+"""Each index has a Dagster home of its own: runs, partitions and what the UI shows of it."""
+
+import os
+from pathlib import Path
+
+import dagster as dg
+import pytest
+import yaml
+
+from graphrag_assets.assets import dagster_home, run_in_process
+from graphrag_assets.assets.dagster_home import dagster_instance, make_home
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.index_names import BATCH_ASSETS, GLOBAL_ASSETS
+from graphrag_assets.errors import SettingsError
+from tests.assets.test_versions import unsynced
+from tests.cli import run_command
+
+TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
+
+
+@pytest.fixture
+def homeless(start_with, monkeypatch):
+    """An index that was made without Dagster's storage."""
+    monkeypatch.setenv("DAGSTER_HOME", "")
+    monkeypatch.setattr(run_in_process, "dagster_instance", dagster_instance)
+    return start_with({"a/text.txt": TEXT, "b/text.txt": TEXT.replace("Field", "Canning")})
+
+
+@pytest.mark.extended
+def test_a_run_shows_what_a_new_home_does_not_know(homeless):
+    """Such as that of an index copied without its home."""
+    home = make_home(homeless.index.settings)
+    assert home == homeless.root / "dagster"
+    assert make_home(homeless.index.settings) == home  # and what is there stays
+    with dagster_instance(home) as instance:
+        homeless.instance = instance
+        homeless.run("update_index")
+        assert instance.get_dynamic_partitions("document_batches") == ["a", "b"]
+        for asset in BATCH_ASSETS:
+            assert instance.get_materialized_partitions(dg.AssetKey(asset)) == {"a", "b"}
+        for asset in GLOBAL_ASSETS:
+            assert instance.get_latest_materialization_event(dg.AssetKey(asset)) is not None
+        assert unsynced(homeless) == set()
+
+
+@pytest.mark.long
+def test_two_indexes_have_separate_homes(homeless, tmp_path_factory, monkeypatch):
+    other = tmp_path_factory.mktemp("other")
+    (other / "input" / "c").mkdir(parents=True)
+    (other / "input" / "c" / "a.txt").write_text(TEXT)
+    homeless.write("a/text.txt", TEXT + " Daniel Gooch was aboard.")
+    for root in (homeless.root, other):
+        monkeypatch.setenv("GRAPHRAG_DATA", str(root))
+        monkeypatch.setenv("DAGSTER_HOME", "")
+        run_command("index")
+    partitions = {}
+    for root in (homeless.root, other):
+        monkeypatch.setenv("GRAPHRAG_DATA", str(root))
+        monkeypatch.setenv("DAGSTER_HOME", "")
+        with dagster_instance(Index.from_environment().settings.dagster_home) as instance:
+            partitions[root] = instance.get_materialized_partitions(dg.AssetKey("documents"))
+            assert [run.job_name for run in instance.get_runs()] == ["update_index"]
+    assert partitions == {homeless.root: {"a", "b"}, other: {"c"}}
+
+
+def test_a_home_chosen_by_the_variable_is_used_as_it_is(homeless, monkeypatch, tmp_path_factory):
+    chosen = tmp_path_factory.mktemp("chosen")
+    monkeypatch.setenv("DAGSTER_HOME", str(chosen))
+    assert make_home(homeless.index.settings) == chosen
+    assert list(chosen.iterdir()) == []
+    assert not (homeless.root / "dagster").exists()
+
+
+@pytest.mark.extended
+def test_the_home_s_configuration_is_the_project_s_with_its_own_folders(homeless):
+    home = make_home(homeless.index.settings)
+    own = yaml.safe_load((home / "dagster.yaml").read_text())
+    project = yaml.safe_load((Path(dagster_home.__file__).parents[2] / "dagster.yaml").read_text())
+    for section in ("storage", "compute_logs", "local_artifact_storage"):
+        assert os.fspath(home) in str(own.pop(section))
+        del project[section]
+    assert own == project
+
+
+@pytest.mark.parametrize("chosen", ["here", "/nowhere/at/all"])
+def test_a_home_that_is_no_folder_is_one_sentence(project, monkeypatch, chosen):
+    monkeypatch.setenv("DAGSTER_HOME", chosen)
+    with pytest.raises(SettingsError, match=f"DAGSTER_HOME={chosen} must be the absolute path of an existing folder"):
+        _ = project.index.settings.dagster_home

@@ -1,0 +1,113 @@
+import subprocess
+import sys
+
+import dagster as dg
+import pytest
+
+from graphrag_assets.assets.asset_checks import check_key, read_by
+from graphrag_assets.assets.checks import CHECKS
+from graphrag_assets.assets.index_names import ASSETS, GLOBAL_ASSETS, IndexNames
+from graphrag_assets.definitions import defs
+from graphrag_assets.store import schema
+
+LINEAGE = {
+    "source_files": set(),
+    "documents": {"source_files"},
+    "text_units": {"documents"},
+    "entity_mentions": {"text_units"},
+    "relationship_mentions": {"text_units"},
+    "covariates": {"text_units"},
+    "batch_state": {"documents", "text_units", "entity_mentions", "relationship_mentions", "covariates"},
+    "entities": {"batch_state", "entity_mentions", "relationship_mentions"},
+    "relationships": {"batch_state", "entity_mentions", "relationship_mentions"},
+    "communities": {"entities", "relationships"},
+    "community_reports": {"communities", "entities", "relationships", "covariates"},
+    "embeddings": {"text_units", "entities", "community_reports"},
+    "entity_candidates": {"entities", "relationships", "embeddings"},
+    "publication": {"entity_candidates", "community_reports"},
+}
+
+
+def test_assets_have_their_lineage():
+    graph = defs().resolve_asset_graph()
+    found = {
+        key.to_user_string(): {parent.to_user_string() for parent in graph.get(key).parent_keys}
+        for key in graph.get_all_asset_keys()
+    }
+    assert found == LINEAGE
+
+
+def test_what_a_batch_contributes_is_partitioned_and_what_crosses_batches_is_not():
+    graph = defs().resolve_asset_graph()
+    partitioned = {
+        key.to_user_string() for key in graph.get_all_asset_keys() if graph.get(key).partitions_def is not None
+    }
+    assert partitioned == {"source_files", *(table.name for table in schema.BATCH_TABLES)}
+
+
+def test_assets_have_descriptions_groups_and_column_schemas():
+    graph = defs().resolve_asset_graph()
+    for key in graph.get_all_asset_keys():
+        node = graph.get(key)
+        assert node.description, key
+        assert node.group_name in {"corpus", "graph", "communities", "retrieval", "publication"}, key
+        if key.to_user_string() not in {"source_files", "publication"}:
+            assert isinstance(node.metadata["dagster/column_schema"], dg.TableSchema), key
+
+
+def test_what_may_cost_money_is_tagged_and_no_freshness_goes_by_the_calendar():
+    graph = defs().resolve_asset_graph()
+    tagged = {key.to_user_string() for key in graph.get_all_asset_keys() if "graphrag/cost" in graph.get(key).tags}
+    assert tagged >= {"text_units", "entity_mentions", "community_reports", "embeddings"}
+    assert tagged & {"documents", "communities", "publication"} == set()
+    assert {graph.get(key).freshness_policy for key in graph.get_all_asset_keys()} == {None}
+
+
+def test_of_the_resources_the_launchpad_offers_only_how_models_are_called():
+    job = defs().resolve_job_def("update_index")
+    dg.validate_run_config(job, {"resources": {"models": {"config": {"concurrency": 2}}}})
+    for name in ("database", "settings"):
+        with pytest.raises(dg.DagsterInvalidConfigError):
+            dg.validate_run_config(job, {"resources": {name: {"config": {"database": "other.duckdb"}}}})
+
+
+def test_every_asset_has_words_of_its_own_and_so_has_every_column():
+    graph = defs().resolve_asset_graph()
+    for name in (*ASSETS, "source_files"):
+        node = graph.get(dg.AssetKey(name))
+        assert node.description, name
+        columns = node.metadata.get("dagster/column_schema", dg.TableSchema([])).columns
+        assert [column.name for column in columns if not column.description] == []
+
+
+def test_groups_are_in_the_order_in_which_data_flows():
+    graph, order = defs().resolve_asset_graph(), ["corpus", "graph", "communities", "retrieval", "publication"]
+    for key in graph.get_all_asset_keys():
+        for parent in graph.get(key).parent_keys:
+            assert order.index(graph.get(parent).group_name) <= order.index(graph.get(key).group_name), (parent, key)
+
+
+def test_a_check_runs_after_every_table_that_it_reads():
+    """In the job update_index, where the assets of batches stand for batch_state."""
+    graph = defs().resolve_asset_graph()
+    for check in CHECKS:
+        node = graph.get(check_key(IndexNames(), check))
+        before = {node.key.asset_key, *node.parent_entity_keys}
+        while more := {parent for key in before for parent in graph.get(key).parent_keys} - before:
+            before |= more
+        reads = {dg.AssetKey(name) for name in read_by(check)}
+        assert reads <= before, check.name
+        in_job = {key.to_user_string() for key in before} & {*GLOBAL_ASSETS}
+        assert in_job, check.name
+
+
+def test_sensors_that_launch_nothing_run_by_default():
+    running = {s.name for s in defs().sensors if s.default_status == dg.DefaultSensorStatus.RUNNING}
+    assert running == {"dead_runs_sensor"}
+
+
+@pytest.mark.extended
+def test_definitions_load_without_litellm_and_the_like():
+    heavy = "{'litellm', 'textblob', 'matplotlib', 'torch', 'onnxruntime'}"
+    code = f"import sys; from graphrag_assets.definitions import defs; defs();print(sorted({heavy} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

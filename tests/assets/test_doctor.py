@@ -1,0 +1,180 @@
+"""Models are checked before the first paid call of a run, and by `graphrag-assets doctor`."""
+
+import json
+import re
+
+import pytest
+
+from graphrag_assets.llm.model_errors import ModelError
+from tests.assets.test_language_models import BATCHES, copy_index, use
+from tests.cli import run_command
+from tests.limits import limit_calls
+from tests.openai_content import content_for, task_of
+from tests.openai_server import running
+
+
+@pytest.fixture
+def server():
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def modeled(project, server, monkeypatch):
+    """A project with documents, a chat model and an embedding model of the test server."""
+    use(monkeypatch, server)
+    for path, text in BATCHES.items():
+        project.write(path, text)
+    return project
+
+
+def break_model(fault, server, monkeypatch):
+    """Give the server or the settings a fault; what the error says of it."""
+    match fault:
+        case "embedding server is down":
+            monkeypatch.setenv("GRAPHRAG_EMBEDDING_BASE_URL", "http://127.0.0.1:1/v1")
+            return r"openai/test-embedding at http://127.0.0.1:1/v1: cannot connect .* Check that the server runs"
+        case "embedding server fails":
+            server.replace = lambda body: (500, {}, b"{}") if "input" in body else None
+            limit_calls(monkeypatch, backoff_seconds=0.01, max_retries=2)
+            return r"openai/test-embedding at .* did not answer in 3 attempts"
+        case "wrong key":
+            server.api_key = "sk-another"
+            return r"openai/test-embedding at .* cannot be called: HTTP 401.* Check the API key"
+        case "unknown embedding model":
+            server.models = {"test-chat"}
+            return r"`test-embedding` does not exist.* Check the model's name and the base URL"
+        case "unknown extraction model":
+            server.models = {"test-embedding"}
+            return r"`test-chat` does not exist.* Check the model's name and the base URL"
+    raise AssertionError(fault)
+
+
+FAULTS = [
+    "embedding server is down",
+    "embedding server fails",
+    "wrong key",
+    "unknown embedding model",
+    "unknown extraction model",
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_model_that_cannot_be_used_stops_the_run_before_anything_is_paid(modeled, server, monkeypatch, fault):
+    reason = break_model(fault, server, monkeypatch)
+    with pytest.raises(ModelError, match=f"{reason}.* The run stopped before anything was paid for."):
+        modeled.index_all()
+    assert {request.task for request in server.chats} <= {"ModelCheck"}
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("fault", ["wrong key", "unknown extraction model"])
+def test_nothing_is_published_where_a_model_cannot_be_used(modeled, server, monkeypatch, fault):
+    break_model(fault, server, monkeypatch)
+    printed = " ".join(run_command("index", status=1).split())
+    assert "Nothing was published. Run again when the cause is removed" in printed
+    assert re.search(r"\b[12] failed", printed)  # a third batch would not be tried
+    assert not (modeled.root / "index" / "CURRENT").exists()
+
+
+@pytest.mark.long
+def test_each_model_is_asked_once_by_its_first_run_that_pays(modeled, server):
+    modeled.index_all()
+    asked = [request.body["model"] for request in server.chats if request.task == "ModelCheck"]
+    assert asked == ["test-chat"]
+    assert [request.body["input"] for request in server.embeddings].count(["ready"]) == 1
+    first = [request.task for request in server.requests[:3]]
+    assert first[:2] == ["embedding", "ModelCheck"]
+    server.requests.clear()
+    modeled.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
+    modeled.index_all()
+    assert server.chats
+    assert "ModelCheck" not in {request.task for request in server.chats}
+
+
+@pytest.mark.long
+def test_a_single_model_is_not_asked(modeled, server, monkeypatch):
+    monkeypatch.delenv("GRAPHRAG_EMBEDDING_MODEL")
+    modeled.index_all()
+    assert "ModelCheck" not in {request.task for request in server.chats}
+
+
+@pytest.mark.long
+def test_a_run_that_pays_nothing_asks_nothing(project, server, monkeypatch, shared_folder):
+    use(monkeypatch, server)
+    indexed = copy_index(project, shared_folder)
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_BASE_URL", "http://127.0.0.1:1/v1")
+    indexed.index_all()
+    assert server.requests == []
+
+
+@pytest.mark.long
+def test_an_answer_of_the_wrong_form_does_not_stop_the_run(modeled, server):
+    server.content = lambda body: "{}" if task_of(body) == "ModelCheck" else content_for(body)
+    modeled.index_all()
+    assert modeled.sql("SELECT count(*) > 0 FROM entities") == [(True,)]
+
+
+def test_doctor_asks_every_model_and_shows_its_reply(modeled, server, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_QUERY_MODEL", "openai/test-query")
+    printed = run_command("doctor")
+    for line in (
+        r"embeddings .*openai/test-embedding at http.* 32 dimensions",
+        r"extraction, summaries, reports, claims .*openai/test-chat at .* answers by json_schema",
+        r"questions .*openai/test-query",
+    ):
+        assert any(re.search(line, row) for row in printed.splitlines()), line
+    assert len(server.requests) == 3
+    run_command("doctor")
+    assert len(server.requests) == 6  # the ledger says nothing about today
+
+
+@pytest.mark.parametrize("fault", ["embedding server fails", "unknown extraction model"])
+def test_doctor_names_what_is_wrong_and_fails(modeled, server, monkeypatch, fault):
+    reason = break_model(fault, server, monkeypatch)
+    assert re.search(reason, " ".join(run_command("doctor", "--texts", "2", status=1).split()))
+    assert {request.task for request in server.chats} <= {"ModelCheck"}
+
+
+def test_doctor_without_models_has_nothing_to_ask(project):
+    assert "No model is set" in run_command("doctor")
+
+
+@pytest.mark.long
+def test_doctor_shows_the_yield_of_text_units_that_index_does_not_pay_again(modeled, server):
+    printed = run_command("doctor", "--texts", "2")
+    assert "per text unit" in printed
+    extracted = [str(request.body) for request in server.chats if request.task == "ExtractGraphWithClaims"]
+    assert len(extracted) == 4  # two text units, each with a gleaning
+    server.requests.clear()
+    modeled.index_all()
+    again = {str(request.body) for request in server.chats if request.task == "ExtractGraphWithClaims"}
+    assert again
+    assert not again & set(extracted)
+
+
+def test_doctor_fails_where_a_model_extracts_nothing(modeled, server):
+    empty = json.dumps({"entities": [], "relationships": [], "claims": []})
+    server.content = lambda body: empty if task_of(body).startswith("Extract") else content_for(body)
+    printed = run_command("doctor", "--texts", "5", status=1)
+    assert "Nothing was extracted from these text units" in printed
+    assert "GRAPHRAG_METHOD=fast" in printed
+
+
+def test_doctor_counts_invalid_records(modeled, server):
+    mixed = json.dumps({"entities": [{"name": "Ada", "type": "PERSON"}, {"name": {}}, 7], "relationships": []})
+    server.content = lambda body: mixed if task_of(body) == "ExtractGraphWithClaims" else content_for(body)
+    printed = run_command("doctor", "--texts", "1")
+    row = next(line for line in printed.splitlines() if "per text unit" in line)
+    assert [cell.strip() for cell in row.split("│")][2:6:3] == ["1.0", "4.0"]  # two rounds, each with two
+
+
+@pytest.mark.extended
+def test_a_run_that_only_embeds_does_not_need_the_chat_models(project, server, monkeypatch, shared_folder):
+    use(monkeypatch, server)
+    indexed = copy_index(project, shared_folder)
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "openai/other-embedding")
+    server.models = {"other-embedding"}
+    indexed.index_all()
+    assert server.chats == []
+    assert indexed.sql("SELECT DISTINCT model FROM embeddings") == [("openai/other-embedding",)]

@@ -1,0 +1,227 @@
+"""What the UI shows of an asset: numbers it can plot, pictures, tables, lineage by column, and where the code is."""
+
+import re
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+import dagster as dg
+import polars as pl
+import pytest
+
+from graphrag_assets.assets import lineage
+from graphrag_assets.assets.index_names import ASSETS, IndexNames
+from graphrag_assets.assets.lineage import column_lineage
+from graphrag_assets.assets.reporting import _PRIVATE, _USAGE, errors_metadata, markdown_table
+from graphrag_assets.definitions import defs
+from graphrag_assets.store import schema
+from tests.assets.test_language_models import use
+from tests.conftest import Project
+from tests.openai_server import running
+
+TABLES = {table.name: table for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES) if table.name in ASSETS}
+TEXT = "Captain James Anderson commanded the Great Eastern. Cyrus Field sailed with Samuel Canning to Newfoundland."
+
+
+def metadata_of(project: Project, asset: str) -> dict[str, dg.MetadataValue]:
+    event = project.instance.get_latest_materialization_event(dg.AssetKey(asset))
+    return dict(event.asset_materialization.metadata)
+
+
+def pictures(metadata: dict[str, dg.MetadataValue]) -> dict[str, ElementTree.Element]:
+    """The pictures of an event, as XML."""
+    found = {}
+    for name, value in metadata.items():
+        if isinstance(value, dg.MarkdownMetadataValue) and (
+            match := re.fullmatch(r"!\[[^\]]+\]\(data:image/svg\+xml,([^ ()]+)\)", value.value)
+        ):
+            found[name] = ElementTree.fromstring(unquote(match[1]))
+    return found
+
+
+@pytest.mark.parametrize("asset", TABLES)
+def test_every_column_of_the_lineage_exists_and_is_upstream(asset):
+    graph = defs().resolve_asset_graph()
+    upstream = {key.to_user_string() for key in graph.get_ancestor_asset_keys(dg.AssetKey(asset))}
+    found = column_lineage(IndexNames(), asset)
+    assert (found is None) == (asset == "documents")
+    for column, sources in found.deps_by_column.items() if found else ():
+        assert column in TABLES[asset].column_names
+        assert len(sources) == len(set(sources))
+        for source in sources:
+            table = source.asset_key.to_user_string()
+            assert source.column_name in TABLES[table].column_names, source
+            assert table in upstream, source
+
+
+def test_the_lineage_names_no_column_twice():
+    for asset, sources in lineage._SOURCES.items():
+        columns = " ".join(sources).split()
+        assert len(columns) == len(set(columns)), asset
+
+
+@pytest.mark.parametrize("asset", [*TABLES, "publication"])
+def test_every_asset_links_to_its_code(asset):
+    node = defs().resolve_asset_graph().get(dg.AssetKey(asset))
+    (reference,) = node.metadata["dagster/code_references"].code_references
+    with open(reference.file_path) as file:  # noqa: PTH123
+        lines = file.read().splitlines()
+    assert re.match(r"(@|def )\w+", lines[reference.line_number - 1])
+
+
+@pytest.mark.long
+def test_numbers_are_the_same_when_nothing_changed_and_calls_are_counted_where_a_model_is_asked(project, monkeypatch):
+    def numbers() -> dict[str, dict[str, type]]:
+        return {
+            asset: {
+                name: type(value.value)
+                for name, value in metadata_of(project, asset).items()
+                if isinstance(value, dg.IntMetadataValue | dg.FloatMetadataValue)
+            }
+            for asset in (*TABLES, "publication")
+        }
+
+    project.write("one/a.txt", TEXT)
+    project.run_all()
+    first = numbers()
+    assert set(first["entity_mentions"]) >= {
+        "dagster/partition_row_count",
+        "rows_inserted",
+        "rows_deleted",
+        "seconds",
+        "failed_text_units",
+    }
+    assert not [name for asset in first.values() for name in asset if name.startswith("llm/")]
+    project.run_all()
+    assert numbers() == first
+    with running() as server:
+        use(monkeypatch, server)
+        project.run_all()
+    asked = numbers()["entity_mentions"]
+    assert asked.keys() - first["entity_mentions"].keys() == {f"llm/{name}" for name in _USAGE}
+    assert metadata_of(project, "entity_mentions")["llm/calls"].value > 0
+
+
+def test_previews_begin_with_titles_and_have_no_hashes(sample_index):
+    preview = metadata_of(sample_index, "entities")["preview"].value
+    assert preview.startswith("| title | type | degree | frequency |")
+    for asset in (*TABLES, "publication"):
+        for name, value in metadata_of(sample_index, asset).items():
+            if isinstance(value, dg.MarkdownMetadataValue) and name != "map":
+                assert not re.search(r"\b[0-9a-f]{32}\b|\[\x27|\{\x27", value.value), (asset, name)
+
+
+def test_a_publication_says_what_changed(project):
+    project.write("one/a.txt", TEXT)
+    project.write("two/b.txt", "Hugo Brand wrote to Pia Lund from Hamburg.")
+    project.run_all()
+    assert metadata_of(project, "publication")["summary"].value.startswith("Published: publication 1, ")
+    project.write("two/b.txt", "Hugo Brand wrote to Nora Quist from Bergen.")
+    project.write("two/broken.docx", b"no document")
+    project.run_all()
+    first, *changes = metadata_of(project, "publication")["summary"].value.splitlines()
+    assert first.startswith("Published: publication 2, ")
+    assert changes[0] == "- documents: 1 edited, 1 unchanged"
+    assert changes[-1].startswith("- 1 skipped: two/broken.docx: not readable as docx: ")
+    assert changes[-1].endswith(". Remedies: checks of `documents`, table `index_errors`.")
+    logs = [
+        entry.user_message for run in project.instance.get_runs() for entry in project.instance.all_logs(run.run_id)
+    ]
+    assert any(log.startswith("Skipped in batch two: two/broken.docx: not readable as docx") for log in logs)
+
+
+def test_metadata_of_documents_name_the_columns_of_tables_and_files_of_a_doubtful_encoding(project):
+    project.write("one/guests.csv", "Year,Guest\n2001,Ida Holm\n2002,Hugo Brand\n")
+    project.write("one/a.txt", "Ida Holm kam nach Köln, Zürich und Göteborg.".encode() + b" \xe9\n")
+    project.register()
+    project.run_batch("one")
+    documents = metadata_of(project, "documents")
+    assert "| one/guests.csv | all columns | Guest | 2 |" in documents["columns"].value
+    assert (documents["skipped"].value, documents["doubtful_encodings"].value) == (0, 1)
+
+
+@pytest.mark.long
+def test_metadata_tells_of_documents_in_which_no_names_are_found(project):
+    project.write("one/a.txt", "客户抱怨送货延迟。公司承诺退款。")
+    project.run_all()
+    assert metadata_of(project, "entity_mentions")["without_names"].value.startswith("1 document in Chinese: ")
+    project.write("one/a.txt", TEXT)
+    project.run_all()
+    assert "without_names" not in metadata_of(project, "entity_mentions")
+
+
+def test_pictures_of_the_graph_are_drawn_and_small(sample_index):
+    labels = {text.text for text in pictures(metadata_of(sample_index, "publication"))["map"].iter() if text.text}
+    assert "William Thomson" in labels  # of the highest degree
+    assert len(labels) > 20
+
+
+def test_degrees_and_sizes_are_numbers_that_dagster_plots(sample_index):
+    for asset, column, name in (("entities", "degree", "degree"), ("communities", "size", "size")):
+        metadata = metadata_of(sample_index, asset)
+        ((mean, largest),) = sample_index.sql(f"SELECT mean({column}), max({column}) FROM {asset}")
+        assert (metadata[f"mean_{name}"].value, metadata[f"max_{name}"].value) == (pytest.approx(mean), largest)
+
+
+def test_an_event_stays_below_100_kb(sample_index):
+    for asset in (*TABLES, "publication"):
+        size = sum(len(str(value.value)) for value in metadata_of(sample_index, asset).values())
+        assert size < 100_000, asset
+
+
+def test_what_documents_say_is_in_no_event(sample_index):
+    texts = [text for (text,) in sample_index.sql("SELECT text FROM text_units")]
+    sentences = [sentence for text in texts for sentence in text.split(". ")[1:3] if len(sentence) > 60]
+    assert len(sentences) > 50
+    for run in sample_index.instance.get_runs():
+        log = unquote(str(sample_index.instance.all_logs(run.run_id)))
+        assert [sentence for sentence in sentences if sentence in log] == []
+
+
+def test_private_columns_are_the_texts_of_the_schema():
+    assert {column for table in TABLES.values() for column in table.column_names} >= _PRIVATE
+
+
+@pytest.mark.extended
+def test_cost_is_shown_by_task_and_day(project, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", '{"chat_input": 10, "chat_output": 10}')
+    project.write("one/a.txt", TEXT)
+    with running() as server:
+        use(monkeypatch, server)
+        project.run_all()
+    metadata = metadata_of(project, "publication")
+    costs = metadata["cost_by_task_and_day"].value
+    assert "| extract_all |" in costs
+    spent = project.sql("SELECT sum(cost_usd) FROM llm_calls")[0][0]
+    assert metadata["cost_usd_of_recorded_runs"].value == pytest.approx(spent)
+    table = metadata_of(project, "entity_mentions")["llm/by_task"].value
+    assert "| extract_all |" in table
+
+
+def test_what_to_do_about_an_error_is_shown_to_its_end():
+    hint = " ".join(["Save the file as UTF-8."] * 10)
+    row = {"source": "one/a.txt", "row_number": 3, "stage": "load", "error": "x" * 401, "hint": hint}
+    shown = errors_metadata(IndexNames(), "skipped", pl.DataFrame([row]), "one")["skipped_rows"].value
+    assert f"| one/a.txt | 3 | load | {'x' * 399}… | {hint} |" in shown
+    assert markdown_table(pl.DataFrame({"value": ["y" * 81]})).endswith(f"| {'y' * 79}… |")
+
+
+def test_skipped_and_failed_units_are_numbers_and_rows_with_a_link(project, monkeypatch):
+    from graphrag_assets.embedded import extractor
+
+    def fails(*unit):
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr(extractor, "extract_unit", fails)
+    project.write("one & two/a.txt", TEXT)
+    project.write("one & two/broken.txt", b"\xff\xfe\xfa\x00\xd8")
+    project.register()
+    project.run_batch("one & two")
+    documents, mentions = metadata_of(project, "documents"), metadata_of(project, "entity_mentions")
+    assert documents["skipped"].value == 1
+    assert "| one & two/broken.txt |" in documents["skipped_rows"].value
+    assert mentions["failed_text_units"].value == 1
+    assert "no luck" in mentions["failed_text_units_rows"].value
+    assert (
+        "(/assets/entity_mentions?view=partitions&partition=one%20%26%20two)"
+        in mentions["failed_text_units_rows"].value
+    )

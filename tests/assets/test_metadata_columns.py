@@ -1,0 +1,82 @@
+"""GRAPHRAG_METADATA_COLUMNS: columns of a row stand before the text of its text units, and are no part of it."""
+
+import json
+
+import pytest
+
+from graphrag_assets.pipeline.metadata_texts import metadata_text
+from tests.assets.test_language_models import use
+from tests.comparison import facts, index_at
+from tests.conftest import Project
+from tests.openai_server import running
+
+TEXT = "James Anderson commanded the Great Eastern."
+
+
+def row(**others: object) -> str:
+    return json.dumps({"title": "The log", "text": TEXT, **others}) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("raw_data", "columns", "text"),
+    [
+        (None, ("ship",), ""),
+        ('{"ship": "Albany"}', (), ""),
+        ('{"ship": "Albany", "year": 1866}', ("year", "ship", "port"), "year: 1866; ship: Albany"),
+        (
+            '{"ship": ["Albany", "Medway"], "of": {"a": 1}, "port": " "}',
+            ("ship", "of", "port"),
+            'ship: Albany, Medway; of: {"a": 1}',
+        ),
+        (json.dumps({"note": "x" * 300}), ("note",), "note: " + "x" * 199 + "…"),
+    ],
+)
+def test_columns_are_one_line(raw_data, columns, text):
+    assert metadata_text(raw_data, columns) == text
+
+
+@pytest.mark.extended
+def test_columns_are_in_the_context_and_quotes_stay_in_the_text(
+    project: Project, monkeypatch, tmp_path_factory
+) -> None:
+    monkeypatch.setenv("GRAPHRAG_METADATA_COLUMNS", "ship, year")
+    project.write("b/a.jsonl", row(ship="Great Eastern", year=1866, port="Valentia"))
+    project.index_all()
+    ((context, text, start, end),) = project.sql("SELECT context, text, start_char, end_char FROM text_units")
+    assert context == "The log (ship: Great Eastern; year: 1866)"
+    assert text == TEXT[start:end]
+    project.write("b/a.jsonl", row(ship="Great Eastern", year=1865))
+    project.index_all()
+    assert project.sql("SELECT context FROM text_units") == [("The log (ship: Great Eastern; year: 1865)",)]
+    edited = facts(project.index)
+    fresh = Project(tmp_path_factory.mktemp("fresh"), project.instance)
+    fresh.write("b/a.jsonl", row(ship="Great Eastern", year=1865))
+    index_at(fresh.root, monkeypatch)
+    fresh.index_all()
+    assert edited == facts(fresh.index)
+
+
+@pytest.mark.long
+def test_a_chat_model_reads_them_and_only_a_change_of_them_asks_again(project: Project, monkeypatch) -> None:
+    with running() as server:
+        use(monkeypatch, server)
+        monkeypatch.setenv("GRAPHRAG_MAX_GLEANINGS", "0")
+
+        def asked() -> list[str]:
+            project.index_all()
+            prompts = [str(r.body["messages"]) for r in server.chats if r.task == "ExtractGraphWithClaims"]
+            server.requests.clear()
+            return prompts
+
+        project.write("b/a.jsonl", row(ship="Albany", port="Valentia"))
+        (without,) = asked()
+        assert "Albany" not in without
+        monkeypatch.setenv("GRAPHRAG_METADATA_COLUMNS", "ship")
+        (told,) = asked()
+        assert f"ship: Albany\\n\\n{TEXT}" in told
+        project.write("b/a.jsonl", row(ship="Albany", port="Heart's Content"))
+        assert asked() == []
+        project.write("b/a.jsonl", row(ship="Medway", port="Heart's Content"))
+        (told,) = asked()
+        assert "ship: Medway" in told
+        assert asked() == []

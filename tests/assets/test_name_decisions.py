@@ -1,0 +1,220 @@
+"""Decisions on names: what they do to the graph, and that undoing one leaves nothing of it."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.index_batch import index_batch
+from graphrag_assets.assets.knowledge_graph import knowledge_graph
+from graphrag_assets.assets.scan import scan
+from graphrag_assets.errors import InputError, StoreError
+from graphrag_assets.extras.purge.index_rows import purge_rows
+from graphrag_assets.extras.resolution.decide import accept, record, split_by_documents, split_by_type, undo
+from graphrag_assets.store.decisions import FILE, Decision, changing_decisions, read_decisions
+from tests.comparison import facts, index_at, no_settings
+
+TEXTS = (
+    "Cyrus Field met Captain Anderson in Valentia. Mercury Telegraph hired Cyrus Field.",
+    "The planet Mercury circles the Sun. Galileo watched Mercury and Venus.",
+    "Mercury is a metal. Liebig weighed Mercury and Zinc in Giessen.",
+    "Cyrus W. Field wrote to Galileo. Captain Andersen sailed with Venus to Valentia.",
+    "Submarine cables end in Valentia. A submarine cable broke. Mercury Telegraph mended it.",
+)
+NAMES = ("cyrus field", "cyrus w. field", "mercury", "mercury telegraph", "anderson", "andersen", "venus")
+
+
+def open_index(root: Path, patch: pytest.MonkeyPatch, source: Path) -> Index:
+    patch.setenv("GRAPHRAG_INPUT", str(source))
+    return index_at(root, patch)
+
+
+def merge_due(index: Index) -> None:
+    for batch in scan(index).due:
+        index_batch(index, batch, index.models(batch), "test")
+    knowledge_graph(index, index.models(), "test")
+
+
+def decide(index: Index, *decisions: Decision) -> None:
+    with changing_decisions(index.settings.index_folder) as kept:
+        kept.update({one.key: one for one in decisions})
+
+
+def undo_all(index: Index) -> None:
+    with changing_decisions(index.settings.index_folder) as kept:
+        kept.clear()
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
+    no_settings(monkeypatch)
+    for number, text in enumerate(TEXTS):
+        write(tmp_path / "input", number, text)
+    index = open_index(tmp_path / "index", monkeypatch, tmp_path / "input")
+    merge_due(index)
+    return index
+
+
+def write(folder: Path, number: int, text: str | None) -> None:
+    file = folder / "batch" / f"{number}.txt"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text) if text else file.unlink(missing_ok=True)
+
+
+def titles(index: Index) -> set[str]:
+    return set(index.working.read("SELECT title FROM entities")["title"])
+
+
+def test_an_accepted_pair_is_one_entity_with_the_relationships_of_both(index: Index) -> None:
+    before = facts(index)
+    decide(index, Decision("accept", "andersen", "anderson"))
+    merge_due(index)
+    assert "Andersen" not in titles(index)
+    neighbors = index.working.read(
+        "SELECT DISTINCT unnest([source, target]) AS t FROM relationships WHERE 'Anderson' IN (source, target)"
+    )["t"]
+    assert {"Valentia", "Venus"} <= set(neighbors)
+    undo_all(index)
+    merge_due(index)
+    assert facts(index) == before
+
+
+def test_a_rejected_pair_that_the_rules_had_merged_is_two_entities(index: Index) -> None:
+    assert "Cyrus W. Field" not in titles(index)
+    decide(index, Decision("reject", "cyrus field", "cyrus w. field"))
+    merge_due(index)
+    assert {"Cyrus Field", "Cyrus W. Field"} <= titles(index)
+
+
+def test_a_name_is_split_by_documents(index: Index) -> None:
+    element = Decision("split", "mercury", "mercury (element)", "documents", ("batch/2*",))
+    decide(index, element)
+    merge_due(index)
+    assert {"Mercury", "Mercury (element)"} <= titles(index)
+    related = index.working.read(
+        "SELECT source, target FROM relationships WHERE 'Mercury (element)' IN (source, target)"
+    )
+    assert {name for row in related.rows() for name in row} == {"Mercury (element)", "Liebig", "Zinc", "Giessen"}
+    decide(index, Decision("split", "mercury", split_by="documents"))
+    undo_all(index)
+    decide(index, Decision("split", "mercury", split_by="documents"))
+    merge_due(index)
+    assert {"Mercury (1)", "Mercury (2)"} <= titles(index)
+
+
+def test_a_name_is_split_by_the_type_that_documents_give_it(index: Index) -> None:
+    with index.working.transaction() as connection:
+        connection.execute(
+            "UPDATE entity_mentions SET type = 'METAL' WHERE title = 'Mercury' AND description LIKE '%metal%'"
+        )
+        connection.execute(
+            "UPDATE entity_mentions SET type = 'PLANET' WHERE title = 'Mercury' AND description LIKE '%planet%'"
+        )
+    decide(index, Decision("split", "mercury", split_by="type"))
+    merge_due(index)
+    assert {"Mercury (metal)", "Mercury (planet)"} <= titles(index)
+
+
+def test_a_decision_outlives_its_documents_and_a_purge(index: Index, tmp_path: Path) -> None:
+    decide(index, Decision("accept", "andersen", "anderson"))
+    write(tmp_path / "input", 3, None)
+    merge_due(index)
+    purge_rows(index.working, ["batch"])
+    merge_due(index)
+    write(tmp_path / "input", 3, TEXTS[3])
+    merge_due(index)
+    assert "Andersen" not in titles(index)
+    assert "Anderson" in titles(index)
+
+
+def test_a_thing_of_a_split_name_has_the_title_that_is_decided(index: Index) -> None:
+    decide(index, Decision("split", "mercury", "quick metal", "documents", ("batch/2*",)))
+    merge_due(index)
+    assert {"Mercury", "Quick Metal"} <= titles(index)
+
+
+REFUSED = [
+    [("accept", "mercury", "venus"), ("split", "Mercury")],
+    [("split", "Mercury"), ("accept", "mercury", "venus")],
+    [("split", "Mercury", "batch/2*", "Mercury (element)"), ("accept", "Mercury (element)", "Mercury")],
+    [("accept", "Venus", "Mercury"), ("split", "Mercury", "batch/2*", "Venus")],
+    [("split", "Mercury", "batch/2*", '"')],
+    [("split", "Mercury", "nowhere/*", "Mercury (element)")],
+    [("undo", "")],
+]
+
+
+def test_what_contradicts_or_says_nothing_is_refused(index: Index) -> None:
+    def make(kind: str, name: str, *more: str) -> None:
+        if kind == "split" and more:
+            split_by_documents(index, name, more[:1], more[1])
+        elif kind == "split":
+            split_by_type(index, name)
+        else:
+            {"accept": accept, "undo": undo}[kind](index, name, *more)
+
+    for *earlier, last in REFUSED:
+        for one in earlier:
+            make(*one)
+        with pytest.raises(InputError):
+            make(*last)
+        undo_all(index)
+
+
+def test_a_reason_may_have_any_character_and_a_line_that_is_no_decision_is_named(index: Index) -> None:
+    folder = index.settings.index_folder
+    (made,) = record(index, [Decision("accept", "andersen", "anderson", reason="one\u2028two\x85 three")])
+    assert read_decisions(folder) == [made]
+    assert made.reason == "one two three"
+    for line in (
+        '{"kind": "accept", "name": "mercury"}',
+        '{"kind": "accept", "name": "mercury", "other": 5}',
+        '{"kind": "split", "name": "mercury", "split_by": "documents", "documents": "chem*"}',
+        '{"kind": "split", "name": "mercury"}',
+        "[1]",
+    ):
+        (folder / FILE).write_text(line + "\n")
+        with pytest.raises(StoreError, match="line 1"):
+            read_decisions(folder)
+
+
+def some_decision(chance: random.Random) -> Decision:
+    one, other = chance.sample(NAMES, 2)
+    match chance.randrange(5):
+        case 0 | 1:
+            return Decision("accept", one, other)
+        case 2:
+            return Decision("reject", one, other)
+        case 3:
+            return Decision("split", one, split_by=chance.choice(("type", "documents")))
+        case _:
+            return Decision("split", one, f"{one} (x)", "documents", (f"batch/{chance.randrange(3)}*",))
+
+
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.extended if seed < 2 else pytest.mark.long) for seed in range(6)]
+)
+def test_decisions_and_edits_in_any_order_are_a_fresh_index_with_the_same_decisions(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    chance = random.Random(seed)
+    for _ in range(8):
+        match chance.randrange(4):
+            case 0:
+                write(tmp_path / "input", chance.randrange(6), chance.choice((*TEXTS, None)))
+            case 1:
+                with changing_decisions(index.settings.index_folder) as kept:
+                    for key in chance.sample(sorted(kept), min(len(kept), 1)):
+                        del kept[key]
+            case _:
+                decide(index, some_decision(chance))
+        if chance.random() < 0.7:
+            merge_due(index)
+    merge_due(index)
+    decided = read_decisions(index.settings.index_folder)
+    made = facts(index)
+    fresh = open_index(tmp_path / "fresh", monkeypatch, tmp_path / "input")
+    decide(fresh, *decided)
+    merge_due(fresh)
+    assert made == facts(fresh)

@@ -1,0 +1,169 @@
+"""The jobs for people, each from its beginning to its end."""
+
+import dagster as dg
+import pytest
+
+from graphrag_assets.assets.corpus import BatchFailures
+from graphrag_assets.llm.model_errors import CircuitOpen
+from graphrag_assets.query import GraphRAG
+from tests.assets.test_versions import unsynced
+
+TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
+
+
+DOCUMENTS = {"a/text.txt": TEXT, "b/text.txt": "Samuel Canning sailed with Daniel Gooch to Valentia."}
+
+
+@pytest.fixture
+def cables(start_with):
+    return start_with(DOCUMENTS)
+
+
+def titles(project) -> set[str]:
+    return {row[0] for row in project.sql("SELECT title FROM entities")}
+
+
+def publications(project) -> list[int]:
+    return sorted(int(p.stem.removeprefix("graphrag-")) for p in (project.root / "index/publications").iterdir())
+
+
+@pytest.mark.long
+def test_update_index_indexes_and_publishes_and_reports_the_materializations(project):
+    for path, text in DOCUMENTS.items():
+        project.write(path, text)
+    project.run("update_index")
+    assert {"Cyrus Field", "Samuel Canning"} <= titles(project)
+    assert project.instance.get_materialized_partitions(dg.AssetKey("entity_mentions")) == {"a", "b"}
+    event = project.instance.get_latest_materialization_event(dg.AssetKey("entities")).asset_materialization
+    assert event.metadata["dagster/row_count"].value == project.sql("SELECT count(*) FROM entities")[0][0]
+
+
+@pytest.mark.long
+def test_update_index_touches_what_changed_alone(cables):
+    def runs_of(batch):
+        return cables.index.working.read(
+            "SELECT count(*) FROM index_runs WHERE stage = 'index_batch' AND batch = $batch", {"batch": batch}
+        ).item()
+
+    cables.run("update_index")
+    cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
+    cables.run("update_index")
+    assert (runs_of("a"), runs_of("b")) == (1, 2)
+    assert "Robert Halpin" in titles(cables)
+    assert "Samuel Canning" not in titles(cables)
+    assert unsynced(cables) == set()
+    cables.run("update_index", ops={"batch_state": {"config": {"which": "ALL"}}})
+    assert (runs_of("a"), runs_of("b")) == (2, 3)
+
+
+@pytest.mark.long
+def test_a_batch_that_fails_fails_the_job_after_the_others_are_published(cables, monkeypatch):
+    import graphrag_assets.assets.index_batch as batch_index
+
+    whole = batch_index.read_corpus
+
+    def poisoned(batch, *rest):
+        if batch == "a":
+            raise RuntimeError("poison")
+        return whole(batch, *rest)
+
+    monkeypatch.setattr(batch_index, "read_corpus", poisoned)
+    cables.write("a/text.txt", TEXT + " Daniel Gooch was aboard.")
+    cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
+    result = cables.run("update_index", succeed=False)
+    (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
+    assert "Batches failed: a: RuntimeError: poison. The other batches are indexed." in failure.message
+    assert "Robert Halpin" in titles(cables)
+
+
+@pytest.mark.extended
+def test_a_refresh_that_fails_is_not_made_again_by_itself(cables, monkeypatch):
+    """An endless loop, in which a model would be asked and paid each time."""
+    from graphrag_assets.assets import knowledge_graph
+
+    attempts = []
+
+    def fails(*of_the_index, **more):
+        attempts.append(1)
+        if len(attempts) > 2:
+            raise KeyboardInterrupt
+        raise RuntimeError("this stage fails")
+
+    monkeypatch.setattr(knowledge_graph, "knowledge_graph", fails)
+    cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
+    cables.run("update_index", succeed=False)
+    assert len(attempts) == 1
+
+
+@pytest.mark.long
+def test_failed_text_units_are_retried_alone(cables, monkeypatch):
+    from graphrag_assets.embedded import extractor
+
+    whole = extractor.extract_unit
+
+    def fails(*unit):
+        raise RuntimeError("this unit fails")
+
+    monkeypatch.setattr("graphrag_assets.assets.checks.MAX_FAILED_SHARE", 1)
+    monkeypatch.setattr(extractor, "extract_unit", fails)
+    cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
+    cables.index_all()
+    assert cables.index.working.read("SELECT count(*) FROM index_errors WHERE stage = 'extract'").item() == 1
+    monkeypatch.setattr(extractor, "extract_unit", whole)
+    cables.run("update_index", ops={"batch_state": {"config": {"which": "FAILED"}}})
+    assert cables.sql("SELECT count(*) FROM index_errors") == [(0,)]
+    assert "Robert Halpin" in titles(cables)
+
+
+@pytest.mark.long
+def test_rollback_shows_readers_an_earlier_publication_until_something_new_is_published(cables):
+    rag = GraphRAG(cables.root / "index")
+    cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
+    cables.index_all()
+    assert publications(cables) == [1, 2]
+    cables.run("rollback", ops={"roll_back_publication": {"config": {"publication": 1}}})
+    assert "Samuel Canning" in titles(cables)
+    assert rag.sql("SELECT count(*) FROM entities WHERE title = 'Samuel Canning'").item() == 1
+    cables.write("a/text.txt", TEXT + " Daniel Gooch was aboard.")
+    cables.index_all()
+    assert publications(cables) == [1, 2, 3]
+    assert "Robert Halpin" in titles(cables)
+
+
+def test_rollback_to_what_is_not_kept_says_what_is(cables):
+    result = cables.run("rollback", succeed=False, ops={"roll_back_publication": {"config": {"publication": 7}}})
+    (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
+    assert "There is no publication '7'. Kept are 1" in str(failure)
+
+
+@pytest.mark.extended
+def test_refresh_clusters_from_scratch_on_request(cables):
+    before = cables.sql("SELECT count(*) FROM communities")
+    cables.run_global(ops={"detect_communities": {"config": {"from_scratch": True}}})
+    assert cables.sql("SELECT count(*) FROM communities") == before
+
+
+@pytest.mark.long
+def test_free_space_of_the_working_database_is_given_back_after_publication(cables):
+    with cables.index.working.connect() as connection:
+        connection.execute("CREATE TABLE much AS SELECT uuid() FROM range(6_000_000)")
+        connection.execute("CHECKPOINT")
+        connection.execute(
+            "CREATE TABLE behind AS SELECT uuid() FROM range(10_000)"
+        )  # DuckDB cuts a free end off itself
+        connection.execute("CHECKPOINT")
+        connection.execute("DROP TABLE much")
+    assert cables.index.working.path.stat().st_size > 64 * 2**20
+    cables.run("update_index")
+    assert cables.index.working.path.stat().st_size < 16 * 2**20
+    assert publications(cables) == [1]  # and nothing was published for it
+
+
+def test_a_reason_that_batches_share_is_said_once():
+    wrong = "The model cannot be called: HTTP 401. Check the API key."
+    failures = BatchFailures()
+    for name in "ab":
+        failures.add(name, CircuitOpen(f"{wrong} Done: 0 of 5 text units of batch {name}, 5 are left."))
+    failures.add("c", ValueError("poison"))
+    said = failures.as_failure().description
+    assert said.startswith(f"Batches failed: a, b: {wrong[:-1]}; c: ValueError: poison. Nothing was published.")

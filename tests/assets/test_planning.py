@@ -1,0 +1,215 @@
+"""The cost preview compared with the requests that indexing sends."""
+
+import re
+from collections import Counter
+
+import polars as pl
+import pytest
+
+from graphrag_assets.extras.cost_preview.preview import plan_index
+from graphrag_assets.llm.backend import ledger_of
+from graphrag_assets.settings import Settings
+from graphrag_assets.text.words import count_tokens
+from tests import openai_server
+from tests.assets.test_language_models import BATCHES, TABLES, contents, copy_index, use
+from tests.cli import run_command
+from tests.conftest import SAMPLE_INPUT
+from tests.openai_server import running
+
+EXTRACTION = ["extract_all", "extract_all_continue"]
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """Counts tokens as OpenAI does: by the tokenizer, plus four per message."""
+    monkeypatch.setattr(openai_server, "_tokens", lambda text: count_tokens([text])[0])
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def priced(project, server, monkeypatch):
+    use(monkeypatch, server)
+    prices = '{"chat_input": 1, "chat_output": 4, "embedding": 0.02}'
+    monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", prices)
+    return project
+
+
+@pytest.fixture
+def small(priced):
+    for path, text in BATCHES.items():
+        priced.write(path, text)
+    return priced
+
+
+@pytest.fixture
+def indexed(priced, shared_folder):
+    """The same documents, indexed: `server` has no requests yet."""
+    return copy_index(priced, shared_folder)
+
+
+def calls(project) -> dict[str, int]:
+    """The planned calls by task."""
+    return dict(plan_index(project.index).costs.filter(pl.col("calls") > 0).select("task", "calls").iter_rows())
+
+
+def bill() -> pl.DataFrame:
+    """What was paid by the ledger: a row per task, with the columns of the preview."""
+    paid = ledger_of(Settings.load()).frame()
+    sums = ("prompt_tokens", "completion_tokens", "cost_usd")
+    return paid.group_by("task").agg(pl.len().alias("calls"), *(pl.col(name).sum() for name in sums))
+
+
+@pytest.mark.long
+def test_first_index_and_edits_of_the_sample_corpus_cost_about_what_was_planned(priced, server):
+    for file in sorted(SAMPLE_INPUT.rglob("*.md")):
+        priced.write(str(file.relative_to(SAMPLE_INPUT)), file.read_text())
+    before, ratios = bill(), {}
+
+    def plan_and_index(name: str) -> None:
+        nonlocal before
+        sent = len(server.requests)
+        costs = plan_index(priced.index).costs
+        assert len(server.requests) == sent
+        priced.index_all()
+        after = bill()
+        extracted = pl.col("task").is_in(EXTRACTION)
+        counts = (frame.filter(extracted)["calls"].sum() for frame in (costs, after, before))
+        assert next(counts) == next(counts) - next(counts)
+        ratios[name] = costs["cost_usd"].sum() / (after["cost_usd"].sum() - before["cost_usd"].sum())
+        before = after
+
+    plan_and_index("first index")
+    assert calls(priced) == {}
+    file, *_ = (file for file in priced.input.rglob("*.md") if "Great Eastern" in file.read_text())
+    text = file.read_text()
+    file.write_text(text.replace("Great Eastern", "great Eastern", 1))
+    plan_and_index("edit")
+    file.with_name("added.md").write_text(text[:6000])
+    plan_and_index("addition")
+    # The rules of thumb are those of better models than the server, which writes half as much.
+    assert 0.7 < ratios["first index"] < 2, ratios
+    assert 0.6 < ratios["edit"] < 1.5, ratios
+    assert 0.6 < ratios["addition"] < 1.5, ratios
+
+
+@pytest.mark.extended
+def test_preview_of_an_edit_counts_its_text_unit_sends_nothing_and_changes_no_table(indexed, server, caplog):
+    before = contents(indexed)
+    indexed.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
+    plan = plan_index(indexed.index)
+    assert plan.batches == ["two"]
+    planned = dict(plan.costs.select("task", "calls").iter_rows())
+    assert [planned[task] for task in EXTRACTION] == [1, 1]
+    assert contents(indexed) == before
+    assert set(before) == set(TABLES)
+    assert server.requests == []
+    indexed.index_all("two")
+    assert Counter(request.task for request in server.chats)["ExtractGraphWithClaims"] == 2
+
+
+@pytest.mark.extended
+def test_what_follows_from_other_models_and_from_a_deletion_is_planned(indexed, server, monkeypatch):
+    reports = indexed.sql("SELECT count(*) FROM communities WHERE size > 2")[0][0]
+    assert calls(indexed) == {}
+    monkeypatch.setenv("GRAPHRAG_CLAIM_DESCRIPTION", "losses of money")
+    assert calls(indexed)["community_report"] >= reports > 0
+    monkeypatch.delenv("GRAPHRAG_CLAIM_DESCRIPTION")
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "openai/other")
+    assert calls(indexed).keys() == {"embed"}
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "openai/test-embedding")
+    (indexed.input / "two" / "c.md").unlink()
+    assert not calls(indexed).keys() & set(EXTRACTION)
+
+
+@pytest.mark.extended
+def test_preview_does_not_count_answers_in_the_ledger(indexed):
+    (indexed.root / "index" / "working.duckdb").unlink()
+    costs = plan_index(indexed.index).costs
+    assert costs["calls"].sum() == 0
+    assert costs["in_ledger"].sum() >= 6  # three text units, each with a gleaning
+
+
+@pytest.mark.long
+def test_text_in_two_documents_is_paid_for_once(small):
+    small.write("three/c.md", BATCHES["two/c.md"])  # of the same title, which is shown with it
+    planned = calls(small)
+    assert [planned[task] for task in EXTRACTION] == [3, 3]
+
+
+@pytest.mark.long
+def test_preview_explains_the_source_of_its_numbers(small, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "7.5")
+    monkeypatch.setenv("GRAPHRAG_REQUESTS_PER_MINUTE", "1")
+    notes = " ".join(plan_index(small.index).notes)
+    assert "An estimate, ± 30 %" in notes
+    assert "rules of thumb for extract_all" in notes
+    assert re.search(r"Time: about [6-8] min", notes)  # six extractions, and a part of a report
+    assert "$1 in, $4 out per million tokens, by the settings" in notes
+    assert "Budget: $7.50" in notes
+    monkeypatch.delenv("GRAPHRAG_USD_PER_MILLION")
+    assert "no price is known" in " ".join(plan_index(small.index).notes)
+
+
+def test_embedded_default_costs_nothing(project):
+    project.write("one/a.txt", "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable.")
+    plan = plan_index(project.index)
+    assert plan.batches == ["one"]
+    assert plan.costs.is_empty()
+    assert plan.notes == ("No model is set, so nothing is paid for.",)
+
+
+@pytest.mark.extended
+def test_local_embedding_model_costs_nothing_and_sends_no_request(small, server, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:bge-small")  # the base URL of the embedding server stays set
+    plan = plan_index(small.index)
+    assert server.requests == []
+    assert "embed" not in plan.costs["task"]
+    assert plan.costs["calls"].sum() > 0
+    assert "onnx:bge-small runs on this machine, so its vectors are free." in plan.notes
+    monkeypatch.delenv("GRAPHRAG_CHAT_MODEL")
+    plan = plan_index(small.index)
+    assert plan.costs.is_empty()
+    assert plan.notes == ("onnx:bge-small runs on this machine, so nothing is paid for.",)
+
+
+@pytest.mark.extended
+def test_job_shows_the_preview_as_metadata_of_its_output(small, monkeypatch):
+    def preview():
+        (output,) = [one.step_output_data for one in small.run("preview_cost").all_events if one.is_successful_output]
+        rows = [line.strip("| ").split(" | ") for line in output.metadata["by_task"].value.splitlines()]
+        return output.metadata, [row[rows[0].index("cost_usd")] for row in rows[2:]]
+
+    metadata, costs = preview()
+    assert metadata["calls"].value > 6
+    assert 0 < metadata["cost_usd"].value == pytest.approx(sum(map(float, costs)))
+    monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", '{"embedding": 0.02}')
+    metadata, costs = preview()
+    assert metadata["cost_usd"].value == "unknown"
+    assert float(costs.pop()) > 0  # of the vectors, whose price is known
+    assert set(costs) == {"unknown"}
+
+
+def test_plan_names_a_missing_key_and_an_unknown_price(project, monkeypatch):
+    project.write(
+        "one/a.txt", "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable. " * 20
+    )
+    monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/gpt-4.1-mini")
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "openai/never-heard-of")
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_BASE_URL", "http://localhost:1")
+    for name in ("OPENAI_API_KEY", "GRAPHRAG_CHAT_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    missing = "openai/gpt-4.1-mini has no API key: set OPENAI_API_KEY, otherwise its requests fail."
+    printed = run_command("index", "plan")
+    assert missing in printed.splitlines()
+    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in printed.splitlines()]
+    costs = {row[0]: row[-1] for row in cells if row}
+    assert costs["embed"] == "unknown"
+    assert float(costs["extract_all"]) > 0
+    assert costs["in all"].startswith("≥ 0.00")
+    for name in ("OPENAI_API_KEY", "GRAPHRAG_CHAT_API_KEY"):
+        monkeypatch.setenv(name, "sk-planted-secret")
+        assert "has no API key" not in run_command("index", "plan")
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GRAPHRAG_CHAT_BASE_URL", "http://localhost:1")  # a self-hosted server may need no key
+    assert "has no API key" not in run_command("index", "plan")

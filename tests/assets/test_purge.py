@@ -1,0 +1,247 @@
+"""Purge: nothing of a deleted document stays in the index folder and the ledger, and nothing that is needed goes."""
+
+import contextlib
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import dagster as dg
+import duckdb
+import psycopg
+import pytest
+from click.testing import CliRunner
+from filelock import FileLock
+
+from graphrag_assets.cli import main
+from graphrag_assets.errors import StoreError
+from graphrag_assets.extras.explorer.page import write_page
+from graphrag_assets.extras.purge.index_rows import purge_rows
+from graphrag_assets.extras.purge.purge import purge
+from graphrag_assets.query import GraphRAG
+from graphrag_assets.store.locks import lock_file
+from graphrag_assets.store.publication_files import STABLE_NAME, current_number, kept_publications, point_to
+from tests.assets.test_language_models import use
+from tests.conftest import Project
+from tests.contention import waiting_for
+from tests.openai_server import running
+from tests.postgres import cluster
+from tests.test_docs import blocks
+
+WORD = "zyxquorv"
+TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland.\n"
+SECRET = (
+    "Zyxquorv Blackwood met Cyrus Field in London in 1866. Zyxquorv Blackwood sailed with the Great Eastern. "
+    "William Thomson wrote to Zyxquorv Blackwood.\n"
+)
+
+
+@pytest.fixture
+def indexed(start_with):
+    return start_with({"a/one.txt": TEXT})
+
+
+@pytest.fixture
+def server():
+    with running() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.extended)])
+def ledger(request, monkeypatch):
+    """The folder of a ledger in PostgreSQL; None if it is the SQLite file of the index."""
+    if request.param == "sqlite":
+        yield None
+        return
+    with cluster() as folder:
+        monkeypatch.setenv("GRAPHRAG_LEDGER_URL", f"postgresql+psycopg://postgres@/postgres?host={folder}")
+        yield folder
+
+
+def index_and_delete(project) -> None:
+    """A document of its own batch, one in a batch that stays, and a sentence in a document that stays: all gone."""
+    project.write("kept/cable.txt", TEXT)
+    project.write("kept/zyxquorv.txt", SECRET)
+    project.write("kept/edited.txt", "Robert Halpin sailed to Newfoundland. He knew Zyxquorv Grey and Cyrus Field.\n")
+    project.write("zyxquorv-letters/letter.txt", SECRET + "Zyxquorv Blackwood lived in Valentia.\n")
+    project.index_all()
+    GraphRAG(project.root / "index").local("Who was Zyxquorv Blackwood?")
+    write_page(project.root / "index")
+    (project.input / "kept/zyxquorv.txt").unlink()
+    (project.input / "zyxquorv-letters/letter.txt").unlink()
+    (project.input / "zyxquorv-letters").rmdir()
+    project.write("kept/edited.txt", "Robert Halpin sailed to Newfoundland. He knew Cyrus Field.\n")
+    project.index_all()
+
+
+def places(folder: Path) -> set[str]:
+    """Where the word occurs: names and bytes of files, and values in databases, where it may be compressed."""
+    found = set()
+    for file in (file for file in folder.rglob("*") if file.is_file()):
+        name = str(file.relative_to(folder))
+        if WORD in name.lower() or WORD.encode() in file.read_bytes().lower():
+            found.add(name)
+        if file.suffix == ".duckdb":
+            with duckdb.connect(str(file), read_only=True) as connection:
+                tables = connection.execute(
+                    "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT internal"
+                ).fetchall()
+                for (table,) in tables:
+                    query = f"SELECT count(*) FROM {table} t WHERE contains(lower(t::VARCHAR), ?)"
+                    if connection.execute(query, [WORD]).fetchone() != (0,):
+                        found.add(f"{name}: {table.removeprefix('main.')}")
+        if file.suffix == ".sqlite":
+            with sqlite3.connect(file) as connection:
+                if any(WORD in line.lower() for line in connection.iterdump()):
+                    found.add(f"{name}: rows")
+    return found
+
+
+def places_in_postgres(folder: Path | None) -> set[str]:
+    """Names of the files of tables in which the word occurs, in live and deleted rows; of the table with live ones."""
+    if folder is None:
+        return set()
+    with psycopg.connect(f"postgresql://postgres@/postgres?host={folder}", autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
+        (rows,) = connection.execute("SELECT count(*) FROM llm_calls c WHERE c::text ILIKE '%zyxquorv%'").fetchone()
+    files = {file for file in (folder / "data/base").rglob("*") if file.is_file()}
+    return ({"rows"} if rows else set()) | {f.name for f in files if WORD.encode() in f.read_bytes().lower()}
+
+
+def run_purge(*options: str) -> str:
+    result = CliRunner(env={"COLUMNS": "180"}).invoke(main, ["publications", "purge", *options])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_no_byte_of_a_deleted_document_is_left(project, server, monkeypatch, ledger):
+    use(monkeypatch, server)
+    index_and_delete(project)
+    folder = project.root / "index"
+    before = places(folder)
+    assert {"publications/graphrag-1.duckdb: text_units", "working.duckdb: batch_state"} <= before
+    assert "explorer.html" in {file.name for file in folder.iterdir()}
+    assert ("ledger.sqlite: rows" in before) != ("rows" in places_in_postgres(ledger))
+    options = ("--shared-ledger",) if ledger else ()
+    if ledger:
+        with psycopg.connect(f"postgresql://postgres@/postgres?host={ledger}", autocommit=True) as connection:
+            connection.execute("ANALYZE")  # PostgreSQL keeps samples of the answers
+    assert "would be removed" in run_purge("--dry-run", *options)
+    assert places(folder) == before
+    spent = project.sql("SELECT sum(prompt_tokens) FROM llm_calls")
+    told = run_purge(*options)
+    assert "answers, names of batches and text units" in told
+    assert places(folder) == places_in_postgres(ledger) == set()
+    assert kept_publications(folder) == [3]
+    assert project.sql("SELECT sum(prompt_tokens) FROM llm_calls") == spent
+    sent = len(server.requests)
+    project.index_all()
+    assert len(server.requests) == sent
+    assert kept_publications(folder) == [3]
+    (folder / "working.duckdb").unlink()
+    project.index_all()
+    asked = [request.task for request in server.chats][sent:]
+    assert "ExtractGraphWithClaims" not in asked
+
+
+@pytest.mark.extended
+def test_answers_go_that_were_about_another_version_of_a_prompt(project, server, monkeypatch):
+    """The text unit is the same all the time; a name was in its metadata, and was taken back."""
+    use(monkeypatch, server)
+    monkeypatch.setenv("GRAPHRAG_METADATA_COLUMNS", "ship")
+    row = '{"text": "Cyrus Field met William Thomson in Valentia.", "ship": "%s"}\n'
+    for ship in ("Medway", "Zyxquorv", "Medway"):
+        project.write("b/a.jsonl", row % ship)
+        project.index_all()
+    purge(project.index)
+    assert places(project.root / "index") == set()
+    sent = len(server.requests)
+    project.index_all()
+    assert len(server.requests) == sent
+
+
+@pytest.mark.extended
+def test_after_a_purge_nothing_is_done_again_and_numbers_are_not_given_twice(indexed):
+    indexed.write("a/secret.txt", SECRET)
+    indexed.index_all()
+    (indexed.input / "a/secret.txt").unlink()
+    indexed.index_all()
+    query = "SELECT max(human_readable_id) FROM numbers WHERE table_name = 'entities'"
+    highest = indexed.index.working.read(query).item()
+    purge(indexed.index)
+    number = indexed.sql("SELECT number FROM publication")
+    indexed.index_all()
+    assert indexed.sql("SELECT number FROM publication") == number
+    indexed.write("new/new.txt", "Samuel Canning sailed with Daniel Gooch to Valentia.\n")
+    indexed.index_all()
+    assert indexed.sql("SELECT min(human_readable_id) FROM entities WHERE title = 'Samuel Canning'")[0][0] > highest
+
+
+def test_a_shared_ledger_is_purged_only_when_asked_for(indexed, monkeypatch, tmp_path):
+    import asyncio
+
+    from graphrag_assets.llm.ledger import Entry, Ledger
+
+    url = f"sqlite:///{tmp_path}/shared.sqlite"
+    ledger = Ledger(url)
+    asyncio.run(ledger.put(Entry("k", "chat", "t", "openai", "m", "{}", response=WORD)))
+    ledger.close()
+    monkeypatch.setenv("GRAPHRAG_LEDGER_URL", url)
+    assert "is not purged: it may serve other indexes too" in run_purge()
+    assert "shared.sqlite" in places(tmp_path)
+    assert "not purged: it may" not in run_purge("--shared-ledger")
+    assert places(tmp_path) == set()
+
+
+def test_purge_refuses_an_index_that_is_empty_or_differs_from_the_input(project):
+    with pytest.raises(StoreError, match="Nothing is indexed yet"):
+        purge(project.index)
+    project.write("a/one.txt", TEXT)
+    project.index_all()
+    (project.input / "a/one.txt").unlink()
+    with pytest.raises(StoreError, match=r"Batches differ from the input folder: a. Run `graphrag-assets index`"):
+        purge(project.index)
+
+
+def test_purge_is_refused_while_another_run_writes(indexed):
+    with (
+        indexed.index.working.writing("knowledge_graph", "run-1"),
+        pytest.raises(StoreError, match=r"knowledge_graph of run run-1 \(process \d+\) is writing the index"),
+    ):
+        purge(indexed.index)
+
+
+@pytest.mark.extended
+def test_the_documented_commands_clear_dagsters_storage(project, monkeypatch):
+    home = project.root / "dagster"
+    home.mkdir()
+    (home / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    with dg.DagsterInstance.get() as instance:
+        recorded = Project(project.root, instance)
+        recorded.write("zyxquorv-letters/letter.txt", SECRET)
+        recorded.run("update_index")
+    assert places(home)
+    (commands,) = (block for block in blocks("docs/publications.md", "bash") if "dagster asset wipe" in block)
+    subprocess.run(["bash", "-ec", commands], check=True, capture_output=True)
+    assert places(home) == set()
+
+
+def test_rows_of_a_batch_that_is_missing_in_the_list_are_kept(indexed):
+    removed = purge_rows(indexed.index.working, [])
+    assert removed["batch_state"] == removed["index_runs"] == 0
+
+
+def test_rollback_during_purge_leads_to_existing_publication(indexed):
+    indexed.write("a/one.txt", TEXT.replace("Thomson", "Pender"))
+    indexed.index_all()
+    folder = indexed.index.database.parent
+    assert kept_publications(folder) == [1, 2]
+    with contextlib.ExitStack() as stack, FileLock(lock_file(folder, "publishing")):
+        stack.enter_context(waiting_for("publishing", lambda: purge(indexed.index)))
+        point_to(folder, 1)  # as a rollback does that has looked it up before
+    assert kept_publications(folder) == [3]
+    assert current_number(folder) == 3
+    assert (folder / STABLE_NAME).is_file()

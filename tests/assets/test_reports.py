@@ -1,0 +1,150 @@
+"""Reports are those of the present graph, and only those are written whose community has changed."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from polars.testing import assert_frame_equal
+
+from graphrag_assets.assets import reports
+from graphrag_assets.assets.checks import failed_blocking_checks
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.reports import stale_reports, update_reports
+from graphrag_assets.contracts.indexing_models import IndexingModels
+from graphrag_assets.contracts.records import ReportMaterial, ReportRecord
+from graphrag_assets.store import schema
+from tests.comparison import assert_reports, index_all
+from tests.store.test_publications_after_edits import edit, first_documents
+
+TABLES = ("community_reports", "citations")
+SPLIT = "SELECT parent FROM communities WHERE parent >= 0 AND size > 1 ORDER BY parent LIMIT 1"
+
+
+@pytest.fixture
+def index(start_with) -> Index:
+    return first_documents(start_with, random.Random(0))
+
+
+def counting(index: Index, written: list[ReportMaterial]) -> IndexingModels:
+    models = index.models()
+
+    def write(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
+        written.extend(materials)
+        return models.write_reports(materials)
+
+    return replace(models, write_reports=write)
+
+
+def change(index: Index, statement: str) -> None:
+    with index.working.transaction() as connection:
+        connection.execute(statement)
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2, 3))])
+def test_after_any_edits_reports_and_citations_are_those_of_a_rewrite(start_with, seed) -> None:
+    draw = random.Random(seed)
+    index = first_documents(start_with, draw)
+    for _ in range(5):
+        edit(index, draw)
+        index_all(index)
+        kept = index.working.read_tables(*TABLES)
+        assert_reports(index)
+        assert update_reports(index, index.models(), "all", rewrite=True).n_kept == 0
+        for before, after in zip(kept, index.working.read_tables(*TABLES), strict=True):
+            assert_frame_equal(before, after)
+
+
+def test_nothing_is_written_without_a_change(index) -> None:
+    written: list[ReportMaterial] = []
+    kept = update_reports(index, counting(index, written), "again")
+    assert written == []
+    assert kept.n_kept == index.working.read("SELECT count(*) FROM community_reports").item() > 0
+    assert [(change.inserted, change.deleted) for change in kept.updated.changes.values()] == [(0, 0), (0, 0)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entities SET description = 'Something else.' WHERE id = $member",
+        "UPDATE relationships SET description = 'Something else.' WHERE source_id = $member",
+        "UPDATE covariates SET description = 'Something else.' WHERE id = (SELECT min(id) FROM resolved_claims "
+        "WHERE subject_entity_id IS NOT NULL)",
+    ],
+)
+def test_a_change_rewrites_the_reports_of_its_communities_alone(index, statement) -> None:
+    member = "(SELECT source_id FROM relationships ORDER BY ALL LIMIT 1)"
+    change(index, statement.replace("$member", member))
+    stale = stale_reports(index, index.models())
+    assert "reports_are_current" in [check.name for check in failed_blocking_checks(index)]
+    written: list[ReportMaterial] = []
+    update_reports(index, counting(index, written), "again")
+    assert 0 < len(written) == stale.height < index.working.read("SELECT count(*) FROM community_reports").item() / 2
+    assert failed_blocking_checks(index) == []
+    assert_reports(index)
+
+
+def test_a_report_that_another_writer_stood_in_for_is_written_again_with_those_above_it(index) -> None:
+    change(index, f"UPDATE community_reports SET model = 'stand-in' WHERE parent = ({SPLIT})")
+    assert stale_reports(index, index.models()).is_empty()
+    written: list[ReportMaterial] = []
+    update_reports(index, counting(index, written), "again")
+    parts = index.working.read(f"SELECT size FROM community_reports WHERE parent = ({SPLIT})")
+    assert len(written) > parts.height > 0
+    assert index.working.read("SELECT DISTINCT model FROM community_reports").rows() == [(index.models().reporter,)]
+
+
+def test_after_a_crash_the_rest_of_the_reports_is_written(index, monkeypatch) -> None:
+    complete = index.working.read_tables(*TABLES)
+    change(index, "UPDATE entities SET title = title || ' the Great'")
+    monkeypatch.setattr(reports, "ENTITIES_PER_PART", 5)
+    models, written = index.models(), []
+
+    def write(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
+        if len(written) > 3:
+            raise KeyboardInterrupt
+        written.append(len(materials))
+        return models.write_reports(materials)
+
+    with pytest.raises(KeyboardInterrupt):
+        update_reports(index, replace(models, write_reports=write), "crash")
+    rest: list[ReportMaterial] = []
+    update_reports(index, counting(index, rest), "again")
+    assert len(rest) == complete[0].height - sum(written)
+    assert_reports(index)
+
+
+def test_reports_written_in_parts_equal_those_written_in_one(index, monkeypatch) -> None:
+    at_once = index.working.read_tables(*TABLES)
+    # One is gone, and one is of a community that is.
+    change(index, "UPDATE community_reports SET community = -7, id = 'gone' WHERE community = 1")
+    monkeypatch.setattr(reports, "ENTITIES_PER_PART", 3)
+    updated = update_reports(index, index.models(), "parts", rewrite=True)
+    assert updated.n_kept == 0
+    for before, after in zip(at_once, index.working.read_tables(*TABLES), strict=True):
+        assert_frame_equal(after, before)
+
+
+def test_an_imported_report_stays_while_its_community_does(index) -> None:
+    """It comes without a fingerprint. One on an entity that is alone stays too; others have none."""
+    alone = index.working.read("SELECT community FROM communities WHERE size = 1 ORDER BY ALL")["community"][0]
+    copy = (
+        f"INSERT INTO community_reports SELECT * REPLACE ('alone' AS id, {alone} AS community, $model AS model) "
+        "FROM community_reports WHERE community = 1"
+    )
+    change(index, copy.replace("$model", "'another'"))
+    change(index, f"UPDATE community_reports SET model = '{schema.IMPORTED}', fingerprint = NULL WHERE community = 1")
+    update_reports(index, index.models(), "adopted")
+    of_alone = f"SELECT model FROM community_reports WHERE community = {alone}"
+    assert index.working.read(of_alone).is_empty()
+    change(index, copy.replace("$model", f"'{schema.IMPORTED}'"))
+    change(index, f"UPDATE community_reports SET fingerprint = NULL WHERE community = {alone}")
+    written: list[ReportMaterial] = []
+    update_reports(index, counting(index, written), "kept")
+    assert (written, index.working.read(of_alone).rows()) == ([], [(schema.IMPORTED,)])
+    inside = f"(SELECT unnest(entity_ids) FROM communities WHERE community IN (1, {alone}))"
+    change(index, f"UPDATE entities SET description = 'Something else.' WHERE id IN {inside}")
+    update_reports(index, index.models(), "changed")
+    assert index.working.read(of_alone).is_empty()
+    assert index.working.read(f"FROM community_reports WHERE model = '{schema.IMPORTED}'").is_empty()

@@ -1,0 +1,52 @@
+"""A terminated run keeps its completed calls; the next one does the rest and reports progress."""
+
+import contextlib
+import os
+import re
+import signal
+
+import dagster as dg
+import pytest
+
+from tests.assets.test_language_models import use
+from tests.openai_content import content_for, task_of
+from tests.openai_server import running
+
+NAMES = ["Cyrus Field", "William Thomson", "Samuel Canning", "Robert Halpin", "Daniel Gooch", "James Anderson"]
+
+
+@pytest.mark.extended
+def test_terminated_extraction_resumes_and_reports_its_progress(project, monkeypatch, caplog):
+    asked = []
+
+    def content(body):
+        if task_of(body) == "ModelCheck":  # each process asks whether the models are there
+            return content_for(body)
+        asked.append(str(body["messages"]))
+        if len(asked) == 5:
+            os.kill(os.getpid(), signal.SIGINT)  # what terminating a run in the UI sends to its process
+        return content_for(body)
+
+    for name in NAMES:
+        project.write(f"one/{name}.txt", f"{name} sailed with the Great Eastern to Newfoundland.")
+    monkeypatch.setenv("GRAPHRAG_CONCURRENCY", "1")
+    caplog.set_level("INFO")
+    monkeypatch.setattr("graphrag_assets.runtime.progress.SECONDS_BETWEEN_LINES", 0.0)
+    with running(content=content) as server:
+        use(monkeypatch, server)
+        project.register()
+        with contextlib.suppress(KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
+            project.run_batch("one", succeed=False)
+        assert 5 <= len(asked) < 2 * len(NAMES)
+        assert project.index.working.read("SELECT count(*) FROM text_units").item() == 0
+        stopped = len(asked)
+        project.run_batch("one")
+    assert len(asked) - len(set(asked)) <= 1  # only the in-flight call is made a second time
+    assert len(set(asked)) == 2 * len(NAMES)  # with one gleaning each
+    assert len(asked) > stopped
+    assert re.search(
+        r"4 of 6 text units of batch one; .* per second; [\d,]+ tokens, \$0\.0000; about [\d hmins]+ left", caplog.text
+    )
+    assert project.index.working.read("SELECT count(*) FROM text_units WHERE extractor IS NOT NULL").item() == len(
+        NAMES
+    )

@@ -1,0 +1,222 @@
+"""A later statement on the same slot supersedes an earlier one, in whatever order documents are indexed and edited."""
+
+import random
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from graphrag_assets.assets.index import Index
+from graphrag_assets.query import GraphRAG
+from tests.comparison import assert_published, index_all, index_at, no_settings
+from tests.conftest import Project
+
+COMPANIES = ["Harbour", "Silver", "Northern", "Amber", "Granite", "Meadow", "Copper", "Willow", "Falcon", "Juniper"]
+PEOPLE = [
+    "Anna Berg",
+    "Bert Olsen",
+    "Clara Lund",
+    "David Holm",
+    "Edith Krog",
+    "Frank Moe",
+    "Greta Dahl",
+    "Hugo Vik",
+    "Ida Foss",
+    "Jonas Lie",
+    "Karen Rud",
+    "Lars Hauge",
+    "Maria Solberg",
+    "Niels Borg",
+    "Olga Strand",
+    "Peter Aas",
+    "Ruth Haugen",
+    "Simon Lie",
+    "Tora Myhre",
+    "Viktor Ness",
+]
+TOWNS = ["Bergen", "Oslo", "Kiel", "Cork", "Malta", "Lisbon", "Bremen", "Leith", "Dover", "Cadiz"]
+FIRST_DAY = date(2020, 1, 1)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What one sentence says: `value` holds in `slot`; at another time, it may be another value."""
+
+    slot: tuple[str, str]
+    value: str
+
+    @property
+    def sentence(self) -> str:
+        kind, name = self.slot
+        if kind == "LED":
+            return f"{self.value} led the {name} Company."
+        return f"The Coastal Company charged {self.value} for each message to {name}."
+
+
+Documents = dict[str, tuple[date, list[Statement]]]
+
+
+def planted(draw: random.Random) -> Documents:
+    """Twelve dated documents with 20 slots, in each of which a later statement supersedes an earlier one."""
+    documents: Documents = {f"{n % 3}/{n}.md": (FIRST_DAY + timedelta(days=100 * n), []) for n in range(12)}
+    people = iter(PEOPLE)
+    for number in range(20):
+        if number < 10:
+            slot, values = ("LED", COMPANIES[number]), (next(people), next(people))
+        else:
+            slot, values = ("AMOUNT", TOWNS[number - 10]), (f"£{number}", f"£{number + 30}")
+        places = sorted(draw.sample(range(12), 3))
+        for place, value in zip(
+            places, (values[0], *draw.choice([(values[0], values[1]), (values[1], values[1])])), strict=True
+        ):
+            documents[f"{place % 3}/{place}.md"][1].append(Statement(slot, value))
+    return documents
+
+
+def write(index: Index, documents: Documents) -> None:
+    folder = Path(index.settings.input_folder)
+    for old in folder.rglob("*.md"):
+        if str(old.relative_to(folder)) not in documents:
+            old.unlink()
+    for name, (day, statements) in documents.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        text = " ".join(statement.sentence for statement in statements) or "Nothing was decided."
+        (folder / name).write_text(f"---\ndate: {day}\n---\n# Minutes\n\n{text}\n")
+
+
+def expected(documents: Documents, day: date) -> dict[tuple[str, str], str]:
+    """The value of each slot on a day: the newest statement's."""
+    said = sorted((d, s) for d, statements in documents.values() if d <= day for s in _by_slot(statements))
+    return {slot: value for _, (slot, value) in said}
+
+
+def _by_slot(statements: list[Statement]) -> list[tuple[tuple[str, str], str]]:
+    return [(statement.slot, statement.value) for statement in statements]
+
+
+def published(rag: GraphRAG, day: date) -> dict[tuple[str, str], str]:
+    """The same by the macro facts_as_of; fails where two values hold."""
+    rows = rag.sql("SELECT subject, predicate, object, description FROM facts_as_of($day)", {"day": day}).rows()
+    held: dict[tuple[str, str], set[str]] = {}
+    for subject, predicate, target, description in rows:
+        if predicate == "LED":
+            held.setdefault(("LED", target.removesuffix(" Company")), set()).add(subject)
+        elif predicate == "AMOUNT":
+            held.setdefault(("AMOUNT", description.rstrip(".").rpartition(" ")[2]), set()).add(target)
+    return {slot: value for slot, (value,) in held.items()}
+
+
+def times(index: Index) -> list[tuple]:
+    """The times of all claims and relationships of the publication, without numbers."""
+    columns = "id, stated_on, valid_from, valid_until, superseded_by"
+    with GraphRAG(index.database.parent) as rag:
+        query = f"SELECT 'claim' AS kind, {columns}, status FROM covariates UNION ALL "
+        query += f"SELECT 'relationship', {columns}, relations FROM relationships ORDER BY ALL"
+        return rag.sql(query).rows()
+
+
+def changed(documents: Documents, draw: random.Random) -> Documents:
+    """One document is deleted, one loses a statement, one has another date."""
+    left = {name: (day, list(statements)) for name, (day, statements) in documents.items()}
+    del left[draw.choice(sorted(left))]
+    edited, moved = draw.sample(sorted(left), 2)
+    left[edited] = left[edited][0], left[edited][1][1:]
+    left[moved] = left[moved][0] + timedelta(days=draw.choice((-137, 137))), left[moved][1]
+    return left
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize(
+    ("seed", "steps"), [(1, 1), *(pytest.param(seed, 2, marks=pytest.mark.long) for seed in range(1, 6))]
+)
+def test_a_fact_holds_until_a_later_one_whatever_the_order_of_indexing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, steps: int
+) -> None:
+    draw = random.Random(seed)
+    documents = planted(draw)
+    no_settings(monkeypatch)
+    index = index_at(tmp_path / "made", monkeypatch)
+    order = draw.sample(sorted(documents), 12)
+    for part in (order[:7], order):  # the rest comes when the first are published
+        write(index, {name: documents[name] for name in part})
+        index_all(index, only=list(dict.fromkeys(name.partition("/")[0] for name in part)))
+    for step in range(steps + 1):
+        with GraphRAG(index.database.parent) as rag:
+            for day in sorted({day + timedelta(days=offset) for day, _ in documents.values() for offset in (-1, 0)}):
+                assert published(rag, day) == expected(documents, day), day
+        assert_published(index)
+        if step == steps:
+            break
+        fresh = index_at(tmp_path / f"fresh-{step}", monkeypatch)
+        write(fresh, documents)
+        index_all(fresh)
+        assert times(index) == times(fresh)
+        index = index_at(tmp_path / "made", monkeypatch)
+        documents = changed(changed(documents, draw), draw)
+        write(index, documents)
+        index_all(index)
+
+
+DECISIONS = {
+    "minutes/1.md": "---\ndate: 2024-01-10\n---\n# January\n\nAnna Berg led the Harbour Company.",
+    "minutes/2.md": "---\ndate: 2025-07-25\n---\n# July\n\nBert Olsen led the Harbour Company.",
+    "minutes/3.md": "---\ndate: 2025-09-01\n---\n# Autumn\n\nThe Coastal Company charged £20 for each message to Cork.",
+    "minutes/4.md": "---\ndate: 2025-12-01\n---\n# Winter\n\nThe Coastal Company charged £10 for each message to Cork.",
+}
+QUESTION = "Who led the Harbour Company, and what did the Coastal Company charge for a message to Cork?"
+
+
+def test_a_context_shows_what_holds_first_and_until_when_the_rest_held(start_with) -> None:
+    with GraphRAG(start_with(DECISIONS).root) as rag:
+        relationships = rag.context("local", QUESTION).frames["relationships"]
+        led = relationships.filter(relationships["type"] == "LED")
+        assert led.select("source", "predicates").rows() == [
+            ("Bert Olsen", "LED"),
+            ("Anna Berg", "LED (2024-01-10, until 2025-07-25)"),
+        ]
+        context = rag.context("local", QUESTION)
+        claims = context.frames["claims"].select("object_id", "state").rows()
+        assert claims == [("£10", "TRUE"), ("£20", "TRUE until 2025-12-01")]
+        assert "|TRUE until 2025-12-01|" in context.text
+
+
+@pytest.mark.parametrize(
+    ("filters", "leaders", "prices"),
+    [
+        ({"as_of": "2024-12"}, [("Anna Berg", "LED")], []),
+        (
+            {"as_of": "2025-10"},
+            [("Bert Olsen", "LED"), ("Anna Berg", "LED (2024-01-10, until 2025-07-25)")],
+            [("£20", "TRUE")],
+        ),
+        ({"documents": ["January", "Winter"]}, [("Anna Berg", "LED")], [("£10", "TRUE")]),
+    ],
+)
+def test_what_a_filter_excludes_supersedes_nothing(start_with, filters: dict, leaders: list, prices: list) -> None:
+    with GraphRAG(start_with(DECISIONS).root) as rag:
+        context = rag.context("local", QUESTION, **filters)
+    relationships = context.frames["relationships"]
+    assert relationships.filter(relationships["type"] == "LED").select("source", "predicates").rows() == leaders
+    assert context.frames["claims"].select("object_id", "state").rows() == prices
+
+
+def test_the_history_of_an_entity_has_the_time_of_each_fact(start_with) -> None:
+    project: Project = start_with(DECISIONS)
+    rows = project.sql(
+        "SELECT subject, predicate, valid_from, valid_until, document FROM history_of('harbour company')"
+    )
+    assert rows == [
+        ("Anna Berg", "LED", date(2024, 1, 10), date(2025, 7, 25), "January"),
+        ("Bert Olsen", "LED", date(2025, 7, 25), None, "July"),
+    ]
+
+
+def test_without_dates_nothing_is_superseded(start_with) -> None:
+    undated = {name: text.partition("---\n# ")[2] for name, text in DECISIONS.items()}
+    project: Project = start_with(undated)
+    assert project.sql("SELECT count(*) FROM search.facts") == [(0,)]
+    for table in ("covariates", "relationships"):
+        assert set(project.sql(f"SELECT stated_on, valid_from, valid_until, superseded_by FROM {table}")) == {
+            (None,) * 4
+        }

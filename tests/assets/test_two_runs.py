@@ -1,0 +1,97 @@
+"""Two runs of one index: one after the other writes it, and neither publishes what it has only half of."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.index_batch import index_batch
+from graphrag_assets.assets.publish import update_publication
+from graphrag_assets.errors import CheckError
+from graphrag_assets.store.publication_files import current_number
+from tests.comparison import assert_equal, index_all, index_at
+from tests.conftest import IndexFolder, default_settings
+
+TEXTS = {
+    "one/a.md": "Captain James Anderson commanded the Great Eastern. Cyrus Field met William Thomson in Valentia.",
+    "two/b.md": "Samuel Canning sailed with Cyrus Field to Newfoundland. Robert Halpin met Samuel Canning.",
+    "three/c.md": "Daniel Gooch sailed on the Great Eastern. William Thomson met Daniel Gooch in Valentia.",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> IndexFolder:
+    default_settings(tmp_path, monkeypatch)
+    folder = IndexFolder(tmp_path)
+    for path, text in TEXTS.items():
+        folder.write(path, text)
+    return folder
+
+
+def commit(folder: IndexFolder, batch: str) -> None:
+    index_batch(folder.index, batch, folder.index.models(batch), "other")
+
+
+def test_publishing_is_left_to_the_run_that_has_changed_batches(folder, caplog):
+    commit(folder, "one")
+    with pytest.raises(CheckError, match="changed batches after knowledge_graph, detect_communities"):
+        update_publication(folder.index, "first")
+    folder.index_all()
+    folder.write("two/b.md", TEXTS["two/b.md"] + " He met Cyrus Field.")
+    commit(folder, "two")
+    found = update_publication(folder.index, "first")
+    assert (found.number, found.is_new) == (1, False)
+    assert "publishing is left to it" in caplog.text
+    folder.refresh("other")
+    assert current_number(folder.root / "index") == 2
+
+
+def started(folder: IndexFolder) -> "subprocess.Popen[str]":
+    """`index` in a process of its own."""
+    command, environment = [sys.executable, "-m", "graphrag_assets", "index"], {**os.environ, "DAGSTER_HOME": ""}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen(command, env=environment, cwd=folder.root, **pipes)
+
+
+@pytest.fixture
+def fresh(folder, tmp_path_factory, monkeypatch):
+    """Makes an index of the folder's documents from nothing."""
+
+    def make() -> Index:
+        with monkeypatch.context() as patch:
+            patch.setenv("GRAPHRAG_INPUT", str(folder.input))
+            index = index_at(tmp_path_factory.mktemp("fresh"), patch)
+            index_all(index)
+        return index
+
+    return make
+
+
+@pytest.mark.extended
+def test_two_commands_at_once_end_one_after_the_other(folder, fresh):
+    runs = [started(folder) for _ in range(2)]
+    outputs = [run.communicate(timeout=300)[0] for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], outputs
+    assert_equal(folder.index, fresh())
+
+
+@pytest.mark.long
+def test_a_command_that_is_killed_again_and_again_ends_as_if_it_had_not_been(folder, fresh):
+    for stage in ("index_batch", "knowledge_graph", "write_community_reports"):
+        run = started(folder)
+        while run.poll() is None and not has_run(folder, stage):
+            time.sleep(0.05)
+        run.kill()
+        run.communicate()
+    output, _ = started(folder).communicate(timeout=300)
+    assert current_number(folder.root / "index") == 1, output
+    assert_equal(folder.index, fresh())
+
+
+def has_run(folder: IndexFolder, stage: str) -> bool:
+    query = "SELECT count(*) FROM index_runs WHERE stage = $stage"
+    return folder.index.database.exists() and folder.index.working.read(query, {"stage": stage}).item() > 0

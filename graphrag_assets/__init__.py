@@ -26,8 +26,8 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "GraphRAG": "query",
-    "GraphRagComponent": "defs.component",
-    "GraphRagResource": "defs.query_resource",
+    "GraphRagComponent": "assets.component",
+    "GraphRagResource": "assets.query_resource",
 }
 """The module of each name; the errors are in `errors`."""
 

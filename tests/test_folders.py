@@ -83,15 +83,19 @@ def test_imports_between_the_modules_of_query_have_no_cycle():
     list(TopologicalSorter(imported).static_order())  # raises CycleError, which names the cycle
 
 
-def test_only_what_runs_dagster_imports_it_outside_defs():
-    """Inside functions, as these do: docs/architecture.md says why."""
-    dagster = ("dagster", f"{PACKAGE.name}.defs", f"{PACKAGE.name}.definitions")
-    importing = {
-        path.relative_to(PACKAGE).as_posix()
-        for path in PACKAGE.rglob("*.py")
-        for module, _ in imports_of(path)
-        if module.startswith(dagster) and path.parent.name != "defs"
-    }
-    extras = {"cost_preview/job", "evaluation/job"}
-    outside = {"cli/dev", "cli/index", "cli/index_runs", *(f"extras/{name}" for name in extras)}
-    assert importing == {f"{name}.py" for name in outside} | {"__init__.py", "definitions.py"}
+def test_stages_and_what_calls_them_do_without_dagster():
+    """What runs Dagster imports it inside functions: docs/architecture.md says why."""
+    with_dagster = {f"{PACKAGE.name}.definitions"}
+    files = {path.relative_to(PACKAGE).as_posix(): list(imports_of(path)) for path in PACKAGE.rglob("*.py")}
+
+    def importing() -> set[str]:
+        names = ("dagster", *with_dagster)
+        return {file for file, found in files.items() if any(module.startswith(names) for module, _ in found)}
+
+    while more := {f"{PACKAGE.name}.assets.{f[7:-3]}" for f in importing() if f.startswith("assets/")} - with_dagster:
+        with_dagster |= more
+    stages = ("scan", "index_batch", "knowledge_graph", "communities", "reports", "embeddings", "candidates", "publish")
+    assert with_dagster.isdisjoint(f"{PACKAGE.name}.assets.{stage}" for stage in stages)
+    extras = {"extras/cost_preview/job", "extras/evaluation/job"}
+    outside = {"cli/dev", "cli/index", "cli/index_runs", *extras, "__init__", "definitions"}
+    assert {file for file in importing() if not file.startswith("assets/")} == {f"{name}.py" for name in outside}

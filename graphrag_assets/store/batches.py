@@ -179,7 +179,7 @@ def replace_errors(
 
 
 REFRESHED = "refreshed"
-"""The stage that stands for all of a refresh in refresh_state, see `indexing.up_to_date`."""
+"""The stage that stands for all of a refresh in refresh_state, see `assets.up_to_date`."""
 
 
 def record_stage(

@@ -41,10 +41,10 @@ def test_threads_read_a_file_at_once(files: list[Path]) -> None:
     both = threading.Barrier(2, timeout=30)
 
     def read(_: int) -> str:
-        with in_memory(Limits().beside(files[0]), one_thread=True) as connection:
-            with opened(connection, files[0], "first"):
-                both.wait()
-                return connection.sql("SELECT current_database()").fetchall()[0][0]
+        limits = Limits().beside(files[0])
+        with in_memory(limits, one_thread=True) as connection, opened(connection, files[0], "first"):
+            both.wait()
+            return connection.sql("SELECT current_database()").fetchall()[0][0]
 
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(read, range(2))) == ["first", "first"]

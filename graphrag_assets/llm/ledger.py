@@ -1,9 +1,7 @@
 """The ledger: every valid answer is stored before it is used, so that nothing is paid for twice.
 
-The table `llm_calls`, in SQLite (WAL) or PostgreSQL, has a format that all versions read. Its transactions run in
-threads, so that the event loop stays free; an awaited write is on disk. Answers that could not be stored, because the
-disk is full or the database down, are stored before anything else is paid for. Any number of processes may share a
-ledger, and may be killed at any moment.
+The table `llm_calls`, in SQLite (WAL) or PostgreSQL, has a format that all versions read. Any number of processes may
+share it, and may be killed at any moment: an awaited write is on disk.
 """
 
 import asyncio
@@ -13,7 +11,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,10 +26,9 @@ from graphrag_assets.llm.limits import SingleFlight
 from graphrag_assets.llm.model_errors import LedgerError
 from graphrag_assets.runtime.masking import keep_secret, without_credentials
 
-_metadata = sa.MetaData()
 LLM_CALLS = sa.Table(
     "llm_calls",
-    _metadata,
+    sa.MetaData(),
     sa.Column("key", sa.String(64), primary_key=True, comment="Hash of all that determines the answer"),
     sa.Column(
         "kind",
@@ -65,7 +61,6 @@ LLM_CALLS = sa.Table(
 _BY_TIME = sa.Index("llm_calls_created_at", LLM_CALLS.c.created_at)
 _ACCOUNTING = [column for column in LLM_CALLS.c if column.name not in ("response", "vector")]
 _KEYS_PER_QUERY = 500
-_THREADS = 4
 _LOCK_SECONDS = 60
 _POSTGRES = {
     "connect_timeout": "10",
@@ -76,13 +71,7 @@ _POSTGRES = {
     "options": "-c statement_timeout=60s -c lock_timeout=60s",
     "client_encoding": "utf8",
 }
-"""libpq's parameters where the URL has none.
-
-A database that does not reply, or is cut off, is an error. Without an encoding the driver takes that of the database,
-and returns bytes where this is SQL_ASCII, which stores UTF-8 as it is.
-"""
-
-
+"""libpq's parameters where the URL has none: a database that does not reply is an error; text is UTF-8, not bytes."""
 Result = TypeVar("Result")
 
 
@@ -119,6 +108,23 @@ class Hit(NamedTuple):
     created_at: str
 
 
+_STORED = sa.select(*(LLM_CALLS.c[name] for name in Hit._fields)).where(
+    LLM_CALLS.c.key.in_(sa.bindparam("keys", expanding=True))
+)
+_NEW = {module.dialect.name: module.insert(LLM_CALLS).on_conflict_do_nothing() for module in (sqlite, postgresql)}
+_REPLACED = (
+    sa.update(LLM_CALLS)
+    .where(LLM_CALLS.c.key == sa.bindparam("stale"))
+    .values(key=sa.bindparam("to"), kind="replaced", response=None, vector=None)
+)
+# The key is that of no request any more, and still unique: a failure is recorded once at a time.
+_FORGOTTEN = (
+    sa.update(LLM_CALLS)
+    .where(LLM_CALLS.c.kind == "invalid", LLM_CALLS.c.response.is_not(None))
+    .values(key=sa.func.substr(LLM_CALLS.c.key, 1, 32).concat(LLM_CALLS.c.created_at), response=None)
+)
+
+
 def canonical(value: Any) -> str:
     """JSON in which equal values are equal texts."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
@@ -132,19 +138,18 @@ def key_of(*parts: Any) -> str:
 class Ledger:
     """The ledger at a file or an SQLAlchemy URL. Safe to share between threads and event loops.
 
-    `single_flight` are the in-flight calls of all models that share it.
+    `single_flight` are the in-flight calls of all models that share it. Its methods raise LedgerError.
     """
 
     def __init__(self, where: str | Path):
-        url = str(where) if "://" in str(where) else _sqlite_url(Path(where).absolute())
+        path = Path(where).absolute()
+        url = str(where) if "://" in str(where) else sa.URL.create("sqlite", database=str(path)).render_as_string()
         keep_secret(url)
         self._shown = without_credentials(url)
         self._engine = _engine(url)
         self._created = False
-        self._creating = threading.Lock()
-        self._threads = ThreadPoolExecutor(_THREADS, "ledger")  # whose work goes on when a caller is canceled
-        self._storing = threading.Lock()
-        self._unstored: list[tuple[Sequence[Entry], bool]] = []  # answers that a failed transaction has left
+        self._creating, self._storing = threading.Lock(), threading.Lock()
+        self._unstored: list[tuple[Sequence[Entry], bool]] = []  # what a full disk or a lost database has left
         self.single_flight = SingleFlight()
 
     async def get(self, key: str) -> Hit | None:
@@ -153,83 +158,66 @@ class Ledger:
 
     async def get_many(self, keys: Sequence[str]) -> dict[str, Hit]:
         """The stored answers by key."""
-        return await self._in_thread(self._read, keys)
+        return await _in_thread(self._read, keys)
 
     async def put(self, *entries: Entry, replace: bool = False) -> None:
         """Store entries; on return they are on disk. The first entry of a key stays, unless `replace`.
 
         The cost of a replaced answer stays in the ledger, as an entry of kind "replaced".
         """
-        await self._in_thread(self._store, entries, replace)
+        await _in_thread(self._store, entries, replace)
 
     async def catch_up(self) -> None:
-        """Store the answers that could not be stored; called before a request is sent.
-
-        Raises:
-            LedgerError: the database still cannot be used, and would not store the next answer either.
-        """
+        """Store what could not be stored; before anything else is paid for, whose answer would be lost, too."""
         if self._unstored:
-            await self._in_thread(self._store)
-
-    async def _in_thread(self, work: Callable[..., Result], *args: Any) -> Result:
-        """The result of `work`, which is done even if its caller is canceled."""
-        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._threads, work, *args))
+            await self.put()
 
     def spent_today(self) -> float:
         """US dollars of all calls of this day in UTC."""
         total = sa.func.coalesce(sa.func.sum(LLM_CALLS.c.cost_usd), 0.0)
         with self._connection() as connection:
-            midnight = _now(connection)[:10]
-            return float(connection.scalar(sa.select(total).where(LLM_CALLS.c.created_at >= midnight)) or 0.0)
+            today = LLM_CALLS.c.created_at >= _now(connection)[:10]
+            return float(connection.scalar(sa.select(total).where(today)) or 0.0)
 
     def paid_by(self, run_ids: Sequence[str]) -> pl.DataFrame:
         """What runs have paid for, by task: `task, answers, prompt_tokens, cached_tokens, completion_tokens, cost_usd`.
 
         An answer is that of a chat, or the vector of a text; whether the stage that asked has ended well or not.
         """
-        sums = ("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd")
-        query = (
-            sa.select(LLM_CALLS.c.task, sa.func.count(), *(sa.func.sum(LLM_CALLS.c[name]) for name in sums))
-            .where(LLM_CALLS.c.run_id.in_(run_ids))
-            .group_by(LLM_CALLS.c.task)
-            .order_by(LLM_CALLS.c.task)
-        )
-        types = {"task": pl.String, "answers": pl.Int64, **dict.fromkeys(sums[:3], pl.Int64), "cost_usd": pl.Float64}
-        return pl.DataFrame([tuple(row) for row in self.rows(query)], schema=types, orient="row")
+        sums = pl.col("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd").sum()
+        paid = self.frame(LLM_CALLS.c.run_id.in_(run_ids)).group_by("task")
+        return paid.agg(pl.len().cast(pl.Int64).alias("answers"), sums).sort("task")
 
-    def frame(self) -> pl.DataFrame:
+    def frame(self, where: sa.ColumnElement[bool] | None = None) -> pl.DataFrame:
         """The ledger entries, oldest first: every column of `llm_calls` but the answers themselves."""
         query = sa.select(*_ACCOUNTING).order_by(LLM_CALLS.c.created_at, LLM_CALLS.c.key)
         types = {sa.Integer: pl.Int64, sa.Float: pl.Float64}
         schema = {column.name: types.get(type(column.type), pl.String) for column in _ACCOUNTING}
-        return pl.DataFrame([tuple(row) for row in self.rows(query)], schema=schema, orient="row")
+        rows = self.rows(query if where is None else query.where(where))
+        return pl.DataFrame([tuple(row) for row in rows], schema=schema, orient="row")
 
-    def close(self) -> None:
-        """Close the database. The next use opens it again."""
-        if self._unstored:
-            self._store()
-        self._engine.dispose()
+    def rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+        """The rows of a query."""
+        with self._connection() as connection:
+            return connection.execute(query).all()
 
     def execute(self, statement: sa.Update, values: Sequence[dict[str, Any]]) -> None:
         """Run a statement for each of the values, all in one transaction."""
-        with self._transaction() as connection:
+        with self._connection() as connection, connection.begin():
             if connection.dialect.name == "sqlite":
                 connection.exec_driver_sql("PRAGMA secure_delete = ON")
             connection.execute(statement, values)
 
     def forget_failures(self) -> None:
         """Have requests that were given up sent again. What their answers have cost stays."""
-        with self._transaction() as connection:
+        with self._connection() as connection, connection.begin():
             connection.execute(_FORGOTTEN)
 
     def shrink(self) -> None:
         """Rewrite the database, in PostgreSQL the table, so that its files have nothing that was deleted."""
-        dialect = self._engine.dialect.name
-        if dialect not in ("sqlite", "postgresql"):
-            return
         with self._connection() as connection:
             connection = connection.execution_options(isolation_level="AUTOCOMMIT")
-            if dialect == "postgresql":
+            if connection.dialect.name == "postgresql":
                 connection.detach()  # its settings are not for the next user of a pooled connection
                 connection.exec_driver_sql("SET statement_timeout = 0")
                 connection.exec_driver_sql(f"VACUUM (FULL, ANALYZE) {LLM_CALLS.name}")
@@ -238,22 +226,17 @@ class Ledger:
             connection.exec_driver_sql("VACUUM")
             ((busy, *_),) = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         if busy:
-            raise self._error(
-                TimeoutError("another process is reading it, so deleted data remains in its write-ahead log")
-            )
+            raise self._error("another process is reading it, so deleted data remains in its write-ahead log")
 
-    def rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
-        """The rows of a query."""
-        with self._connection() as connection:
-            return connection.execute(query).all()
+    def close(self) -> None:
+        """Close the database. The next use opens it again."""
+        if self._unstored:
+            self._store()
+        self._engine.dispose()
 
     @contextmanager
     def _connection(self) -> Iterator[sa.Connection]:
-        """A connection to the database, whose table is created if it is missing.
-
-        Raises:
-            LedgerError: the database cannot be used.
-        """
+        """A connection to the database, whose table is created if it is missing."""
         try:
             with self._creating:
                 if not self._created:
@@ -263,19 +246,15 @@ class Ledger:
                 yield connection
         except sa.exc.SQLAlchemyError as error:
             # No space, no connection or a lock may pass; other errors are those of the statement.
-            raise self._error(error, may_pass=isinstance(error, sa.exc.OperationalError)) from None
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sa.Connection]:
-        with self._connection() as connection, connection.begin():
-            yield connection
+            may_pass = isinstance(error, sa.exc.OperationalError)
+            raise self._error(str(getattr(error, "orig", None) or error).strip(), may_pass) from None
 
     def _store(self, entries: Sequence[Entry] = (), replace: bool = False) -> None:
         """Store entries, and before them those that could not be stored, in one transaction."""
         with self._storing:
             waiting = [*self._unstored, (entries, replace)]
             try:
-                with self._transaction() as connection:
+                with self._connection() as connection, connection.begin():
                     now = _now(connection)
                     for group, replaces in waiting:
                         _insert(connection, group, replaces, now)
@@ -293,52 +272,28 @@ class Ledger:
                 found |= {row[0]: Hit(*row) for row in rows}
         return found
 
-    def _error(self, error: Exception, may_pass: bool = False) -> LedgerError:
-        cause = str(getattr(error, "orig", None) or error)
+    def _error(self, cause: str, may_pass: bool = False) -> LedgerError:
         return LedgerError(
-            f"The ledger {self._shown} cannot be used: {cause.strip()}. Check GRAPHRAG_LEDGER_URL, that its "
-            "database is up, and that its folder is on a local disk with space left.",
+            f"The ledger {self._shown} cannot be used: {cause}. Check GRAPHRAG_LEDGER_URL, that its database is up, "
+            "and that its folder is on a local disk with space left.",
             may_pass,
         )
 
 
-_STORED = sa.select(*(LLM_CALLS.c[name] for name in Hit._fields)).where(
-    LLM_CALLS.c.key.in_(sa.bindparam("keys", expanding=True))
-)
-_NEW_IN_SQLITE = sqlite.insert(LLM_CALLS).on_conflict_do_nothing()
-_NEW_IN_POSTGRES = postgresql.insert(LLM_CALLS).on_conflict_do_nothing()
-_REPLACED = (
-    sa.update(LLM_CALLS)
-    .where(LLM_CALLS.c.key == sa.bindparam("stale"))
-    .values(key=sa.bindparam("to"), kind="replaced", response=None, vector=None)
-)
-
-# The key is that of no request any more, and still unique: a failure is recorded once at a time.
-_FORGOTTEN = (
-    sa.update(LLM_CALLS)
-    .where(LLM_CALLS.c.kind == "invalid", LLM_CALLS.c.response.is_not(None))
-    .values(key=sa.func.substr(LLM_CALLS.c.key, 1, 32).concat(LLM_CALLS.c.created_at), response=None)
-)
-
-
-def _sqlite_url(file: Path) -> str:
-    return sa.URL.create("sqlite", database=str(file)).render_as_string()
-
-
-def _file(url: str) -> Path | None:
-    name = sa.make_url(url).database
-    return Path(name) if url.startswith("sqlite") and name and not name.startswith((":memory:", "file:")) else None
+async def _in_thread(work: Callable[..., Result], *args: Any) -> Result:
+    """The result of `work`, which is done even if its caller is canceled."""
+    return await asyncio.shield(asyncio.to_thread(work, *args))
 
 
 def _engine(url: str) -> sa.Engine:
-    if not url.startswith("sqlite"):
-        parts = sa.make_url(url)
+    parts = sa.make_url(url)
+    if parts.get_backend_name() != "sqlite":
         limits = _POSTGRES if parts.get_driver_name() in ("psycopg", "psycopg2") else {}
         unset = {name: value for name, value in limits.items() if name not in parts.query}
         return sa.create_engine(url, pool_pre_ping=True, connect_args=unset)
-    if file := _file(url):
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file.touch(mode=0o600)  # SQLite gives its other files the same mode
+    if parts.database and not parts.database.startswith((":memory:", "file:")):
+        Path(parts.database).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        Path(parts.database).touch(mode=0o600)  # SQLite gives its other files the same mode
     engine = sa.create_engine(url, connect_args={"timeout": _LOCK_SECONDS})  # to wait for another writer
 
     @sa.event.listens_for(engine, "connect")
@@ -362,30 +317,25 @@ def _create(engine: sa.Engine) -> None:
             return
         except sa.exc.DBAPIError as error:
             # PostgreSQL: concurrent creation violates its catalog. SQLite: switching to WAL does not wait for locks.
-            if attempt == 49 or not isinstance(
-                error, sa.exc.IntegrityError | sa.exc.ProgrammingError | sa.exc.OperationalError
-            ):
-                raise
-            if isinstance(error, sa.exc.OperationalError) and "lock" not in str(error).lower():
+            passes = isinstance(error, sa.exc.IntegrityError | sa.exc.ProgrammingError) or "lock" in str(error).lower()
+            if attempt == 49 or not passes:
                 raise
             time.sleep(0.05)
 
 
 def _insert(connection: sa.Connection, entries: Sequence[Entry], replace: bool, now: str) -> None:
     """Insert the entries whose keys are new, in order of the keys: two writers of the same keys do not deadlock."""
-    rows = sorted((_row(entry, now) for entry in entries), key=lambda row: row["key"])
-    if not rows:
-        return
-    if replace:
+    rows = [_row(entry, now) for entry in sorted(entries, key=lambda entry: entry.key)]
+    if replace and rows:
         connection.execute(_REPLACED, [{"stale": row["key"], "to": uuid.uuid4().hex} for row in rows])
-    connection.execute(_NEW_IN_POSTGRES if connection.dialect.name == "postgresql" else _NEW_IN_SQLITE, rows)
+    if rows:
+        connection.execute(_NEW[connection.dialect.name], rows)
 
 
 def _row(entry: Entry, now: str) -> dict[str, Any]:
     row = vars(entry) | {"created_at": now}
     if entry.response is not None:  # no database accepts these two in a text
-        text = entry.response.replace("\x00", "")
-        row["response"] = text.encode("utf-8", "replace").decode()
+        row["response"] = entry.response.replace("\x00", "").encode("utf-8", "replace").decode()
     return row
 
 

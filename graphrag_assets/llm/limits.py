@@ -68,12 +68,9 @@ class Trace:
 
     @asynccontextmanager
     async def request(self, timeout: float) -> AsyncIterator[None]:
-        """Count one request and limit its time. From here on the call is not canceled: its answer is to be stored.
+        """Count one request and limit its time, with a second more for litellm to apply its own timeout first.
 
-        Unless the request fails; then the call may be canceled while it waits for the next one.
-
-        Raises:
-            TimeoutError: after `timeout` seconds, and one more for litellm to apply its own timeout first.
+        From here on the call is not canceled, because its answer is to be stored, unless the request fails.
         """
         self.requests += 1
         self.sending = True
@@ -138,7 +135,7 @@ class SingleFlight:
 
 
 class RateLimiter:
-    """Requests and tokens per minute, as leaky buckets, and a semaphore for the concurrency; for one event loop.
+    """A semaphore for the concurrency, and leaky buckets of requests and tokens per minute; for one event loop.
 
     A bucket allows a burst up to its limit, then an even rate. Requests are served in order.
     """
@@ -161,9 +158,8 @@ class RateLimiter:
 class Limits:
     """The limits of one model; all calls of a process share them (`Limits.of`).
 
-    Failed calls in a row, or a failure that every call would have, suspend the calls for a while.
-
-    `has_replied`: whether the model has ever replied.
+    Failed calls in a row, or a failure that every call would have, suspend the calls for a while: then `slot`, `turn`
+    and `check` raise CircuitOpen. `has_replied`: whether the model has ever replied.
     """
 
     _of_models: ClassVar[dict[tuple[str, str | None, LimitOptions], "Limits"]] = {}
@@ -183,11 +179,7 @@ class Limits:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[float]:
-        """One of the places for concurrent calls; gives the seconds waited for it.
-
-        Raises:
-            CircuitOpen: calls to the model are suspended.
-        """
+        """One of the places for concurrent calls; gives the seconds waited for it."""
         began = time.monotonic()
         async with self._limiter().slots:
             self.check()
@@ -197,9 +189,6 @@ class Limits:
         """Wait until a request of so many tokens may start; returns the seconds waited.
 
         Other calls may extend a pause again and again; after the time that one call may take, the request is sent.
-
-        Raises:
-            CircuitOpen: calls to the model are suspended, perhaps meanwhile.
         """
         began = time.monotonic()
         await self._limiter().acquire(tokens)
@@ -212,8 +201,7 @@ class Limits:
 
     def pause(self, seconds: float) -> None:
         """Hold back all requests for `seconds` after HTTP 429, limited by a call's deadline."""
-        seconds = min(seconds, self.options.deadline_seconds)
-        self._paused_until = max(self._paused_until, time.monotonic() + seconds)
+        self._paused_until = max(self._paused_until, time.monotonic() + min(seconds, self.options.deadline_seconds))
 
     def check(self) -> None:
         """Raise `CircuitOpen` while calls are suspended."""
@@ -233,8 +221,7 @@ class Limits:
     def suspend(self, reason: str) -> None:
         """Suspend calls to the model: after a while they pass again, and the next failure suspends them again."""
         if time.monotonic() >= self._suspended_until:
-            self._reason = reason
-            self._suspended_until = time.monotonic() + self.options.circuit_seconds
+            self._reason, self._suspended_until = reason, time.monotonic() + self.options.circuit_seconds
 
     def _limiter(self) -> RateLimiter:
         loop = asyncio.get_running_loop()
@@ -254,10 +241,10 @@ async def with_retries(
 ) -> T:
     """What `send` returns; after a transient failure it is called again.
 
-    Each attempt waits for its turn in the rates. Waits after failures grow exponentially, with full jitter; Retry-After
-    is honored up to its maximum, as far as the deadline allows. The caller keeps its slot meanwhile, so a struggling
-    server gets fewer requests. `what` names the call in messages; `tokens` is its expected use. After `n_suspicious`
-    attempts, a failure that may lie in the request ends the call.
+    Each attempt waits for its turn in the rates. Waits after failures grow exponentially, with full jitter, in addition
+    to Retry-After up to its maximum, as far as the deadline allows. The caller keeps its slot meanwhile, so a
+    struggling server gets fewer requests. `what` names the call in messages; `tokens` is its expected use. After
+    `n_suspicious` attempts, a failure that may lie in the request ends the call.
 
     Raises:
         CircuitOpen: calls to the model are suspended (wrong key, unknown model, repeated failures).
@@ -265,7 +252,7 @@ async def with_retries(
         RequestRejected, RefusedAnswer: the provider does not accept this request.
     """
     trace.seconds_waiting += await limits.turn(tokens)
-    began = time.monotonic()
+    began, given = time.monotonic(), limits.options
     for number in itertools.count(1):
         if trace.abandoned:
             raise asyncio.CancelledError
@@ -285,11 +272,11 @@ async def with_retries(
             failure.may_be_of_request,
             failure.timed_out,
         )
-        backoff = min(limits.options.backoff_seconds * 2 ** (number - 1), limits.options.backoff_max_seconds)
-        seconds = min(failure.retry_after or 0.0, limits.options.retry_after_max_seconds) + random.uniform(0, backoff)
+        backoff = min(given.backoff_seconds * 2 ** (number - 1), given.backoff_max_seconds)
+        seconds = min(failure.retry_after or 0.0, given.retry_after_max_seconds) + random.uniform(0, backoff)
         is_suspicious = n_suspicious is not None and failure.may_be_of_request and number >= n_suspicious
-        is_late = time.monotonic() - began + seconds > limits.options.deadline_seconds
-        if number > limits.options.max_retries or is_suspicious or is_late:
+        is_late = time.monotonic() - began + seconds > given.deadline_seconds
+        if number > given.max_retries or is_suspicious or is_late:
             raise trace.last_error
         await asyncio.sleep(seconds)
         trace.seconds_waiting += seconds + await limits.turn(tokens)
@@ -298,30 +285,24 @@ async def with_retries(
 
 def _raise_if_final(failure: provider.Failure, options: ModelOptions, limits: Limits, what: str, number: int) -> None:
     """Raise the error of a failure that another attempt would have; one that all calls would have suspends them."""
-    first_attempts_failed = not limits.has_replied and number >= _ATTEMPTS_WITHOUT_REPLY
+    never_replied = not limits.has_replied and number >= _ATTEMPTS_WITHOUT_REPLY
     match failure.kind:
         case "refused":
             raise RefusedAnswer(f"{what}: the provider's content filter refused the request. {failure.in_words}")
         case "rejected":
             raise RequestRejected(f"{what}: {options.where}{REJECTS}{failure.in_words}")
-        case "fatal":
-            reason = f"{options.where} cannot be called: {failure.in_words} {failure.remedy}"
-            limits.suspend(reason)
-            raise CircuitOpen(reason)
         case "rate_limited":
-            seconds, longest = (
-                failure.retry_after or limits.options.backoff_seconds,
-                limits.options.retry_after_max_seconds,
-            )
-            if seconds > longest:
-                _log.warning("%s asks to wait for %.0f s; waiting for %.0f s.", options.where, seconds, longest)
-            limits.pause(min(seconds, longest))
-        case "unconnected" if first_attempts_failed:
-            reason = f"{options.where}: {failure.in_words}"
+            asked, most = failure.retry_after or limits.options.backoff_seconds, limits.options.retry_after_max_seconds
+            if asked > most:
+                _log.warning("%s asks to wait for %.0f s; waiting for %.0f s.", options.where, asked, most)
+            limits.pause(min(asked, most))
+        case "transient" if never_replied and number == _ATTEMPTS_WITHOUT_REPLY:
+            limits.failed(f"{options.where}: {failure.in_words}")
+        case "fatal" | "unconnected" if failure.kind == "fatal" or never_replied:
+            said = f" cannot be called: {failure.in_words} {failure.remedy}"
+            reason = options.where + (said if failure.kind == "fatal" else f": {failure.in_words}")
             limits.suspend(reason)
             raise CircuitOpen(reason)
-        case "transient" if first_attempts_failed and number == _ATTEMPTS_WITHOUT_REPLY:
-            limits.failed(f"{options.where}: {failure.in_words}")
 
 
 @dataclass
@@ -342,13 +323,9 @@ class Budget:
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     async def check(self, ledger: "Ledger", price: Callable[[], float], what: str) -> None:
-        """Check that a call may be sent; `price` returns what it is expected to cost, and is called if there is a cap.
+        """Raise BudgetExceeded if less than `price` is left; it is what the call is expected to cost.
 
         A run past midnight still counts all it has spent.
-
-        Raises:
-            BudgetExceeded: less than that is left, so nothing may be sent.
-            LedgerError: the ledger cannot be used.
         """
         if self.limit_usd is None:
             return
@@ -356,14 +333,13 @@ class Budget:
         if time.monotonic() >= self._next_reading:
             await asyncio.to_thread(self._read, ledger)
         today = max(self.spent, self._spent_by_others + self.spent)
-        if today < self.limit_usd and today + expected <= self.limit_usd:
-            return
-        raise BudgetExceeded(
-            f"{what}: the budget of ${self.limit_usd:.2f} is used up: ${today:.4f} spent today (${self.spent:.4f} by "
-            f"this run), and the next call may cost ${expected:.4f}. Calls in flight are finished and may pass the "
-            "budget. All paid answers are kept. Raise GRAPHRAG_BUDGET_USD and run again: only the remaining calls are "
-            "paid for."
-        )
+        if today >= self.limit_usd or today + expected > self.limit_usd:
+            raise BudgetExceeded(
+                f"{what}: the budget of ${self.limit_usd:.2f} is used up: ${today:.4f} spent today (${self.spent:.4f} "
+                f"by this run), and the next call may cost ${expected:.4f}. Calls in flight are finished and may pass "
+                "the budget. All paid answers are kept. Raise GRAPHRAG_BUDGET_USD and run again: only the remaining "
+                "calls are paid for."
+            )
 
     def spend(self, cost: float) -> None:
         """Charge the cost of a call."""

@@ -22,7 +22,8 @@ from graphrag_assets.llm.concurrent_calls import run_concurrently
 from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected
 from graphrag_assets.llm.model_options import SAME_ANSWER, ChatRequest
 from graphrag_assets.llm.prompts import Prompts
-from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin
+from graphrag_assets.llm.task import Chat, Task, TaskModel
+from graphrag_assets.llm.tasks.chat_protocol import Origin
 from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
 from graphrag_assets.llm.tasks.extract_graph import (
     MORE,
@@ -32,20 +33,19 @@ from graphrag_assets.llm.tasks.extract_graph import (
     ExtractionOptions,
     extract_text_unit,
 )
-from graphrag_assets.llm.tasks.summarize_descriptions import TASK as SUMMARY_TASK
 from graphrag_assets.llm.tasks.summarize_descriptions import (
-    TOGETHER,
+    SUMMARIES,
+    SUMMARY,
     Described,
     SummaryOptions,
     ask_together,
     join_short,
+    packs,
     summarize_descriptions,
-    together,
     whole_request,
 )
-from graphrag_assets.llm.tasks.write_context import TASK as CONTEXT_TASK
-from graphrag_assets.llm.tasks.write_context import ContextOptions, write_context
-from graphrag_assets.llm.tasks.write_report import GRAPH, TEXT, ReportOptions, write_report
+from graphrag_assets.llm.tasks.write_context import CONTEXT, write_context
+from graphrag_assets.llm.tasks.write_report import GRAPH_REPORT, TEXT_REPORT, CommunityReport, write_report
 from graphrag_assets.pipeline.grounding import grounded
 from graphrag_assets.pipeline.unit_contexts import place_line
 from graphrag_assets.settings import Settings
@@ -102,17 +102,17 @@ class IndexingTasks:
     @property
     def summarizer(self) -> str:
         """Fingerprint of summaries of descriptions."""
-        return self._fingerprint((SUMMARY_TASK, TOGETHER), self.summaries)
+        return self._fingerprint((SUMMARY.name, SUMMARIES.name), self.summaries)
 
     @property
     def reporter(self) -> str:
         """Fingerprint of reports."""
-        return self._fingerprint((self.reports.task,), self.reports)
+        return self._fingerprint((self.report.name,), self._language)
 
     @property
     def context_writer(self) -> str:
         """Fingerprint of contexts."""
-        return self._fingerprint((CONTEXT_TASK,), self.contexts)
+        return self._fingerprint((CONTEXT.name,), self.settings.language)
 
     def _fingerprint(self, names: Iterable[str], *options: object) -> str:
         """The model's name with a hash of its prompts, options and parameters."""
@@ -138,25 +138,20 @@ class IndexingTasks:
         )
 
     @property
-    def reports(self) -> ReportOptions:
-        """Options of community reports."""
-        task = TEXT if self.settings.reports_from_text else GRAPH
-        return ReportOptions(language=self._language, task=task)
+    def report(self) -> Task[CommunityReport]:
+        """The task of community reports."""
+        return TEXT_REPORT if self.settings.reports_from_text else GRAPH_REPORT
 
     @property
     def summaries(self) -> SummaryOptions:
         """Options of the summaries of descriptions."""
         settings = self.settings
-        return SummaryOptions(
-            SUMMARY_MIN_TOKENS,
-            language=self._language,
-            encoding=settings.tokenizer,
-        )
+        return SummaryOptions(SUMMARY_MIN_TOKENS, language=self._language, encoding=settings.tokenizer)
 
     @property
-    def contexts(self) -> ContextOptions:
-        """Options of the contexts of text units."""
-        return ContextOptions(language=self.settings.language or None, encoding=self.settings.tokenizer)
+    def model(self) -> TaskModel:
+        """The chat model with its prompts, for what concerns the whole index."""
+        return TaskModel(self.chat(), self.prompts, run_id=self.run_id)
 
     @property
     def _language(self) -> str | None:
@@ -237,22 +232,22 @@ class IndexingTasks:
 
         Those that an answer lacks, and those of a request that has no valid answer, are left to be asked for alone.
         """
-        chat, options, origin = self.chat(), self.summaries, Origin(run_id=self.run_id)
+        model, options = self.model, self.summaries
 
         async def unanswered(thing: Described) -> ChatRequest | None:
-            request = whole_request(self.prompts, thing, options, origin)
-            if request is None or await chat.known(request) or await chat.given_up(request):
+            request = whole_request(model, thing, options)
+            if request is None or await model.chat.known(request) or await model.chat.given_up(request):
                 return None
             return request
 
         async def ask_for(pack: tuple[list[str], ChatRequest]) -> dict[str, str]:
-            return await ask_together(chat, *pack)
+            return await ask_together(model.chat, *pack)
 
         looked_up = run_concurrently(unanswered, things, "description summaries in the ledger")
         requests = {thing.key: (thing.title, found) for thing, found in looked_up if isinstance(found, ChatRequest)}
-        packs = together(self.prompts, dict(sorted(requests.items())), options, origin)
+        shared = packs(model, dict(sorted(requests.items())), options)
         summaries: dict[str, str | Exception] = {}
-        for (keys, _), answers in run_concurrently(ask_for, packs, "requests for description summaries", self.meter):
+        for (keys, _), answers in run_concurrently(ask_for, shared, "requests for description summaries", self.meter):
             if isinstance(answers, InvalidAnswer | RequestRejected):
                 log.info("the descriptions of %d things are summarized one by one: %s", len(keys), answers)
             else:
@@ -261,22 +256,22 @@ class IndexingTasks:
 
     def _summaries_alone(self, things: Iterable[Described]) -> dict[str, str | Exception]:
         """The summary, or the error, of each thing by its key; one request each, unless the ledger has the answer."""
-        chat, options, origin = self.chat(), self.summaries, Origin(run_id=self.run_id)
+        model, options = self.model, self.summaries
 
         async def summarize_one(thing: Described) -> str:
-            return await summarize_descriptions(chat, self.prompts, thing.title, thing.descriptions, options, origin)
+            return await summarize_descriptions(model, thing.title, thing.descriptions, options)
 
         found = run_concurrently(summarize_one, things, "description summaries", self.meter)
         return {thing.key: summary for thing, summary in found}
 
     def write_reports(self, materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
         """A report per material, in order; those of small communities, and those that fail, are extractive."""
-        options, chat = self.reports, self.chat()
+        model, task, language = self.model, self.report, self._language
         large = [place for place, material in enumerate(materials) if material.size > _SMALL]
         small = [place for place, material in enumerate(materials) if material.size <= _SMALL]
 
         async def write_one(place: int) -> ReportRecord:
-            return await write_report(chat, self.prompts, materials[place], options, Origin(run_id=self.run_id))
+            return await write_report(model, task, materials[place], language)
 
         written: dict[int, ReportRecord] = {}
         for place, report in run_concurrently(write_one, large, "community reports", self.meter):
@@ -292,11 +287,11 @@ class IndexingTasks:
 
     def write_contexts(self, units: Sequence[PlacedUnit]) -> Iterator[tuple[str, str | Exception]]:
         """The context of each text unit, as they complete."""
-        options, chat = self.contexts, self.chat()
+        model, language = self.model, self.settings.language or None
 
         async def write_one(unit: PlacedUnit) -> str:
-            origin = Origin(self.batch, unit.id, self.run_id)
-            return await write_context(chat, self.prompts, unit, options, origin)
+            of_unit = replace(model, batch=self.batch, unit=unit.id)
+            return await write_context(of_unit, unit, language, self.settings.tokenizer)
 
         # The first unit of each document is requested first: it puts the document into the provider's prompt cache.
         first = list({unit.document: unit for unit in reversed(units)}.values())

@@ -20,7 +20,6 @@ from graphrag_assets.llm.model_checks import Check, chat_check, embedding_check
 from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, LimitOptions, ModelOptions, PriceOptions
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.provider import provider_of
-from graphrag_assets.llm.rerank_client import RerankModel
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
 from graphrag_assets.runtime.once_per_process import once_per_process
 from graphrag_assets.settings import Settings, Use
@@ -63,16 +62,11 @@ def chat_answerer(settings: Settings, profile: PromptProfile | None = None) -> C
     return ChatAnswerer(chat_model(settings, use="query"), prompts_of(settings, profile), settings.model_of("query"))
 
 
-def rerank_model(settings: Settings) -> RerankModel:
-    """The reranking model of the settings, with its own usage meter."""
+def rerank_options(settings: Settings) -> tuple[ModelOptions, Ledger, Limits, Budget]:
+    """The reranking model of the settings, with ledger, limits and budget."""
     load_dotenv(".env")  # the provider's own variables
     options = ModelOptions(model=settings.rerank_model, timeout=settings.request_timeout)
-    return RerankModel(options, ledger_of(settings), _limits(settings, options), _budget(settings, None))
-
-
-def listwise_chat(settings: Settings) -> ChatModel:
-    """The chat model that the settings name for reranking."""
-    return chat_model(settings.model_copy(update={"query_model": settings.rerank_model}), use="query")
+    return options, ledger_of(settings), _limits(settings, options), _budget(settings, None)
 
 
 def chat_model(

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.llm.event_loop import submit
-from graphrag_assets.llm.tasks.chat_protocol import stops_the_run
+from graphrag_assets.llm.model_errors import stops_the_run
 from graphrag_assets.runtime.progress import SECONDS_BETWEEN_LINES, Progress
 
 Item = TypeVar("Item")

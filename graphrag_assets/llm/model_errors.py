@@ -71,3 +71,8 @@ class BadReplyError(Exception):
     """A reply that is complete but unusable, such as too few vectors: the request is sent again."""
 
     status_code = 200
+
+
+def stops_the_run(error: Exception) -> bool:
+    """Whether `error` concerns the whole run (budget spent, circuit open, ledger unusable), not one answer."""
+    return isinstance(error, BudgetExceeded | CircuitOpen | LedgerError)

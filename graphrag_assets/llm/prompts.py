@@ -10,7 +10,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -24,100 +24,11 @@ from graphrag_assets.contracts.prompt_profile import ProfileType, PromptProfile,
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.llm.model_options import Message
+from graphrag_assets.llm.tasks.table import PROFILE, TASKS
 from graphrag_assets.settings import Settings
 
 SUFFIX = ".jinja"
 _FORMAT = "1"  # of fences and messages; part of every fingerprint
-
-
-@dataclass(frozen=True, slots=True)
-class Placeholders:
-    """The placeholders of a task's template, and the messages that it makes.
-
-    A template must use `required` and `data`, it may use `optional`. `data` are the values taken from documents,
-    each with the name of its fence.
-    """
-
-    data: Mapping[str, str] = field(default_factory=dict)
-    required: frozenset[str] = frozenset()
-    optional: frozenset[str] = frozenset()
-    blocks: frozenset[str] = frozenset({"system", "user"})
-
-    @property
-    def needed(self) -> frozenset[str]:
-        return self.required | self.data.keys()
-
-    @property
-    def all(self) -> frozenset[str]:
-        return self.needed | self.optional
-
-
-def _names(names: str) -> frozenset[str]:
-    return frozenset(names.split())
-
-
-_USER = frozenset({"user"})  # follows the document of another prompt, which has a system message
-_REPORT = Placeholders({"context": "data"}, optional=_names("max_words language dated"))
-_ANSWER = Placeholders({"context": "data"}, _names("question"), _names("response_type no_answer history language"))
-_REDUCE = Placeholders(
-    {"points": "notes"}, _names("question"), _names("response_type no_answer max_words history language")
-)
-
-TASKS: Mapping[str, Placeholders] = {
-    "text_unit_context": Placeholders({"document": "document", "passage": "passage"}, optional=_names("language")),
-    "extract_graph": Placeholders({"text": "document"}, _names("entity_types claim_description"), _names("language")),
-    "extract_graph_types": Placeholders(
-        required=_names("relationship_types"),
-        blocks=frozenset({"system"}),
-    ),
-    "extract_graph_date": Placeholders(required=_names("document_date"), blocks=_USER),
-    "extract_graph_continue": Placeholders({"listed": "listed"}, optional=_names("claim_description"), blocks=_USER),
-    "summarize_descriptions": Placeholders({"descriptions": "descriptions"}, optional=_names("max_words language")),
-    "summarize_descriptions_together": Placeholders(required=_names("count"), blocks=frozenset({"system"})),
-    "community_report": _REPORT,
-    "community_report_text": _REPORT,
-    "local_search": _ANSWER,
-    "basic_search": _ANSWER,
-    **dict.fromkeys(
-        ("global_map", "lazy_map"),
-        Placeholders({"context": "data"}, _names("question"), _names("max_words history language")),
-    ),
-    "global_reduce": Placeholders(_REDUCE.data, _REDUCE.required, _REDUCE.optional | {"general_knowledge"}),
-    "global_knowledge": Placeholders(blocks=frozenset({"system"})),
-    "drift_primer": Placeholders({"context": "data"}, _names("question follow_ups"), _names("history language")),
-    "drift_local": Placeholders({"context": "data"}, _names("question follow_ups"), _names("main_question language")),
-    "drift_reduce": _REDUCE,
-    "hypothetical_answer": Placeholders({"example": "example"}, _names("question")),
-    "question_generation": Placeholders({"context": "data"}, _names("count"), _names("history language")),
-    "community_rating": Placeholders({"reports": "data"}, _names("question")),
-    "judge_names": Placeholders({"pairs": "data"}),
-    "sub_questions": Placeholders({"concepts": "data"}, _names("question count"), _names("history")),
-    "rerank_passages": Placeholders({"passages": "data"}, _names("question count")),
-    "judge_answer": Placeholders({"expected": "data", "answer": "data"}, _names("question")),
-    "link_question": Placeholders(required=_names("question"), optional=_names("history")),
-    "relevance_test": Placeholders({"passages": "data"}, _names("question")),
-    "plan_question": Placeholders(required=_names("question max_steps"), optional=_names("history")),
-    "answer_step": Placeholders({"context": "data"}, _names("question main_question")),
-    "question_kind": Placeholders(required=_names("question kinds"), optional=_names("history")),
-    "tune_prompts": Placeholders({"sample": "sample", "types": "types"}, optional=_names("language")),
-    "profile": Placeholders(
-        required=_names("persona domain written_in rating_scale entity_types examples claims"),
-        blocks=frozenset({"system"}),
-    ),
-}
-PROFILE = "profile"
-"""The template of what the prompt profile adds to built-in prompts."""
-_QUERY = _names("persona domain written_in")
-PROFILED: Mapping[str, Set[str]] = {
-    "extract_graph": _names("persona domain entity_types examples claims"),
-    "summarize_descriptions": _names("persona"),
-    **dict.fromkeys(("community_report", "community_report_text"), _names("persona rating_scale")),
-    **dict.fromkeys(("local_search", "basic_search", "global_map", "lazy_map", "global_reduce"), _QUERY),
-    **dict.fromkeys(("drift_primer", "drift_local", "drift_reduce", "question_generation"), _QUERY),
-    **dict.fromkeys(("answer_step", "hypothetical_answer"), _QUERY),
-    **dict.fromkeys(("link_question", "plan_question", "sub_questions"), _names("domain written_in")),
-}
-"""What of the prompt profile is added, by task."""
 
 
 def fence(text: str, name: str = "document") -> str:
@@ -180,14 +91,14 @@ class Prompts:
         Raises:
             TypeError: a value is missing, or there is no placeholder for it.
         """
-        template, placeholders = self._template(task), TASKS[task]
-        if odd := placeholders.all ^ values.keys():
-            raise TypeError(f"The prompt {task} takes {_listed(placeholders.all)}; check {_listed(odd)}.")
-        fenced = {name: fence(str(values[name]), label) for name, label in placeholders.data.items()}
+        template, entry = self._template(task), TASKS[task]
+        if odd := entry.all ^ values.keys():
+            raise TypeError(f"The prompt {task} takes {_listed(entry.all)}; check {_listed(odd)}.")
+        fenced = {name: fence(str(values[name]), label) for name, label in entry.data.items()}
         messages = tuple(_messages(template, values | fenced))
         if not (profile := self._profile_of(task)):
             return messages
-        return with_rules(messages, self.render(PROFILE, **_used_of_profile(profile, task, values)))
+        return with_rules(messages, self.render(PROFILE.name, **_used_of_profile(profile, task, values)))
 
     def preview(self, task: str) -> str:
         """The prompt of `task` with the names of its placeholders in place of values."""
@@ -200,7 +111,7 @@ class Prompts:
         """Hash of the template in use, and of the profile where it is added; rows made with others are out of date."""
         own = self._template(task).fingerprint
         profile = self._profile_of(task)
-        return stable_id(own, self._template(PROFILE).fingerprint, profile.id) if profile else own
+        return stable_id(own, self._template(PROFILE.name).fingerprint, profile.id) if profile else own
 
     def source(self, task: str) -> str:
         """The text of the template in use."""
@@ -210,8 +121,8 @@ class Prompts:
 
     def _profile_of(self, task: str) -> PromptProfile | None:
         """The profile, if the prompt of a task uses it; the user's own prompts do not."""
-        used = PROFILED.get(task, frozenset()) - {"claims"}
-        is_used = task not in self._own and any(getattr(self.profile, name, None) for name in used)
+        parts = (name for name in TASKS[task].profile.split() if name != "claims")
+        is_used = task not in self._own and any(getattr(self.profile, name, None) for name in parts)
         return self.profile if is_used else None
 
     def _template(self, task: str) -> _Template:
@@ -285,7 +196,7 @@ def _used_of_profile(profile: PromptProfile, task: str, values: Mapping[str, obj
         "examples": "\n\n".join(map(_shown, profile.examples)) if typed else None,
         "claims": values.get("claim_description"),
     }
-    return {name: value if name in PROFILED[task] else None for name, value in used.items()}
+    return {name: value if name in TASKS[task].profile.split() else None for name, value in used.items()}
 
 
 def _defined(kind: ProfileType) -> str:
@@ -332,7 +243,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 
 def _compiled(task: str, source: str, origin: str) -> jinja2.Template:
-    placeholders, environment = TASKS[task], _environment()
+    entry, environment = TASKS[task], _environment()
     try:
         tree = environment.parse(source, filename=origin)
         compiled = environment.from_string(source)
@@ -341,19 +252,19 @@ def _compiled(task: str, source: str, origin: str) -> jinja2.Template:
     for other in tree.find_all((nodes.Extends, nodes.Include, nodes.Import, nodes.FromImport)):
         raise SettingsError(f"{origin}, line {other.lineno}: a prompt stands alone, it cannot load other templates.")
     used: Set[str] = meta.find_undeclared_variables(tree) - environment.globals.keys()
-    unknown = used - placeholders.all
+    unknown = used - entry.all
     if unknown:
         line = min(node.lineno for node in tree.find_all(nodes.Name) if node.name in unknown)
         raise SettingsError(
-            f"{origin}, line {line}: unknown placeholder {_listed(unknown)}. Available: {_listed(placeholders.all)}."
+            f"{origin}, line {line}: unknown placeholder {_listed(unknown)}. Available: {_listed(entry.all)}."
         )
-    if missing := placeholders.needed - used:
+    if missing := entry.needed - used:
         raise SettingsError(
-            f"{origin}: the placeholder {_listed(missing)} is missing. Available: {_listed(placeholders.all)}."
+            f"{origin}: the placeholder {_listed(missing)} is missing. Available: {_listed(entry.all)}."
         )
     blocks = compiled.blocks.keys()
-    if blocks - placeholders.blocks or not blocks or ("user" in placeholders.blocks and "user" not in blocks):
-        wanted = " and ".join(f"{{% block {name} %}}…{{% endblock %}}" for name in sorted(placeholders.blocks))
+    if blocks - entry.blocks or not blocks or ("user" in entry.blocks and "user" not in blocks):
+        wanted = " and ".join(f"{{% block {name} %}}…{{% endblock %}}" for name in sorted(entry.blocks))
         found = f"has the block {', '.join(sorted(blocks))}" if blocks else "has no block"
         raise SettingsError(f"{origin} {found}. It needs {wanted}.")
     return compiled

@@ -39,7 +39,7 @@ from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_reader import CurrentPublication
 
 if TYPE_CHECKING:
-    from graphrag_assets.llm.reranker import ModelReranker
+    from graphrag_assets.llm.rerank import ModelReranker
 
 SEARCH_METHODS: Mapping[str, SearchMethod[...]] = {
     kind.METHOD.name: kind.METHOD

@@ -18,7 +18,7 @@ from graphrag_assets.store.prompt_profiles import profile_in_force
 from graphrag_assets.store.publication_reader import Reader
 
 if TYPE_CHECKING:
-    from graphrag_assets.llm.reranker import ModelReranker
+    from graphrag_assets.llm.rerank import ModelReranker
 
 
 def answerer(settings: Settings, reader: Reader, chat_model: str | None = None) -> Answerer:
@@ -40,7 +40,7 @@ def reranker(settings: Settings) -> "ModelReranker | None":
     """The reranker of the settings, if they name a model."""
     if not settings.rerank_model:
         return None
-    from graphrag_assets.llm.reranker import ModelReranker
+    from graphrag_assets.llm.rerank import ModelReranker
 
     return ModelReranker(settings)
 

@@ -42,7 +42,7 @@ from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 
 if TYPE_CHECKING:
-    from graphrag_assets.llm.reranker import ModelReranker
+    from graphrag_assets.llm.rerank import ModelReranker
 
 Embedder = Callable[[Sequence[str]], "np.ndarray | Sequence[Sequence[float]]"]
 """A function that embeds questions as the texts of the index are embedded: one vector of each."""

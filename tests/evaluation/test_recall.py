@@ -1,17 +1,19 @@
 """Recall, right answers and the bootstrap, by hand."""
 
 import asyncio
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from graphrag_assets.contracts.answering import CLOSEST, NO_ANSWER
-from graphrag_assets.extras.evaluation.answers import Judgment, has_answer, is_refusal, is_right
+from graphrag_assets.extras.evaluation.answers import has_answer, is_refusal, is_right
 from graphrag_assets.extras.evaluation.bootstrap import paired
 from graphrag_assets.extras.evaluation.questions import Question
 from graphrag_assets.extras.evaluation.recall import ranks, recall
+from graphrag_assets.llm.model_options import Completion
 from graphrag_assets.llm.prompts import prompts_of
+from graphrag_assets.llm.task import TaskModel
+from graphrag_assets.llm.tasks.table import Judgment
 from graphrag_assets.settings import Settings
 
 ASKED = Question(question="Who laid it?", answer="Cyrus Field's men")
@@ -39,10 +41,10 @@ def test_a_chat_model_judges_an_answer_by_the_expected_one():
             shown = request.messages[-1]["content"]
             assert "Who laid it?" in shown
             assert "[Data:" not in shown
-            return SimpleNamespace(parsed=Judgment(right=shown.index("Cyrus Field's men") < shown.index("The men of")))
+            return Completion("", Judgment(right=shown.index("Cyrus Field's men") < shown.index("The men of")))
 
-    prompts = prompts_of(Settings())
-    assert asyncio.run(is_right(Model(), prompts, ASKED, "The men of Field [Data: Sources (1)].")) is True
+    model = TaskModel(Model(), prompts_of(Settings()))
+    assert asyncio.run(is_right(model, ASKED, "The men of Field [Data: Sources (1)].")) is True
 
 
 def test_the_paired_bootstrap_tells_a_loss_from_chance():

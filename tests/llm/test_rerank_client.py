@@ -12,7 +12,7 @@ from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.limits import Budget, Limits
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, RetriesExhausted
 from graphrag_assets.llm.model_options import LimitOptions, ModelOptions
-from graphrag_assets.llm.rerank_client import RerankModel
+from graphrag_assets.llm.rerank import RerankModel
 from tests.openai_server import OpenAIServer, running
 
 QUERY = "the cable"

@@ -6,7 +6,7 @@ from graphrag_assets.contracts.answering import Passage, Relevance
 from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.llm.prompts import Prompts
-from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat
+from graphrag_assets.llm.task import Chat, TaskModel
 from graphrag_assets.llm.tasks.relevance import relevance_of
 from tests.llm.conftest import Lab, run
 
@@ -34,7 +34,7 @@ def test_a_request_whose_parts_were_answered_since_its_caller_looked_is_not_sent
         slow = SlowChat(chat)
 
         async def verdicts(one: Chat) -> Relevance:
-            return await relevance_of(one, Prompts(), "How many miles?", PASSAGES, NOWHERE)
+            return await relevance_of(TaskModel(one, Prompts()), "How many miles?", PASSAGES)
 
         late = asyncio.create_task(verdicts(slow))
         await slow.waits.wait()

@@ -23,18 +23,18 @@ from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.model_options import ChatRequest, EmbeddingOptions
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.provider import Prices, missing_key, provider_of
-from graphrag_assets.llm.tasks.chat_protocol import prompt_tokens
+from graphrag_assets.llm.task import prompt_tokens
 from graphrag_assets.llm.tasks.extract_graph import MORE, PROMPT, WITH_CLAIMS
-from graphrag_assets.llm.tasks.summarize_descriptions import TASK as SUMMARIES
-from graphrag_assets.llm.tasks.write_context import TASK as CONTEXTS
-from graphrag_assets.llm.tasks.write_report import GRAPH, TEXT
+from graphrag_assets.llm.tasks.summarize_descriptions import SUMMARY
+from graphrag_assets.llm.tasks.write_context import CONTEXT
+from graphrag_assets.llm.tasks.write_report import GRAPH_REPORT, TEXT_REPORT
 from graphrag_assets.runtime.progress import duration_in_words
 from graphrag_assets.settings import Settings
 from graphrag_assets.text.words import count_tokens, title_key
 
 EMBED = "embed"
 _ANSWERS = {
-    CONTEXTS: (0.0, 90),
+    CONTEXT.name: (0.0, 90),
     # A knowledge graph in JSON is about as long as its text, its claims two thirds of that, a gleaning a third of both.
     PROMPT: (0.9, 40),
     MORE: (0.3, 20),
@@ -44,7 +44,12 @@ _ANSWERS = {
 """Rules of thumb: tokens of an answer per token of the text, and in addition."""
 _LISTED = 0.45
 """Of the tokens of an answer: what the prompt of a gleaning lists of it."""
-_DERIVED = {SUMMARIES: (0.1, 2500, 250), GRAPH: (2.0, 2700, 700), TEXT: (2.0, 3700, 700), EMBED: (15.0, 120, 0)}
+_DERIVED = {
+    SUMMARY.name: (0.1, 2500, 250),
+    GRAPH_REPORT.name: (2.0, 2700, 700),
+    TEXT_REPORT.name: (2.0, 3700, 700),
+    EMBED: (15.0, 120, 0),
+}
 """Rules of thumb: requests (of `EMBED`, texts) per 1,000 tokens of text, tokens of a prompt and of an answer.
 
 GPT-4.1 made of the 50,000 tokens of A Christmas Carol 529 entities and 98 communities of more than two.
@@ -226,11 +231,11 @@ def _requests(index: Index, changes: _Changes, means: _Means) -> Iterator[_Reque
     for task, lengths in prompts.items():
         yield _Requests(task, len(lengths), sum(lengths) / max(len(lengths), 1), means.answer_tokens(task, per_unit))
     if choices.summaries == "model":
-        yield means.derived(SUMMARIES, n_units, n_units * per_unit, n_indexed)
+        yield means.derived(SUMMARY.name, n_units, n_units * per_unit, n_indexed)
     n_due = working.read(_REPORTS_DUE, {"reporter": index.models().reporter, "names": list(changes.names)}).item()
     if choices.reports == "model":
-        task = TEXT if settings.reports_from_text else GRAPH
-        yield means.derived(task, n_units, n_units * per_unit, n_indexed, n_due)
+        report = TEXT_REPORT if settings.reports_from_text else GRAPH_REPORT
+        yield means.derived(report.name, n_units, n_units * per_unit, n_indexed, n_due)
     if settings.embeds_remotely:
         without = working.read(_WITHOUT_VECTOR, {"model": settings.embedding_name}).item()
         yield means.derived(EMBED, n_units, n_units * per_unit, n_indexed, n_due + without)

@@ -7,14 +7,13 @@ from graphrag_assets.contracts.answering import CLOSEST, NO_ANSWER
 from graphrag_assets.extras.evaluation.questions import Question
 from graphrag_assets.extras.evaluation.retrieval import Score
 from graphrag_assets.llm.event_loop import wait_for
-from graphrag_assets.llm.prompts import Prompts, prompts_of
-from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
-from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, ask
+from graphrag_assets.llm.prompts import prompts_of
+from graphrag_assets.llm.task import TaskModel, ask_model
+from graphrag_assets.llm.tasks.table import JUDGE_ANSWER
 from graphrag_assets.query import GraphRAG, MethodName
 from graphrag_assets.settings import Settings
 from graphrag_assets.text.references import without_references
 
-TASK = "judge_answer"
 RIGHT, REFUSED = "right", "refused"
 """Metrics: of questions with an expected answer, right answers; of unanswerable ones, refusals."""
 
@@ -23,31 +22,24 @@ Pair = tuple[Question, str]
 Judge = Callable[[Sequence[Pair]], list[bool]]
 
 
-class Judgment(AnswerForm):
-    reason: Text = ""
-    right: bool
-
-
 def judge_of(settings: Settings) -> Judge:
     """The judge of answers: the chat model for questions where one is set, else a comparison of words."""
     if not settings.model_of("query"):
         return lambda pairs: [has_answer(question, answer) for question, answer in pairs]
     from graphrag_assets.llm.backend import chat_model
 
-    chat, prompts = chat_model(settings, use="query"), prompts_of(settings)
-    return lambda pairs: wait_for(_judged(chat, prompts, pairs))
+    model = TaskModel(chat_model(settings, use="query"), prompts_of(settings))
+    return lambda pairs: wait_for(_judged(model, pairs))
 
 
-async def _judged(chat: Chat, prompts: Prompts, pairs: Sequence[Pair]) -> list[bool]:
-    return await asyncio.gather(*(is_right(chat, prompts, question, answer) for question, answer in pairs))
+async def _judged(model: TaskModel, pairs: Sequence[Pair]) -> list[bool]:
+    return await asyncio.gather(*(is_right(model, question, answer) for question, answer in pairs))
 
 
-async def is_right(chat: Chat, prompts: Prompts, question: Question, answer: str) -> bool:
+async def is_right(model: TaskModel, question: Question, answer: str) -> bool:
     """Whether a chat model finds that an answer says what the expected one says."""
-    messages = prompts.render(
-        TASK, question=question.question, expected=question.answer, answer=without_references(answer)
-    )
-    return (await ask(chat, NOWHERE.request(TASK, messages, Judgment), Judgment)).right
+    given = {"question": question.question, "expected": question.answer, "answer": without_references(answer)}
+    return (await ask_model(model, JUDGE_ANSWER, **given))[0].right
 
 
 def has_answer(question: Question, answer: str) -> bool:

@@ -12,8 +12,8 @@ from graphrag_assets.errors import SettingsError
 from graphrag_assets.extras.resolution.decide import record
 from graphrag_assets.llm.backend import chat_model
 from graphrag_assets.llm.concurrent_calls import run_concurrently
-from graphrag_assets.llm.prompts import Prompts, prompts_of
-from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin
+from graphrag_assets.llm.prompts import prompts_of
+from graphrag_assets.llm.task import Chat, TaskModel
 from graphrag_assets.llm.tasks.judge_names import PAIRS_PER_REQUEST, NameVerdict, verdicts_on
 from graphrag_assets.store.decisions import Decision, read_decisions
 from graphrag_assets.text.words import sentences, title_key
@@ -66,7 +66,9 @@ def judge(index: Index, limit: int, min_score: float = 0.0, chat: Chat | None = 
     decided = [one.key[1:] for one in read_decisions(settings.index_folder) if one.kind != "split"]
     known = {"low": [low for low, _ in decided], "high": [high for _, high in decided]}
     pairs = index.working.read(_OPEN, {"score": min_score, "limit": limit, **known}).rows()
-    verdicts, error = _verdicts(index, chat, prompts_of(settings, index.profile), pairs, run_id, meter)
+    verdicts, error = _verdicts(
+        index, TaskModel(chat, prompts_of(settings, index.profile), run_id=run_id), pairs, meter
+    )
     decisions = [
         Decision(_KINDS[one.verdict], *pair, decided_by=name, reason=one.reason)  # type: ignore[arg-type]
         for pair, one in verdicts.items()
@@ -75,7 +77,7 @@ def judge(index: Index, limit: int, min_score: float = 0.0, chat: Chat | None = 
 
 
 def _verdicts(
-    index: Index, chat: Chat, prompts: Prompts, pairs: Sequence[tuple[str, str]], run_id: str, meter: UsageMeter
+    index: Index, model: TaskModel, pairs: Sequence[tuple[str, str]], meter: UsageMeter
 ) -> tuple[dict[tuple[str, str], NameVerdict], Exception | None]:
     rows = index.working.read(_THINGS, {"keys": sorted({key for pair in pairs for key in pair})})
     things = {row["title_key"]: row for row in rows.iter_rows(named=True)}
@@ -83,8 +85,7 @@ def _verdicts(
 
     async def ask(several: Sequence[tuple[str, str]]) -> list[NameVerdict | None]:
         texts = [pair_text(things[one], things[other]) for one, other in several]
-        found, _ = await verdicts_on(chat, prompts, texts, Origin(run_id=run_id))
-        return found
+        return await verdicts_on(model, texts)
 
     verdicts, error = dict[tuple[str, str], NameVerdict](), None
     for several, found in run_concurrently(ask, requests, "requests for verdicts", meter):

@@ -12,7 +12,8 @@ from graphrag_assets.cli.terminal import Console
 from graphrag_assets.contracts.prompt_profile import BUILT_IN, PromptProfile
 from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.tuning.tuning import TuningOptions, adopt_profile, tune_prompts
-from graphrag_assets.llm.prompts import PROFILED, prompts_of
+from graphrag_assets.llm.prompts import prompts_of
+from graphrag_assets.llm.tasks.table import TASKS
 from graphrag_assets.store.prompt_profiles import profile_in_force
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
@@ -88,7 +89,7 @@ def _print_profile(console: Console, profile: PromptProfile) -> None:
 def _print_diff(console: Console, index: Index, after: PromptProfile) -> None:
     """The prompts of all tasks that the profile concerns, as a unified diff."""
     old, new = (prompts_of(index.settings, one) for one in (profile_in_force(index.working.read), after))
-    for task in PROFILED:
+    for task in (name for name, task in TASKS.items() if task.profile):
         prompts = (old.preview(task).splitlines(), new.preview(task).splitlines())
         lines = difflib.unified_diff(*prompts, f"{task} in force", f"{task} tuned", n=1, lineterm="")
         for line in lines:

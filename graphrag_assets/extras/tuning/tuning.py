@@ -105,8 +105,7 @@ def tuned(tasks: IndexingTasks, units: list[TextUnit], options: TuningOptions, l
     predicates = found_types(pairs, merge_heads=False, least=2)
     draft = PromptProfile(language=language, entity_types=types, relationship_types=predicates)
     written_in, texts = settings.language or draft.language_name, [unit.text for unit in units]
-    chat = tasks.chat()
-    draft = wait_for(with_description(draft, chat, tasks.prompts, texts, written_in, settings.tokenizer, tasks.run_id))
+    draft = wait_for(with_description(draft, tasks.model, texts, written_in, settings.tokenizer))
     if not options.examples:
         return draft
     listed = listed_type(draft.entity_types)

@@ -1,21 +1,44 @@
-"""Relevance tests: which of several passages, and which of their sentences, help to answer a question."""
+"""What helps to answer a question: ratings of community reports, tests of passages, and an order of passages."""
 
-import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from graphrag_assets.contracts.answering import Passage, Relevance
-from graphrag_assets.llm.model_options import ChatRequest
-from graphrag_assets.llm.prompts import Prompts
+from graphrag_assets.contracts.answering import Passage, Relevance, Usage
+from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm
-from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin
-from graphrag_assets.llm.tasks.shared_requests import answers_on
-from graphrag_assets.text.words import sentence_lines, sentences
+from graphrag_assets.llm.task import Task, TaskModel, as_json, ask_each, ask_model, ask_numbered, numbered
+from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Stars, Text
+from graphrag_assets.text.words import cut_text, sentence_lines, sentences
 
-TASK = "relevance_test"
+_BEST = 10  # passages of an order
+_PASSAGE_TOKENS = 500  # of a passage to be ordered: fifty of them fit every model of today
+
+
+class ReportRating(Form):
+    other_names: ClassVar = {"number": "id", "report": "id", "score": "rating"}
+    id: int
+    reason: Text = ""
+    rating: Stars = None
+
+    @model_validator(mode="after")
+    def _rated(self) -> "ReportRating":
+        if self.rating is None:
+            raise ValueError("rating must be a number from 0 to 5")
+        return self
+
+
+class CommunityRatings(AnswerForm):
+    other_names: ClassVar = {"reports": "ratings"}
+    ratings: Salvaged[ReportRating]
+
+    @model_validator(mode="after")
+    def _some(self) -> "CommunityRatings":
+        if not self.ratings:
+            raise ValueError("there is no rating")
+        return self
 
 
 class RelevantUnit(Form):
@@ -29,47 +52,59 @@ class RelevantUnits(RecordsForm):
     units: Salvaged[RelevantUnit] = Field(default_factory=list)
 
 
-async def relevance_of(
-    chat: Chat, prompts: Prompts, question: str, passages: Sequence[Passage], origin: Origin
-) -> Relevance:
-    """The relevant sentences by number of the passage; only passages without a stored verdict are asked for.
+class PassageOrder(RecordsForm):
+    other_names: ClassVar = {"passages": "order", "ranking": "order"}
+    order: Salvaged[int] = Field(default_factory=list)
 
-    Raises:
-        Exception: what `chat` raises.
+
+RATE_REPORTS = Task("community_rating", CommunityRatings, {"reports": "data"}, "question")
+TEST_PASSAGES = Task("relevance_test", RelevantUnits, {"passages": "data"}, "question")
+ORDER_PASSAGES = Task("rerank_passages", PassageOrder, {"passages": "data"}, "question count")
+
+
+async def ratings_of(
+    model: TaskModel, question: str, reports: Sequence[str], repeat: int
+) -> tuple[list[float | None], Usage]:
+    """The rating of each report, 0 to 5, None if the answer leaves it out; only unknown ratings are requested.
+
+    Each `repeat` is a different request; otherwise the ledger would return the first rating.
     """
 
-    def request(several: Sequence[Passage]) -> ChatRequest:
-        return _request(prompts, question, several, origin)
+    def as_reader(request: ChatRequest) -> ChatRequest:
+        again = Message(role="user", content=f"Rate independently, as reader {repeat + 1}.")
+        return replace(request, messages=(*request.messages, again), temperature=1.0) if repeat else request
 
-    found, usage = await answers_on(chat, passages, request, RelevantUnits, _split)
+    rated, usage = await ask_numbered(model, RATE_REPORTS, reports, "reports", as_reader, question=question)
+    return [one and one.rating for one in rated], usage
+
+
+async def relevance_of(model: TaskModel, question: str, passages: Sequence[Passage]) -> Relevance:
+    """The relevant sentences by number of the passage; only passages without a stored verdict are asked for."""
+
+    def request(several: Sequence[Passage]) -> ChatRequest:
+        return model.request(TEST_PASSAGES, passages=numbered(map(_with_sentences, several)), question=question)
+
+    found, usage = await ask_each(model.chat, passages, request, _split)
     verdicts = zip(passages, found, strict=True)
     return Relevance(
         {passage.number: _verdicts(one, [passage]).get(0, ()) for passage, one in verdicts if one is not None}, usage
     )
 
 
-def _request(prompts: Prompts, question: str, passages: Sequence[Passage], origin: Origin) -> ChatRequest:
-    messages = prompts.render(
-        TASK, passages="\n\n".join(map(_numbered, range(1, len(passages) + 1), passages)), question=question
-    )
-    return origin.request(TASK, messages, RelevantUnits)
-
-
-def _numbered(number: int, passage: Passage) -> str:
-    """The passage with its number and its title, one numbered sentence a line."""
+def _with_sentences(passage: Passage) -> str:
+    """The title of the passage, and its numbered sentences, one a line."""
     lines = (f"({place}) {line}" for place, line in enumerate(sentence_lines(passage.text), 1))
-    return "\n".join([f"[{number}] {passage.title}".rstrip(), *lines])
+    return "\n".join([passage.title, *lines])
 
 
 def _verdicts(found: RelevantUnits, passages: Sequence[Passage]) -> dict[int, tuple[int, ...]]:
     """The relevant sentences by place of the passage; of a passage without valid sentences, all."""
     verdicts: dict[int, tuple[int, ...]] = {}
     for unit in found.units:
-        place = unit.id - 1
-        if 0 <= place < len(passages):
-            n = len(sentences(passages[place].text))
+        if 1 <= unit.id <= len(passages):
+            n = len(sentences(passages[unit.id - 1].text))
             valid = tuple(sorted({number for number in unit.sentences if 1 <= number <= n}))
-            verdicts[place] = valid or tuple(range(1, n + 1)) or (1,)
+            verdicts[unit.id - 1] = valid or tuple(range(1, n + 1)) or (1,)
     return verdicts
 
 
@@ -77,9 +112,16 @@ def _split(passages: Sequence[Passage], found: RelevantUnits) -> Mapping[int, st
     """The verdict on each passage, by place, as the answer to a request of its own."""
     verdicts = _verdicts(found, passages)
     return {
-        place: json.dumps(
-            {"units": [{"id": 1, "sentences": list(verdicts[place])}] if place in verdicts else []},
-            separators=(",", ":"),
-        )
+        place: as_json({"units": [{"id": 1, "sentences": list(verdicts[place])}] if place in verdicts else []})
         for place in range(len(passages))
     }
+
+
+async def order_of(model: TaskModel, question: str, passages: Sequence[Passage]) -> tuple[list[int], Usage]:
+    """The places of the passages that help most, best first; unknown and repeated numbers are left out.
+
+    One listwise request (RankGPT, Sun et al. 2023).
+    """
+    listed = numbered(f"{passage.title}\n{cut_text(passage.text, _PASSAGE_TOKENS)}" for passage in passages)
+    found, usage = await ask_model(model, ORDER_PASSAGES, passages=listed, question=question, count=_BEST)
+    return [number - 1 for number in dict.fromkeys(found.order) if 1 <= number <= len(passages)], usage

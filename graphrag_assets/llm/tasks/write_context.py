@@ -4,31 +4,16 @@ Contextual retrieval (Anthropic, 2024, https://www.anthropic.com/news/contextual
 document, which is the same text for all its passages, so that providers bill it from their prompt caches.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from pydantic import model_validator
 
 from graphrag_assets.contracts.records import PlacedUnit
-from graphrag_assets.llm.model_options import ChatRequest
-from graphrag_assets.llm.prompts import Prompts
+from graphrag_assets.llm.task import Task, TaskModel, ask_model
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
-from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, ask
 from graphrag_assets.text.words import cut_text
 
-TASK = "text_unit_context"
-
-
-@dataclass(frozen=True, slots=True)
-class ContextOptions:
-    """Limits of a context: `max_tokens` is twice what the prompt asks for; longer ones are cut."""
-
-    max_tokens: int = 200
-    language: str | None = None
-    encoding: str = "o200k_base"
-
-
-_DEFAULTS = ContextOptions()
+MAX_TOKENS = 200  # twice what the prompt asks for; longer contexts are cut
 
 
 class UnitContext(AnswerForm):
@@ -42,22 +27,11 @@ class UnitContext(AnswerForm):
         return self
 
 
-async def write_context(
-    chat: Chat, prompts: Prompts, unit: PlacedUnit, options: ContextOptions = _DEFAULTS, origin: Origin = NOWHERE
-) -> str:
-    """The context of `unit` in the model's words, on one line, within `options.max_tokens`.
-
-    Raises:
-        Exception: what `chat` raises.
-    """
-    answer = await ask(chat, context_request(prompts, unit, options, origin), UnitContext)
-    return cut_text(" ".join(answer.context.split()), options.max_tokens, options.encoding)
+CONTEXT = Task("text_unit_context", UnitContext, {"document": "document", "passage": "passage"}, optional="language")
 
 
-def context_request(
-    prompts: Prompts, unit: PlacedUnit, options: ContextOptions = _DEFAULTS, origin: Origin = NOWHERE
-) -> ChatRequest:
-    """The request for the context of one text unit."""
+async def write_context(model: TaskModel, unit: PlacedUnit, language: str | None, encoding: str = "o200k_base") -> str:
+    """The context of `unit` in the model's words, on one line."""
     passage = f"{unit.headings}\n\n{unit.text}".strip()
-    messages = prompts.render(TASK, document=unit.document, passage=passage, language=options.language)
-    return origin.request(TASK, messages, UnitContext)
+    answer, _ = await ask_model(model, CONTEXT, document=unit.document, passage=passage, language=language)
+    return cut_text(" ".join(answer.context.split()), MAX_TOKENS, encoding)

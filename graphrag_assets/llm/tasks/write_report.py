@@ -1,33 +1,19 @@
 """The report on one community."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from pydantic import Field, model_validator
 
 from graphrag_assets.contracts.records import Finding, ReportMaterial, ReportRecord
-from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.structured_output import Salvaged
+from graphrag_assets.llm.task import Task, TaskModel, ask_model
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, Rating, Text
-from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, ask
 from graphrag_assets.text.references import without_references
 from graphrag_assets.text.words import sentences
 
-GRAPH, TEXT = "community_report", "community_report_text"
 MIDDLE_RATING = 5.0  # of a report without a rating
+_MAX_WORDS = 1500
 _MAX_HEADLINE_LENGTH = 120  # characters
-
-
-@dataclass(frozen=True, slots=True)
-class ReportOptions:
-    """Options of reports. `task`: `GRAPH` for contexts of entities and relationships, `TEXT` for passages."""
-
-    max_words: int = 1500
-    language: str | None = None
-    task: str = GRAPH
-
-
-_DEFAULTS = ReportOptions()
 
 
 class ReportFinding(Form):
@@ -55,22 +41,20 @@ class CommunityReport(AnswerForm):
         return self
 
 
-async def write_report(
-    chat: Chat, prompts: Prompts, material: ReportMaterial, options: ReportOptions = _DEFAULTS, origin: Origin = NOWHERE
-) -> ReportRecord:
-    """The report on a community.
+_GIVEN = {"context": "data"}, "", "max_words language dated", "persona rating_scale"
+GRAPH_REPORT = Task("community_report", CommunityReport, *_GIVEN)
+"""For contexts of entities and relationships."""
+TEXT_REPORT = Task("community_report_text", CommunityReport, *_GIVEN)
+"""For contexts of passages."""
 
-    Raises:
-        Exception: what `chat` raises.
-    """
-    messages = prompts.render(
-        options.task,
-        context=material.context,
-        max_words=options.max_words,
-        language=options.language,
-        dated=",document_date\n" in material.context,  # without dates, requests stay as they are
-    )
-    answer = await ask(chat, origin.request(options.task, messages, CommunityReport), CommunityReport)
+
+async def write_report(
+    model: TaskModel, task: Task[CommunityReport], material: ReportMaterial, language: str | None
+) -> ReportRecord:
+    """The report on a community."""
+    dated = ",document_date\n" in material.context  # without dates, requests stay as they are
+    given = {"context": material.context, "max_words": _MAX_WORDS, "language": language, "dated": dated}
+    answer, _ = await ask_model(model, task, **given)
     return report_record(answer, material.leading)
 
 

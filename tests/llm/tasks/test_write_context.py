@@ -6,23 +6,30 @@ import json
 import pytest
 
 from graphrag_assets.contracts.records import PlacedUnit
+from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts, fence
-from graphrag_assets.llm.tasks.write_context import ContextOptions, context_request, write_context
+from graphrag_assets.llm.task import TaskModel
+from graphrag_assets.llm.tasks.write_context import MAX_TOKENS, write_context
 from graphrag_assets.text.words import count_tokens
 from tests.llm.tasks.scripted_chat import ScriptedChat
 
 DOCUMENT = "The Great Eastern left Valentia in 1866. She laid the cable. She was sold in 1888."
 FIRST = PlacedUnit("u1", "The cable › 1866", DOCUMENT, "She laid the cable.")
-ROOMY = ContextOptions()
 SECOND = PlacedUnit("u2", "The cable › 1888", DOCUMENT, "She was sold in 1888.")
 
 
-def written(said: str, options: ContextOptions = ROOMY) -> str:
-    return asyncio.run(write_context(ScriptedChat([said]), Prompts(), FIRST, options))
+def written(said: str) -> str:
+    return asyncio.run(write_context(TaskModel(ScriptedChat([said]), Prompts()), FIRST, None))
+
+
+def request_for(unit: PlacedUnit) -> ChatRequest:
+    chat = ScriptedChat(['{"context": "C."}'])
+    asyncio.run(write_context(TaskModel(chat, Prompts()), unit, None))
+    return chat.requests[0]
 
 
 def test_the_document_comes_before_the_passage_and_is_the_same_for_all_passages():
-    requests = [context_request(Prompts(), unit) for unit in (FIRST, SECOND)]
+    requests = [request_for(unit) for unit in (FIRST, SECOND)]
     shared = fence(DOCUMENT, "document")
     for unit, request in zip((FIRST, SECOND), requests, strict=True):
         system, user = (message["content"] for message in request.messages)
@@ -33,7 +40,7 @@ def test_the_document_comes_before_the_passage_and_is_the_same_for_all_passages(
 
 
 def test_passage_without_title_and_headings_is_sent_alone():
-    request = context_request(Prompts(), PlacedUnit("u", "", "It rained.", "It rained."))
+    request = request_for(PlacedUnit("u", "", "It rained.", "It rained."))
     assert request.messages[1]["content"].endswith(fence("It rained.", "passage"))
 
 
@@ -45,11 +52,11 @@ def test_the_answer_becomes_one_line():
 
 def test_an_answer_that_is_too_long_keeps_its_first_sentences():
     said = "The ship is the Great Eastern. " * 60
-    context = written(json.dumps({"context": said}), ContextOptions(max_tokens=40))
+    context = written(json.dumps({"context": said}))
     assert context.endswith("Great Eastern.")
-    assert 30 < count_tokens([context])[0] <= 40
-    endless = written(json.dumps({"context": "word " * 500}), ContextOptions(max_tokens=40))
-    assert 30 < count_tokens([endless])[0] <= 40
+    assert MAX_TOKENS - 10 < count_tokens([context])[0] <= MAX_TOKENS
+    endless = written(json.dumps({"context": "word " * 500}))
+    assert MAX_TOKENS - 10 < count_tokens([endless])[0] <= MAX_TOKENS
 
 
 def test_an_empty_answer_is_none():

@@ -8,12 +8,12 @@ import pytest
 
 from graphrag_assets.contracts.records import Finding, ReportMaterial
 from graphrag_assets.llm.prompts import Prompts, fence
+from graphrag_assets.llm.task import Task, TaskModel
 from graphrag_assets.llm.tasks.write_report import (
-    GRAPH,
+    GRAPH_REPORT,
     MIDDLE_RATING,
-    TEXT,
+    TEXT_REPORT,
     CommunityReport,
-    ReportOptions,
     report_record,
     write_report,
 )
@@ -36,7 +36,7 @@ def test_report_with_all_fields():
         "rating_explanation": "Central.",
     }
     chat = ScriptedChat([json.dumps(answer)])
-    report = asyncio.run(write_report(chat, Prompts(), MATERIAL))
+    report = asyncio.run(write_report(TaskModel(chat, Prompts()), GRAPH_REPORT, MATERIAL, None))
     assert (report.title, report.summary, report.rating) == ("Scrooge and Marley", "Partners.", 8.5)
     assert report.findings == [Finding("A firm.", "They were partners [Data: Entities (5)].")]
     assert report.rating_explanation == "Central."
@@ -84,19 +84,19 @@ def test_a_missing_summary_is_the_first_finding():
 
 def test_reports_from_text_have_their_own_prompt():
     chat = ScriptedChat(['{"summary": "S."}'])
-    asyncio.run(write_report(chat, Prompts(), MATERIAL, ReportOptions(task=TEXT, max_words=77, language="German")))
+    asyncio.run(write_report(TaskModel(chat, Prompts()), TEXT_REPORT, MATERIAL, "German"))
     (request,) = chat.requests
     assert request.task == "community_report_text"
     assert "[Data: Sources (5, 7); Reports (2)]" in request.messages[0]["content"]
-    assert "At most 77 words in all. Write in German." in request.messages[0]["content"]
+    assert "At most 1500 words in all. Write in German." in request.messages[0]["content"]
 
 
-@pytest.mark.parametrize("task", [GRAPH, TEXT])
-def test_reports_on_dated_rows_follow_the_later_one_and_other_requests_do_not_speak_of_dates(task: str):
+@pytest.mark.parametrize("task", [GRAPH_REPORT, TEXT_REPORT])
+def test_reports_on_dated_rows_follow_the_later_one_and_other_requests_do_not_speak_of_dates(task: Task):
     chat = ScriptedChat(['{"summary": "S."}'] * 2)
     rows = "-----Claims-----\nid,subject,description,document_date\n7,Scrooge,He is rich.,1843-12-19"
     for material in (MATERIAL, replace(MATERIAL, context=rows)):
-        asyncio.run(write_report(chat, Prompts(), material, ReportOptions(task=task)))
+        asyncio.run(write_report(TaskModel(chat, Prompts()), task, material, None))
     undated, dated = (request.messages[0]["content"] for request in chat.requests)
     rule = " Of rows that contradict each other, follow the one with the later document_date"
     assert rule not in undated

@@ -1,21 +1,53 @@
-"""Reranking requests: an order of documents for a query, from the ledger or by the provider."""
+"""Puts the passages that answer a question first: by a reranking model, or by a chat model."""
 
+import asyncio
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 
+from graphrag_assets.contracts.answering import Passage, Reranked
+from graphrag_assets.contracts.answering import Usage as Cost
 from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.llm import provider
 from graphrag_assets.llm.ask_model import ModelClient
+from graphrag_assets.llm.backend import chat_model, rerank_options
 from graphrag_assets.llm.ledger import Entry, Hit, key_of
 from graphrag_assets.llm.limits import Trace
 from graphrag_assets.llm.model_errors import BadReplyError
 from graphrag_assets.llm.model_options import ModelOptions
+from graphrag_assets.llm.prompts import prompts_of
+from graphrag_assets.llm.task import TaskModel
+from graphrag_assets.llm.tasks.relevance import order_of
+from graphrag_assets.settings import Settings
 from graphrag_assets.text.words import count_tokens
 
 TASK = "rerank"
+
+
+@dataclass(frozen=True)
+class ModelReranker:
+    """Puts the passages first that answer a question, by the model GRAPHRAG_RERANK_MODEL."""
+
+    settings: Settings
+
+    async def arerank(self, question: str, passages: Sequence[Passage]) -> Reranked:
+        """The places of the passages, best first: of a reranking model all, of a chat model the best ten."""
+        model = await asyncio.to_thread(lambda: self._model)  # imports litellm
+        if isinstance(model, TaskModel):
+            order, cost = await order_of(model, question, passages)
+        else:
+            order, paid = await model.rerank(question, [f"{one.title}\n{one.text}".strip() for one in passages])
+            cost = Cost(paid.calls, paid.prompt_tokens, paid.completion_tokens, paid.cost_usd)
+        return Reranked(tuple(order), cost)
+
+    @cached_property
+    def _model(self) -> "RerankModel | TaskModel":
+        if provider.is_reranker(self.settings.rerank_model):
+            return RerankModel(*rerank_options(self.settings))
+        settings = self.settings.model_copy(update={"query_model": self.settings.rerank_model})
+        return TaskModel(chat_model(settings, use="query"), prompts_of(self.settings))
 
 
 class RerankModel(ModelClient[ModelOptions]):
@@ -26,11 +58,7 @@ class RerankModel(ModelClient[ModelOptions]):
     async def rerank(self, query: str, documents: Sequence[str]) -> tuple[list[int], Usage]:
         """The places of the documents, best first, and what was paid now. Documents without a valid score are left out.
 
-        An identical request in flight is joined, not sent again.
-
-        Raises:
-            RetriesExhausted: failed too often, or always without any valid score.
-            RequestRejected, BudgetExceeded, CircuitOpen, LedgerError: there is no order.
+        An identical request in flight is joined, not sent again. Raises as `ModelClient.paid` does.
         """
         key = key_of(TASK, self.vendor, self.model, query, list(documents))
         if (order := _stored(await self.ledger.get(key))) is None:
@@ -60,18 +88,8 @@ class RerankModel(ModelClient[ModelOptions]):
         if not valid:
             raise BadReplyError("The reply scores none of the documents.")
         order = sorted(valid, key=lambda place: (-valid[place], place))
-        entry = Entry(
-            key,
-            TASK,
-            TASK,
-            self.vendor,
-            self.model,
-            "{}",
-            response=json.dumps(order),
-            prompt_tokens=tokens,
-            cost_usd=cost,
-        )
-        await self.ledger.put(replace(entry, seconds=time.monotonic() - began))
+        paid = {"prompt_tokens": tokens, "cost_usd": cost, "seconds": time.monotonic() - began}
+        await self.ledger.put(Entry(key, TASK, TASK, self.vendor, self.model, "{}", json.dumps(order), **paid))
         return order
 
 

@@ -33,7 +33,6 @@ from graphrag_assets.assets.resources import IndexDatabase, IndexSettings
 from graphrag_assets.assets.scan import Scan, scan_input
 from graphrag_assets.definitions import defs
 from graphrag_assets.extras.interop.importer import import_index
-from graphrag_assets.llm.model_checks import Preflight
 from graphrag_assets.runtime import masking
 
 TEST_DATA = Path(__file__).parent / "data"
@@ -72,12 +71,6 @@ def pytest_collection_finish() -> None:
 def secrets_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """Secrets given in code are masked from then on: in this test, not in those after it."""
     monkeypatch.setattr(masking, "_given", set())
-
-
-@pytest.fixture(autouse=True)
-def models_checked_by_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test server may get the port of an earlier one, whose models have been checked in this process."""
-    monkeypatch.setattr(Preflight, "_passed", set())
 
 
 @dataclass

@@ -80,7 +80,7 @@ def stored_answers(index_folder: Path) -> set[tuple[str, str]]:
     with closing(sqlite3.connect(ledger)) as connection:
         if not connection.execute("SELECT name FROM sqlite_master").fetchall():  # killed before the table was made
             return set()
-        return set(connection.execute("SELECT kind, key FROM llm_calls WHERE task <> 'model_check'"))
+        return set(connection.execute("SELECT kind, key FROM llm_calls"))
 
 
 def unstored(requests: list[Request], before: set[tuple[str, str]], after: set[tuple[str, str]]) -> int:

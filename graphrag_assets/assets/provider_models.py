@@ -11,9 +11,8 @@ from graphrag_assets.contracts.indexing_models import NO_KEYS, IndexingModels, K
 from graphrag_assets.contracts.prompt_profile import PromptProfile
 from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.llm.ask_model import ChatModel
-from graphrag_assets.llm.backend import chat_model, embedding_model, model_checks
+from graphrag_assets.llm.backend import chat_model, embedding_model
 from graphrag_assets.llm.event_loop import wait_for
-from graphrag_assets.llm.model_checks import Preflight
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.settings import Settings
 
@@ -48,19 +47,13 @@ def indexing_tasks(
     keys: Keys = NO_KEYS,
     cache_not_before: str | None = None,
 ) -> IndexingTasks:
-    """The tasks of indexing by the chat model of the settings.
-
-    All models are checked before the first paid chat request; see `Preflight`.
-    """
+    """The tasks of indexing by the chat model of the settings."""
     meter = UsageMeter()
-    preflight = Preflight(
-        lambda: model_checks(settings, {"extraction": settings.model_tasks}, batch, run_id, keys, meter)
-    )
 
     @functools.cache
     def chat() -> ChatModel:
         model = chat_model(settings, run_id, keys, cache_not_before)
-        model.usage, model.before_paying = meter, preflight
+        model.usage = meter
         return model
 
     return IndexingTasks(settings, prompts_of(settings, profile), chat, batch, run_id, meter)

@@ -4,8 +4,8 @@
 the first is not valid. `_request` finds a form that the server accepts, `paid` keeps to limits and budget. `_attempt`
 sends one request, reads the reply and stores a valid answer. `stream` makes the same steps for an answer in pieces.
 
-A request of indexing without a valid answer has a row in the ledger, too, whose key follows from the request's: after
-two runs it is given up, because a model that has failed twice fails again, and is paid each time.
+A request of indexing without a valid answer has a row in the ledger, too: after two runs it is given up, because a
+model that has failed twice fails again, and is paid each time.
 """
 
 import asyncio
@@ -215,10 +215,6 @@ class _Server:
 _servers: dict[tuple[str, str | None], _Server] = defaultdict(_Server)
 
 
-async def _no_check(_: ChatRequest) -> None:
-    """No check before a request is paid for."""
-
-
 class ChatModel(ModelClient[ChatOptions]):
     """A chat model; see `ModelClient`.
 
@@ -236,11 +232,9 @@ class ChatModel(ModelClient[ChatOptions]):
         cache_not_before: str | None = None,
     ):
         super().__init__(options, ledger, limits, budget)
-        # Awaited where the ledger has no answer.
-        self.before_paying: Callable[[ChatRequest], Awaitable[None]] = _no_check
         self._not_before = cache_not_before or ""
         self._settings: dict[str, Any] = json.loads(options.parameters)
-        self._server = _servers[self._place]
+        self._server = _servers[options.model, options.base_url]
         self._answered: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))  # by task: answers, their tokens
 
     async def complete(self, request: ChatRequest) -> Completion:
@@ -249,39 +243,42 @@ class ChatModel(ModelClient[ChatOptions]):
         Raises:
             InvalidAnswer: not valid in two attempts (`TruncatedAnswer`, `EmptyAnswer`, `RefusedAnswer`), or in those of
                 two runs (`GivenUp`).
-            RetriesExhausted, RequestRejected, BudgetExceeded, CircuitOpen, LedgerError: there is no answer.
             StoredInParts: all parts of the request were answered since the caller looked for them in the ledger.
+            RetriesExhausted, RequestRejected, BudgetExceeded, CircuitOpen, LedgerError: there is no answer.
         """
         key = self.key(request)
-        stored = self._valid(request, await self.ledger.get(key))
-        if stored is None:
+        answer = self._valid(request, await self.ledger.get(key))
+        if answer is None:
             if request.run_id and (reason := await self.given_up(request)):
                 raise reason
             answer, first = await self.ledger.single_flight.share(key, partial(self._answer, key, request))
-            if first and not answer.from_ledger:
-                self._count(request, answer)
-                return answer
-            stored = replace(answer, from_ledger=True, usage=replace(answer.usage, cost_usd=0.0))
-        self._count(request, stored)
-        return stored
+            if not first:
+                answer = replace(answer, from_ledger=True, usage=replace(answer.usage, cost_usd=0.0))
+        self._count(request, answer)
+        return answer
 
     async def _answer(self, key: str, request: ChatRequest, trace: Trace) -> Completion:
-        """Request an answer, and a second one if it is not valid."""
+        """Request an answer, and a second one if it is not valid; of two repaired ones the better counts."""
         if request.parts and all([await self.known(part) for part in request.parts]):
             raise StoredInParts(request.name)
         async with self.counted(request.task, trace):
-            await self.before_paying(request)
             messages, send = list(request.messages), partial(self._attempt, key, request, trace)
             try:
-                answer = await self._request(request, messages, trace, send)
+                answer = first = await self._request(request, messages, trace, send)
+                if first.problem:
+                    await self._put_invalid(request, first.completion.usage, trace.seconds)
+                    messages = structured_output.again(messages, first.completion.text, first.problem)
+                    answer = await self._request(request, messages, trace, send)
             except RefusedAnswer as refusal:  # by a content filter, before the model
                 raise await self._put_failure(request, key, refusal, Usage(), trace.seconds) from None
             if answer.problem:
-                await self._put_invalid(request, answer.completion.usage, trace.seconds)
-                messages = structured_output.again(messages, answer.completion.text, answer.problem)
-                first, answer = answer, await self._request(request, messages, trace, send)
-                if answer.problem:
-                    answer = await self._better(key, request, first, answer, trace.seconds)
+                used = answer.completion.usage
+                if not (best := structured_output.best_guess([first, answer])):
+                    error = structured_output.unusable(request, self.options.where, answer.problem)
+                    raise await self._put_failure(request, key, error, used, trace.seconds)
+                outdated = self._valid(request, await self.ledger.get(key)) is None
+                await self._put(request, key, best.text, used, trace.seconds, replace=outdated)
+                answer = Answer(best)
         return answer.completion if answer.completion.from_ledger else replace(answer.completion, usage=trace.paid)
 
     async def _request(self, request: ChatRequest, messages: list[Message], trace: Trace, send: Send[T]) -> T:
@@ -293,7 +290,7 @@ class ChatModel(ModelClient[ChatOptions]):
                 tokens = partial(self._expected, request, messages)
                 return await self.paid(trace, request.name, partial(send, messages, parameters, mode), tokens)
             except RequestRejected as error:
-                if not (self._weaken(request, mode, error) or self._drop_named(parameters, error)):
+                if not self._learned_from(error, request, mode, parameters):
                     raise
 
     async def _attempt(
@@ -314,32 +311,16 @@ class ChatModel(ModelClient[ChatOptions]):
             return Answer(stored)
         if wanted := structured_output.response_format(request.response_model, mode):
             parameters = {**parameters, "response_format": wanted}
-        messages = structured_output.with_schema(messages, request.response_model, mode)
-        began = time.monotonic()
+        messages, began = structured_output.with_schema(messages, request.response_model, mode), time.monotonic()
         async with trace.request(self.options.timeout):
             where = provider.address(self.options)
             response = await provider.litellm().acompletion(messages=messages, **where, **parameters)
         reply = provider.read_reply(response, self.options.model)
-        usage = await self._usage_of(request, reply, messages)
-        self.pay(trace, usage)
+        usage = await self._paid_for(request, reply, messages, trace)
         answer = structured_output.read_answer(reply, request, usage)
         if answer.problem is None:
             await self._put(request, key, reply.text, usage, time.monotonic() - began, replace=hit is not None)
         return answer
-
-    async def _better(self, key: str, request: ChatRequest, first: Answer, second: Answer, seconds: float) -> Answer:
-        """Store and return the better of two repaired answers: the one with more records, on a tie the second.
-
-        Raises:
-            InvalidAnswer: neither is a guess.
-        """
-        best, usage = structured_output.best_guess([first, second]), second.completion.usage
-        if best is None:
-            error = structured_output.unusable(request, self.options.where, second.problem or InvalidAnswer())
-            raise await self._put_failure(request, key, error, usage, seconds)
-        outdated = self._valid(request, await self.ledger.get(key)) is None
-        await self._put(request, key, best.completion.text, usage, seconds, replace=outdated)
-        return best
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[str]:
         """The answer in pieces as they arrive, stored when it is complete; from the ledger it is one piece.
@@ -351,11 +332,16 @@ class ChatModel(ModelClient[ChatOptions]):
             self._count(request, stored)
             yield stored.text
             return
-        trace, text, reply, ended = Trace(), list[str](), provider.Reply(), False
+        trace, text, reply, ended, messages = Trace(), list[str](), provider.Reply(), False, list(request.messages)
+
+        async def start(_: list[Message], parameters: dict[str, Any], __: Structured) -> tuple[Any, provider.Chunks]:
+            async with trace.request(self.options.timeout):
+                where = {**provider.address(self.options), **provider.STREAMED}
+                chunks = await provider.litellm().acompletion(messages=messages, **where, **parameters)
+                return await anext(chunks), chunks
+
         async with self.counted(request.task, trace):
-            await self.before_paying(request)
-            messages = list(request.messages)
-            first, chunks = await self._request(request, messages, trace, partial(self._open, trace))
+            first, chunks = await self._request(request, messages, trace, start)
             try:
                 reader = AnswerReader(holds_back=self._server.lacks_opening_tag)
                 async for piece, reply in provider.pieces(first, chunks, self.options.timeout, reader):  # noqa: B007
@@ -366,14 +352,12 @@ class ChatModel(ModelClient[ChatOptions]):
                         yield piece
                 ended = True
             except Exception as error:
-                message = provider.failure(error).message
-                raise RetriesExhausted(
-                    f"{request.name}: the answer was interrupted. {message} Run the query again."
-                ) from None
+                said = provider.failure(error).message
+                reason = f"{request.name}: the answer was interrupted. {said} Run the query again."
+                raise RetriesExhausted(reason) from None
             finally:
                 reply = replace(reply, text=reply.text or "".join(text))
-                usage = await self._usage_of(request, reply, messages)
-                self.pay(trace, usage)
+                usage = await self._paid_for(request, reply, messages, trace)
                 problem = structured_output.ending_of(reply)
                 if problem or not ended:  # what it cost is recorded, whatever has ended it
                     await self._put_invalid(request, usage, trace.seconds)
@@ -381,18 +365,14 @@ class ChatModel(ModelClient[ChatOptions]):
                 raise problem
             await self._put(request, self.key(request), reply.text, usage, trace.seconds)
 
-    async def _open(
-        self, trace: Trace, messages: list[Message], parameters: dict[str, Any], _: Structured
-    ) -> tuple[Any, provider.Chunks]:
-        """Send a streamed request: its first chunk, and the rest."""
-        async with trace.request(self.options.timeout):
-            where = provider.address(self.options)
-            chunks = await provider.litellm().acompletion(messages=messages, **where, **parameters, **provider.STREAMED)
-            return await anext(chunks), chunks
-
     async def known(self, request: ChatRequest) -> Completion | None:
         """The answer from the ledger, or None; nothing is sent."""
         return self._valid(request, await self.ledger.get(self.key(request)))
+
+    async def given_up(self, request: ChatRequest) -> GivenUp | None:
+        """Why a request of indexing is not sent again, because two runs got no valid answer; None if it may be."""
+        failures = await self._failures(self.key(request))
+        return GivenUp(failures[-1].response or "") if len(failures) == _RUNS else None
 
     def key(self, request: ChatRequest) -> str:
         """The ledger's key: everything that determines the answer; neither address nor API key nor run."""
@@ -409,15 +389,12 @@ class ChatModel(ModelClient[ChatOptions]):
 
     def _parameters(self, request: ChatRequest) -> dict[str, Any]:
         """The parameters of a request, by litellm's names: those of the settings replace its own."""
-        limit = {} if request.max_tokens is None else {"max_tokens": request.max_tokens}
-        together = {"temperature": request.temperature, **limit, **self._settings}
+        together = {"temperature": request.temperature, "max_tokens": request.max_tokens, **self._settings}
         return {name: value for name, value in together.items() if value is not None}
 
     def _accepted(self, request: ChatRequest) -> dict[str, Any]:
         """The parameters of a request without those that the model refuses; warns of these once."""
-        unsupported = provider.unsupported(self.options.model, self.options.parameters)
-        if not self._server.refused.issuperset(unsupported):
-            self._drop(unsupported, "litellm knows that it is not supported.")
+        self._drop(provider.unsupported(self.options.model, self.options.parameters), "litellm knows it.")
         return {name: value for name, value in self._parameters(request).items() if name not in self._server.refused}
 
     @property
@@ -432,26 +409,23 @@ class ChatModel(ModelClient[ChatOptions]):
         """Whether the server is known to have cut a prompt."""
         return self._server.cuts_prompts
 
-    def _weaken(self, request: ChatRequest, rejected: Structured, error: RequestRejected) -> bool:
-        """Ask for JSON in a weaker way from now on, if the server rejects this one."""
+    def _learned_from(
+        self, error: RequestRejected, request: ChatRequest, rejected: Structured, sent: Iterable[str]
+    ) -> bool:
+        """Ask for JSON in a weaker way from now on, or leave out the parameters that a rejection names."""
         about_format = any(word in str(error).lower() for word in ("response_format", "json", "schema", "grammar"))
-        if request.response_model is None or rejected not in structured_output.WEAKER or not about_format:
-            return False
-        if self._server.mode == rejected:  # else another call has done so
-            self._server.mode = structured_output.WEAKER[rejected]
-        return True
-
-    def _drop_named(self, sent: Iterable[str], error: RequestRejected) -> bool:
-        """Leave out the parameters that a rejection names from now on."""
+        if about_format and request.response_model is not None and rejected in structured_output.WEAKER:
+            if self._server.mode == rejected:  # else another call has done so
+                self._server.mode = structured_output.WEAKER[rejected]
+            return True
         said = str(error).partition(REJECTS)[2]  # without the names of task, text unit and batch
-        names = [name for name in sent if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said)]
-        self._drop(names, said)
-        return bool(names)
+        return self._drop([name for name in sent if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said)], said)
 
-    def _drop(self, names: Sequence[str], reason: str) -> None:
+    def _drop(self, names: Sequence[str], reason: str) -> bool:
         if new := [name for name in names if name not in self._server.refused]:
             self._server.refused.update(new)
             _log.warning("%s refuses %s, so it is left out: %s", self.options.where, ", ".join(new), reason)
+        return bool(names)
 
     # Tokens and cost
 
@@ -462,11 +436,13 @@ class ChatModel(ModelClient[ChatOptions]):
         output = tokens / answers if answers else limit or _UNKNOWN_OUTPUT_TOKENS
         return _n_tokens(messages) + 4 * len(messages), round(min(output, limit) if limit else output)
 
-    async def _usage_of(self, request: ChatRequest, reply: provider.Reply, messages: Sequence[Message]) -> Usage:
-        """Tokens and cost of a reply. Tokens that the server does not say are counted here."""
-        self._learn_from(reply, messages)
+    async def _paid_for(
+        self, request: ChatRequest, reply: provider.Reply, messages: Sequence[Message], trace: Trace
+    ) -> Usage:
+        """Tokens and cost of a reply, which are charged. Tokens that the server does not say are counted here."""
+        self._warn_of(reply, messages)
         prices = await self.prices()
-        sent, received, cached, cost_usd = (
+        sent, received, cached, listed = (
             reply.prompt_tokens,
             reply.completion_tokens,
             reply.cached_tokens,
@@ -474,15 +450,17 @@ class ChatModel(ModelClient[ChatOptions]):
         )
         if sent is None or received is None:
             sent, received = self._expected(request, request.messages)[0], sum(count_tokens([reply.text]))
-            cost_usd, cached = None, 0
+            listed, cached = None, 0
         answers, tokens = self._answered[request.task]
         self._answered[request.task] = (answers + 1, tokens + received)
         cost = prices.cost(sent, received, cached)
-        if prices.source == "litellm" and cost_usd is not None and 0 <= cost_usd <= _TIMES_THE_PRICE * cost:
-            cost = cost_usd  # includes the prices of tiered tokens, and of tokens written to a cache
-        return Usage(prompt_tokens=sent, cached_tokens=cached, completion_tokens=received, cost_usd=cost)
+        if prices.source == "litellm" and listed is not None and 0 <= listed <= _TIMES_THE_PRICE * cost:
+            cost = listed  # includes the prices of tiered tokens, and of tokens written to a cache
+        usage = Usage(prompt_tokens=sent, cached_tokens=cached, completion_tokens=received, cost_usd=cost)
+        self.pay(trace, usage)
+        return usage
 
-    def _learn_from(self, reply: provider.Reply, messages: Sequence[Message]) -> None:
+    def _warn_of(self, reply: provider.Reply, messages: Sequence[Message]) -> None:
         """Warn of a prompt that was cut, and of thoughts without their opening tag, whose answers are shown whole."""
         size, counted = sum(len(message["content"].encode()) for message in messages), reply.prompt_tokens
         is_long = counted is not None and size >= max(_SHORT_PROMPT, counted * _BYTES_PER_TOKEN)
@@ -492,9 +470,7 @@ class ChatModel(ModelClient[ChatOptions]):
                 "%s counted %d tokens of a prompt of about %d: it seems to cut prompts, so the model does not read all "
                 "of them. Raise its context: for Ollama num_ctx in GRAPHRAG_MODEL_PARAMETERS (models ollama_chat/…) or "
                 "OLLAMA_CONTEXT_LENGTH in the environment of its server.",
-                self.options.where,
-                counted,
-                n_sent,
+                *(self.options.where, counted, n_sent),
             )
         if reply.lacked_opening_tag and not self._server.lacks_opening_tag:
             self._server.lacks_opening_tag = True
@@ -510,23 +486,24 @@ class ChatModel(ModelClient[ChatOptions]):
         """The stored answer, unless it is too old or not valid for the response model, which may have changed."""
         if hit is None or hit.created_at < self._not_before:
             return None
-        text = hit.response or ""
         usage = Usage(prompt_tokens=hit.prompt_tokens, completion_tokens=hit.completion_tokens)
-        if request.response_model is None:
-            return Completion(text, usage=usage, from_ledger=True)
         try:
-            parsed = structured_output.parse(text, request.response_model, request.may_say_nothing)
+            found = structured_output.completion(hit.response or "", request, usage)
         except InvalidAnswer:
             return None
-        return replace(structured_output.completion_of(text, parsed, usage), from_ledger=True)
+        return replace(found, from_ledger=True)
 
     async def _put(
         self, request: ChatRequest, key: str, text: str, usage: Usage, seconds: float, replace: bool = False
     ) -> None:
-        """Store a valid answer; that of a request with parts as the answers of its parts."""
-        if not request.parts:
+        """Store a valid answer; that of a request with parts as the answers of its parts, with equal shares."""
+        if request.split is None or request.response_model is None:
             await self.ledger.put(self._entry(key, "chat", request, text, usage, seconds), replace=replace)
-        elif entries := self._entries_of_parts(request, text, usage, seconds):
+        elif answers := request.split(structured_output.parse(text, request.response_model).value):
+            entries, n = list[Entry](), len(answers)
+            for i, (place, answer) in enumerate(answers.items()):
+                part, share = request.parts[place], _share(usage, i, n)
+                entries.append(self._entry(self.key(part), "chat", part, answer, share, seconds / n))
             # Replaced: what another process may have stored meanwhile was paid for, too.
             await self.ledger.put(*entries, replace=True)
         else:
@@ -535,11 +512,6 @@ class ChatModel(ModelClient[ChatOptions]):
     async def _put_invalid(self, request: ChatRequest, usage: Usage, seconds: float) -> None:
         """Record what an answer without use has cost."""
         await self.ledger.put(self._entry(uuid.uuid4().hex, "invalid", request, None, usage, seconds))
-
-    async def given_up(self, request: ChatRequest) -> GivenUp | None:
-        """Why a request of indexing is not sent again, because two runs got no valid answer; None if it may be."""
-        failures = await self._failures(self.key(request))
-        return GivenUp(failures[-1].response or "") if len(failures) == _RUNS else None
 
     async def _put_failure(
         self, request: ChatRequest, key: str, error: InvalidAnswer, usage: Usage, seconds: float
@@ -551,69 +523,32 @@ class ChatModel(ModelClient[ChatOptions]):
         number = min(len(await self._failures(key)), _RUNS - 1)
         if number == _RUNS - 1:
             error = GivenUp(f"{error} {GIVEN_UP}")
-        entry = self._entry(_failure_key(key, number), "invalid", request, str(error), usage, seconds)
+        entry = self._entry(key_of("failure", key, number), "invalid", request, str(error), usage, seconds)
         await self.ledger.put(entry, replace=True)
         return error
 
     async def _failures(self, key: str) -> list[Hit]:
-        hits = await self.ledger.get_many([_failure_key(key, number) for number in range(_RUNS)])
+        hits = await self.ledger.get_many([key_of("failure", key, number) for number in range(_RUNS)])
         return [hit for hit in hits.values() if hit.created_at >= self._not_before]
-
-    def _entries_of_parts(self, request: ChatRequest, text: str, usage: Usage, seconds: float) -> list[Entry]:
-        """An entry for each part that is answered, with its share, by length, of tokens, cost and time."""
-        if request.response_model is None or request.split is None:
-            raise TypeError("A request with parts needs a response model and a function that splits its answer.")
-        answers = request.split(structured_output.parse(text, request.response_model).value)
-        lengths = [
-            len(answer) + sum(len(message["content"]) for message in request.parts[place].messages)
-            for place, answer in answers.items()
-        ]
-        entries, end = list[Entry](), 0.0
-        for (place, answer), length in zip(answers.items(), lengths, strict=True):
-            start, end = end, end + length / sum(lengths)
-            part, share = request.parts[place], _share(usage, start, end)
-            entries.append(self._entry(self.key(part), "chat", part, answer, share, seconds * (end - start)))
-        return entries
 
     def _entry(
         self, key: str, kind: str, request: ChatRequest, response: str | None, usage: Usage, seconds: float
     ) -> Entry:
         return Entry(
-            key=key,
-            kind=kind,
-            task=request.task,
-            provider=self.vendor,
-            model=self.model,
-            parameters=canonical(self._parameters(request)),
-            response=response,
-            prompt_tokens=usage.prompt_tokens,
-            cached_tokens=usage.cached_tokens,
-            completion_tokens=usage.completion_tokens,
-            cost_usd=usage.cost_usd,
-            seconds=seconds,
-            batch=request.batch,
-            unit=request.unit,
-            run_id=request.run_id,
+            *(key, kind, request.task, self.vendor, self.model, canonical(self._parameters(request)), response, None),
+            *(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens, usage.cost_usd, seconds),
+            *(request.batch, request.unit, request.run_id),
         )
 
 
-def _failure_key(key: str, number: int) -> str:
-    """The ledger's key of the row for the failure of this number, from 0, of a request."""
-    return key_of("failure", key, number)
+def _share(usage: Usage, i: int, n: int) -> Usage:
+    """The i-th of n shares of tokens and cost; the sum of all shares is the whole."""
 
+    def part(amount: int) -> int:
+        return amount * (i + 1) // n - amount * i // n
 
-def _share(usage: Usage, start: float, end: float) -> Usage:
-    """The share of tokens and cost from one fraction to another; the sum of all shares is the whole."""
-
-    def between(amount: int) -> int:
-        return round(amount * end) - round(amount * start)
-
-    return Usage(
-        prompt_tokens=between(usage.prompt_tokens),
-        cached_tokens=between(usage.cached_tokens),
-        completion_tokens=between(usage.completion_tokens),
-        cost_usd=usage.cost_usd * (end - start),
-    )
+    prompt, cached, completion = map(part, (usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens))
+    return Usage(prompt_tokens=prompt, cached_tokens=cached, completion_tokens=completion, cost_usd=usage.cost_usd / n)
 
 
 def _n_tokens(messages: Sequence[Message]) -> int:

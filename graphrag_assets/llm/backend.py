@@ -1,60 +1,21 @@
-"""Chat, embedding and reranking models of the settings, their ledger, prices, limits and budget.
-
-Limits, budget and ledger are handled by `ask_model`.
-"""
+"""Chat, embedding and reranking models of the settings, their ledger, prices, limits and budget."""
 
 import os
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 
 from dotenv import load_dotenv
 
 from graphrag_assets.contracts.indexing_models import NO_KEYS, Keys
 from graphrag_assets.contracts.prompt_profile import PromptProfile
-from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.ledger import Ledger, canonical
 from graphrag_assets.llm.limits import Budget, Limits
-from graphrag_assets.llm.model_checks import Check, chat_check, embedding_check
 from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, LimitOptions, ModelOptions, PriceOptions
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.provider import provider_of
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
 from graphrag_assets.runtime.once_per_process import once_per_process
 from graphrag_assets.settings import Settings, Use
-
-_RULES_TOKENS = 1500
-"""Tokens of an extraction besides those of the text unit."""
-
-
-def model_checks(
-    settings: Settings,
-    tasks_by_use: Mapping[Use, Sequence[str]],
-    batch: str | None = None,
-    run_id: str | None = None,
-    keys: Keys = NO_KEYS,
-    meter: UsageMeter | None = None,
-    with_long_prompts: bool = False,
-) -> list[Check]:
-    """The questions to the embedding model of a provider, and to each chat model of the tasks, once.
-
-    `with_long_prompts`: servers with a base URL, and Ollama, which may cut prompts, get one as long as in extraction.
-    """
-    checks: dict[ModelOptions, Check] = {}
-    if settings.embeds_remotely:
-        model = embedding_model(settings, run_id, keys)
-        model.usage = meter or model.usage
-        checks[model.options] = embedding_check(model, batch, run_id)
-    now = datetime.now(UTC).isoformat(timespec="microseconds")  # an answer in the ledger says nothing about today
-    for use, tasks in tasks_by_use.items():
-        chat = chat_model(settings, run_id, keys, now, use)
-        chat.usage = meter or chat.usage
-        before = checks[chat.options].tasks if chat.options in checks else ()
-        is_own = chat.options.base_url or provider_of(chat.options.model)[0].startswith("ollama")
-        n_tokens = settings.max_unit_tokens + _RULES_TOKENS if with_long_prompts and is_own else 0
-        checks[chat.options] = chat_check(chat, (*before, *tasks), batch, run_id, n_tokens)
-    return list(checks.values())
 
 
 def chat_answerer(settings: Settings, profile: PromptProfile | None = None) -> ChatAnswerer:

@@ -1,25 +1,23 @@
-"""Asks each model one tiny question, so that a wrong key, name or address is noticed before anything is paid for."""
+"""Asks each model one tiny question, which shows a wrong key, name or address, and how its server answers."""
 
-import functools
-import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
 
 from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.llm.ask_model import ChatModel
+from graphrag_assets.llm.backend import chat_model, embedding_model
 from graphrag_assets.llm.embedding_client import EmbeddingModel
-from graphrag_assets.llm.limits import SingleFlight, Trace
-from graphrag_assets.llm.model_errors import BudgetExceeded, InvalidAnswer, LedgerError, ModelError, ModelUnusable
 from graphrag_assets.llm.model_options import ChatRequest, Message, ModelOptions
+from graphrag_assets.llm.provider import provider_of
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
+from graphrag_assets.settings import Settings, Use
 
 TASK = "model_check"
-_QUESTION = (
-    Message(role="system", content="This is a test of the connection. Reply in the requested form."),
-    Message(role="user", content="Answer with the word ready."),
-)
-log = logging.getLogger(__name__)
+_RULES_TOKENS = 1500
+"""Tokens of an extraction besides those of the text unit."""
 
 
 class ModelCheck(AnswerForm):
@@ -44,67 +42,31 @@ class Check:
     usage: UsageMeter
 
 
-def chat_check(
-    chat: ChatModel, tasks: Sequence[str], batch: str | None = None, run_id: str | None = None, n_tokens: int = 0
-) -> Check:
-    """The question to a chat model, with a schema as its tasks have; `chat` must not take answers from the ledger.
-
-    `n_tokens`: of a text before the question, which shows whether the server cuts prompts of this length.
-    """
-    system, question = _QUESTION
-    question = Message(role="user", content="filler " * n_tokens + question["content"])
-    request = ChatRequest(TASK, (system, question), ModelCheck, batch=batch, run_id=run_id)
-
-    async def ask() -> str:
-        await chat.complete(request)
-        cuts = ", cuts long prompts" if chat.cuts_prompts else ""
-        return f"answers by {chat.structured_mode}{cuts}"
-
-    return Check(tuple(tasks), chat.options, ask, chat.usage)
+def model_checks(settings: Settings, tasks_by_use: Mapping[Use, Sequence[str]]) -> list[Check]:
+    """The questions to the embedding model of a provider, and to each chat model of the tasks, once."""
+    checks: dict[ModelOptions, Check] = {}
+    if settings.embeds_remotely:
+        model = embedding_model(settings)
+        checks[model.options] = Check(("embeddings",), model.options, partial(_dimensions, model), model.usage)
+    now = datetime.now(UTC).isoformat(timespec="microseconds")  # an answer in the ledger says nothing about today
+    for use, tasks in tasks_by_use.items():
+        chat = chat_model(settings, cache_not_before=now, use=use)
+        before = checks[chat.options].tasks if chat.options in checks else ()
+        # Servers of one's own may cut prompts, so these get one as long as in extraction.
+        is_own = chat.options.base_url or provider_of(chat.options.model)[0].startswith("ollama")
+        filler = "filler " * (settings.max_unit_tokens + _RULES_TOKENS) if is_own else ""
+        checks[chat.options] = Check((*before, *tasks), chat.options, partial(_answers, chat, filler), chat.usage)
+    return list(checks.values())
 
 
-def embedding_check(model: EmbeddingModel, batch: str | None = None, run_id: str | None = None) -> Check:
-    """The text for an embedding model."""
-
-    async def ask() -> str:
-        return f"{await model.check(TASK, batch, run_id)} dimensions"
-
-    return Check(("embeddings",), model.options, ask, model.usage)
+async def _dimensions(model: EmbeddingModel) -> str:
+    return f"{await model.check(TASK)} dimensions"
 
 
-class Preflight:
-    """Checks the models of a run before its first paid chat request.
-
-    A run with a single model needs no check: its first call shows the same. Models that have passed are not asked again
-    in this process; the next process asks again, because a server that was there yesterday may not be there today, and
-    the question costs less than any other request.
-    """
-
-    _passed: ClassVar[set[ModelOptions]] = set()
-    _single_flight: ClassVar[SingleFlight] = SingleFlight()
-
-    def __init__(self, checks: Callable[[], Sequence[Check]]):
-        self._checks = functools.cache(checks)
-
-    async def __call__(self, _: object = None) -> None:
-        """Ask the models that have not been asked; embedding models first, because their answers cost least.
-
-        Raises:
-            ModelUnusable: a model cannot be used. Nothing was paid for but the questions to the others.
-            BudgetExceeded, LedgerError: the question cannot be asked.
-        """
-        checks = self._checks()
-        for check in checks if len(checks) > 1 else ():
-            if check.options not in self._passed:
-                await self._single_flight.share(str(hash(check.options)), functools.partial(self._ask, check))
-
-    async def _ask(self, check: Check, _: Trace) -> None:
-        try:
-            await check.ask()
-        except InvalidAnswer as error:  # the model replies: its answers to the tasks are judged one by one
-            log.warning("%s", error)
-        except (BudgetExceeded, LedgerError):
-            raise
-        except ModelError as error:
-            raise ModelUnusable(f"{error} The run stopped before anything was paid for.") from None
-        self._passed.add(check.options)
+async def _answers(chat: ChatModel, filler: str) -> str:
+    """How the model answers a question with a schema, as its tasks have."""
+    system = Message(role="system", content="This is a test of the connection. Reply in the requested form.")
+    question = Message(role="user", content=f"{filler}Answer with the word ready.")
+    await chat.complete(ChatRequest(TASK, (system, question), ModelCheck))
+    cuts = ", cuts long prompts" if chat.cuts_prompts else ""
+    return f"answers by {chat.structured_mode}{cuts}"

@@ -55,10 +55,6 @@ class CircuitOpen(ModelError, ModelUnavailable):
     """The calls to this model are suspended, because all of them would fail."""
 
 
-class ModelUnusable(CircuitOpen):
-    """A model failed the question that is asked before the first paid call."""
-
-
 class LedgerError(ModelError):
     """The ledger cannot be read or written. `may_pass`: another attempt may succeed."""
 

@@ -151,9 +151,9 @@ class ChatRequest:
 class Completion:
     """A valid answer.
 
-    `parsed` is an instance of the request's response model; `dropped_records` counts the invalid records left
-    out of its `Salvaged` lists; `guessed`: it is a repair of broken JSON that may have lost something, or of
-    backslashes. `usage`: its tokens and their cost, which is 0 from the ledger.
+    `parsed` is an instance of the request's response model; `usage`: its tokens and their cost, which is 0 from the
+    ledger. `dropped_records` counts the invalid records left out of its `Salvaged` lists, `kept_records` the others.
+    `guessed`: broken JSON, or its backslashes, were repaired; `doubtful`: the repair may have lost something.
     """
 
     text: str
@@ -162,3 +162,5 @@ class Completion:
     from_ledger: bool = False
     dropped_records: int = 0
     guessed: bool = False
+    doubtful: bool = False
+    kept_records: int = 0

@@ -241,46 +241,38 @@ def again(messages: list[Message], answer: str, problem: InvalidAnswer) -> list[
 
 
 class Answer(NamedTuple):
-    """One reply as a completion, and what is wrong with it, if anything.
-
-    `guess`: the repair of broken JSON, used only if the second answer is no better; `kept_records` ranks guesses.
-    """
+    """One reply as a completion, and what is wrong with it, if anything."""
 
     completion: Completion
     problem: InvalidAnswer | None = None
-    guess: bool = False
-    kept_records: int = 0
 
 
 def read_answer(reply: Reply, request: ChatRequest, usage: Usage) -> Answer:
     """The reply as its response model, and what is wrong with it."""
-    completion = Completion(reply.text, usage=usage)
+    empty = Completion(reply.text, usage=usage)
     try:
         if problem := ending_of(reply):
             raise problem
-        if request.response_model is None:
-            return Answer(completion)
-        parsed = parse(reply.text, request.response_model, request.may_say_nothing)
+        found = completion(reply.text, request, usage)
     except TruncatedAnswer as problem:
-        return Answer(replace(completion, text=""), problem)  # half an answer is not shown to the model again
+        return Answer(replace(empty, text=""), problem)  # half an answer is not shown to the model again
     except InvalidAnswer as problem:
-        return Answer(completion, problem)
-    completion = completion_of(reply.text, parsed, usage)
-    if parsed.doubtful:
-        return Answer(completion, InvalidAnswer("It is not valid JSON."), True, parsed.kept_records)
-    return Answer(completion)
+        return Answer(empty, problem)
+    return Answer(found, InvalidAnswer("It is not valid JSON.") if found.doubtful else None)
 
 
-def completion_of(text: str, parsed: Parsed[Any], usage: Usage) -> Completion:
-    """A structured answer as a completion."""
-    return Completion(
-        text, parsed.value, usage, dropped_records=parsed.dropped_records, guessed=parsed.doubtful or parsed.restored
-    )
+def completion(text: str, request: ChatRequest, usage: Usage) -> Completion:
+    """The answer in `text` by the form of its request. Raises InvalidAnswer."""
+    if request.response_model is None:
+        return Completion(text, usage=usage)
+    found = parse(text, request.response_model, request.may_say_nothing)
+    guessed, records = found.doubtful or found.restored, (found.dropped_records, found.kept_records)
+    return Completion(text, found.value, usage, False, records[0], guessed, found.doubtful, records[1])
 
 
-def best_guess(answers: Sequence[Answer]) -> Answer | None:
-    """Of repaired answers, the one with the most records, on a tie the last; None if there are none."""
-    guesses = [answer for answer in reversed(answers) if answer.guess]
+def best_guess(answers: Sequence[Answer]) -> Completion | None:
+    """Of answers that are doubtful repairs, the one with the most records, on a tie the last; None without any."""
+    guesses = [answer.completion for answer in reversed(answers) if answer.completion.doubtful]
     return max(guesses, key=lambda guess: guess.kept_records, default=None)
 
 

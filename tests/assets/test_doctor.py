@@ -1,11 +1,10 @@
-"""Models are checked before the first paid call of a run, and by `graphrag-assets doctor`."""
+"""Models are checked by `graphrag-assets doctor`."""
 
 import json
 import re
 
 import pytest
 
-from graphrag_assets.llm.model_errors import ModelError
 from tests.assets.test_language_models import BATCHES, copy_index, use
 from tests.cli import run_command
 from tests.limits import limit_calls
@@ -59,14 +58,6 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_model_that_cannot_be_used_stops_the_run_before_anything_is_paid(modeled, server, monkeypatch, fault):
-    reason = break_model(fault, server, monkeypatch)
-    with pytest.raises(ModelError, match=f"{reason}.* The run stopped before anything was paid for."):
-        modeled.index_all()
-    assert {request.task for request in server.chats} <= {"ModelCheck"}
-
-
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", ["wrong key", "unknown extraction model"])
 def test_nothing_is_published_where_a_model_cannot_be_used(modeled, server, monkeypatch, fault):
@@ -78,41 +69,12 @@ def test_nothing_is_published_where_a_model_cannot_be_used(modeled, server, monk
 
 
 @pytest.mark.long
-def test_each_model_is_asked_once_by_its_first_run_that_pays(modeled, server):
-    modeled.index_all()
-    asked = [request.body["model"] for request in server.chats if request.task == "ModelCheck"]
-    assert asked == ["test-chat"]
-    assert [request.body["input"] for request in server.embeddings].count(["ready"]) == 1
-    first = [request.task for request in server.requests[:3]]
-    assert first[:2] == ["embedding", "ModelCheck"]
-    server.requests.clear()
-    modeled.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
-    modeled.index_all()
-    assert server.chats
-    assert "ModelCheck" not in {request.task for request in server.chats}
-
-
-@pytest.mark.long
-def test_a_single_model_is_not_asked(modeled, server, monkeypatch):
-    monkeypatch.delenv("GRAPHRAG_EMBEDDING_MODEL")
-    modeled.index_all()
-    assert "ModelCheck" not in {request.task for request in server.chats}
-
-
-@pytest.mark.long
 def test_a_run_that_pays_nothing_asks_nothing(project, server, monkeypatch, shared_folder):
     use(monkeypatch, server)
     indexed = copy_index(project, shared_folder)
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_BASE_URL", "http://127.0.0.1:1/v1")
     indexed.index_all()
     assert server.requests == []
-
-
-@pytest.mark.long
-def test_an_answer_of_the_wrong_form_does_not_stop_the_run(modeled, server):
-    server.content = lambda body: "{}" if task_of(body) == "ModelCheck" else content_for(body)
-    modeled.index_all()
-    assert modeled.sql("SELECT count(*) > 0 FROM entities") == [(True,)]
 
 
 def test_doctor_asks_every_model_and_shows_its_reply(modeled, server, monkeypatch):
@@ -129,7 +91,7 @@ def test_doctor_asks_every_model_and_shows_its_reply(modeled, server, monkeypatc
     assert len(server.requests) == 6  # the ledger says nothing about today
 
 
-@pytest.mark.parametrize("fault", ["embedding server fails", "unknown extraction model"])
+@pytest.mark.parametrize("fault", FAULTS)
 def test_doctor_names_what_is_wrong_and_fails(modeled, server, monkeypatch, fault):
     reason = break_model(fault, server, monkeypatch)
     assert re.search(reason, " ".join(run_command("doctor", "--texts", "2", status=1).split()))

@@ -279,7 +279,7 @@ def test_spend_is_sql(modeled, server):
         "SELECT calls, ledger_hits, prompt_tokens > 0, list_sort(list_transform(usage, lambda u: u.task)) "
         "FROM operations.index_runs WHERE stage = 'index_batch' AND batch = 'one'"
     )
-    assert run == (6, 0, True, ["extract_all", "extract_all_continue", "model_check"])
+    assert run == (4, 0, True, ["extract_all", "extract_all_continue"])
     assert modeled.sql("SELECT sum(prompt_tokens) FROM llm_calls WHERE batch = 'one'") == modeled.sql(
         "SELECT sum(prompt_tokens) FROM operations.index_runs WHERE batch = 'one'"
     )

@@ -214,11 +214,11 @@ def test_rerun_is_free_and_bypassing_the_cache_is_paid_once_per_run(modeled, ser
     modeled.run_batch("one", ops=of_batch(rerun="EXTRACTION"))
     modeled.run_global(ops={"write_community_reports": {"config": {"rerun": "REPORTS"}}})
     assert len(server.chats) == sent
-    extracted = "batch = 'one' AND kind = 'chat' AND task <> 'model_check'"
+    extracted = "batch = 'one' AND kind = 'chat'"
     extractions = modeled.sql(f"SELECT count(*) FROM llm_calls WHERE {extracted}")[0][0]
     run = modeled.run_batch("one", ops=of_batch(rerun="EXTRACTION", bypass_cache=True))
     assert len(server.chats) == sent + extractions
-    of_batch_one = (pl.col("batch") == "one") & (pl.col("task") != "model_check")
+    of_batch_one = pl.col("batch") == "one"
     kinds = ledger_entries(modeled.index.settings).filter(of_batch_one)["kind"]
     accounted = dict(kinds.filter(kinds != "embedding").value_counts().iter_rows())
     assert accounted == {"chat": extractions, "replaced": extractions}  # what was paid stays in the ledger

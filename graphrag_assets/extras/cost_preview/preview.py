@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from math import ceil
 from typing import NamedTuple
 
@@ -15,12 +14,13 @@ from graphrag_assets.assets.model_tasks import IndexingTasks, with_tasks
 from graphrag_assets.assets.scan import scan
 from graphrag_assets.contracts.indexing_models import Extracted, IndexingModels
 from graphrag_assets.contracts.records import TextUnit
-from graphrag_assets.contracts.usage import UsageMeter
+from graphrag_assets.contracts.usage import Usage, UsageMeter
 from graphrag_assets.embedded import embedded_models, extract_unit
 from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.backend import chat_model, embedding_model, ledger_of
 from graphrag_assets.llm.embedding_client import EmbeddingModel
-from graphrag_assets.llm.model_options import ChatRequest, EmbeddingOptions
+from graphrag_assets.llm.model_errors import GivenUp
+from graphrag_assets.llm.model_options import ChatRequest, Completion, EmbeddingOptions
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.provider import Prices, missing_key, provider_of
 from graphrag_assets.llm.task import prompt_tokens
@@ -124,6 +124,32 @@ class _NotPaidError(Exception):
     """The answer is not in the ledger, and nothing is sent."""
 
 
+@dataclass(frozen=True)
+class _LedgerOnly:
+    """A chat model that answers from the ledger alone, and counts what it would be paid for otherwise."""
+
+    model: ChatModel
+    changes: _Changes
+    encoding: str
+
+    async def known(self, request: ChatRequest) -> Completion | None:
+        return await self.model.known(request)
+
+    async def given_up(self, request: ChatRequest) -> GivenUp | None:
+        return await self.model.given_up(request)
+
+    async def complete(self, request: ChatRequest) -> Completion:
+        if stored := await self.known(request):
+            self.changes.meter.add(request.task, Usage(ledger_hits=1))
+            return stored
+        if reason := await self.given_up(request):
+            raise reason
+        if not (request.parts and all([await self.known(part) for part in request.parts])):
+            tokens = prompt_tokens(request, self.encoding)
+            self.changes.unpaid[self.model.key(request)] = request.task, tokens
+        raise _NotPaidError(request.name)
+
+
 def plan_index(index: Index) -> CostPlan:
     """Estimate the cost of indexing the changed batches and of what is derived from them. Nothing is sent or written.
 
@@ -160,19 +186,9 @@ def _counting_models(index: Index, batch: str, changes: _Changes) -> IndexingMod
     """The models of the settings, which answer from the ledger alone."""
     settings, models = index.settings, embedded_models(index.settings)
 
-    @cache
-    def chat() -> ChatModel:
-        model = chat_model(settings)
-
-        async def count(request: ChatRequest) -> None:
-            changes.unpaid[model.key(request)] = request.task, prompt_tokens(request, settings.tokenizer)
-            raise _NotPaidError(request.name)
-
-        model.usage, model.before_paying = changes.meter, count
-        return model
-
     if settings.asks_chat_model:
-        tasks = IndexingTasks(settings, prompts_of(settings, index.profile), chat, batch, run_id="plan")
+        chat = _LedgerOnly(chat_model(settings), changes, settings.tokenizer)
+        tasks = IndexingTasks(settings, prompts_of(settings, index.profile), lambda: chat, batch, run_id="plan")
         models = with_tasks(models, tasks)
 
     def extract(units: Iterable[TextUnit]) -> Iterator[Extracted]:

@@ -251,9 +251,9 @@ class ChatModel(ModelClient[ChatOptions]):
         if answer is None:
             if request.run_id and (reason := await self.given_up(request)):
                 raise reason
-            answer, first = await self.ledger.single_flight.share(key, partial(self._answer, key, request))
-            if not first:
-                answer = replace(answer, from_ledger=True, usage=replace(answer.usage, cost_usd=0.0))
+            shared, first = await self.ledger.single_flight.share(key, partial(self._answer, key, request))
+            free = replace(shared, from_ledger=True, usage=replace(shared.usage, cost_usd=0.0))
+            answer = shared if first else free
         self._count(request, answer)
         return answer
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import logging
 import re
 import time
 import uuid
@@ -20,22 +19,14 @@ from graphrag_assets.llm.ledger import Entry, key_of
 from graphrag_assets.llm.limits import Trace
 from graphrag_assets.llm.model_errors import BadReplyError, ModelError, RequestRejected, RetriesExhausted
 from graphrag_assets.llm.model_options import EmbeddingOptions
-from graphrag_assets.llm.provider import Prices
 from graphrag_assets.runtime.progress import Progress
 from graphrag_assets.text.words import count_tokens, encode, tokenizer
 
-_log = logging.getLogger(__name__)
 _TOO_LONG = re.compile(r"\btokens?\b|\blength\b|too (?:long|large)|\bexceed", re.IGNORECASE)
 """In the words of servers that reject a text for its length."""
 _MIN_TOKENS = 16  # of a text that is cut
-_LIMIT = (
-    "%s does not take texts of %d tokens: they are cut until it takes them. Set GRAPHRAG_EMBEDDING_MAX_TOKENS to the "
-    "model's limit, which saves the requests that it rejects."
-)
 _ATTEMPTS_TOGETHER = 2
 """After so many errors that may be those of one text, a batch is sent one text at a time."""
-_warned: set[tuple[str, str | None]] = set()  # models whose limit on tokens was reported, once per process
-
 _Texts = Mapping[str, str]
 """Texts as they are sent, by the ledger's key of their vector."""
 _Answers = dict[str, np.ndarray | ModelError]
@@ -47,7 +38,6 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
 
     operation = "embeddings"
     dimensions: int | None = None  # of the model's replies, known with the first one
-    _one_by_one = False  # several texts were not answered in time
 
     async def embed(
         self,
@@ -61,10 +51,8 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         """Unit vectors, float32 (n, dimensions), in the order of the texts.
 
         Equal texts are requested once, and each vector is stored before it is used. A text longer than the model
-        accepts is cut. The texts of a batch that is refused, or not answered in time, are sent one by one.
-
-        A text that the server does not take, while it takes others, gets a vector of NaN, and its reason is added to
-        `errors`; without `errors` the reason is raised.
+        accepts is cut. The texts of a batch that is refused are sent one by one. A text that the server does not take,
+        while it takes others, gets a vector of NaN, and its reason is added to `errors`; without `errors` it is raised.
 
         Stored vectors of another size than the model's last ones, of a model that had this name before, are replaced.
 
@@ -75,11 +63,10 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         cut = [self._cut(text if text.strip() else " ", self.options.item_tokens) for text in texts]
         keys = [self.key(text) for text in cut]
         wanted = dict(zip(keys, cut, strict=True))
-        hits = await self.ledger.get_many(list(wanted))
-        stored = sorted((hit for hit in hits.values() if hit.vector), key=lambda hit: hit.created_at)
-        vectors = {hit.key: np.frombuffer(hit.vector or b"", "<f4") for hit in stored}
-        size = self.dimensions or (len(vectors[stored[-1].key]) if stored else None)
-        if answers := _of_size(size, vectors):
+        hits = sorted((await self.ledger.get_many(list(wanted))).values(), key=lambda hit: hit.created_at)
+        answers: _Answers = {hit.key: np.frombuffer(hit.vector, "<f4") for hit in hits if hit.vector}
+        size = self.dimensions or (len(answers[hits[-1].key]) if answers else None)
+        if answers := _of_size(size, answers):
             self.usage.add(task, Usage(ledger_hits=len(answers)))
         entry = self._entry(task, batch, run_id)
         while missing := {key: text for key, text in wanted.items() if key not in answers}:
@@ -129,12 +116,11 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
     async def _answer(self, texts: _Texts, entry: Entry, trace: Trace) -> _Answers:
         """The answers for a batch: for all texts together or, if that is refused, for one after another."""
         async with self.counted(entry.task, trace):
-            if len(texts) > 1 and not self._one_by_one:
+            if len(texts) > 1:
                 try:
                     return {**await self._request(texts, entry, trace)}
                 except (RequestRejected, RetriesExhausted) as error:
                     _raise_unless_of_texts(error)
-                    self._one_by_one = isinstance(error, RetriesExhausted) and error.timed_out
             answers = _Answers()
             for key, text in texts.items():
                 answers[key] = await self._answer_one(key, text, entry, trace, takes_others=bool(answers))
@@ -159,9 +145,10 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
                 n_tokens = len(encode(text, self.options.encoding))
                 if not _TOO_LONG.search(str(error)) or n_tokens < _MIN_TOKENS:
                     return error
-                if self._place not in _warned:
-                    _warned.add(self._place)
-                    _log.warning(_LIMIT, self.options.where, n_tokens)
+                provider.warn_once(
+                    f"{self.options.where} does not take the longest texts: they are cut until it takes them. Set "
+                    "GRAPHRAG_EMBEDDING_MAX_TOKENS to the model's limit, which saves the requests that it rejects."
+                )
                 text, takes_others = self._cut(text, n_tokens * 3 // 4), True
 
     async def _request(self, texts: _Texts, entry: Entry, trace: Trace) -> dict[str, np.ndarray]:
@@ -180,23 +167,26 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
             billed = billed or n_tokens()
             self.pay(trace, Usage(prompt_tokens=billed, cost_usd=prices.cost(billed)))
             vectors = dict(zip(texts, self._checked(reply, len(texts)), strict=True))
+            seconds, entries = (time.monotonic() - began) / len(texts), list[Entry]()
+            ends = np.cumsum([len(text.encode()) for text in texts.values()])
+            shares = np.diff(np.rint(billed * ends / ends[-1]).astype(int), prepend=0).tolist()  # their sum is the bill
+            for (key, vector), share in zip(vectors.items(), shares, strict=True):
+                paid = replace(entry, prompt_tokens=share, cost_usd=prices.cost(share), seconds=seconds)
+                entries.append(replace(paid, key=key, vector=vector.astype("<f4").tobytes()))
             # Replaced: a vector of another size, or one that another process has paid for meanwhile.
-            timed = replace(entry, seconds=(time.monotonic() - began) / len(texts))
-            await self.ledger.put(*_entries(timed, vectors, texts, billed, prices), replace=True)
+            await self.ledger.put(*entries, replace=True)
             return vectors
 
         return await self.paid(trace, name, send, lambda: (n_tokens(), 0), n_suspicious=most)
 
     def _checked(self, vectors: list[Any], wanted: int) -> np.ndarray:
         """The unit rows of a reply; `BadReplyError` when their number or size is wrong."""
-        if len(vectors) != wanted:
-            raise BadReplyError(f"{len(vectors)} vectors were returned for {wanted} texts.")
         try:
             matrix = np.asarray(vectors)
         except (ValueError, TypeError):
             raise BadReplyError("The vectors are not lists of numbers of one length.") from None
-        if matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
-            raise BadReplyError("The vectors are not lists of numbers.")
+        if len(vectors) != wanted or matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
+            raise BadReplyError(f"{len(vectors)} vectors of numbers were returned for {wanted} texts.")
         size, expected = matrix.shape[1], self.dimensions or matrix.shape[1]
         if size != expected or size < 2:  # a vector of one number can only be 1 or -1
             raise BadReplyError(f"Vectors of {size} numbers were returned, expected {expected}.")
@@ -232,27 +222,12 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
             yield group
 
 
-def _of_size(size: int | None, answers: Mapping[str, np.ndarray | ModelError]) -> _Answers:
+def _of_size(size: int | None, answers: _Answers) -> _Answers:
     """The answers without vectors of another size than the model's, as far as it is known."""
-    return {
-        key: answer
-        for key, answer in answers.items()
-        if isinstance(answer, ModelError) or size is None or len(answer) == size
-    }
+    return {key: one for key, one in answers.items() if isinstance(one, ModelError) or size in (None, len(one))}
 
 
 def _raise_unless_of_texts(error: RequestRejected | RetriesExhausted) -> None:
     """Raise the error of a request, unless it may be that of one of its texts, or of their number."""
     if isinstance(error, RetriesExhausted) and not error.may_be_of_request:
         raise error
-
-
-def _entries(
-    entry: Entry, vectors: Mapping[str, np.ndarray], texts: _Texts, billed: int, prices: Prices
-) -> Iterator[Entry]:
-    """The ledger's entries of one request; the billed tokens are divided by the texts' length."""
-    ends = np.cumsum([len(text.encode()) for text in texts.values()])
-    shares = np.diff(np.rint(billed * ends / ends[-1]).astype(int), prepend=0).tolist()  # their sum is the bill
-    for (key, vector), tokens in zip(vectors.items(), shares, strict=True):
-        stored = vector.astype("<f4").tobytes()
-        yield replace(entry, key=key, vector=stored, prompt_tokens=tokens, cost_usd=prices.cost(tokens))

@@ -270,7 +270,6 @@ async def with_retries(
             f"{what}: {options.where} did not answer in {number} attempts and {time.monotonic() - began:.0f} seconds. "
             f"Last: {failure.in_words} Run again later: only missing answers are requested.",
             failure.may_be_of_request,
-            failure.timed_out,
         )
         backoff = min(given.backoff_seconds * 2 ** (number - 1), given.backoff_max_seconds)
         seconds = min(failure.retry_after or 0.0, given.retry_after_max_seconds) + random.uniform(0, backoff)

@@ -11,12 +11,12 @@ class ModelError(GraphRAGError):
 class RetriesExhausted(ModelError, ModelUnavailable):
     """The provider did not answer after all retries; the call may succeed later.
 
-    `may_be_of_request`: another request may be answered. `timed_out`: the last attempt was not answered in time.
+    `may_be_of_request`: another request may be answered.
     """
 
-    def __init__(self, message: str, may_be_of_request: bool = False, timed_out: bool = False):
+    def __init__(self, message: str, may_be_of_request: bool = False):
         super().__init__(message)
-        self.may_be_of_request, self.timed_out = may_be_of_request, timed_out
+        self.may_be_of_request = may_be_of_request
 
 
 class RequestRejected(ModelError):

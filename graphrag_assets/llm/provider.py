@@ -27,6 +27,23 @@ from graphrag_assets.llm.thoughts import AnswerReader, is_json, read_whole
 from graphrag_assets.runtime.masking import ReplyMasker, mask_reply
 from graphrag_assets.runtime.outgoing import shown
 
+MAX_TOKENS = 100_000_000
+"""More tokens than any request can have: a server that says more is wrong."""
+LISTED_PRICES = PriceOptions()
+Chunks = AsyncIterator[Any]
+_log = logging.getLogger(__name__)
+STREAMED: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}}
+"""The parameters of a streamed request, whose last chunk has the usage."""
+_FATAL = {401, 402, 403, 404}
+_TRANSIENT = {200, 408, 409, 425}  # 200: a body that could not be read
+_NOT_INSTALLED = ("No module named", "pip install")  # a package of the provider; litellm reports some as HTTP 500
+_NO_PROVIDER = ("LLM Provider NOT provided", "Unsupported provider", *_NOT_INSTALLED)
+_PARTS = (
+    "the content of its reply is a list of parts, not a text. Name the model mistral/…, whose replies have this form, "
+    "or start the server without a reasoning parser."
+)
+_NO_CREDIT = ("insufficient_quota", "exceeded your current quota", "billing_hard_limit")
+
 
 @functools.cache
 def litellm() -> Any:
@@ -46,135 +63,33 @@ def litellm() -> Any:
     return module
 
 
-@dataclass(frozen=True)
-class Reply:
-    """A provider's reply to one chat request.
-
-    Tokens are None where the server does not say them, or cannot be right. `cached_tokens`: of the prompt tokens, those
-    from the provider's prompt cache. `cost_usd` is litellm's figure, None for a model it does not know.
-
-    `text` is without thoughts, see `thoughts`. `instead`: what came in place of a text. `lacked_opening_tag`: of its
-    thoughts.
-    """
-
-    text: str = ""
-    finish_reason: str = "stop"
-    refusal: str | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cached_tokens: int = 0
-    cost_usd: float | None = None
-    instead: str = ""
-    lacked_opening_tag: bool = False
+async def close_clients() -> None:
+    """Close the connections that litellm keeps for all models; the next request opens others."""
+    if litellm.cache_info().currsize:
+        await litellm().close_litellm_async_clients()
+        litellm().in_memory_llm_clients_cache.flush_cache()  # which would hand out the closed ones for an hour
 
 
-NO_USAGE = (None, None, 0)
-MAX_TOKENS = 100_000_000
-"""More tokens than any request can have: a server that says more is wrong."""
-LISTED_PRICES = PriceOptions()
-_without_prices: set[str] = set()  # reported once per process
-Chunks = AsyncIterator[Any]
-_log = logging.getLogger(__name__)
-STREAMED: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}}
-"""The parameters of a streamed request, whose last chunk has the usage."""
+@functools.cache
+def warn_once(message: str) -> None:
+    """Log a warning, once per process."""
+    _log.warning("%s", message)
 
 
-def read_reply(response: Any, model: str) -> Reply:
-    """What litellm's `acompletion` returns for a request to `model`, as a `Reply`; secrets are masked."""
-    prompt_tokens, completion_tokens, cached_tokens = _tokens(response)
-    reply = Reply(prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, cached_tokens=cached_tokens)
-    if not response.choices:
-        return reply
-    choice = response.choices[0]
-    text, lacked_opening_tag = read_whole(_text(choice.message.content).lstrip())
-    thoughts = _thoughts_of(choice.message)
-    if not text.strip():
-        text = _arguments(choice.message) or (thoughts if is_json(thoughts) else "")
-    return replace(
-        reply,
-        text=mask_reply(text),
-        instead=_in_place_of_text(choice.message.content, thoughts),
-        lacked_opening_tag=lacked_opening_tag,
-        finish_reason=choice.finish_reason or "stop",
-        refusal=_refusal(choice.message),
-        cost_usd=_cost(response, model),
-    )
+# Models
 
 
-async def pieces(first: Any, chunks: Chunks, timeout: float, reader: AnswerReader) -> AsyncIterator[tuple[str, Reply]]:
-    """The text of each chunk of a stream, with the reply as known so far; its text comes with the last one.
-
-    Secrets are masked: the end of a chunk comes with the next one while a secret may begin there.
-
-    Raises:
-        TimeoutError: the next chunk does not come in `timeout` seconds; comments that keep a connection are none.
-    """
-    reply, masker, raw, thoughts = Reply(), ReplyMasker(), False, False
-    async for chunk in _chain(first, chunks, timeout):
-        if (tokens := _tokens(chunk)) != NO_USAGE:
-            reply = replace(reply, prompt_tokens=tokens[0], completion_tokens=tokens[1], cached_tokens=tokens[2])
-        text = ""
-        if chunk.choices:
-            choice = chunk.choices[0]
-            text = _text(choice.delta.content)
-            raw, thoughts = raw or bool(text), thoughts or bool(_thoughts_of(choice.delta))
-            refusal = reply.refusal or _refusal(choice.delta)
-            reply = replace(reply, finish_reason=choice.finish_reason or reply.finish_reason, refusal=refusal)
-        yield reader.feed(masker.feed(text)), reply
-    rest = reader.feed(masker.feed("", last=True), last=True)
-    instead = _in_place_of_text("thoughts" if raw else "", "thoughts" if thoughts else "")
-    yield rest, replace(reply, text=reader.answer, instead=instead, lacked_opening_tag=reader.lacked_opening_tag)
+def provider_of(model: str) -> tuple[str, str]:
+    """(provider, model at that provider) of a litellm model name, without importing litellm."""
+    provider, slash, name = model.partition("/")
+    return (provider, name) if slash else ("", model)
 
 
-async def _chain(first: Any, rest: Chunks, timeout: float) -> Chunks:
-    yield first
-    while True:
-        try:
-            async with asyncio.timeout(timeout):
-                chunk = await anext(rest)
-        except StopAsyncIteration:
-            return
-        yield chunk
-
-
-async def send_embedding(options: EmbeddingOptions, texts: list[str]) -> tuple[list[Any], int]:
-    """Send one embedding request; returns the vectors, as lists of numbers, in the texts' order, and the tokens.
-
-    Raises:
-        Exception: whatever litellm raises; `failure` classifies it.
-    """
-    given = json.loads(options.parameters)
-    response = await litellm().aembedding(
-        input=texts, encoding_format="float", allowed_openai_params=list(given), **given, **address(options)
-    )
-    try:
-        rows = {row["index"]: row["embedding"] for row in response.data}
-    except (KeyError, TypeError, AttributeError):
-        raise BadReplyError("The reply has no list of vectors.") from None
-    if rows.keys() != set(range(len(response.data))) or any(isinstance(index, bool) for index in rows):
-        raise BadReplyError("The vectors are not numbered 0, 1, 2, …")
-    usage = response.usage
-    billed = (_count(usage.prompt_tokens) or _count(usage.total_tokens) or 0) if usage else 0
-    return [rows[index] for index in range(len(rows))], billed
-
-
-async def send_rerank(
-    options: ModelOptions, query: str, documents: list[str]
-) -> tuple[list[tuple[int, float]], int, int]:
-    """Send one reranking request; returns the places of documents with their scores, the tokens, and billed queries.
-
-    Raises:
-        Exception: whatever litellm raises; `failure` classifies it.
-    """
-    response = await litellm().arerank(query=query, documents=documents, return_documents=False, **address(options))
-    try:
-        scores = [(row["index"], float(row["relevance_score"])) for row in response.results]
-    except (KeyError, TypeError, ValueError):
-        raise BadReplyError("The reply has no list of scores.") from None
-    if not all(isinstance(place, int) and math.isfinite(score) for place, score in scores):
-        raise BadReplyError("A place or a score is not a number.")
-    billed = (response.meta or {}).get("billed_units") or {}
-    return scores, _count(billed.get("total_tokens")) or 0, _count(billed.get("search_units")) or 1
+def known(model: str) -> dict[str, Any] | None:
+    """litellm's entry for the model in its table of prices and features; None if there is none."""
+    table = litellm().model_cost
+    entry: dict[str, Any] | None = table.get(model) or table.get(provider_of(model)[1])
+    return entry
 
 
 def is_reranker(model: str) -> bool:
@@ -206,12 +121,6 @@ def missing_key(options: ModelOptions) -> str:
     return " or ".join(name for name in missing if name.endswith("_API_KEY"))
 
 
-def provider_of(model: str) -> tuple[str, str]:
-    """(provider, model at that provider) of a litellm model name, without importing litellm."""
-    provider, slash, name = model.partition("/")
-    return (provider, name) if slash else ("", model)
-
-
 def structured_mode(options: ChatOptions) -> Structured:
     """The strongest way of requesting JSON that the model is expected to support."""
     module = litellm()
@@ -226,33 +135,23 @@ def unsupported(model: str, parameters: str) -> list[str]:
 
     It leaves some out for their value alone: a temperature other than 1 of a reasoning model.
     """
-    given = {
-        name: value
-        for name, value in json.loads(parameters).items()
-        if name in litellm().OPENAI_CHAT_COMPLETION_PARAMS and value is not None
-    }
-    supported = litellm().get_supported_openai_params(model)
+    module = litellm()
+    supported = module.get_supported_openai_params(model)
     if supported is None:
         return []
-    _, provider, _, _ = litellm().get_llm_provider(model)
-    name_there = model.removeprefix(f"{provider}/")
+    of_protocol = module.OPENAI_CHAT_COMPLETION_PARAMS
+    given = {name: v for name, v in json.loads(parameters).items() if name in of_protocol and v is not None}
+    vendor = module.get_llm_provider(model)[1]
+    translated = functools.partial(
+        module.get_optional_params, model.removeprefix(f"{vendor}/"), custom_llm_provider=vendor
+    )
     effort = {name: given[name] for name in ("reasoning_effort",) if name in given}  # "none" allows a temperature
-
-    def translated(more: dict[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = litellm().get_optional_params(name_there, custom_llm_provider=provider, **more)
-        return found
-
-    def has_no_effect(name: str, value: Any) -> bool:
-        return name not in effort and translated({**effort, name: value}) == translated(effort)
-
-    return [name for name, value in given.items() if name not in supported or has_no_effect(name, value)]
-
-
-def known(model: str) -> dict[str, Any] | None:
-    """litellm's entry for the model in its table of prices and features; None if there is none."""
-    table = litellm().model_cost
-    entry: dict[str, Any] | None = table.get(model) or table.get(provider_of(model)[1])
-    return entry
+    without = translated(**effort)
+    return [
+        name
+        for name, value in given.items()
+        if name not in supported or (name not in effort and translated(**{**effort, name: value}) == without)
+    ]
 
 
 @dataclass(frozen=True)
@@ -271,58 +170,138 @@ class Prices:
 
     def cost(self, prompt_tokens: int, completion_tokens: int = 0, cached_tokens: int = 0, queries: int = 0) -> float:
         """Cost of a call in US dollars. `cached_tokens`: of the prompt tokens, those from the provider's cache."""
-        uncached = (prompt_tokens - cached_tokens) * self.input_usd
-        return (
-            uncached + cached_tokens * self.cached_usd + completion_tokens * self.output_usd + queries * self.query_usd
-        )
+        prompt = (prompt_tokens - cached_tokens) * self.input_usd + cached_tokens * self.cached_usd
+        return prompt + completion_tokens * self.output_usd + queries * self.query_usd
 
     @classmethod
     def of(cls, model: str, options: PriceOptions = LISTED_PRICES) -> "Prices":
         """Prices of a model: those of the options, where unset litellm's. Warns once where there are none."""
         own_input, own_output = options.input_usd_per_million, options.output_usd_per_million
-        if own_input is not None and own_output is not None:
-            return cls(own_input / 1e6, own_output / 1e6, "options", own_input / 1e6)
-        entry = known(model) or {}
-        source = "litellm" if "input_cost_per_token" in entry else "unknown"
+        entry = {} if None not in (own_input, own_output) else known(model) or {}
+        names = ("input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost", "input_cost_per_query")
+        listed = {name: float(entry[name]) for name in names if entry.get(name) is not None}
+        source = "litellm" if "input_cost_per_token" in listed else "unknown"
         if own_input is not None or own_output is not None:
             source = "options"
-        if source == "unknown" and model not in _without_prices:
-            _without_prices.add(model)
-            _log.warning(
-                "No price is known for %s: its calls count as free and are not limited by a budget. "
-                "Set its prices per million tokens.",
-                model,
+        if source == "unknown":
+            warn_once(
+                f"No price is known for {model}: its calls count as free and are not limited by a budget. "
+                "Set its prices per million tokens."
             )
-
-        def listed(name: str) -> float:
-            return float(entry.get(name) or 0)
-
-        input_usd = own_input / 1e6 if own_input is not None else listed("input_cost_per_token")
-        cached = entry.get("cache_read_input_token_cost") if own_input is None else None
-        return cls(
-            input_usd,
-            own_output / 1e6 if own_output is not None else listed("output_cost_per_token"),
-            source,
-            input_usd if cached is None else float(cached),
-            listed("input_cost_per_query"),
-        )
+        input_usd = listed.get("input_cost_per_token", 0.0) if own_input is None else own_input / 1e6
+        output_usd = listed.get("output_cost_per_token", 0.0) if own_output is None else own_output / 1e6
+        cached = listed.get("cache_read_input_token_cost", input_usd) if own_input is None else input_usd
+        return cls(input_usd, output_usd, source, cached, listed.get("input_cost_per_query", 0.0))
 
 
-async def close_clients() -> None:
-    """Close the connections that litellm keeps for all models; the next request opens others."""
-    if litellm.cache_info().currsize:
-        await litellm().close_litellm_async_clients()
-        litellm().in_memory_llm_clients_cache.flush_cache()  # which would hand out the closed ones for an hour
+# Replies
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A provider's reply to one chat request.
+
+    Tokens are None where the server does not say them, or cannot be right. `cached_tokens`: of the prompt tokens, those
+    from the provider's prompt cache. `cost_usd` is litellm's figure, None for a model it does not know.
+
+    `text` is without thoughts, see `thoughts`. `instead`: what came in place of a text. `lacked_opening_tag`: of its
+    thoughts.
+    """
+
+    text: str = ""
+    finish_reason: str = "stop"
+    refusal: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int = 0
+    cost_usd: float | None = None
+    instead: str = ""
+    lacked_opening_tag: bool = False
+
+
+def read_reply(response: Any, model: str) -> Reply:
+    """What litellm's `acompletion` returns for a request to `model`, as a `Reply`; secrets are masked."""
+    reply = _with_tokens(Reply(), response)
+    if not response.choices:
+        return reply
+    choice = response.choices[0]
+    text, lacked_opening_tag = read_whole(_text(choice.message.content).lstrip())
+    thoughts = _thoughts_of(choice.message)
+    if not text.strip():
+        text = _arguments(choice.message) or (thoughts if is_json(thoughts) else "")
+    return replace(
+        reply,
+        text=mask_reply(text),
+        instead=_in_place_of_text(choice.message.content, thoughts),
+        lacked_opening_tag=lacked_opening_tag,
+        finish_reason=choice.finish_reason or "stop",
+        refusal=_refusal(choice.message),
+        cost_usd=_cost(response, model),
+    )
+
+
+async def pieces(first: Any, chunks: Chunks, timeout: float, reader: AnswerReader) -> AsyncIterator[tuple[str, Reply]]:
+    """The text of each chunk of a stream, with the reply as known so far; its text comes with the last one.
+
+    Secrets are masked: the end of a chunk comes with the next one while a secret may begin there.
+
+    Raises:
+        TimeoutError: the next chunk does not come in `timeout` seconds; comments that keep a connection are none.
+    """
+    reply, masker, raw, thoughts, chunk = Reply(), ReplyMasker(), "", "", first
+    while chunk is not None:
+        reply, text = _with_tokens(reply, chunk), ""
+        if chunk.choices:
+            choice = chunk.choices[0]
+            text = _text(choice.delta.content)
+            raw, thoughts = raw or text, thoughts or _thoughts_of(choice.delta)
+            refusal = reply.refusal or _refusal(choice.delta)
+            reply = replace(reply, finish_reason=choice.finish_reason or reply.finish_reason, refusal=refusal)
+        yield reader.feed(masker.feed(text)), reply
+        async with asyncio.timeout(timeout):
+            chunk = await anext(chunks, None)
+    rest = reader.feed(masker.feed("", last=True), last=True)
+    instead = _in_place_of_text(raw and "thoughts", thoughts)
+    yield rest, replace(reply, text=reader.answer, instead=instead, lacked_opening_tag=reader.lacked_opening_tag)
+
+
+async def send_embedding(options: EmbeddingOptions, texts: list[str]) -> tuple[list[Any], int]:
+    """Send one embedding request; returns the vectors, as lists of numbers, in the texts' order, and the tokens."""
+    given = json.loads(options.parameters)
+    response = await litellm().aembedding(
+        input=texts, encoding_format="float", allowed_openai_params=list(given), **given, **address(options)
+    )
+    try:
+        rows = {row["index"]: row["embedding"] for row in response.data}
+    except (KeyError, TypeError, AttributeError):
+        raise BadReplyError("The reply has no list of vectors.") from None
+    if rows.keys() != set(range(len(response.data))) or any(isinstance(index, bool) for index in rows):
+        raise BadReplyError("The vectors are not numbered 0, 1, 2, …")
+    usage = response.usage
+    billed = (_count(usage.prompt_tokens) or _count(usage.total_tokens) or 0) if usage else 0
+    return [rows[index] for index in range(len(rows))], billed
+
+
+async def send_rerank(
+    options: ModelOptions, query: str, documents: list[str]
+) -> tuple[list[tuple[int, float]], int, int]:
+    """Send one reranking request; returns the places of documents with their scores, the tokens, and billed queries."""
+    response = await litellm().arerank(query=query, documents=documents, return_documents=False, **address(options))
+    try:
+        scores = [(row["index"], float(row["relevance_score"])) for row in response.results]
+    except (KeyError, TypeError, ValueError):
+        raise BadReplyError("The reply has no list of scores.") from None
+    if not all(isinstance(place, int) and math.isfinite(score) for place, score in scores):
+        raise BadReplyError("A place or a score is not a number.")
+    billed = (response.meta or {}).get("billed_units") or {}
+    return scores, _count(billed.get("total_tokens")) or 0, _count(billed.get("search_units")) or 1
 
 
 def _cost(response: Any, model: str) -> float | None:
     """US dollars by litellm's table, including cached and tiered tokens; None if the model is not in it."""
-    if known(model) is None:
-        return None
-    try:
-        return float(litellm().completion_cost(completion_response=response, model=model))
-    except Exception:  # raised when an entry has no price; the caller has prices too
-        return None
+    with contextlib.suppress(Exception):  # raised when an entry has no price; the caller has prices too
+        return float(litellm().completion_cost(completion_response=response, model=model)) if known(model) else None
+    return None
 
 
 def _refusal(message: Any) -> str | None:
@@ -331,14 +310,15 @@ def _refusal(message: Any) -> str | None:
     return shown(str(refusal)) if refusal else None
 
 
-def _tokens(response: Any) -> tuple[int | None, int | None, int]:
-    """Prompt and completion tokens, None where they cannot be right, and those of the prompt from a cache."""
+def _with_tokens(reply: Reply, response: Any) -> Reply:
+    """The reply with the tokens that a response or a chunk says."""
     usage = getattr(response, "usage", None)
     if not usage or not usage.prompt_tokens:  # which litellm makes of a usage that is missing
-        return NO_USAGE
+        return reply
     sent = _count(usage.prompt_tokens)
     cached = _count(getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)) or 0
-    return sent, _count(usage.completion_tokens), cached if cached <= (sent or 0) else 0
+    cached = cached if cached <= (sent or 0) else 0
+    return replace(reply, prompt_tokens=sent, completion_tokens=_count(usage.completion_tokens), cached_tokens=cached)
 
 
 def _count(value: object) -> int | None:
@@ -367,6 +347,8 @@ def _in_place_of_text(content: object, thoughts: str) -> str:
         return "thoughts alone"
     return "text in the field reasoning_content alone" if thoughts.strip() else ""
 
+
+# Errors
 
 FailureKind = Literal["transient", "unconnected", "rate_limited", "fatal", "rejected", "refused"]
 
@@ -415,17 +397,6 @@ class Failure:
             case 404:
                 return "Check the model's name and the base URL."
         return "Check the model's name: provider/model, as litellm writes it."
-
-
-_FATAL = {401, 402, 403, 404}
-_TRANSIENT = {200, 408, 409, 425}  # 200: a body that could not be read
-_NOT_INSTALLED = ("No module named", "pip install")  # a package of the provider; litellm reports some as HTTP 500
-_NO_PROVIDER = ("LLM Provider NOT provided", "Unsupported provider", *_NOT_INSTALLED)
-_PARTS = (
-    "the content of its reply is a list of parts, not a text. Name the model mistral/…, whose replies have this form, "
-    "or start the server without a reasoning parser."
-)
-_NO_CREDIT = ("insufficient_quota", "exceeded your current quota", "billing_hard_limit")
 
 
 def failure(error: Exception) -> Failure:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from graphrag_assets.contracts.answering import Passage, Reranked
@@ -88,8 +88,8 @@ class RerankModel(ModelClient[ModelOptions]):
         if not valid:
             raise BadReplyError("The reply scores none of the documents.")
         order = sorted(valid, key=lambda place: (-valid[place], place))
-        paid = {"prompt_tokens": tokens, "cost_usd": cost, "seconds": time.monotonic() - began}
-        await self.ledger.put(Entry(key, TASK, TASK, self.vendor, self.model, "{}", json.dumps(order), **paid))
+        entry = Entry(key, TASK, TASK, self.vendor, self.model, "{}", json.dumps(order), None, tokens, cost_usd=cost)
+        await self.ledger.put(replace(entry, seconds=time.monotonic() - began))
         return order
 
 

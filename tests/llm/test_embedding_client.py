@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphrag_assets.llm import embedding_client
+from graphrag_assets.llm import provider
 from graphrag_assets.llm.model_errors import CircuitOpen, RequestRejected, RetriesExhausted
 from graphrag_assets.text.words import encode
 from tests.llm.conftest import Lab, run
@@ -158,15 +158,13 @@ def test_identical_concurrent_requests_are_sent_once(lab: Lab) -> None:
     assert len(lab.server.embeddings) == 1
 
 
-def test_texts_that_time_out_are_sent_one_by_one_and_later_texts_too(lab: Lab) -> None:
+def test_texts_that_time_out_are_sent_one_by_one(lab: Lab) -> None:
     lab.server.seconds_per_text = 0.1
     model = lab.embedding(timeout=0.5, batch_size=16, limits={"concurrency": 1, "max_retries": 5})
     texts = [f"Text {n}" for n in range(16)]
     vectors = run(model.embed(texts))
     assert [len(request.body["input"]) for request in lab.server.embeddings] == [16, 16, *[1] * 16]
     assert np.allclose(vectors, [unit(embedding_of(text)) for text in texts], atol=1e-6)
-    run(model.embed(["later", "and last"]))
-    assert [len(request.body["input"]) for request in lab.server.embeddings[18:]] == [1, 1]
     assert model.usage.total.failures == 0
 
 
@@ -221,9 +219,9 @@ def test_a_text_that_the_server_does_not_take_is_named_and_the_others_have_vecto
     ],
 )
 def test_a_text_that_is_too_long_for_the_server_is_cut_until_it_takes_it(
-    lab: Lab, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, body: object
+    lab: Lab, caplog: pytest.LogCaptureFixture, body: object
 ) -> None:
-    monkeypatch.setattr(embedding_client, "_warned", set())
+    provider.warn_once.cache_clear()
     bad_texts(lab, lambda text: len(encode(text, "cl100k_base")) > 50, 413, body)
     long, errors = "Ada wrote to Charles. " * 30, dict[str, str]()
     [one, vector] = run(lab.embedding().embed(["Ada", long], errors=errors))

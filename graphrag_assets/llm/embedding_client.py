@@ -64,9 +64,9 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         keys = [self.key(text) for text in cut]
         wanted = dict(zip(keys, cut, strict=True))
         hits = sorted((await self.ledger.get_many(list(wanted))).values(), key=lambda hit: hit.created_at)
-        answers: _Answers = {hit.key: np.frombuffer(hit.vector, "<f4") for hit in hits if hit.vector}
-        size = self.dimensions or (len(answers[hits[-1].key]) if answers else None)
-        if answers := _of_size(size, answers):
+        vectors = {hit.key: np.frombuffer(hit.vector, "<f4") for hit in hits if hit.vector}
+        size = self.dimensions or (len(vectors[hits[-1].key]) if vectors else None)
+        if answers := _of_size(size, vectors):
             self.usage.add(task, Usage(ledger_hits=len(answers)))
         entry = self._entry(task, batch, run_id)
         while missing := {key: text for key, text in wanted.items() if key not in answers}:
@@ -222,7 +222,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
             yield group
 
 
-def _of_size(size: int | None, answers: _Answers) -> _Answers:
+def _of_size(size: int | None, answers: Mapping[str, np.ndarray | ModelError]) -> _Answers:
     """The answers without vectors of another size than the model's, as far as it is known."""
     return {key: one for key, one in answers.items() if isinstance(one, ModelError) or size in (None, len(one))}
 

@@ -106,12 +106,6 @@ def test_rollback_switches_readers_until_a_new_publication(changed):
     assert "Readers see publication 2" in call("publications", "rollback", "newest")
 
 
-def test_missing_publication_is_a_one_line_error(changed):
-    said = call("publications", "rollback", "7", status=1)
-    assert "There is no publication '7'. Kept are 1, 2, the current one is 2" in said
-    assert "There is no publication 'yesterday'" in call("publications", "diff", "yesterday", status=1)
-
-
 @pytest.mark.extended
 def test_without_two_publications_there_is_nothing_to_compare(project):
     assert "Nothing is published" in call("publications")

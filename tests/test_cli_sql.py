@@ -13,7 +13,6 @@ from click.testing import CliRunner
 
 from graphrag_assets.cli import main
 from graphrag_assets.store.publication_reader import CurrentPublication
-from tests.cli import run_command
 
 COUNT = "SELECT count(*) AS n FROM documents"
 
@@ -50,22 +49,9 @@ def test_query_prints_a_table_with_the_option(index):
     assert lines[-1] == "1 row"
 
 
-def test_row_of_a_table_is_one_line_and_json_has_complete_values(index):
-    query = "SELECT title, text FROM documents LIMIT 1"
-    assert len(run(index, "--format", "table", query).stdout.splitlines()) == 6
-    ((title, text),) = CurrentPublication(index).reader().query(query).rows()
-    assert json.loads(run(index, "--format", "json", query).stdout) == [{"title": title, "text": text}]
-
-
 def test_nested_values_are_json_in_csv(index):
     printed = run(index, "SELECT [1, 2] AS numbers, {'a': 'é'} AS named, NULL::INT[] AS nothing").stdout
     assert printed == 'numbers,named,nothing\n"[1,2]","{""a"":""é""}",\n'
-
-
-def test_long_table_reports_the_number_of_omitted_rows(index):
-    printed = run(index, "--format", "table", "SELECT * FROM range(1234)").stdout
-    assert "1,234 rows, 200 shown; --format csv gives all" in printed
-    assert len(run(index, "SELECT * FROM range(1234)").stdout.splitlines()) == 1235
 
 
 def test_piped_queries_run_in_turn_up_to_the_first_that_fails(index):
@@ -127,18 +113,6 @@ def test_a_file_is_queried_as_a_table(index, tmp_path):
         assert message in run(index, "--table", table, query, status=2).stderr
 
 
-def test_a_row_too_wide_for_the_terminal_has_a_line_for_each_column(index):
-    query = f"SELECT {', '.join(f'repeat(chr(97), 20) AS column_{place}' for place in range(12))}"
-    lines = run(index, "--format", "table", query).stdout.splitlines()
-    assert [line.split() for line in lines[1:-1]] == [[f"column_{place}", "a" * 20] for place in range(12)]
-
-
-def test_missing_index_is_an_error(tmp_path):
-    result = CliRunner().invoke(main, ["sql", "--index", str(tmp_path), "SELECT 1"])
-    assert result.exit_code == 1
-    assert "Nothing is published" in result.stderr
-
-
 def on_a_terminal(index: Path, path: str) -> tuple[str, int]:
     """What the command prints on a terminal, and its status."""
     pty = pytest.importorskip("pty")
@@ -158,12 +132,6 @@ def on_a_terminal(index: Path, path: str) -> tuple[str, int]:
     return printed.decode(), process.wait()
 
 
-def test_on_a_terminal_without_a_query_duckdbs_shell_is_named(index, tmp_path):
-    printed, status = on_a_terminal(index, str(tmp_path))
-    assert status == 1
-    assert f"duckdb -readonly {CurrentPublication(index).reader().path}" in " ".join(printed.split())
-
-
 def test_on_a_terminal_without_a_query_duckdbs_shell_is_opened(index, tmp_path):
     shell = tmp_path / "duckdb"
     shell.write_text("#!/bin/sh\necho the shell of DuckDB: $1 $2\n")
@@ -171,9 +139,3 @@ def test_on_a_terminal_without_a_query_duckdbs_shell_is_opened(index, tmp_path):
     printed, status = on_a_terminal(index, str(tmp_path))
     assert status == 0
     assert f"the shell of DuckDB: -readonly {CurrentPublication(index).reader().path}" in printed
-
-
-def test_half_a_character_in_a_query_is_one_sentence(sample_index):
-    printed = run_command("sql", "--index", str(sample_index.root / "index"), "SELECT '\udcff'", status=1)
-    assert "Character 9 of the query is half of a character" in printed
-    assert "Traceback" not in printed

@@ -28,14 +28,3 @@ def test_every_dependency_has_a_version_that_pyproject_allows():
 def test_only_names_and_versions_are_in_it():
     assert len(PINNED) > 100
     assert [line for line in PINNED if not re.fullmatch(r"[\w.-]+==[\w.]+( ; [^@:/]+)?", line)] == []
-
-
-def test_every_way_to_install_uses_it():
-    for file, command in (
-        ("deploy/Dockerfile", "pip install"),
-        ("docs/operations.md", "pip install"),
-        ("Makefile", "uv pip install"),
-    ):
-        lines = [line for line in (ROOT / file).read_text().splitlines() if command in line]
-        assert lines, file
-        assert [line for line in lines if not re.search("constraint|PINNED|resolution lowest", line)] == [], file

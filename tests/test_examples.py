@@ -38,14 +38,7 @@ def module(name: str) -> ModuleType:
     return loaded
 
 
-@pytest.mark.extended
-def test_types_are_complete_for_mypy() -> None:
-    command = [sys.executable, "-m", "mypy", "--strict", *map(str, sorted(EXAMPLES.glob("*.py")))]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout
-
-
-@pytest.mark.extended
+@pytest.mark.long
 def test_types_are_complete_for_pyright(shared_folder: Path) -> None:
     python = environment_with(shared_folder / "pyright", "pyright[nodejs]")
     command = [str(python), "-m", "pyright", "--pythonpath", sys.executable, str(EXAMPLES)]
@@ -91,16 +84,6 @@ def test_the_service_streams_within_the_rights_of_the_user(service: str) -> None
     assert get(f"{service}/passages", "dan", question=QUESTION) == get(f"{service}/passages", "ben", question=QUESTION)
     with pytest.raises(urllib.error.HTTPError, match="400"):
         get(f"{service}/ask", "ann")
-
-
-@pytest.mark.extended
-def test_sixteen_users_get_whole_streams(service: str) -> None:
-    def ask(number: int) -> list[dict]:
-        return get(f"{service}/ask", "ann", question=f"What did the Great Eastern do in {1850 + number}?")
-
-    with ThreadPoolExecutor(16) as users:
-        answers = list(users.map(ask, range(16)))
-    assert [sorted(last) for *_, last in answers] == [["citations"]] * 16
 
 
 STUCK = """
@@ -155,14 +138,14 @@ def test_a_batch_of_questions_becomes_a_parquet_file(
     sample_index: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("GRAPHRAG_DATA", str(sample_index.root))
-    titles = sample_index.sql("SELECT title FROM entities ORDER BY degree DESC, title LIMIT 59")
+    titles = sample_index.sql("SELECT title FROM entities ORDER BY degree DESC, title LIMIT 19")
     questions = [*(f"What is said of {title}?" for (title,) in titles), "Zzyzx qwrtp?"]
     (tmp_path / "questions.txt").write_text("\n".join(questions))
     module("batch").main(tmp_path / "questions.txt", tmp_path / "answers.parquet")
-    assert "60 questions, US$ 0.0000" in capsys.readouterr().out
+    assert "20 questions, US$ 0.0000" in capsys.readouterr().out
     rows = pl.read_parquet(tmp_path / "answers.parquet")
     assert rows["question"].to_list() == questions
-    assert rows["citations"].list.len().head(59).min() > 0
+    assert rows["citations"].list.len().head(19).min() > 0
     cited = rows.explode("citations").unnest("citations").drop_nulls("document_id")
     texts = dict(sample_index.sql("SELECT id, text FROM documents"))
     for document, start, end, quote in cited.select("document_id", "start_char", "end_char", "quote").iter_rows():

@@ -113,24 +113,6 @@ def test_a_batch_named_or_all_of_them_are_indexed_although_nothing_is_due(done):
     assert "2 indexed, 0 unchanged" in run_command("index", "--all")
 
 
-def test_a_publication_of_an_older_format_is_published_again_without_an_answer_of_a_model(done):
-    """As after an upgrade: what was recorded was made with the macros and tables of another version."""
-    folder = done.index.settings.index_folder
-    units = "SELECT id, extractor FROM text_units ORDER BY id"
-    before = done.sql(units)
-    with duckdb.connect(str(publication_file(folder, 1))) as connection:
-        connection.execute("DROP MACRO TABLE history_of")
-    with done.index.working.transaction() as connection:
-        connection.execute("UPDATE publications SET content_digest = 'of-another-version'")
-        connection.execute("DELETE FROM refresh_state WHERE stage = 'refreshed'")
-    output = run_command("index")
-    assert "Published: publication 2" in output
-    assert "0 indexed, 2 unchanged" in output
-    assert done.sql(units) == before
-    with duckdb.connect(str(folder / "graphrag.duckdb"), read_only=True) as connection:
-        assert connection.execute("FROM history_of('nobody')").fetchall() == []
-
-
 @pytest.mark.long
 def test_pointer_and_link_are_mended_and_a_rollback_stays(done):
     done.write("two/b.txt", TEXT + "Robert Halpin was his chief officer.\n")

@@ -74,12 +74,3 @@ def test_a_file_without_a_version_is_of_another_version(project, start_with):
     for use_it in (lambda: GraphRAG(file), lambda: project.index.working.read("FROM documents")):
         with pytest.raises(OtherVersionError, match=REMEDY):
             use_it()
-
-
-def test_a_run_in_dagster_derives_an_index_of_another_version_again(project):
-    project.write("one/a.txt", TEXTS["one/a.txt"])
-    project.run("update_index")
-    of_another_version(project)
-    project.run("update_index")
-    assert project.sql("SELECT count(*) FROM documents") == [(1,)]
-    assert current_number(project.root / "index") == 2

@@ -14,9 +14,7 @@ def test_the_process_ends_with_the_status_of_the_command(tmp_path, arguments, st
     assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == status
 
 
-@pytest.mark.parametrize(
-    ("ending", "status"), [("sys.exit(3)", 3), ("sys.exit()", 0), ("sys.exit('so')", 1), ("1 / 0", 1), ("pass", 0)]
-)
+@pytest.mark.parametrize(("ending", "status"), [("sys.exit(3)", 3), ("sys.exit('so')", 1), ("1 / 0", 1)])
 def test_exit_handlers_run_and_nothing_else_is_printed(tmp_path, ending, status):
     program = f"""
 import atexit, sys, threading, time
@@ -38,7 +36,7 @@ __main__.run()
     assert ended.stderr.splitlines()[-1:] == ([errors[ending]] if ending in errors else [])
 
 
-@pytest.mark.parametrize("imported", ["graphrag_assets.cli", "rich.text", "graphrag_assets.cli.status", "duckdb"])
+@pytest.mark.parametrize("imported", ["graphrag_assets.cli", "duckdb"])
 def test_ctrl_c_during_an_import_ends_the_process_without_a_traceback(tmp_path, imported):
     program = f"""
 import os, signal, sys

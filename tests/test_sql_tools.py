@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import duckdb
-import polars as pl
 import pytest
 
 from tests.test_docs import ROOT
@@ -26,11 +25,6 @@ def neighbors(path) -> int:
         return len(connection.execute(MACRO).fetchall())
 
 
-def test_polars_reads_a_query(path, neighbors):
-    with duckdb.connect(str(path), read_only=True) as connection:
-        assert pl.read_database(MACRO, connection).height == neighbors
-
-
 def test_ibis_reads_tables_and_an_attached_index(path, neighbors):
     ibis = pytest.importorskip("ibis")
     connection = ibis.duckdb.connect(path, read_only=True)
@@ -42,19 +36,6 @@ def test_ibis_reads_tables_and_an_attached_index(path, neighbors):
     beside.attach(path, name="g", read_only=True)
     assert beside.table("edges", database="g.search").count().execute() > 0
     beside.disconnect()
-
-
-def test_sqlalchemy_runs_queries_and_does_not_reflect_columns(path, neighbors):
-    pytest.importorskip("duckdb_engine")
-    alchemy = pytest.importorskip("sqlalchemy")
-    engine = alchemy.create_engine(f"duckdb:///{path}", connect_args={"read_only": True})
-    with engine.connect() as connection:
-        query = alchemy.text("SELECT title FROM neighbors(:title)")
-        assert len(connection.execute(query, {"title": "Great Eastern"}).fetchall()) == neighbors
-    assert "entities" in alchemy.inspect(engine).get_table_names()
-    with pytest.raises(alchemy.exc.ProgrammingError):
-        alchemy.Table("entities", alchemy.MetaData(), autoload_with=engine)
-    engine.dispose()
 
 
 DBT = shutil.which("dbt", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")

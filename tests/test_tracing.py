@@ -221,7 +221,6 @@ def test_without_an_endpoint_opentelemetry_is_not_imported() -> None:
 @pytest.mark.parametrize(
     ("variables", "service"),
     [
-        ({"OTEL_RESOURCE_ATTRIBUTES": "service.name=cable"}, "cable"),
         ({"OTEL_RESOURCE_ATTRIBUTES": "service.name=cable", "OTEL_SERVICE_NAME": "ship"}, "ship"),
         ({"OTEL_SERVICE_NAME": ""}, "graphrag_assets"),
     ],

@@ -38,21 +38,12 @@ def test_other_groups_do_not_change_a_score():
     assert centrality([*TEXTS[3:], *TEXTS[:3]], [9, 9, 2, 2, 2])[2:].tolist() == alone.tolist()
 
 
-def test_nothing_has_no_centrality():
-    assert centrality([], []).shape == (0,)
-    assert centrality(["!", "…"], [0, 0]).tolist() == [0, 0]
-
-
 def described(*rows: tuple[str, str, str]) -> pl.DataFrame:
     return pl.DataFrame(
         [(*row, 1) for row in rows],
         schema={"key": pl.String, "title": pl.String, "description": pl.String, "n": pl.Int64},
         orient="row",
     )
-
-
-def test_a_single_description_is_kept_as_it_is():
-    assert summarize(described(("a", "A", "Only this."), ("a", "A", "Only this."))).rows() == [("a", "Only this.")]
 
 
 def test_central_descriptions_are_kept_and_outliers_are_not():
@@ -67,7 +58,3 @@ def test_description_that_begins_with_the_name_is_first():
         ("v", "Valentia", "Valentia is the island where cables were landed."),
     )
     assert summarize(rows, max_sentences=1)["description"].item().startswith("Valentia is")
-
-
-def test_empty_descriptions_give_no_row():
-    assert summarize(described(("a", "A", ""))).is_empty()

@@ -47,20 +47,6 @@ def test_a_long_text_is_the_mean_of_equal_windows_that_end_between_words(encoder
     assert whole == pytest.approx(unit(255 * parts[0] + 258 * parts[1]), abs=1e-5)
 
 
-def test_a_word_without_end_is_cut(encoder: Encoder) -> None:
-    vectors = encoder.embed_passages(["漢" * 1000, "é" * 5000, "a" * 99 + " " + "b-" * 900])
-    assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(3), abs=1e-6)
-
-
-def test_only_the_packaged_model_is_taken() -> None:
-    for setting in ("onnx:minilm", "onnx:/models/e5"):
-        with pytest.raises(SettingsError, match=rf"EMBEDDING_MODEL={setting}: the model that runs .* is {MODEL}"):
-            encoder_of(setting)
-    assert encoder_of_index(INDEX_MODEL) is encoder_of(MODEL)
-    with pytest.raises(QueryError, match=r"embedded with onnx:colors#1, .*: index again with .*=onnx:bge-small"):
-        encoder_of_index("onnx:colors#1")
-
-
 @pytest.fixture
 def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A copy of the packaged files, where Python looks first. Importing the package would fail."""

@@ -1,7 +1,5 @@
 """What of a passage is a statement, and how much of its surroundings is quoted with it."""
 
-import pytest
-
 from graphrag_assets.contracts.answering import CLOSEST, Evidence, Passage
 from graphrag_assets.embedded.answerer import respond
 from graphrag_assets.embedded.statements import statements
@@ -14,19 +12,6 @@ def read(text: str, language: str = "en") -> list[tuple[str, str]]:
 def quoted(question: str, text: str, title: str = "") -> list[str]:
     answer = respond(question, Evidence("", (Passage("Sources", 1, title, text),))).text
     return [part.strip(" -\n") for part in answer.removeprefix(CLOSEST).split("[Data: Sources (1)]") if part]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "THE MIRROR AND THE PEN\n\nThe mirror is small and light.",
-        "THE MIRROR AND THE PEN\nThe mirror is small and light.",
-        "THE MIRROR AND THE PEN\n======\nThe mirror is small and light.",
-        "## THE MIRROR AND THE PEN\n\nThe mirror is small and light.",
-    ],
-)
-def test_title_line_is_a_heading(text: str) -> None:
-    assert read(text) == [("heading", "THE MIRROR AND THE PEN"), ("sentence", "The mirror is small and light.")]
 
 
 def test_headings_items_and_rows_are_statements_with_their_introductions() -> None:
@@ -51,19 +36,10 @@ def test_headings_items_and_rows_are_statements_with_their_introductions() -> No
     assert all(one.text == text[one.start : one.end] for one in found)
 
 
-def test_table_without_a_header_has_rows_only() -> None:
-    assert read("| body | 9 kg |\n| lid | 1 kg |\n") == [("row", "| body | 9 kg |"), ("row", "| lid | 1 kg |")]
-
-
 def test_list_is_quoted_whole_with_its_lead() -> None:
     text = "# Care\n\nBefore descaling you need:\n\n- one sachet of powder,\n- a jug,\n- half an hour.\n\nThen start."
     (quotation,) = quoted("What do you need for descaling?", text)
     assert quotation == "Before descaling you need: - one sachet of powder, - a jug, - half an hour."
-
-
-def test_list_under_a_heading_is_quoted_with_the_heading() -> None:
-    text = "# Meeting of 3 May\n\n## Present\n\n- Ada Molina\n- Wen Li\n\n## Items\n\nNothing was decided."
-    assert quoted("Who was present?", text)[0] == "Present … - Ada Molina - Wen Li"
 
 
 def test_item_of_a_long_list_is_quoted_with_its_lead_and_its_neighbors() -> None:
@@ -107,10 +83,4 @@ def test_sentences_in_scripts_without_spaces_are_separate_statements() -> None:
         ("sentence", "他说：「我毕业了。」"),
         ("sentence", "图书馆很大！"),
         ("sentence", "很好。"),
-    ]
-
-
-def test_fences_of_code_are_not_quoted() -> None:
-    assert quoted("What does the draft describe?", "```\nThe draft describes a protocol.\n```\n\nIt expires.") == [
-        "The draft describes a protocol."
     ]

@@ -1,26 +1,13 @@
 """The guide's table is what the command prints, and the guide's questions are those of the file."""
 
-import json
 import re
 
 import pytest
 
-from graphrag_assets.extras.evaluation.questions import load_questions
 from tests.cli import run_command
 from tests.test_docs import ROOT
 
 GUIDE = ROOT / "docs/evaluation.md"
-
-
-def test_the_questions_shown_are_lines_of_the_file():
-    file = ROOT / "docs/questions.jsonl"
-    (shown,) = re.findall(r"```json\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
-    assert set(map(json.dumps, map(json.loads, shown.splitlines()))) <= set(
-        map(json.dumps, map(json.loads, file.read_text(encoding="utf-8").splitlines()))
-    )
-    loaded = load_questions(file)
-    assert len(loaded.questions) == 20
-    assert loaded.problems == []
 
 
 @pytest.mark.extended

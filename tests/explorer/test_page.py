@@ -5,16 +5,13 @@ import gzip
 import hashlib
 import json
 import re
-from functools import partial
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from graphrag_assets.cli import main
-from graphrag_assets.extras.explorer.content import Limits
 from graphrag_assets.extras.explorer.page import write_page
-from tests.test_docs import ROOT, blocks
 
 ANDERSON = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
 SECRET = "Zyxquorv Blackwood met Cyrus Field in London in 1866. Zyxquorv Blackwood sailed with the Great Eastern.\n"
@@ -112,53 +109,3 @@ def test_command_reports_written_and_omitted_rows(sample_index, tmp_path, monkey
     run("--index", str(sample_index.root / "index"), "--output", str(output), "--no-open", "--max-nodes", "7")
     assert len(opened) == 1
     assert content_of(output)["max_nodes"] == 7
-
-
-def test_command_reports_the_number_of_omitted_rows(sample_index, tmp_path, monkeypatch):
-    monkeypatch.setattr("graphrag_assets.extras.explorer.command.Limits", partial(Limits, entities=100))
-    said = run("--index", str(sample_index.root / "index"), "--output", str(tmp_path / "page.html"), "--no-open")
-    entities = count(sample_index, "entities")
-    assert f"Left out: {entities - 100} of {entities} entities" in said
-
-
-def test_the_guides_commands_run(sample_index, tmp_path, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_DATA", str(sample_index.root))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("webbrowser.open", lambda url: True)
-    commands = [
-        line.split()[3:]
-        for block in blocks("docs/explorer.md", "")
-        for line in block.splitlines()
-        if line.startswith("graphrag-assets publications explore")
-    ]
-    assert commands == [[], ["--max-nodes", "20000", "--output", "map.html", "--no-open"]]
-    for arguments in commands:
-        assert f"{count(sample_index, 'entities')} entities" in run(*arguments)
-    assert content_of(tmp_path / "map.html")["max_nodes"] == 20000
-
-
-def test_guide_states_the_limits(sample_index):
-    guide = " ".join((ROOT / "docs/explorer.md").read_text(encoding="utf-8").split())
-    limits = Limits()
-    assert f"up to {limits.nodes:,} entities at once" in guide
-    assert (
-        f"{limits.entities:,} entities, {limits.relationships:,} relationships, {limits.communities:,} communities"
-        in guide
-    )
-    assert (
-        f"{limits.claims:,} claims, {limits.candidates:,} candidates, and texts of "
-        f"{limits.characters // 1_000_000} million characters" in guide
-    )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--index", "nowhere"), "nowhere does not exist. Give the data folder of an index"),
-        (("--max-nodes", "0"), "--max-nodes"),
-    ],
-)
-def test_errors_say_what_to_do(project, arguments, message):
-    result = CliRunner().invoke(main, ["publications", "explore", "--no-open", *arguments])
-    assert result.exit_code != 0
-    assert message in result.output

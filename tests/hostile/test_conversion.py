@@ -112,16 +112,6 @@ def test_a_crash_of_the_converter_is_named_and_the_next_file_gets_another_proces
         assert isinstance(converted(convert, PAGE, "html"), Record)
 
 
-def test_a_batch_has_one_process_which_ends_with_it() -> None:
-    with ConversionProcess(ConversionLimits()) as convert:
-        assert workers() == []  # none for a batch without such files
-        converted(convert, PAGE, "html")
-        (first,) = workers()
-        converted(convert, PAGE, "html")
-        assert workers() == [first]
-    assert workers() == []
-
-
 @pytest.mark.extended
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_no_process_outlives_the_one_that_started_it(sent: signal.Signals) -> None:

@@ -131,37 +131,6 @@ def test_a_damaged_publication_by_hand_is_left_for_the_newest(published):
     assert current_number(index) == 2
 
 
-@pytest.mark.extended
-def test_bad_files_that_come_and_go_are_published(published):
-    published.write("one/broken.docx", b"not a document")
-    published.index_all()
-    assert published.sql("SELECT source FROM index_errors") == [("one/broken.docx",)]
-    (published.input / "one/broken.docx").unlink()
-    published.index_all()
-    assert published.sql("SELECT count(*) FROM index_errors") == [(0,)]
-
-
-def test_a_reader_that_meets_a_deleted_file_opens_the_next(published, monkeypatch):
-    """Between the look at CURRENT and the opening of the file, two publications were made."""
-    from graphrag_assets.store import publication_reader
-
-    index = published.root / "index"
-    opened, whole = [], publication_reader.open_publication
-
-    def late(path: Path):
-        if not opened:
-            (index / "publications" / "graphrag-1.duckdb").unlink(missing_ok=True)
-            path.rename(index / "publications" / "graphrag-3.duckdb")
-            (index / "CURRENT").write_text("publications/graphrag-3.duckdb\n")
-        opened.append(path)
-        return whole(path)
-
-    monkeypatch.setattr(publication_reader, "open_publication", late)
-    with GraphRAG(index) as rag:
-        assert rag.sql("SELECT count(*) FROM documents").item() == 2
-    assert [path.name for path in opened] == ["graphrag-2.duckdb", "graphrag-3.duckdb"]
-
-
 @pytest.mark.parametrize("name", ["CURRENT", "graphrag.duckdb"])
 def test_a_folder_in_the_place_of_a_pointer_is_one_sentence(tmp_path, name):
     (tmp_path / name / "something").mkdir(parents=True)

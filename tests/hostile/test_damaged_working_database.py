@@ -43,7 +43,7 @@ def test_a_folder_in_the_place_of_the_working_database_is_one_sentence(project):
         project.index.working.read("FROM documents")
 
 
-@pytest.mark.parametrize("name", ["index", "index/publications", "index/drafts", "index/locks"])
+@pytest.mark.parametrize("name", ["index", "index/locks"])
 def test_a_file_in_the_place_of_a_folder_is_one_sentence(project, name):
     (project.root / name).parent.mkdir(exist_ok=True)
     (project.root / name).write_text("in the way")

@@ -31,9 +31,8 @@ class SlowTask:
 @pytest.mark.parametrize(
     ("task", "sent", "done"),
     [
-        ("ExtractGraphWithClaims", signal.SIGINT, "0 of 2 batches are indexed"),
         pytest.param("ExtractGraphWithClaims", signal.SIGTERM, "0 of 2 batches are indexed", marks=pytest.mark.long),
-        ("CommunityReport", signal.SIGTERM, "2 of 2 batches are indexed"),
+        ("CommunityReport", signal.SIGINT, "2 of 2 batches are indexed"),
     ],
 )
 def test_a_signal_ends_the_command_with_its_status(tmp_path: Path, task: str, sent: signal.Signals, done: str) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from graphrag_assets.llm.ask_model import ChatModel
@@ -255,29 +254,6 @@ def test_vectors_that_are_none_are_an_error_and_nothing_is_stored(liar, tmp_path
     with pytest.raises(ModelError):
         asyncio.run(within_the_deadline(model.embed(["one text", "another text"])))
     assert model.ledger.frame().is_empty()
-
-
-def test_a_server_that_answers_for_one_text_is_asked_for_each_alone(liar, tmp_path):
-    liar.body = json.dumps(vectors(GOOD)).encode()
-    made = asyncio.run(within_the_deadline(embedding_model(liar, tmp_path).embed(["one text", "another text"])))
-    assert len(made.vectors if hasattr(made, "vectors") else made) == 2
-
-
-@pytest.mark.parametrize("usage", [{"prompt_tokens": 10**30}, {"prompt_tokens": -7, "total_tokens": -7}, None])
-def test_vectors_are_kept_whatever_their_usage_says(liar, tmp_path, usage):
-    liar.body = json.dumps(vectors(GOOD, [1.0, 0.0], usage=usage)).encode()
-    model = embedding_model(liar, tmp_path)
-    found = asyncio.run(within_the_deadline(model.embed(["one text", "another text"])))
-    assert np.allclose(found, [GOOD, [1.0, 0.0]])
-    assert 0 < model.usage.total.prompt_tokens < 100
-
-
-def test_a_circle_of_causes_ends():
-    from graphrag_assets.llm.provider import failure
-
-    first, second = RuntimeError("first"), RuntimeError("second")
-    first.__cause__, second.__cause__ = second, first
-    assert failure(first).message == "first"
 
 
 @pytest.fixture

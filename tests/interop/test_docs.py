@@ -39,15 +39,3 @@ def test_table_of_indexes_in_the_guide_matches_the_tests():
             f"| {name} | in | {' | '.join(map(str, read))} |\n| | out | {' | '.join(map(str, written))} |",
         ]
         assert lines[0] in text, name_of(folder)
-
-
-def test_the_guide_has_every_format_and_option():
-    from graphrag_assets.extras.interop.command import export, import_
-    from graphrag_assets.extras.interop.exporter import FORMATS
-
-    text = (ROOT / GUIDE).read_text(encoding="utf-8")
-    assert [kind for kind in (*FORMATS, "neo4j") if f"| `{kind}` |" not in text] == []
-    options = {
-        name for command in (export, import_) for p in command.params for name in p.opts if name.startswith("--")
-    }
-    assert [option for option in sorted(options) if option not in text] == []

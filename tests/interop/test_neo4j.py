@@ -11,7 +11,7 @@ import duckdb
 import neo4j
 import pytest
 
-from graphrag_assets.errors import InputError, StoreError
+from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.interop import property_graph as graph
 from graphrag_assets.extras.interop.exporter import published
 from graphrag_assets.extras.interop.neo4j_export import export_neo4j
@@ -167,17 +167,6 @@ def test_an_address_that_is_none_is_a_sentence(
     monkeypatch.setenv("NEO4J_PASSWORD", "password")
     with pytest.raises(StoreError, match=f"export to {re.escape(uri)} failed"):
         export_neo4j(uri, "neo4j", index=sample_index.root / "index")
-
-
-def test_password_and_target_are_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("NEO4J_PASSWORD", raising=False)
-    with pytest.raises(InputError, match="password of neo4j in the environment variable NEO4J_PASSWORD"):
-        export_neo4j("bolt://127.0.0.1:1", "neo4j")
-    assert "neo4j takes --uri, and no TARGET" in run("publications", "export", "neo4j", status=2)
-    assert "neo4j takes --uri, and no TARGET" in run(
-        "publications", "export", "neo4j", tmp_path, "--uri", "bolt://a", status=2
-    )
-    assert "graphml needs a TARGET" in run("publications", "export", "graphml", status=2)
 
 
 def test_names_of_relationship_types_are_quoted() -> None:

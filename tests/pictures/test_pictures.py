@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import polars as pl
 
 from graphrag_assets.pictures.graph_map import MAX_ENTITIES, MAX_LABELS, graph_map
-from graphrag_assets.pictures.svg import PALETTE, document, in_markdown, text
+from graphrag_assets.pictures.svg import PALETTE, in_markdown
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -29,11 +29,6 @@ def graph(size: int, title: str = "Entity") -> tuple[pl.DataFrame, pl.DataFrame,
     return entities, relationships, members, positions
 
 
-def test_characters_invalid_in_xml_are_left_out():
-    root = ElementTree.fromstring(document(10, 10, [text(0, 0, "a\x00\x08b\x1b \ufffe<é 𝄞\ud800>")]))
-    assert [element.text for element in root.iter() if element.text] == ["ab <é 𝄞>"]
-
-
 def test_map_of_a_large_graph_stays_below_90_kb_and_reports_omissions():
     svg = graph_map(*graph(20_000, "A rather long title of an entity with (brackets) & <signs>"))
     assert len(in_markdown(svg, "map")) < 90_000
@@ -54,11 +49,6 @@ def test_labels_do_not_lie_upon_each_other():
     entities, relationships, members, positions = graph(30)
     positions = positions.with_columns(x=pl.lit(0.0), y=pl.lit(0.0))
     assert texts(graph_map(entities, relationships, members, positions))[:-1] == ["Entity 0"]
-
-
-def test_an_empty_graph_is_a_picture_too():
-    svg = graph_map(*(frame.clear() for frame in graph(2)))
-    assert texts(svg) == ["0 of 0 entities, colored by their communities at level 0"]
 
 
 def test_in_markdown_nothing_ends_the_link_early():

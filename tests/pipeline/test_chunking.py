@@ -93,24 +93,6 @@ def test_the_same_text_in_two_documents_has_two_ids(method: str) -> None:
     assert units["batch"].to_list() == ["b", "c"]
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("text", ["", " \n\t "])
-def test_a_document_without_text_has_no_units(method: str, text: str) -> None:
-    assert chunk(text, method=method).height == 0
-    assert chunk(text, method=method).schema == TEXT_UNITS
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_special_token_text_is_ordinary_text(method: str) -> None:
-    (unit,) = chunk("Before <|endoftext|> after.", method=method)["text"]
-    assert unit == "Before <|endoftext|> after."
-
-
-def test_sentences_without_a_letter_or_digit_are_not_counted() -> None:
-    units = chunk("It broke. It was mended.\n\n***\n\nAgain!")
-    assert units["n_sentences"].to_list() == [3]
-
-
 # --- tokens ---------------------------------------------------------------------------------------------
 
 
@@ -207,11 +189,6 @@ def test_no_edit_of_a_novella_makes_more_than_three_new_units(size: int) -> None
             assert new.join(old, on="id", how="anti").height <= 3
 
 
-def test_a_short_document_is_one_unit() -> None:
-    text = "".join(story(1, 5))[:600]
-    assert chunk(text)["text"].to_list() == [text.strip()]
-
-
 def test_a_document_that_fits_is_one_unit_where_a_model_extracts() -> None:
     text = "".join(story(3, 60))
     size = count_tokens([text])[0]
@@ -245,13 +222,6 @@ def test_an_edit_in_text_without_sentences_stays_local() -> None:
     old, new = chunk(" ".join(words)), chunk(" ".join([*words[:3000], "new", *words[3001:]]))
     assert old.height > 15
     assert new.join(old, on="id", how="anti").height <= 4
-
-
-@pytest.mark.parametrize("character", ["a", "电", "😀", "\u0301"])
-def test_text_without_white_space_is_cut_between_characters(character: str) -> None:
-    units = chunk(character * 3000, size=100)
-    assert "".join(units["text"]) == character * 3000
-    assert max(units["n_tokens"]) <= 100
 
 
 @pytest.mark.extended

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.clustering import (
     ClusterOptions,
@@ -166,27 +165,11 @@ def test_lone_entities_are_separate_communities() -> None:
     }
 
 
-def test_no_entities_give_no_rows() -> None:
-    members = cluster(ids_of(0), relationships_of([]))
-    assert members.is_empty()
-    assert members.columns == ["level", "cluster", "parent", "entity_id", "born_level"]
-    assert communities_of(members).is_empty()
-
-
 def test_cliques_joined_by_single_edges_are_the_communities() -> None:
     edges = clique(range(0, 6)) + clique(range(6, 12)) + clique(range(12, 18))
     members = cluster(ids_of(18), relationships_of([*edges, (0, 6, 1.0), (7, 12, 1.0)]))
     assert groups(members, 0) == {frozenset(map(node, range(i, i + 6))) for i in (0, 6, 12)}
     assert deepest(members) == 0
-
-
-def test_parallel_rows_weigh_as_their_sum() -> None:
-    # A path of four: by weight the middle pair belongs together only because its rows add up.
-    pairs = [(0, 1, 2.0), (1, 2, 3.0), (2, 1, 3.0), (2, 3, 2.0)]
-    assert_frame_equal(
-        cluster(ids_of(4), relationships_of(pairs)),
-        cluster(ids_of(4), relationships_of([(0, 1, 2.0), (1, 2, 6.0), (2, 3, 2.0)])),
-    )
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.floats(1e-9, 1e9)), max_size=60), st.randoms())
@@ -214,12 +197,6 @@ def star(leaves: int) -> list[Edge]:
     return [(0, leaf, 1.0) for leaf in range(1, leaves + 1)]
 
 
-def test_hub_with_its_leaves_stays_whole() -> None:
-    members = cluster(ids_of(61), relationships_of(star(60)))
-    assert groups(members, 0) == {frozenset(map(node, range(61)))}
-    assert deepest(members) == 0
-
-
 def test_pairs_are_not_peeled_off_a_hub_level_by_level() -> None:
     # A weak tie between two leaves is a part of modularity above 0, by hand: 27 + 0.1 of 29.1 weight inside parts,
     # 2.2 of 58.2 ends in the pair: 27.1 / 29.1 - (2.2**2 + 56**2) / 58.2**2 = 0.004. It is 2 of 30 entities.
@@ -240,19 +217,6 @@ def test_clique_is_cut_to_the_maximum() -> None:
     leaves = groups(members, deepest(members))
     assert deepest(members) == 1
     assert all(1 < len(names) <= 10 for names in leaves)
-
-
-@given(st.integers(1, 70), st.integers(3, 12))
-def test_no_leaf_of_a_clique_is_above_the_maximum(size: int, largest: int) -> None:
-    members = cluster(ids_of(size), relationships_of(clique(range(size))), ClusterOptions(max_cluster_size=largest))
-    assert max(map(len, groups(members, deepest(members)))) <= largest
-
-
-def test_new_member_of_a_clique_changes_one_group() -> None:
-    before = cluster(ids_of(60), relationships_of(clique(range(60))))
-    after = cluster(ids_of(61), relationships_of(clique(range(61))))
-    leaves, grown = groups(before, deepest(before)), groups(after, deepest(after))
-    assert len(leaves - grown) == 1
 
 
 @given(st.lists(st.text(), unique=True, min_size=1, max_size=60), st.integers(3, 12), st.randoms(use_true_random=False))
@@ -337,18 +301,6 @@ def test_disconnected_communities_are_found() -> None:
     assert disconnected_communities(members, relationships).to_list() == [1]
     assert disconnected_communities(members, relationships_of([])).to_list() == [0, 1]
     assert disconnected_communities(members.clear(), relationships).to_list() == []
-
-
-@pytest.mark.parametrize("weight", [0.0, -1.0, float("nan"), float("inf"), None])
-def test_a_weight_that_is_not_above_zero_is_an_error(weight: float | None) -> None:
-    rows = relationships_of([(0, 1, 1.0)]).with_columns(weight=pl.lit(weight, pl.Float64))
-    with pytest.raises(GraphRAGError, match="e0000 - e0001"):
-        cluster(ids_of(2), rows)
-
-
-def test_a_relationship_to_a_missing_entity_is_an_error() -> None:
-    with pytest.raises(GraphRAGError, match="e0001 - e0007"):
-        cluster(ids_of(2), relationships_of([(1, 7, 1.0)]))
 
 
 def test_real_graph_is_clustered_with_all_its_components() -> None:

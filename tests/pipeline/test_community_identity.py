@@ -89,14 +89,6 @@ def test_a_merger_keeps_the_id_of_its_largest_part() -> None:
     ]
 
 
-def test_half_of_a_community_is_not_mainly() -> None:
-    # k2 is made of exactly half of p and half of q: neither has merged into it, nor does it come from p.
-    previous = previous_of(("p", 0, "abef"), ("q", 0, "uvwx"))
-    current = current_of(("k1", 0, "ab"), ("k2", 0, "efuv"), ("k3", 0, "wx"))
-    events = {event for event, *_ in events_after(previous, current)}
-    assert not events & {"split", "merged"}
-
-
 def test_ties_go_to_the_smaller_id_then_the_smaller_key() -> None:
     assert ids_after(previous_of(("p", 0, "ab")), current_of(("k2", 0, "a"), ("k1", 0, "b"))) == {
         "k1": "p",
@@ -118,11 +110,6 @@ def test_a_community_that_moved_to_another_level_is_still_itself() -> None:
     ]
 
 
-def test_at_equal_overlap_the_same_level_wins() -> None:
-    previous = previous_of(("a", 1, "abc"), ("b", 0, "abc"))
-    assert ids_after(previous, current_of(("k", 0, "abc"))) == {"k": "b"}
-
-
 def test_parents_and_children_do_not_count_as_splits_of_each_other() -> None:
     previous = previous_of(("p", 0, "abcdef"))
     current = current_of(("k", 0, "abcdef"), ("k1", 1, "abc"), ("k2", 1, "def"))
@@ -134,18 +121,6 @@ def test_a_new_community_never_takes_an_id_that_was_given_before() -> None:
     previous = previous_of(("p", 0, "abcdefgh"))
     current = current_of(("k", 0, "abcdefg"), ("p", 0, "xyz"))
     assert ids_after(previous, current) == {"k": "p", "p": stable_id("community", "p", 1)}
-
-
-def test_a_replaced_id_avoids_every_other_key() -> None:
-    taken = stable_id("community", "p", 1)
-    previous = previous_of(("p", 0, "abcdefgh"))
-    current = current_of(("k", 0, "abcdefg"), ("p", 0, "xyz"), (taken, 0, "uvw"))
-    assert ids_after(previous, current) == {"k": "p", "p": stable_id("community", "p", 2), taken: taken}
-
-
-def test_the_threshold_is_an_option() -> None:
-    previous, current = previous_of(("p", 0, "abcd")), current_of(("k", 0, "abef"))
-    assert match_communities(previous, current, threshold=1 / 3).ids.rows() == [("k", "p")]
 
 
 @st.composite

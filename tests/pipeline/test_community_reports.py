@@ -118,11 +118,6 @@ def test_the_report_of_a_sub_community_replaces_its_rows_where_they_do_not_fit()
     assert above.select("context_tokens", "model").rows() == [(count_tokens([seen[0].context])[0], "stand-in")]
 
 
-def test_no_communities_give_no_reports():
-    inputs = ReportInputs(*(frame.clear() for frame in graph()[:7]))
-    assert community_reports(inputs, write_reports, "w").is_empty()
-
-
 def test_what_a_report_cites_is_checked_against_what_it_was_written_from():
     def write(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
         said = "They met [Relationships (0)], (Data: Entities (0, 999)) and 【Data: entity 2】, as [Data: the letter] says."

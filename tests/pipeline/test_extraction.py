@@ -9,7 +9,6 @@ from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.pipeline.alias_decisions import decided_aliases
 from graphrag_assets.pipeline.batch import KnownFacts, extract_facts
 from graphrag_assets.pipeline.extraction import extract_text_units
-from graphrag_assets.store import schema
 
 UNITS = pl.DataFrame(
     {
@@ -64,19 +63,6 @@ def test_records_become_rows_with_keys_lineage_and_upper_case_types():
     claim = found.covariates.sort("text_unit_id").row(0, named=True)
     assert (claim["covariate_type"], claim["subject_key"], claim["source_text"]) == ("claim", "ada", "one")
     assert found.errors.is_empty()
-
-
-def test_frames_have_the_declared_columns_even_when_there_is_nothing():
-    found = extract_text_units(EXTRACTED, each(lambda text: UnitExtraction()), "x")
-    assert found.entity_mentions.columns == schema.ENTITY_MENTIONS.column_names
-    assert found.relationship_mentions.columns == schema.RELATIONSHIP_MENTIONS.column_names
-    assert found.covariates.columns == schema.COVARIATES.column_names
-
-
-def test_ids_differ_between_units_and_stay_between_runs():
-    first, second = (extract_text_units(EXTRACTED, fixed, "x") for _ in range(2))
-    assert first.entity_mentions["id"].n_unique() == 2
-    assert first.entity_mentions.equals(second.entity_mentions)
 
 
 def test_the_order_in_which_units_are_done_does_not_matter():

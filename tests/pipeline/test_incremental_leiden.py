@@ -292,18 +292,6 @@ def test_a_community_with_the_same_inside_keeps_its_division(history: list[Graph
                 assert inside_before == {place for place in is_ if place[1] < names and place[0] > level}
 
 
-def test_a_first_run_and_a_forced_one_are_fresh() -> None:
-    graph = graph_of(clique(range(6)) | clique(range(6, 12)) | {(0, 6): 1.0})
-    before = first(graph)
-    assert before.fresh
-    assert_frame_equal(before.members, cluster(graph.ids, graph.relationships))
-    changed = graph.changed(edges={(1, 7): 1.0})
-    forced = recluster(changed.ids, changed.relationships, before.members, before.edges, fresh=True)
-    assert forced.fresh
-    assert forced.n_free == 12
-    assert_frame_equal(forced.members, cluster(changed.ids, changed.relationships))
-
-
 def ring_of_cliques(n: int) -> Graph:
     bridges = {(5 * place, 5 * place + 7): 1.0 for place in range(n - 1)}
     return graph_of({pair: 1.0 for place in range(n) for pair in clique(range(5 * place, 5 * place + 5))} | bridges)
@@ -328,17 +316,6 @@ def test_a_fresh_run_is_made_when_modularity_has_fallen() -> None:
     before = first(graph)
     found = recluster(graph.ids, graph.relationships, before.members, before.edges, last_fresh=known)
     assert found.last_fresh == before.last_fresh
-
-
-def test_degraded_partition_is_replaced_by_a_fresh_one() -> None:
-    graph = graph_of(clique(range(6)) | clique(range(6, 12)) | {(0, 6): 1.0})
-    crossed = pl.DataFrame(
-        {"level": 0, "cluster": ["a", "b"] * 6, "entity_id": graph.ids}, schema_overrides={"level": pl.Int64}
-    )
-    found = recluster(graph.ids, graph.relationships, crossed, graph.relationships)
-    assert found.fresh
-    assert found.modularity == found.last_fresh.modularity
-    assert groups(found.members) == {named(*range(6)), named(*range(6, 12))}
 
 
 def test_community_splits_where_its_bridge_is_deleted() -> None:
@@ -372,13 +349,6 @@ def test_new_member_of_a_clique_changes_one_of_the_groups_that_it_is_cut_into() 
     assert len(groups_before - groups_after) == 1
 
 
-def test_new_entities_linked_only_to_each_other_form_new_communities() -> None:
-    graph = graph_of(clique(range(6)) | clique(range(6, 12)) | {(0, 6): 1.0})
-    found = then(first(graph), graph.changed(edges=clique(range(20, 26)) | {(20, 6): 1.0}))
-    assert not found.fresh
-    assert groups(found.members) == {named(*range(6)), named(*range(6, 12)), named(*range(20, 26))}
-
-
 def test_deleted_entities_leave_their_communities() -> None:
     graph = graph_of(clique(range(6)) | clique(range(6, 12)) | {(0, 6): 1.0})
     found = then(first(graph), graph.changed(gone={0, 7, 8}))
@@ -400,14 +370,6 @@ def test_small_changes_of_a_weight_do_not_count_until_they_add_up() -> None:
     twice = then(once, second_time)
     assert twice.n_free == 2
     assert twice.edges.filter(source_id=node(0), target_id=node(4))["weight"].to_list() == [step**2]
-
-
-def test_new_size_limit_applies_immediately() -> None:
-    graph = graph_of(clique(range(4)) | clique(range(4, 8)) | {(0, 4): 3.0, (1, 5): 3.0} | clique(range(8, 12)))
-    whole = first(graph, ClusterOptions(max_cluster_size=20))
-    split = then(whole, graph, ClusterOptions(max_cluster_size=4))
-    assert_frame_equal(split.members, first(graph, ClusterOptions(max_cluster_size=4)).members)
-    assert_frame_equal(then(split, graph, ClusterOptions(max_cluster_size=20)).members, whole.members)
 
 
 def test_resolution_sets_the_size_of_communities_in_fresh_and_incremental_runs() -> None:
@@ -445,21 +407,6 @@ def test_after_a_small_change_of_a_large_graph_nearly_all_communities_are_the_sa
     )
     assert kept > 0.95 > 0.8 > kept_from_scratch
     assert found.modularity > 0.999 * found.last_fresh.modularity
-
-
-def test_a_new_resolution_applies_immediately() -> None:
-    ring = [clique(range(start, start + 4)) for start in range(0, 32, 4)]
-    bridges = {(start, (start + 4) % 32) if start < 28 else (0, 28): 2.0 for start in range(0, 32, 4)}
-    graph = graph_of({pair: weight for each in ring for pair, weight in each.items()} | bridges)
-    coarse, fine = ClusterOptions(40, resolution=0.3), ClusterOptions(40, resolution=3.0)
-    fewer, more = first(graph, coarse), first(graph, fine)
-    assert (
-        len(groups(fewer.members)) < len(groups(first(graph, ClusterOptions(40)).members)) <= len(groups(more.members))
-    )
-    assert groups(more.members) == {named(*range(start, start + 4)) for start in range(0, 32, 4)}
-    assert_frame_equal(then(fewer, graph, fine).members, more.members)
-    assert_frame_equal(then(more, graph, coarse).members, fewer.members)
-    assert then(fewer, graph, coarse).n_free == 0
 
 
 @example({(0, 1): 1.0, (1, 2): 1.0, (2, 3): 1.0}, [[0] * 4 + [None] * 8, [0, 1, 0, 1] + [None] * 8])

@@ -31,12 +31,6 @@ def test_a_mail_of_any_client_is_what_its_sender_wrote(tmp_path: Path, client: s
     assert texts(load(tmp_path, {"a.eml": MAILS[client]})) == ["The pump runs."]
 
 
-def test_lists_in_a_mail_are_no_signature(tmp_path: Path) -> None:
-    assert texts(load(tmp_path, {"a.eml": f"{PLAIN}It has:\n\n- a seal\n- a valve\n"})) == [
-        "It has:\n\n- a seal\n- a valve"
-    ]
-
-
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
 def test_a_mail_that_names_no_encoding_is_read_in_the_likeliest(tmp_path: Path, encoding: str) -> None:
     mail = "From: Ören <o@example.org>\nSubject: Grüße\nMIME-Version: 1.0\n\nDie Straße in Köln ist gesperrt.\n"
@@ -61,12 +55,6 @@ SUBTITLES = {
 @pytest.mark.parametrize("name", SUBTITLES)
 def test_each_speaker_of_subtitles_has_a_line(tmp_path: Path, name: str) -> None:
     assert texts(load(tmp_path, {name: SUBTITLES[name]})) == ["Ada: Good day.\nBen: Good day."]
-
-
-def test_captions_without_a_readable_time_are_said(tmp_path: Path) -> None:
-    loaded = load(tmp_path, {"a.vtt": "WEBVTT\n\n00:01.000 --> 00:02.000\nOne.\n\n00:03 --> 00:04.\nTwo.\n"})
-    assert texts(loaded) == ["One."]
-    assert loaded.errors["error"].to_list() == ["1 captions without a readable time or text are left out"]
 
 
 def test_an_export_of_slack_has_the_names_of_its_users(tmp_path: Path) -> None:
@@ -146,11 +134,6 @@ def test_tables_as_programs_export_them(tmp_path: Path, name: str) -> None:
     assert loaded.errors.height == 0
 
 
-def test_names_of_columns_may_differ_in_case(tmp_path: Path) -> None:
-    loaded = load(tmp_path, {"a.csv": "Title,Text\nThe pump,It runs.\n"})
-    assert loaded.documents.select("title", "text").rows() == [("The pump", "It runs.")]
-
-
 MARKUP = {
     "a.tex": '\\newcommand{\\pump}{pump}\n\\title{The \\pump{} of M\\"uller}\n\\begin{document}\nIt % not\nruns.\n\\end{document}',
     "part.tex": "\\chapter{The pump of Müller}\nIt runs.\n",
@@ -173,12 +156,6 @@ def test_markup_of_many_programs_has_its_title_and_no_markup_in_its_text(tmp_pat
 def test_xml_of_records_is_names_and_values_in_its_own_encoding(tmp_path: Path) -> None:
     data = "<?xml version='1.0' encoding='ISO-8859-1'?><list><city><name>Köln</name><n>3</n></city></list>"
     assert texts(load(tmp_path, {"a.xml": data.encode("latin-1")})) == ["name: Köln\nn: 3"]
-
-
-def test_a_rule_at_the_start_of_a_text_is_no_front_matter(tmp_path: Path) -> None:
-    assert texts(load(tmp_path, {"a.md": "---\n\nNote: a rule.\n\n---\n\nText.\n"})) == [
-        "---\n\nNote: a rule.\n\n---\n\nText.\n"
-    ]
 
 
 PAGES = {

@@ -71,19 +71,6 @@ def test_order_of_rows_does_not_matter(drawn: tuple[int, Edges], rng: random.Ran
     assert_frame_equal(layout(entities, members, relationships), layout(*frames), check_exact=True)
 
 
-def test_two_runs_agree_regardless_of_the_global_random_state() -> None:
-    frames = planted(6, 20)
-    first = layout(*frames)
-    random.seed(17)
-    assert_frame_equal(layout(*frames), first, check_exact=True)
-
-
-def test_no_entities_give_no_positions() -> None:
-    places = layout(*graph(0, []))
-    assert places.is_empty()
-    assert places.schema == {"id": pl.String, "x": pl.Float64, "y": pl.Float64}
-
-
 def test_the_members_of_a_community_lie_together() -> None:
     entities, members, relationships = planted(60, 12)
     places = layout(entities, members, relationships).join(
@@ -95,12 +82,6 @@ def test_the_members_of_a_community_lie_together() -> None:
     nearest = community[distance.argmin(axis=1)]
     assert len(np.unique(community)) > 5
     assert (nearest == community).mean() > 0.8
-
-
-def test_relationships_of_entities_that_are_not_shown_are_ignored() -> None:
-    entities, members, relationships = planted(3, 10)
-    places = layout(entities.head(12), members, relationships)
-    assert places["id"].to_list() == entities["id"].head(12).to_list()
 
 
 def test_related_communities_are_nearer_than_unrelated_ones() -> None:
@@ -116,10 +97,3 @@ def test_related_communities_are_nearer_than_unrelated_ones() -> None:
     distance = np.hypot(*(centers[:, None] - centers[None]).transpose(2, 0, 1))
     steps = np.abs(np.subtract.outer(np.arange(8), np.arange(8)))
     assert distance[steps == 1].mean() < 0.7 * distance[steps > 1].mean()
-
-
-def test_hub_is_placed_in_the_middle_of_its_leaves() -> None:
-    places = layout(*graph(21, [("e0000", f"e{i:04d}", 1.0) for i in range(1, 21)]))
-    points = places.select("x", "y").to_numpy()
-    distances = np.hypot(*(points - points.mean(axis=0)).T)
-    assert distances.argmin() == 0

@@ -135,10 +135,6 @@ def test_a_markdown_files_title_is_that_of_front_matter_or_its_first_heading(
     assert load(tmp_path, {"file.md": text}).documents["title"].to_list() == [title]
 
 
-def test_a_heading_in_a_txt_file_is_no_title(tmp_path: Path) -> None:
-    assert load(tmp_path, {"file.txt": "# Heading"}).documents["title"].to_list() == ["file"]
-
-
 ROWS = [
     {"id": "f", "title": "Field", "text": "Cyrus Field.", "year": 1819},
     {"id": "t", "title": "Thomson", "text": "William Thomson.", "year": 1824},
@@ -193,15 +189,6 @@ def test_html_entities_of_structured_files_are_unescaped_once(
     loaded = load(tmp_path, {name: content})
     assert texts(loaded) == [text]
     assert loaded.documents["title"].to_list() == ["A & B"]
-
-
-def test_row_of_nothing_but_entities_for_spaces_has_no_text(tmp_path: Path) -> None:
-    assert only_error(load(tmp_path, {"a.csv": "text\n&nbsp;&#32;"}))["error"] == "no text in column 'text'"
-
-
-@pytest.mark.parametrize("name", ["a.txt", "a.md"])
-def test_html_entities_of_text_files_stay(tmp_path: Path, name: str) -> None:
-    assert texts(load(tmp_path, {name: "Write AT&amp;T for AT&T."})) == ["Write AT&amp;T for AT&T."]
 
 
 def test_a_json_file_may_be_an_object_or_wrap_its_documents(tmp_path: Path) -> None:
@@ -259,11 +246,6 @@ def test_an_edit_changes_the_content_hash_and_keeps_the_id(tmp_path: Path) -> No
     assert not set(before["content_hash"]) & set(after["content_hash"])
 
 
-def test_two_files_with_the_same_text_are_two_documents(tmp_path: Path) -> None:
-    loaded = load(tmp_path, {"a.txt": "It broke.", "sub/a.txt": "It broke."})
-    assert loaded.documents["id"].n_unique() == 2
-
-
 def test_line_ends_become_line_feeds_and_nothing_else_changes(tmp_path: Path) -> None:
     text = "  one\r\ntwo\rthree\n\n\tfour \u2028 <|endoftext|> "
     assert texts(load(tmp_path, {"a.txt": text})) == ["  one\ntwo\nthree\n\n\tfour \u2028 <|endoftext|> "]
@@ -315,16 +297,6 @@ def test_empty_file_is_an_error(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.json", "a.jsonl", "a.csv"])
 def test_file_of_white_space_is_an_error(tmp_path: Path, name: str) -> None:
     assert "white space" in only_error(load(tmp_path, {name: " \n \n"}))["error"]
-
-
-@pytest.mark.parametrize(("name", "content"), [("a.csv", "id,text\n"), ("a.json", "[]")])
-def test_structured_file_without_rows_is_an_error(tmp_path: Path, name: str, content: str) -> None:
-    assert only_error(load(tmp_path, {name: content}))["error"] == "the file has no rows"
-
-
-def test_a_binary_file_named_txt_looks_like_binary(tmp_path: Path) -> None:
-    error = only_error(load(tmp_path, {"a.txt": b"\x7fELF\x02\x01\x01\x00\x00\x00" + bytes(range(256))}))
-    assert "binary" in error["error"]
 
 
 def test_invalid_bytes_are_located(tmp_path: Path) -> None:
@@ -381,11 +353,6 @@ def test_binary_data_without_nul_bytes_is_refused(tmp_path: Path, seed: int) -> 
     assert "binary" in only_error(load(tmp_path, {"a.txt": data}))["error"]
 
 
-@pytest.mark.parametrize("name", ["a.xyz", "notes", "main.rs", "settings.toml"])
-def test_any_file_that_decodes_as_text_is_a_document(tmp_path: Path, name: str) -> None:
-    assert texts(load(tmp_path, {name: "It broke."})) == ["It broke."]
-
-
 def test_kinds_without_text_are_a_row_for_each_folder(tmp_path: Path) -> None:
     files = {"x/a.mp3": b"ID3", "x/b.mp3": b"ID3", "x/c.png": b"\x89PNG", "y/d.mp3": b"ID3", "z.dat": b"\0\1\2"}
     errors = load(tmp_path, dict(files)).errors
@@ -406,12 +373,6 @@ def test_unreadable_file_is_an_error_with_the_reason(tmp_path: Path) -> None:
     assert only_error(loaded)["error"] == "the file cannot be read: No such file or directory"
 
 
-def test_a_line_of_50_megabytes_is_refused(tmp_path: Path) -> None:
-    error = only_error(load(tmp_path, {"a.txt": b"x" * 50_000_000}))
-    assert error["error"] == "the document has 50.0 MB, the limit is 10.0 MB"
-    assert error["hint"] == "Split it."
-
-
 @pytest.mark.parametrize(
     ("name", "before", "after"),
     [("a.jsonl", b'{"text": "', b'"}\n{"text": "It held."}\n'), ("a.csv", b"text\n", b"\nIt held.\n")],
@@ -422,24 +383,6 @@ def test_a_row_of_50_megabytes_is_refused_and_the_next_kept(
     loaded = load(tmp_path, {name: before + b"x" * 50_000_000 + after})
     assert only_error(loaded)["row_number"] == 1
     assert texts(loaded) == ["It held."]
-
-
-def test_a_csv_file_that_is_one_line_of_megabytes_names_its_column_in_short(tmp_path: Path) -> None:
-    error = only_error(load(tmp_path, {"a.csv": b"x" * 5_000_000}))
-    assert len(error["error"]) < 500
-
-
-@pytest.mark.long
-def test_a_csv_file_of_20_megabytes_in_small_rows_is_fine(tmp_path: Path) -> None:
-    rows = b"".join(b"%d,%s\n" % (i, b"The cable broke again. " * 20) for i in range(42_000))
-    loaded = load(tmp_path, {"a.csv": b"id,text\n" + rows})
-    assert len(rows) > 19_000_000
-    assert loaded.documents.height == 42_000
-
-
-def test_a_text_of_a_million_spaces_is_counted(tmp_path: Path) -> None:
-    loaded = load(tmp_path, {"a.txt": "a" + " " * 2_000_000 + "b"})
-    assert loaded.documents["n_tokens"][0] > 1000
 
 
 def test_html_becomes_markdown_and_a_damaged_pdf_an_error(tmp_path: Path) -> None:
@@ -530,21 +473,6 @@ def test_a_quote_that_is_never_closed_costs_its_row_alone(tmp_path: Path) -> Non
     assert texts(loaded) == ["One.", "Three."]
     assert only_error(loaded)["row_number"] == 2
     assert "lines 3 to 4" in only_error(loaded)["error"]
-
-
-def test_a_field_of_a_million_characters_is_read(tmp_path: Path) -> None:
-    loaded = load(tmp_path, {"a.csv": f"text\n{'word ' * 200_000}\n"})
-    assert len(texts(loaded)[0]) == 1_000_000
-
-
-def test_semicolons_separate_if_the_header_uses_them(tmp_path: Path) -> None:
-    loaded = load(tmp_path, {"a.csv": 'title;"text"\nA, b;It broke, again.\n'})
-    assert texts(loaded) == ["It broke, again."]
-
-
-def test_columns_of_the_same_name_are_all_kept(tmp_path: Path) -> None:
-    (raw,) = load(tmp_path, {"a.csv": "text,n,n\nIt broke.,1,2\n"}).documents["raw_data"]
-    assert json.loads(raw) == {"n": "1", "n_2": "2"}
 
 
 def test_a_title_is_one_line_of_bounded_length(tmp_path: Path) -> None:

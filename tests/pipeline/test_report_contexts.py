@@ -110,14 +110,6 @@ def test_claims_of_dated_documents_end_with_their_dates(entities, claims):
     ) in contexts.contexts["context"].item()
 
 
-def test_a_relationship_that_leads_outside_is_left_out(entities, claims):
-    members = pl.DataFrame({"community": [2, 2, 2, 3, 3], "entity_id": list("abcde")})
-    none = pl.DataFrame(schema={"child": pl.Int64, "entity_id": pl.String})
-    contexts = level_contexts(members, none, evidence(entities, relationships(), claims), NO_REPORTS, 8000)
-    related = contexts.rows.filter(pl.col("section") == "Relationships").select("community", "number").rows()
-    assert related == [(2, 11), (2, 10), (3, 13)]
-
-
 def test_the_largest_sub_community_is_replaced_by_its_report_when_the_context_is_too_long(entities, claims):
     reports = pl.DataFrame(
         {"community": [2, 3], "title": ["About A", "About D"], "full_content": ["short two", "short three"]}
@@ -155,23 +147,6 @@ def test_many_claims_leave_relationships_their_share(entities, claims):
     assert counts["Relationships"] == 4
     assert counts["Entities"] == 5
     assert 5 < counts["Claims"] < 60
-
-
-def test_child_reports_leave_relationships_their_share(entities, claims):
-    # Both children are replaced; what joins them is a relationship, C-D.
-    reports = pl.DataFrame({"community": [2, 3], "title": ["x", "y"], "full_content": ["one " * 150, "two " * 100]})
-    lines = evidence(entities, relationships("word " * 160), claims)
-    contexts = level_contexts(WHOLE, PARTS, lines, reports, 500)
-    assert contexts.rows.select("section", "number").rows() == [("Reports", 2), ("Relationships", 12)]
-
-
-def test_row_that_does_not_fit_is_skipped(entities, claims):
-    long = relationships().with_columns(
-        description=pl.when(pl.col("id") == "ac").then(pl.lit("word " * 500)).otherwise("description")
-    )
-    contexts = level_contexts(WHOLE, PARTS, evidence(entities, long, claims), NO_REPORTS, 400)
-    related = contexts.rows.filter(pl.col("section") == "Relationships")["number"].to_list()
-    assert related == [12, 10, 13]
 
 
 def test_community_of_one_long_entity_has_its_description_cut_at_a_sentence(entities, claims):

@@ -36,11 +36,6 @@ def test_over_the_limit_a_report_replaces_the_text_units_of_its_community_alone(
     assert "Ada wrote" not in shown
 
 
-def test_a_community_without_text_units_has_no_context():
-    nothing = ENTITIES.with_columns(text_unit_ids=pl.lit([], pl.List(pl.String)))
-    assert source_rows(WHOLE, PARTS, nothing, lines()).is_empty()
-
-
 def test_passages_of_dated_documents_end_with_their_dates_and_others_do_not():
     dated = pl.DataFrame(
         {"id": ["u1", "u2"], "human_readable_id": [1, 2], "text": list(TEXTS.values())[:2]}

@@ -69,10 +69,6 @@ def test_passage_that_begins_with_a_heading_has_its_parents():
     assert path_at(NESTED, "## Success") == ["The cable"]
 
 
-def test_passage_that_begins_inside_a_heading_has_that_heading():
-    assert path_at(NESTED, "attempt") == ["The cable", "First attempt"]
-
-
 def test_heading_closes_all_headings_of_its_level_or_deeper():
     text = "# A\n\n### C\n\nin c\n\n## B\n\nin b\n\n#### D\n\nin d\n\n### E\n\nin e\n\n# F\n\nin f\n"
     assert path_at(text, "in c") == ["A", "C"]
@@ -87,33 +83,15 @@ def test_marks_in_fenced_code_are_no_headings():
     assert [heading.title for heading in headings(text)] == ["Guide", "Next", "Last"]
 
 
-def test_a_line_of_code_in_backticks_opens_no_fence():
-    assert [h.title for h in headings("```x``` is code\n\n# Heading\n")] == ["Heading"]
-
-
-def test_a_fence_that_is_never_closed_reaches_to_the_end():
-    assert headings("```\n# code\n\n# code too\n") == []
-
-
 def test_text_that_only_resembles_a_heading_is_not_one():
     text = "#hashtag\n\n####### seven\n\n    # indented code\n\nNo. # 5 of them\n\n#\n\n# \n"
     assert headings(text) == []
-
-
-def test_headings_are_read_without_their_markup():
-    text = "# *The* **cable** of `1866` #\n\n## See [the map](https://example.org/a_b) and snake_case\n"
-    assert [h.title for h in headings(text)] == ["The cable of 1866", "See the map and snake_case"]
 
 
 def test_title_that_repeats_the_first_heading_appears_once():
     assert joined("The Cable", ["The cable", "1866"]) == "The Cable › 1866"
     assert joined("The **Cable**", ["The Cable"]) == "The **Cable**"
     assert joined("cable.md", ["The cable", "1866"]) == "cable.md › The cable › 1866"
-
-
-def test_there_is_no_context_without_title_and_headings():
-    assert joined("", []) == ""
-    assert joined("", ["1866"]) == "1866"
 
 
 def test_a_long_path_keeps_the_title_and_the_innermost_heading():
@@ -141,12 +119,6 @@ def test_each_text_unit_has_the_context_of_its_own_document():
     told = heading_contexts(given.with_columns(metadata=pl.lit("year: 1857")), outlines_of(given), units)
     assert told.to_list()[-1] == "(year: 1857)"
     assert "The cable › First attempt › 1857 (year: 1857)" in told.to_list()
-
-
-def test_a_text_unit_without_a_place_has_the_title():
-    units = pl.DataFrame({"document_id": ["d1"], "start_char": [None]}, schema_overrides={"start_char": pl.Int64})
-    given = documents(("d1", "The cable", NESTED))
-    assert heading_contexts(given, outlines_of(given), units).to_list() == ["The cable"]
 
 
 # --- written contexts -----------------------------------------------------------------------------------

@@ -13,9 +13,8 @@ import pytest
 from graphrag_assets.contracts.answering import NO_ANSWER, Usage
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.model_errors import RetriesExhausted
-from graphrag_assets.query import DriftOptions, DynamicOptions, GraphRAG
+from graphrag_assets.query import DynamicOptions, GraphRAG
 from graphrag_assets.settings import Settings
-from graphrag_assets.text.words import count_tokens
 from tests.openai_server import OpenAIServer, running
 from tests.query.conftest import write_index
 from tests.query.modeled import chat_answerer, question_of, ratings_by, says, user_message
@@ -124,12 +123,6 @@ def test_when_all_parts_fail_the_error_is_raised(hasty: GraphRAG, server) -> Non
         server.next_faults.clear()
 
 
-def test_a_failed_answer_is_raised_and_not_an_empty_one(hasty: GraphRAG, server) -> None:
-    server.fail_next("empty", "empty")
-    with pytest.raises(Exception, match="empty"):
-        hasty.local(QUESTION)
-
-
 def test_a_search_that_is_timed_out_sends_none_of_the_calls_that_wait(server, index_file, tmp_path) -> None:
     rag = rag_of(server, index_file, tmp_path, concurrency=1)
     rag.basic("Who saw penguins?")
@@ -162,11 +155,6 @@ def test_usage_is_booked_by_category_with_its_cost(modeled: GraphRAG, server) ->
     streamed = modeled.local.stream(f"{QUESTION} Really?")
     assert streamed.wait().usage["response"].calls == 1
     assert streamed.result.usage["response"].cost > 0
-
-
-def test_answers_in_the_ledger_cost_nothing(modeled: GraphRAG) -> None:
-    modeled.global_(QUESTION)
-    assert modeled.global_(QUESTION).total_usage.cost == 0
 
 
 def test_only_points_that_matter_are_put_together_within_the_limit(modeled: GraphRAG, server) -> None:
@@ -295,14 +283,6 @@ def test_drift_is_the_same_for_a_seed_in_any_order_of_answers(server, index_file
     assert asked[0] == asked[1]
 
 
-@pytest.mark.extended
-def test_second_drift_search_starts_without_state(modeled: GraphRAG) -> None:
-    first = modeled.drift(QUESTION)
-    modeled.drift("What of the Agamemnon?")
-    again = modeled.drift(QUESTION)
-    assert (first.answer, first.actions) == (again.answer, again.actions)
-
-
 def test_failed_step_of_drift_is_reported_and_keeps_the_others(hasty: GraphRAG, server) -> None:
     hasty.drift(QUESTION, depth=1, breadth=1, primer_folds=1, hypothetical_answer=False)
     server.fail_next(None, "500")  # primer, step, answer
@@ -337,24 +317,6 @@ def test_dynamic_selection_rates_reports_with_the_cheaper_model(server, index_fi
     kept = rag.global_(QUESTION, dynamic=DynamicOptions(keep_parent=True))
     assert sorted(kept.context["reports"]["human_readable_id"]) == [0, 3]
     assert kept.usage["rating"].calls == 0
-
-
-@pytest.mark.extended
-def test_many_reports_are_rated_in_few_requests(server, sample_index, tmp_path) -> None:
-    rag = GraphRAG(sample_index.root / "index", answerer=chat_answerer(server, tmp_path))
-    answer = rag.global_(QUESTION, dynamic=DynamicOptions(keep_parent=True))
-    read = answer.context["reports"].filter("in_context")["human_readable_id"]
-    rated = rag.sql(
-        "SELECT count(*) FROM communities JOIN community_reports r USING (community) WHERE r.level <= 2 "
-        "AND communities.size > 2 AND r.human_readable_id IN (SELECT unnest($read))",
-        {"read": read.to_list()},
-    ).item()
-    ratings = [request for request in server.chats if request.task == "CommunityRatings"]
-    listed = [len(json.loads(server.content(request.body))["ratings"]) for request in ratings]
-    assert sum(listed) == rated > 30
-    assert max(listed) <= 10
-    assert len(ratings) <= rated / 4
-    assert max(count_tokens([user_message(request.body)])[0] for request in ratings) < 8_500
 
 
 def test_a_report_without_a_rating_is_read(hasty: GraphRAG, server) -> None:
@@ -409,10 +371,3 @@ def test_questions_are_suggested_by_the_model(modeled: GraphRAG, server) -> None
     assert modeled.questions([QUESTION], count=3) == ["What became of her?"]
     assert f"Asked so far:\n- {QUESTION}" in user_message(server.chats[-1].body)
     assert asyncio.run(modeled.aquestions()) == ["What became of her?"]
-
-
-def test_drift_options_are_checked_together(modeled: GraphRAG) -> None:
-    with pytest.raises(QueryError, match=r"max_calls is 1"):
-        DriftOptions(max_calls=1)
-    with pytest.raises(QueryError, match=r"dynamic is 3"):
-        modeled.global_(QUESTION, dynamic=3)

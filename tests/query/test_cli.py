@@ -40,10 +40,6 @@ def test_json_has_the_answer_with_all_it_rests_on(index_file: Path) -> None:
     assert answer["usage"]["response"]["calls"] == 0
 
 
-def test_the_context_alone_can_be_shown(index_file: Path) -> None:
-    assert query(index_file, "basic", QUESTION, "--context").output.startswith("-----Sources-----\nid|context|text\n0|")
-
-
 def test_filters_and_the_level_reach_the_search(index_file: Path) -> None:
     def reports(*options: str) -> list[int]:
         answer = json.loads(query(index_file, "global", "What happened?", "--json", *options).stdout)
@@ -63,15 +59,6 @@ def test_reports_of_local_search_and_drift_end_at_the_level(index_file: Path) ->
         ]
         assert 3 in used[0]
         assert used[1] == {0, 1, 2} & used[0]
-
-
-def test_dynamic_selection_reaches_the_search(index_file: Path) -> None:
-    assert "rating" in json.loads(query(index_file, "global", QUESTION, "--dynamic", "--json").stdout)["usage"]
-
-
-def test_the_budget_of_a_lazy_search_reaches_it(index_file: Path) -> None:
-    tests = json.loads(query(index_file, "lazy", QUESTION, "--budget", "2", "--json").stdout)["tests"]
-    assert len(tests) == 2
 
 
 def test_a_conversation_is_read_from_a_file(index_file: Path, tmp_path: Path) -> None:
@@ -116,24 +103,3 @@ def test_errors_are_one_line(index_file: Path) -> None:
         assert result.exit_code == 1
         assert said in result.output
         assert "Traceback" not in result.output
-
-
-def test_types_of_relationships_reach_the_search(index_file: Path) -> None:
-    printed = query(index_file, "local", QUESTION, "--relationship-type", "MET").output
-    assert "The filter names the relationship type 'MET', which is not there." in printed
-
-
-@pytest.mark.parametrize(
-    ("arguments", "hint"),
-    [
-        ((QUESTION,), f'graphrag-assets query ask "{QUESTION}"'),
-        (("lokal", QUESTION), 'graphrag-assets query ask "…"'),
-        (("--method", "local", QUESTION), 'graphrag-assets query ask "…"'),
-    ],
-)
-def test_question_without_a_method_is_refused_with_the_command_that_chooses_one(
-    index_file: Path, arguments: tuple[str, ...], hint: str
-) -> None:
-    refused = query(index_file, *arguments)
-    assert refused.exit_code == 2
-    assert f"The method comes before the question, and ask chooses it: {hint}" in refused.output

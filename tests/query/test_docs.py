@@ -3,15 +3,11 @@
 import json
 import re
 import sys
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.query.ask import AskOptions
-from graphrag_assets.query.graphrag import SEARCH_METHODS as METHODS
-from graphrag_assets.query.passages import RetrieveOptions
 from tests.conftest import indexed
 from tests.test_docs import ROOT, blocks
 
@@ -43,13 +39,6 @@ def test_python_of_the_guide_prints_the_output_it_shows(index, capsys) -> None:
         said = capsys.readouterr().out
         for comment in re.findall(r"^print\(.*\)  # (local search .*)$", code, re.MULTILINE):
             assert comment in said
-
-
-def test_the_guide_has_every_option() -> None:
-    guide = (ROOT / "docs/query.md").read_text(encoding="utf-8")
-    kinds = [AskOptions, RetrieveOptions, *(method.options for method in METHODS.values())]
-    options = {f.name for kind in kinds for f in fields(kind)}
-    assert [name for name in sorted(options) if f"`{name}`" not in guide and f"{name}=" not in guide] == []
 
 
 @pytest.mark.long

@@ -3,7 +3,6 @@
 import polars as pl
 import pytest
 
-from graphrag_assets.errors import QueryError
 from graphrag_assets.query.dynamic import Descent, DynamicOptions
 
 #        0        1     level 0
@@ -54,9 +53,3 @@ def test_next_level_is_rated_whole_if_no_report_is_relevant() -> None:
 def test_no_community_below_the_maximal_level_is_rated(level: int, rated: set[int]) -> None:
     _, rounds = descent(dict.fromkeys(range(7), 5.0), max_level=level)
     assert {community for due in rounds for community in due} == rated
-
-
-@pytest.mark.parametrize("options", [{"threshold": "x"}, {"num_repeats": 0}, {"max_level": -1}, {"keep_parent": 1}])
-def test_options_are_checked(options: dict[str, object]) -> None:
-    with pytest.raises(QueryError, match=next(iter(options))):
-        DynamicOptions(**options)

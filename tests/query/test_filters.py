@@ -260,31 +260,6 @@ def test_relationships_are_those_of_an_index_of_the_allowed_documents(whole, ind
     assert shown(whole, scope) == shown(part)
 
 
-@pytest.mark.parametrize("documents", PARTS)
-def test_relationships_come_in_the_order_that_the_allowed_documents_give(whole, index_of, documents) -> None:
-    part, scope = index_of(*documents), scope_of(whole, Filter(documents=documents))
-    name = "Agamemnon" if "secret" not in documents else "Gooch"
-
-    def weights(reader: Reader, scope: Any = EVERYTHING) -> list[tuple]:
-        entity = entities_for(reader, Question(name), 1, scope)
-        found = relationships_around(reader, entity, 100, scope)
-        return found.select("weight", "combined_degree", "links").rows()
-
-    assert weights(whole, scope) == weights(part)
-
-
-@pytest.mark.parametrize("documents", [part for part in PARTS if "secret" not in part])
-@pytest.mark.parametrize(
-    "question",
-    ["Who took the zanzibar bribe?", "Moriarty", "What did Hudson do?", "criminal vault", "Hudson the bribed"],
-)
-@pytest.mark.parametrize("method", ["local", "global", "drift", "basic"])
-def test_no_word_of_another_document_is_in_a_context(whole, documents, question, method) -> None:
-    context = GraphRAG(whole.path).context(method, question, filter=Filter(documents=documents))
-    shown = context.text + "".join(str(frame.to_dicts()) for frame in context.frames.values())
-    assert [secret for secret in SECRETS if secret in shown.lower()] == []
-
-
 def test_words_of_other_documents_do_not_even_rank(whole_with_vectors: Reader) -> None:
     whole = whole_with_vectors
     scope = scope_of(whole, Filter(documents="voyage"))
@@ -428,23 +403,6 @@ def test_unknown_value_allows_nothing_and_is_named(whole: Reader, filter: Filter
     assert not scope.shows(kind)
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"batches": 3},
-        {"documents": [None]},
-        {"metadata": ["year"]},
-        {"metadata": {"year": None}},
-        {"as_of": ""},
-        {"as_of": "last week"},
-        {"since": "1858-8-5"},
-    ],
-)
-def test_a_filter_of_another_kind_is_refused(given: dict[str, Any]) -> None:
-    with pytest.raises(QueryError, match="filter"):
-        Filter(**given)
-
-
 def test_missing_filter_costs_nothing_and_scopes_are_cached(whole: Reader) -> None:
     assert scope_of(whole, None) is EVERYTHING
     assert scope_of(whole, Filter()) is EVERYTHING
@@ -455,18 +413,6 @@ def test_missing_filter_costs_nothing_and_scopes_are_cached(whole: Reader) -> No
     for n in range(40):
         scope_of(whole, Filter(documents=["Sale"] * (n + 2)))
     assert len(whole.scopes) == 16
-
-
-def test_text_that_looks_like_sql_is_just_a_value(whole: Reader) -> None:
-    for value in ("'; DROP TABLE documents; --", '$."year"', "/year", "year' OR 1=1"):
-        for filter in (
-            Filter(batches=value),
-            Filter(documents=value),
-            Filter(metadata={value: "1866"}),
-            Filter(metadata={"year": value}),
-        ):
-            scope = scope_of(whole, filter)
-            assert (len(scope.missing), scope.shows("text_unit")) == (1, False)
 
 
 @pytest.mark.parametrize("method", ["local", "global", "drift", "basic"])

@@ -1,7 +1,5 @@
 """Global contexts: a true roll-up to a level, weights, batches."""
 
-from pathlib import Path
-
 import polars as pl
 import pytest
 from hypothesis import given
@@ -13,7 +11,7 @@ from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.words import tokenizer
 
-from .conftest import COMMUNITIES, ENTITIES, LEVELS, write_index
+from .conftest import COMMUNITIES, ENTITIES, LEVELS
 
 QUESTION = Question("What happened?")
 
@@ -36,10 +34,6 @@ def test_the_nearest_reports_are_selected_for_the_price_of_an_embedding(rag: Gra
     everything = rag.global_(question, dynamic="vector", nearest_reports=100)
     assert set(everything.context["reports"]["human_readable_id"]) == {0, 1, 2, 3, 4}
     assert {"occurrence_weight", "rank"} <= set(nearest.context["reports"].columns)
-
-
-def test_a_level_below_the_deepest_is_the_deepest(reader: Reader) -> None:
-    assert level_reports(reader, 7).equals(level_reports(reader, 1))
 
 
 def test_reports_weigh_by_the_distinct_text_units_of_their_members(reader: Reader) -> None:
@@ -105,16 +99,6 @@ def test_when_no_report_fits_the_first_one_is_cut() -> None:
     assert batch.text.endswith("back.|1.0\n")
     assert len(tokenizer().encode_ordinary(batch.text)) <= 60
     assert batch.frame["in_context"].to_list() == [True, False]
-
-
-@pytest.mark.parametrize("method", ["global", "drift"])
-def test_without_any_report_the_frame_of_reports_is_empty(tmp_path: Path, method: str) -> None:
-    path = write_index(tmp_path / "graphrag.duckdb", empty="community_reports")
-    context = GraphRAG(path).context(method, "What happened?")
-    assert context.text == ""
-    assert context.frames["reports"].is_empty()
-    assert {"human_readable_id", "title", "rank", "in_context"} <= set(context.frames["reports"].columns)
-    assert GraphRAG(path).search(method, "What happened?").answer
 
 
 @pytest.mark.extended

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import threading
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from graphrag_assets.contracts.answering import NO_ANSWER, Evidence, Mapped, Point, Reply, Usage
 from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.errors import QueryError, StoreError
-from graphrag_assets.query import METHODS, Answer, GraphRAG, answer_to_markdown
+from graphrag_assets.query import METHODS, GraphRAG, answer_to_markdown
 from graphrag_assets.store.schema import PUBLISHED
 from graphrag_assets.text.words import count_tokens
 
@@ -49,39 +48,11 @@ def test_the_same_question_has_the_same_answer(index_file: Path, method: str) ->
     assert all(one.context[name].equals(other.context[name]) for name in one.context)
 
 
-def test_a_fact_only_the_text_has_is_found_by_local_basic_and_drift_search(rag: GraphRAG) -> None:
-    for method in ("local", "basic", "drift"):
-        assert "nine pence a gallon" in rag.search(method, "What did the oil of the lamps cost?").answer
-
-
 def test_a_question_about_everything_is_answered_from_the_weightiest_reports(rag: GraphRAG) -> None:
     answer = rag.global_("What are the main themes?").answer
     assert answer.startswith("- Valentia is an island in Ireland.")
     assert "[Data: Reports (4)]" in answer
     assert "[Data: Reports (3)]" in answer
-
-
-def test_basic_search_keeps_the_order_of_similarity(rag: GraphRAG) -> None:
-    sources = rag.context("basic", "When did the Great Eastern leave Valentia?").frames["sources"]
-    assert sources["human_readable_id"][0] == 3
-    assert rag.context("basic", "cable Valentia", k=2).frames["sources"].height == 2
-
-
-def test_contexts_can_be_had_without_an_answer(rag: GraphRAG) -> None:
-    assert list(rag.context("local", "Niagara").frames) == ["reports", "entities", "relationships", "claims", "sources"]
-    assert list(rag.context("global", "Niagara").frames) == ["reports"]
-    assert list(rag.context("drift", "Niagara").frames) == ["reports"]
-    assert list(rag.context("basic", "Niagara").frames) == ["sources"]
-
-
-def test_drift_returns_its_steps_within_its_limits(rag: GraphRAG) -> None:
-    answer = rag.drift("Who headed the buyers of the Great Eastern?", max_calls=7, breadth=2, depth=1)
-    assert len(answer.actions) <= 7
-    assert [action.depth for action in answer.actions].count(1) <= 2
-    for action in answer.actions:
-        assert action.parent is None or answer.actions[action.parent].depth == action.depth - 1
-    assert answer.context["relationships"]["in_context"].any()
-    assert "Daniel Gooch headed the buyers." in answer.answer
 
 
 def test_drift_asks_no_question_twice(rag: GraphRAG) -> None:
@@ -128,20 +99,6 @@ class Inventor(EmbeddedAnswerer):
         return Reply(f"{len(points)} points", Usage(calls=1))
 
 
-def test_invented_references_are_reported_not_cited(index_file: Path) -> None:
-    answer = GraphRAG(index_file, answerer=Inventor()).local("Who commanded the Niagara?")
-    assert [citation.table for citation in answer.citations] == ["Sources"]
-    assert answer.unresolved == ["Entities (77)"]
-    assert "Invalid references: Entities (77)" in str(answer)
-    assert (answer.model, answer.usage["response"].calls) == ("inventor", 1)
-
-
-def test_points_without_relevance_do_not_reach_the_reduction(index_file: Path) -> None:
-    answer = GraphRAG(index_file, answerer=Inventor()).global_("Who?", max_context_tokens=300)
-    assert answer.answer == "0 points"
-    assert answer.usage["map"].calls > 1
-
-
 def test_a_new_publication_is_seen_by_the_next_question(tmp_path: Path) -> None:
     (tmp_path / "publications").mkdir()
     write_index(tmp_path / "publications/graphrag-1.duckdb", number=1)
@@ -151,19 +108,6 @@ def test_a_new_publication_is_seen_by_the_next_question(tmp_path: Path) -> None:
     write_index(tmp_path / "publications/graphrag-2.duckdb", number=2)
     (tmp_path / "CURRENT").write_text("publications/graphrag-2.duckdb\n")
     assert rag.basic("Niagara").publication == 2
-
-
-def test_threads_share_one_object(rag: GraphRAG) -> None:
-    answers: list[Answer] = []
-    threads = [
-        threading.Thread(target=lambda: answers.append(rag.local("Who commanded the Niagara?"))) for _ in range(6)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(answers) == 6
-    assert {answer.answer for answer in answers} == {answers[0].answer}
 
 
 def test_importing_the_query_module_imports_nothing_heavy() -> None:
@@ -193,11 +137,6 @@ def test_questions_load_neither_the_tokenizer_nor_pyarrow(index_file: Path) -> N
     assert done.stdout.strip() == "[]"
 
 
-def test_rows_that_are_cited_for_the_same_passage_share_a_line(rag: GraphRAG) -> None:
-    lines = str(rag.local("Who commanded the Niagara?")).split("Citations\n")[1].splitlines()
-    assert lines[0] == ("  Sources (0); Entities (2); Reports (0, 3): Document 0, b/document-0.txt, characters 61-106")
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_an_index_without_rows_answers_that_it_cannot(tmp_path: Path, method: str) -> None:
     path = tmp_path / "empty.duckdb"
@@ -207,29 +146,6 @@ def test_an_index_without_rows_answers_that_it_cannot(tmp_path: Path, method: st
     answer = GraphRAG(path).search(method, "Who commanded the Niagara?")
     assert (answer.answer.partition("\n\n")[0], answer.citations, answer.unresolved) == (NO_ANSWER, [], [])
     assert GraphRAG(path).context(method, "Who commanded the Niagara?").text == ""
-
-
-def test_global_search_without_a_report_of_the_rank_answers_that_it_cannot(rag: GraphRAG) -> None:
-    assert rag.global_("Who commanded the Niagara?", min_community_rank=11).answer == NO_ANSWER
-
-
-@pytest.mark.parametrize(
-    ("method", "options", "said"),
-    [
-        ("local", {"top_k_entities": -1}, r"top_k_entities is -1; .* whole number from 0"),
-        ("local", {"text_unit_prop": 1.5}, r"text_unit_prop is 1\.5; .* share from 0 to 1"),
-        ("local", {"text_unit_prop": 0.7, "community_prop": 0.4}, r"text_unit_prop is 0\.7, .*at most 1"),
-        ("global", {"community_level": "2"}, r"community_level is '2'"),
-        ("drift", {"max_calls": True}, r"max_calls is True"),
-        ("drift", {"local": 3}, r"local is .*LocalOptions"),
-        ("basic", {"k": 10**30}, r"k is 10+; .* to 1,000,000,000"),
-    ],
-)
-def test_option_out_of_range_is_named_with_its_range(
-    rag: GraphRAG, method: str, options: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(QueryError, match=said):
-        rag.search(method, "Who commanded the Niagara?", **options)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -286,11 +202,6 @@ def test_a_question_that_cannot_be_searched_is_an_error_with_the_remedy(rag: Gra
         call("Who \ud800 commanded the Niagara?")
     with pytest.raises(QueryError, match=r"32,001 characters; at most 32,000 .* index it as a document"):
         call("x" * 32_001)
-
-
-def test_earlier_turns_are_searched_for_as_far_as_a_question_goes(rag: GraphRAG) -> None:
-    earlier = [{"role": "user", "content": "cable " * 10_000}]
-    assert rag.retrieve("Who commanded the Niagara?", history=earlier).height
 
 
 @pytest.mark.extended

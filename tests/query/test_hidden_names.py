@@ -113,13 +113,6 @@ def test_no_form_of_an_answer_shows_a_hidden_name(rag: GraphRAG, method: str, li
         assert {"Entities", "Relationships"} <= {row.table for c in answer.citations for row in c.rows}
 
 
-def test_cited_titles_are_those_of_the_visible_text(rag: GraphRAG) -> None:
-    answer = rag.local(QUESTION, documents=VISIBLE)
-    titles = {(row.table, row.title) for citation in answer.citations for row in citation.rows}
-    assert ("Entities", "Hudson") in titles
-    assert ("Relationships", "Hudson – Niagara") in titles
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_no_context_shows_a_hidden_name(rag: GraphRAG, method: str) -> None:
     context = rag.context(method, QUESTION, documents=VISIBLE)
@@ -198,12 +191,6 @@ def test_none_is_no_condition(rag: GraphRAG, condition: str) -> None:
     everywhere = rag.context("local", QUESTION).text
     assert rag.context("local", QUESTION, **{condition: None}).text == everywhere
     assert rag.context("local", QUESTION, filter=Filter(**{condition: None})).text == everywhere
-
-
-@pytest.mark.parametrize("date", ["as_of", "since"])
-def test_an_empty_date_is_refused(rag: GraphRAG, date: str) -> None:
-    with pytest.raises(QueryError, match=date):
-        rag.local(QUESTION, **{date: ""})
 
 
 def test_the_command_line_filters_only_when_told_to(path: Path) -> None:

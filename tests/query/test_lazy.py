@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_assets.contracts.answering import NO_ANSWER
-from graphrag_assets.extras.lazy.exploration import Exploration, neighbors_of
+from graphrag_assets.extras.lazy.exploration import Exploration
 from graphrag_assets.query import Callbacks, GraphRAG
 from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.retrieval import Question
@@ -260,18 +260,6 @@ def test_a_text_unit_outside_the_filter_is_never_sent(planted, server, tmp_path)
     assert set(oracle.asked) <= allowed
 
 
-@pytest.mark.extended
-def test_neighbors_are_those_of_the_same_document(sample_index):
-    reader = GraphRAG(sample_index.root / "index").index.reader()
-    rows = reader.rows(
-        "SELECT human_readable_id, document_id FROM text_units ORDER BY document_id, start_char, human_readable_id"
-    ).rows()
-    place = next(i for i in range(1, len(rows) - 1) if len({rows[i - 1][1], rows[i][1], rows[i + 1][1]}) == 1)
-    assert set(neighbors_of(reader, [rows[place][0]], 1)) == {rows[place - 1][0], rows[place + 1][0]}
-    first = next(i for i in range(1, len(rows)) if rows[i - 1][1] != rows[i][1])
-    assert rows[first - 1][0] not in neighbors_of(reader, [rows[first][0]], 2)
-
-
 @pytest.fixture
 def commanded(server: OpenAIServer) -> OpenAIServer:
     """A model that finds the second sentence of the text unit about Hudson relevant, and cites it."""
@@ -303,15 +291,6 @@ def test_points_cite_sentences_and_those_that_were_not_sent_are_dropped(commande
     assert (citation.document_id, citation.start_char, citation.end_char) == ("d0", 61, 106)
     assert citation.quote == "Captain William Hudson commanded the Niagara."
     assert answer.context["sources"]["text"][0] == rag.sql("SELECT text FROM text_units LIMIT 1").item()
-
-
-def test_a_text_unit_that_is_cut_can_be_cited_by_the_sentences_that_are_left(commanded, index_file, tmp_path):
-    rag = GraphRAG(index_file, answerer=chat_answerer(commanded, tmp_path))
-    answer = rag.lazy("Who was captain?", batch=1, max_context_tokens=45)
-    (read,) = (user_message(request.body) for request in commanded.chats if request.task == "MapAnswer")
-    assert "(0.1) The Agamemnon" in read
-    assert "(0.2)" not in read
-    assert "Sources (0.2)" in answer.unresolved
 
 
 def test_a_lazy_search_that_is_canceled_tests_nothing_more(commanded, index_file, tmp_path):
@@ -438,13 +417,3 @@ def test_an_exploration_keeps_to_its_budget_and_ends(n_units, budget, batch, dee
     assert outcomes[0] == outcomes[1]
     if budget >= n_units * 2 and relevant & set(ranking[:batch]):
         assert exploration.tests.keys() >= relevant & set(ranking[:batch])
-
-
-def test_relevant_communities_are_read_to_the_end_and_others_left():
-    relevant = set(range(8))
-    communities = {0: {0: list(range(10)), 1: list(range(10, 30)), 2: list(range(30, 50))}}
-    exploration = Exploration(ranking=[0, 40], levels=1, budget=40, batch=4, deeper_after=3, neighbors=False)
-    explore(exploration, communities, relevant)
-    assert set(exploration.hits) == relevant
-    of_others = [unit for unit in exploration.tests if unit >= 10]
-    assert len(of_others) == 1 + 2 * 2 * 2  # of the ranking, and half a batch of each in each of two passes

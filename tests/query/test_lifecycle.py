@@ -29,7 +29,6 @@ from graphrag_assets.query import (
 )
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.runtime.cancellation import Cancellation
-from graphrag_assets.settings import Settings
 from tests.openai_server import FaultPlan, running
 from tests.query.conftest import write_index
 from tests.query.modeled import chat_answerer
@@ -89,16 +88,6 @@ def test_closing_ends_the_searches_in_progress_and_all_later_ones(index_file: Pa
             use("SELECT 1")
 
 
-def test_an_asynchronous_block_closes_too(index_file: Path) -> None:
-    async def ask() -> GraphRAG:
-        async with GraphRAG(index_file, Echo()) as rag:
-            assert (await rag.alocal(QUESTION)).answer
-        return rag
-
-    with pytest.raises(QueryError, match="closed"):
-        asyncio.run(ask()).sql("SELECT 1")
-
-
 def test_errors_are_of_the_kinds_that_python_has(index_file: Path, tmp_path: Path) -> None:
     with GraphRAG(index_file, Stuck()) as rag:
         with pytest.raises(InvalidOption) as refused:
@@ -115,12 +104,6 @@ def test_errors_are_of_the_kinds_that_python_has(index_file: Path, tmp_path: Pat
     assert isinstance(missing.value, StoreError)
     assert graphrag_assets.IndexMissing is IndexMissing
     assert graphrag_assets.GraphRAG is GraphRAG
-
-
-def test_two_objects_of_a_process_have_settings_of_their_own(index_file: Path) -> None:
-    first = GraphRAG(index_file, settings=Settings.load(chat_model="openai/one"))
-    second = GraphRAG(index_file, settings=Settings.load(chat_model="openai/two"))
-    assert [rag.answerer.model for rag in (first, second)] == ["openai/one", "openai/two"]
 
 
 def test_questions_are_embedded_by_the_function_that_is_given(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from graphrag_assets.errors import QueryError
 from graphrag_assets.query import GraphRAG
 from tests.openai_server import OpenAIServer, running
 from tests.query.modeled import chat_answerer, says, user_message
@@ -107,8 +106,3 @@ def test_without_a_model_the_question_is_linked_by_names(index_file: Path) -> No
     for method in ("local", "drift", "lazy", "planned"):
         by_model, by_names = rag.search(method, QUESTION, linking="model"), rag.search(method, QUESTION)
         assert (by_model.answer, by_model.errors) == (by_names.answer, [])
-
-
-def test_a_wrong_linking_is_refused(index_file: Path) -> None:
-    with pytest.raises(QueryError, match="linking is 'both'; it must be 'names' or 'model'"):
-        GraphRAG(index_file).drift(QUESTION, linking="both")

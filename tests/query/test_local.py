@@ -15,7 +15,6 @@ from graphrag_assets.query.context import Layout, fill
 from graphrag_assets.query.drift import DriftOptions, primer_context
 from graphrag_assets.query.fetch import claims_about, relationships_around, reports_about, text_units_of
 from graphrag_assets.query.filters import EVERYTHING
-from graphrag_assets.query.global_search import GlobalOptions
 from graphrag_assets.query.local import LocalOptions, _without_repetition, local_context
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.publication_reader import Reader
@@ -56,10 +55,6 @@ def test_relationships_inside_the_selection_come_first_then_by_links_then_by_wei
     assert inside["in_network"].to_list() == [True, True, False]
 
 
-def test_only_relationships_that_lead_outside_are_limited(reader: Reader) -> None:
-    assert numbers(relationships_around(reader, [AGAMEMNON, NIAGARA, HUDSON], 0)) == [0, 1]
-
-
 def test_text_units_of_entities_come_by_the_relationships_they_state(reader: Reader) -> None:
     assert text_units_of(reader, [GREAT_EASTERN], 10) == [2, 3]
     (first,) = text_units_of(reader, [VALENTIA], 1)
@@ -71,16 +66,6 @@ def test_text_units_of_entities_come_by_the_relationships_they_state(reader: Rea
 )
 def test_fact_without_an_entity_is_found_by_its_words(reader: Reader, question: str, unit: int) -> None:
     assert numbers(local_context(reader, Question(question)).frames["sources"])[0] == unit
-
-
-def test_text_that_names_an_entity_to_include_comes_forward(reader: Reader) -> None:
-    question = Question("What did the oil of the lamps cost?")
-    plain = numbers(local_context(reader, question).frames["sources"])
-    included = numbers(
-        local_context(reader, question, LocalOptions(include_entity_names=("Valentia",))).frames["sources"]
-    )
-    (unit,) = text_units_of(reader, [VALENTIA], 1)
-    assert included.index(unit) < (plain.index(unit) if unit in plain else len(plain))
 
 
 def test_reports_are_of_all_levels_and_come_by_matched_entities_then_rank(reader: Reader) -> None:
@@ -125,37 +110,13 @@ def test_the_context_has_exactly_top_k_entities(reader: Reader, top_k: int) -> N
     assert context.frames["entities"]["in_context"].all()
 
 
-@pytest.mark.parametrize("budget", [1, 30, 100, 200, 400, 800, 12_000])
-def test_the_token_limit_holds(reader: Reader, budget: int) -> None:
-    context = local_context(reader, QUESTION, LocalOptions(max_context_tokens=budget))
-    assert context.tokens <= budget
-
-
 def test_an_unused_share_goes_to_the_next_section(reader: Reader) -> None:
     # All tokens belong to the reports, which need about 500 of them.
     options = LocalOptions(community_prop=1.0, text_unit_prop=0.0)
     assert local_context(reader, QUESTION, options).frames["sources"]["in_context"].all()
 
 
-def test_rows_that_found_no_room_are_listed_as_such(reader: Reader) -> None:
-    sources = local_context(reader, QUESTION, LocalOptions(max_context_tokens=100)).frames["sources"]
-    assert sources.height == 6
-    assert 0 < sources["in_context"].sum() < 6
-
-
 ROW = Layout("Rows", {"id": "human_readable_id", "text": "text"}, title="text", text="text")
-
-
-def test_a_row_too_long_is_skipped_and_not_the_end_of_the_section() -> None:
-    rows = pl.DataFrame({"human_readable_id": [1, 2, 3], "text": ["one", "two " * 500, "three"]})
-    section = fill(ROW, rows, 40)
-    assert section.frame["in_context"].to_list() == [True, False, True]
-    assert section.text == "-----Rows-----\nid|text\n1|one\n3|three\n"
-
-
-def test_a_section_without_room_for_a_single_row_is_empty() -> None:
-    section = fill(ROW, pl.DataFrame({"human_readable_id": [1], "text": ["one"]}), 3)
-    assert (section.text, section.tokens, section.passages) == ("", 0, ())
 
 
 @given(
@@ -210,24 +171,6 @@ def test_several_hops_reach_beyond_the_neighbors(reader: Reader) -> None:
     assert numbers(far.frames["entities"]) == [HUDSON, NIAGARA]
 
 
-@pytest.mark.parametrize("budget", [50, 150, 400, 1200])
-def test_the_token_limit_holds_for_paths_too(reader: Reader, budget: int) -> None:
-    assert local_context(reader, QUESTION, LocalOptions(max_context_tokens=budget, hops=3)).tokens <= budget
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("hops", 0),
-        ("hops", 5),
-        ("include_entity_names", [7]),
-    ],
-)
-def test_options_are_checked(option: str, value: object) -> None:
-    with pytest.raises(QueryError, match=f"option {option} is {value!r}".replace("[", r"\[")):
-        LocalOptions(**{option: value})
-
-
 HOSTILE = [
     "'; DROP TABLE entities; --",
     'Who is "Robert\'); DELETE FROM documents; --"?',
@@ -266,30 +209,6 @@ def test_reports_can_be_read_as_their_summaries(reader: Reader) -> None:
     assert [passage.text for passage in whole.passages] == whole.frame.filter("in_context")["full_content"].to_list()
     primer = primer_context(reader, QUESTION, DriftOptions(use_community_summary=True)).sections[0]
     assert {passage.text for passage in primer.passages} <= set(primer.frame["summary"])
-
-
-def test_options_shared_with_graphrag_have_its_defaults() -> None:
-    of_graphrag = {
-        "text_unit_prop": 0.5,
-        "community_prop": 0.15,
-        "top_k_entities": 10,
-        "top_k_relationships": 10,
-        "max_context_tokens": 12_000,
-        "use_community_summary": False,
-    }
-    assert {name for name, value in of_graphrag.items() if getattr(LocalOptions(), name) != value} == set()
-    of_graphrag = {
-        "community_level": 2,
-        "min_community_rank": 0,
-        "max_context_tokens": 12_000,
-        "use_community_summary": False,
-        "include_community_rank": True,
-        "include_community_weight": True,
-        "max_reduce_tokens": 12_000,
-        "general_knowledge": False,
-        "dynamic": False,
-    }
-    assert {name for name, value in of_graphrag.items() if getattr(GlobalOptions(), name) != value} == set()
 
 
 @pytest.mark.parametrize("budget", [40, 120, 2000])

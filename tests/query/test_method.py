@@ -3,14 +3,11 @@
 import inspect
 import json
 import pydoc
-from pathlib import Path
 
-import polars as pl
 import pytest
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.query.context import Context, Section
 
 QUESTION = "Who commanded the Niagara?"
 NAMES = ("local", "global_", "drift", "basic", "ask", "retrieve")
@@ -39,14 +36,6 @@ def test_a_wrong_option_gets_the_nearest_name(rag: GraphRAG, method: str) -> Non
         getattr(rag, method).stream(QUESTION, 3)
 
 
-def test_a_notebook_shows_the_answer_with_its_citations(rag: GraphRAG) -> None:
-    answer = rag.basic(QUESTION)
-    shown = answer._repr_markdown_()
-    assert shown.startswith(f"## {QUESTION}")
-    assert answer.answer in shown
-    assert "### Citations" in shown
-
-
 @pytest.mark.parametrize("name", ["local", "drift", "ask"])
 def test_an_answer_is_plain_data(rag: GraphRAG, name: str) -> None:
     answer = getattr(rag, name)(QUESTION, history=[("user", "What was the Niagara?")])
@@ -63,26 +52,8 @@ def test_a_context_is_plain_data(rag: GraphRAG) -> None:
     assert plain["rows"]["sources"] == shown.sort().to_list()
 
 
-def test_sections_of_one_name_are_one_list_in_plain_data() -> None:
-    rows = [pl.DataFrame({"human_readable_id": [n], "in_context": [True]}) for n in (2, 1)]
-    parts = tuple(Section("Reports", frame, (), "", 0) for frame in rows)
-    assert Context("global", "Who?", parts).to_dict()["rows"] == {"reports": [1, 2]}
-
-
-def test_a_plan_is_plain_data(rag: GraphRAG) -> None:
-    plan = rag.plan("Who commanded the Niagara?")
-    assert plan.model_validate(json.loads(json.dumps(plan.to_dict()))) == plan
-
-
 def test_an_unknown_method_is_named_with_those_that_there_are(rag: GraphRAG) -> None:
     with pytest.raises(QueryError, match=r"Did you mean 'local'.*local, .*, ask"):
         rag.search("locl", QUESTION)
     with pytest.raises(QueryError, match=r"Unknown search method 'ask'\. The methods are: local, .*planned\.$"):
         rag.context("ask", QUESTION)
-
-
-def test_the_file_is_closed_at_the_end_of_a_with_block(index_file: Path) -> None:
-    with GraphRAG(index_file) as rag:
-        reader = rag.index.reader()
-    with pytest.raises(Exception, match="losed"):
-        reader.connection.execute("SELECT 1")

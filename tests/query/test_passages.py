@@ -8,7 +8,6 @@ import pytest
 from click.testing import CliRunner
 
 from graphrag_assets.cli.main import main
-from graphrag_assets.errors import QueryError
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.passages import RANKING_METHODS, rank_passages
 from graphrag_assets.query.retrieval import Question, text_scores
@@ -91,14 +90,6 @@ def test_a_thing_named_in_the_question_leads_to_the_passage_about_it(rag):
         assert (found["document"][0], found["about"][0].to_list()) == ("Mira Holt", ["Mira Holt"])
 
 
-@pytest.mark.long
-def test_the_ranking_is_the_same_again_and_after_an_unchanged_refresh(tmp_path, monkeypatch, planted):
-    before = GraphRAG(planted.root / "index").retrieve(QUESTION, 20)
-    assert GraphRAG(planted.root / "index").retrieve(QUESTION, 20).equals(before)
-    with indexed(tmp_path, planted.root / "input"):  # rebuilt from scratch
-        assert GraphRAG(tmp_path / "index").retrieve(QUESTION, 20).equals(before)
-
-
 @pytest.mark.extended
 def test_ranking_without_links_between_passages_is_that_of_the_text(start_with):
     project = start_with({f"{n}.txt": text for n, text in enumerate(DISTRACTORS.values())})
@@ -127,12 +118,6 @@ def test_passages_rank_by_vectors_where_there_are_some(vector_reader):
     assert ranked.vectors == ranked.scores
 
 
-def test_ranking_by_vectors_without_vectors_says_what_to_do(rag):
-    with pytest.raises(QueryError, match=r"no vectors\. Set GRAPHRAG_EMBEDDING_MODEL and index again"):
-        rag.retrieve(QUESTION, 5, "vectors")
-    assert rag.retrieve(QUESTION, 5)["rank_by_vectors"].null_count() == 5
-
-
 def test_more_passages_never_change_the_order_of_the_first(rag):
     whole = rag.retrieve(QUESTION, 33)["id"].to_list()
     for k in (1, 5, 20):
@@ -156,26 +141,6 @@ def test_rows_beyond_the_hundredth_keep_their_order_and_change_none_before_them(
     assert list(whole)[:100] == list(first) == list(range(100))
     assert {n: whole[n] for n in first} == first
     assert list(whole)[100:] == list(range(100, 150))
-
-
-def test_an_empty_ranking_is_an_empty_frame(rag):
-    found = rag.retrieve("???", 5, "words")
-    assert found.is_empty()
-    assert found.columns[:3] == ["rank", "score", "document"]
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"method": "best"}, "method is 'best'; it must be 'graph' or 'text' or 'words' or 'vectors'"),
-        ({"k": 0}, "k is 0; it must be a whole number from 1"),
-        ({"depth": 2}, "Unknown search option depth. The options are: as_of, batches, callbacks, conversation"),
-        ({"max_context_tokens": 100}, "Unknown search option max_context_tokens"),
-    ],
-)
-def test_a_wrong_option_is_named(rag, given, said):
-    with pytest.raises(QueryError, match=said):
-        rag.retrieve(QUESTION, **given)
 
 
 def test_the_command_shows_passages_with_their_ranks(planted):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from graphrag_assets.query import paths as module
-from graphrag_assets.query.fetch import relationships_around
 from graphrag_assets.query.filters import Filter, scope_of
 from graphrag_assets.query.paths import paths
 from graphrag_assets.query.retrieval import word_scores
@@ -75,22 +74,6 @@ def test_the_best_come_first_and_a_limit_keeps_them(reader: Reader) -> None:
     assert best["human_readable_id"].to_list() == frame["human_readable_id"].to_list()[:2]
     assert set(few) <= set(reached)
     assert best["human_readable_id"][0] == 3  # Gooch to the Great Eastern: its only one, and near
-
-
-def test_the_columns_are_those_of_the_relationships_around(reader: Reader) -> None:
-    frame, _ = paths(reader, QUESTION, [AGAMEMNON], 2)
-    around = relationships_around(reader, [AGAMEMNON], 10)
-    assert set(frame.columns) == {*around.columns, "hop", "score"}
-    assert {name: frame.schema[name] for name in around.columns if name != "combined_degree"} == {
-        name: kind for name, kind in around.schema.items() if name != "combined_degree"
-    }
-
-
-def test_without_hops_or_entities_or_relationships_there_is_nothing(reader: Reader) -> None:
-    for start, hops in ([AGAMEMNON], 0), ([], 2), ([PENGUIN], 2):
-        frame, reached = paths(reader, QUESTION, start, hops)
-        assert (frame.height, reached) == (0, [])
-        assert "hop" in frame.columns
 
 
 def test_the_work_of_a_hop_is_bounded(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,21 +3,17 @@
 Numbers are those of the list of measured pitfalls.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from graphrag_assets.contracts.answering import Evidence, FollowUp, Mapped, Reply
-from graphrag_assets.embedded.answerer import EmbeddedAnswerer
+from graphrag_assets.contracts.answering import FollowUp, Mapped
 from graphrag_assets.query import METHODS, ConversationHistory, DriftOptions, GraphRAG
 from graphrag_assets.query.drift import Step, next_questions
 from tests.openai_server import OpenAIServer, running
 from tests.query.modeled import chat_answerer, question_of, says, user_message
-
-from .conftest import COMMUNITIES, ENTITIES, LEVELS
 
 QUESTION = "Who commanded the Niagara?"
 
@@ -42,15 +38,6 @@ def server() -> Iterator[OpenAIServer]:
 @pytest.fixture
 def modeled(server: OpenAIServer, index_file: Path, tmp_path: Path) -> GraphRAG:
     return GraphRAG(index_file, answerer=chat_answerer(server, tmp_path, max_retries=0))
-
-
-@pytest.mark.parametrize("top_k", [1, 2, 4])
-def test_13_top_k_entities_is_exactly_that_many(rag: GraphRAG, top_k: int) -> None:
-    """`top_k_entities = 10` gives 20: the oversampled candidates are never cut back."""
-    named = {"include_entity_names": ["Penguin"]}
-    for options in ({}, named):
-        frame = rag.context("local", QUESTION, top_k_entities=top_k, **options).frames["entities"]
-        assert frame.height == top_k
 
 
 @pytest.mark.extended
@@ -80,15 +67,6 @@ def test_15_follow_ups_of_all_steps_are_ranked_together() -> None:
     assert len(next_questions(QUESTION, steps, 1, DriftOptions(breadth=2))) == 2
 
 
-@pytest.mark.parametrize("level", [0, 1, 2])
-def test_16_global_search_reads_one_report_for_every_entity(rag: GraphRAG, level: int) -> None:
-    """The roll-up does nothing: level 2 reads levels 0, 1 and 2 together, parents beside their children."""
-    read = rag.context("global", "What happened?", community_level=level).frames["reports"]["community"].to_list()
-    assert sorted(read) == sorted(LEVELS[min(level, 1)])
-    members = Counter(entity for community in read for entity in COMMUNITIES[community][2])
-    assert members == Counter(range(len(ENTITIES)))
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_18_the_newest_turns_of_a_conversation_are_kept(modeled: GraphRAG, server, method: str) -> None:
     """The first five turns are taken: the oldest."""
@@ -113,10 +91,3 @@ def test_18_the_newest_turns_of_a_conversation_are_kept(modeled: GraphRAG, serve
     assert tight.history is not None
     assert "number 8?" in tight.history.text
     assert "number 4?" not in tight.history.text
-
-
-class Inventor(EmbeddedAnswerer):
-    """Cites one row that it was given and two that it was not; one of these exists."""
-
-    async def arespond(self, question: str, evidence: Evidence, *_: Any) -> Reply:
-        return Reply("He did. [Data: Sources (0, 99); Entities (7)]")

@@ -13,7 +13,6 @@ from graphrag_assets.contracts.plans import Plan, Step
 from graphrag_assets.extras.planned.search import NO_PLANNER
 from graphrag_assets.llm.model_errors import ModelError
 from graphrag_assets.query import Callbacks, GraphRAG
-from tests.cli import run_command
 from tests.openai_server import OpenAIServer, running
 from tests.query.modeled import chat_answerer, question_of, says, user_message
 
@@ -209,10 +208,3 @@ def test_without_a_chat_model_local_search_answers_and_the_answer_says_so(index_
     assert plan.note == NO_PLANNER
     read = rag.context("planned", "Who commanded the Niagara?").frames["sources"]
     assert read["human_readable_id"].equals(answer.context["sources"]["human_readable_id"])
-
-
-def test_the_command_shows_the_steps(index_file):
-    options = ("--linking", "model", "--index", str(index_file), "--json")  # without a model, by names
-    printed = run_command("query", "planned", "Who commanded the Niagara?", *options)
-    assert json.loads(printed)["steps"][0]["found"]
-    assert "Captain William Hudson" in json.loads(printed)["answer"]

@@ -169,12 +169,6 @@ def test_documents_that_are_all_too_short_are_judged_together(tmp_path: Path) ->
     assert found(reader, "the customer") == {2}
 
 
-def test_an_index_without_texts_finds_nothing(tmp_path: Path) -> None:
-    reader = CurrentPublication(write(tmp_path / "graphrag.duckdb", [])).reader()
-    assert found(reader, "customer") == set()
-    assert reader.query("SELECT * FROM search_text('customer')").is_empty()
-
-
 def test_names_are_found_without_diacritics_and_hyphens(tmp_path: Path) -> None:
     titles = ["Malmö", "Saint-Exupéry", "Gutta-percha", "Cyrus Field"]
     reader = CurrentPublication(

@@ -7,10 +7,9 @@ import polars as pl
 import pytest
 
 from graphrag_assets.contracts.answering import Usage
-from graphrag_assets.query import Answer, Call, Callbacks, Failure, GraphRAG, QueryError, answers_to_frame
+from graphrag_assets.query import Answer, Call, Callbacks, Failure, GraphRAG, answers_to_frame
 
 from ..openai_server import running
-from .conftest import write_index
 from .modeled import chat_answerer, says
 
 QUESTION = "Who commanded the Niagara?"
@@ -21,15 +20,6 @@ def test_answers_are_equal_whatever_they_took(rag: GraphRAG) -> None:
     assert one == other
     assert one.seconds != other.seconds
     assert one != third
-
-
-def test_the_usage_is_a_frame_too(rag: GraphRAG) -> None:
-    answer = rag.local(QUESTION)
-    frame = answer.usage_frame()
-    assert frame.columns == ["category", "calls", "prompt_tokens", "completion_tokens", "cost", "seconds"]
-    assert frame["category"].to_list() == list(answer.usage)
-    assert frame["seconds"].sum() == pytest.approx(answer.total_usage.seconds)
-    assert answer.frames is answer.context
 
 
 def test_rows_of_answers_are_written_to_parquet_also_those_without_citations(rag: GraphRAG, tmp_path: Path) -> None:
@@ -43,23 +33,6 @@ def test_rows_of_answers_are_written_to_parquet_also_those_without_citations(rag
     assert row["citations"][0]["quote"] == cited.quote
     assert row["publication"] == 1
     assert row == {**answer.to_row(), "citations": row["citations"]}
-
-
-def test_a_citation_of_another_index_is_refused(rag: GraphRAG, tmp_path: Path) -> None:
-    (citation,) = rag.basic(QUESTION).citations
-    other = write_index(tmp_path / "graphrag-1.duckdb", empty="documents")
-    with GraphRAG(other) as another, pytest.raises(QueryError, match="citation is that of another index"):
-        another.quote(citation)
-
-
-def test_a_long_answer_is_short_in_a_list(rag: GraphRAG) -> None:
-    answer = rag.local(QUESTION)
-    assert repr(answer).startswith(f"<Answer by local search to '{QUESTION}': 'Captain William Hudson")
-    assert repr(answer).endswith(f"1 citations, {answer.seconds:.2f} s>")
-    assert "\n" not in repr(answer)
-    context = rag.local.context(QUESTION)
-    assert repr(context).startswith(f"<Context of local search for '{QUESTION}': ")
-    assert f"{len(context.frames['sources'].filter('in_context'))} sources" in repr(context)
 
 
 def test_each_method_has_its_context(rag: GraphRAG) -> None:

@@ -9,8 +9,6 @@ import duckdb
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from benchmarks.synthetic_index import search_tables_of
 from graphrag_assets.errors import QueryError
@@ -25,7 +23,6 @@ from tests.word_vectors import MODEL, embed, embedded_question
 from .conftest import (
     AGAMEMNON,
     EASTERN,
-    ENTITIES,
     GREAT_EASTERN,
     HUDSON,
     NIAGARA,
@@ -118,15 +115,6 @@ def test_a_name_to_include_comes_first_and_one_to_exclude_not_at_all(reader: Rea
         entities_for(reader, question, 4, include=["Niagara"], exclude=["NIAGARA"])
 
 
-def test_another_text_than_the_question_can_be_embedded(vector_reader: Reader) -> None:
-    asked = embedded_question("zebra", vector_text=TEXT_UNITS[5][1])
-    assert asked.embedded_text == TEXT_UNITS[5][1]
-    assert ranked_by(vector_scores, vector_reader, "text_unit", asked, 1) == [5]
-    assert ranked_by(word_scores, vector_reader, "text_unit", asked, 1) == []
-    asked.remember(MODEL, embedded_question(TEXT_UNITS[0][1]).vector(MODEL))
-    assert ranked_by(vector_scores, vector_reader, "text_unit", asked, 1) == [0]
-
-
 def test_weights_count_in_the_fusion() -> None:
     assert fuse([1, 2], [3, 4], weights=(1, 0.5)) == [1, 2, 3, 4]
     assert fuse([1, 2], [3, 4], weights=(0.5, 1)) == [3, 4, 1, 2]
@@ -170,15 +158,6 @@ def test_fusion_adds_reciprocal_ranks() -> None:
     assert fuse([8, 7, 9], [7, 8]) == [7, 8, 9]
 
 
-@given(st.lists(st.permutations(range(6)), min_size=1, max_size=4), st.randoms())
-def test_fusion_does_not_depend_on_the_order_of_the_rankings(rankings: list[list[int]], random: object) -> None:
-    assert fuse(*rankings) == fuse(*reversed(rankings))
-
-
-def test_a_row_that_both_methods_find_comes_before_one_that_a_single_one_finds(reader: Reader) -> None:
-    assert search_texts(reader, "text_unit", Question("the chairman of the board"), 3)[0] == 4
-
-
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
@@ -195,18 +174,6 @@ def test_entities_named_in_a_question_are_found(reader: Reader, question: str, e
     assert sorted(named_entities(reader, Question(question))) == sorted(expected)
 
 
-def test_an_entity_named_in_the_question_comes_first(reader: Reader) -> None:
-    for number, (title, _) in enumerate(ENTITIES):
-        assert entities_for(reader, Question(f"Something about largest island ships and {title}"), 3)[0] == number
-
-
-@pytest.mark.parametrize("top_k", [1, 3, 8])
-@pytest.mark.parametrize("question", ["Valentia", "???", "zebra", "the largest ship"])
-def test_exactly_top_k_entities_are_chosen(reader: Reader, question: str, top_k: int) -> None:
-    chosen = entities_for(reader, Question(question), top_k)
-    assert len(chosen) == len(set(chosen)) == top_k
-
-
 def test_without_any_clue_the_best_connected_entities_are_chosen(reader: Reader) -> None:
     assert entities_for(reader, Question("???"), 4) == [AGAMEMNON, NIAGARA, VALENTIA, GREAT_EASTERN]
 
@@ -219,18 +186,3 @@ def test_an_index_embedded_by_another_model_is_refused(tmp_path_factory: pytest.
     path = write_index(tmp_path_factory.mktemp("other") / "graphrag-1.duckdb", model="other/model")
     with pytest.raises(QueryError, match="other/model"):
         search_texts(CurrentPublication(path).reader(), "entity", Question("Valentia"), 3)
-
-
-def test_an_empty_question_is_refused() -> None:
-    with pytest.raises(QueryError, match="empty"):
-        Question("  \n")
-
-
-def test_text_that_looks_like_sql_is_just_text(reader: Reader) -> None:
-    question = Question("Niagara'; DROP TABLE entities; --")
-    assert entities_for(reader, question, 2)[0] == NIAGARA
-    assert reader.rows("SELECT count(*) AS n FROM entities").item() == len(ENTITIES)
-
-
-def test_valentia_is_found_by_title_even_when_lower_case(reader: Reader) -> None:
-    assert entities_for(reader, Question("what happened at valentia"), 1) == [VALENTIA]

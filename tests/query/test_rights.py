@@ -124,10 +124,3 @@ def test_a_filter_that_allows_everything_changes_nothing(rag: GraphRAG, everythi
         assert {name: frame.to_dicts() for name, frame in found.frames.items()} == {
             name: frame.to_dicts() for name, frame in plain.frames.items()
         }
-
-
-def test_types_that_allow_everything_change_nothing(rag: GraphRAG) -> None:
-    types = rag.sql("SELECT DISTINCT type FROM entities")["type"].to_list()
-    relations = rag.sql("SELECT DISTINCT type FROM relationship_mentions")["type"].to_list()
-    found = rag.context("local", QUESTION, entity_types=types, relationship_types=relations)
-    assert found.text == rag.context("local", QUESTION).text

@@ -118,14 +118,6 @@ def test_a_reference_that_was_not_given_never_shows_as_good_not_even_for_a_momen
     assert stream.result.answer == shown
 
 
-def test_the_result_is_there_when_the_pieces_are_through(modeled: GraphRAG) -> None:
-    stream = modeled.basic.stream(QUESTION)
-    next(stream)
-    with pytest.raises(QueryError, match="not complete"):
-        _ = stream.result
-    assert stream.wait() is stream.result
-
-
 def test_an_answer_that_breaks_off_raises_after_its_pieces_and_is_not_kept(
     modeled: GraphRAG, server: OpenAIServer
 ) -> None:
@@ -176,20 +168,6 @@ def test_callbacks_are_called_in_the_callers_thread(modeled: GraphRAG) -> None:
     assert isinstance(told[0][1], Context)
     assert "".join(what for event, what, _ in told if event == "token") == answer.answer
     assert told[batches + 1][1][0].score == 80
-
-
-def test_any_object_with_some_of_the_functions_will_do(rag: GraphRAG) -> None:
-    class Listener:
-        def __init__(self) -> None:
-            self.text = ""
-
-        def on_token(self, piece: str) -> None:
-            self.text += piece
-
-    listener = Listener()
-    assert rag.drift(QUESTION, callbacks=listener).answer == listener.text
-    with pytest.raises(QueryError, match="callbacks is 7"):
-        rag.local(QUESTION, callbacks=7)
 
 
 def test_a_callback_that_raises_ends_the_search(modeled: GraphRAG, server: OpenAIServer) -> None:
@@ -265,14 +243,6 @@ def test_an_asynchronous_callers_loop_is_not_held_up(rag: GraphRAG) -> None:
         return ticks
 
     assert asyncio.run(story()) > 10
-
-
-def test_concurrent_questions_have_their_own_answers(modeled: GraphRAG) -> None:
-    async def story() -> list[str]:
-        questions = [f"Who commanded ship number {n}?" for n in range(12)]
-        return [answer.question for answer in await asyncio.gather(*(modeled.alocal(q) for q in questions))]
-
-    assert asyncio.run(story()) == [f"Who commanded ship number {n}?" for n in range(12)]
 
 
 def _searches() -> list[Any]:

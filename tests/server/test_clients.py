@@ -37,7 +37,7 @@ DOCUMENTS = {
 QUESTIONS = [
     template.format(name)
     for name in [*SECRETS.values(), "Mercury Works", "the Great Eastern", "Captain Ashton"]
-    for template in ("Who leads {}?", "What did {} buy?", "What are the plans of {}?", "When did {} meet others?")
+    for template in ("Who leads {}?", "What are the plans of {}?")
 ]
 
 
@@ -60,10 +60,10 @@ def tool_results(served: Any, token: str, *calls: tuple[str, dict[str, Any]]) ->
 @pytest.mark.parametrize(
     ("token", "own", "other"), [(RED, "red", "blue"), pytest.param(BLUE, "blue", "red", marks=pytest.mark.long)]
 )
-def test_sixty_questions_show_nothing_of_the_other_client(tenants, token, own, other):
+def test_thirty_questions_show_nothing_of_the_other_client(tenants, token, own, other):
     hidden = [*SECRETS[other].split(), f"{other}/"]
     asked = [(question, method) for question in QUESTIONS for method in ("local", "global", "basic")]
-    assert len(asked) == 60
+    assert len(asked) == 30
 
     def ask(given: tuple[str, str]) -> str:
         question, method = given

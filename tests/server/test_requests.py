@@ -3,10 +3,7 @@
 import asyncio
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -16,7 +13,7 @@ from graphrag_assets.extras.server.app import make_app
 from graphrag_assets.extras.server.searches import Searches
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.testing import index_of
-from tests.cli import run_command
+from tests.conftest import Project
 from tests.server.conftest import Served, serve
 
 DOCUMENTS = {
@@ -142,23 +139,21 @@ def test_what_is_no_number_is_no_error_of_the_server(served: Served, number: str
             assert ".duckdb" not in answer.text
 
 
-def test_links_after_an_edit_mark_the_quotation_or_say_that_it_is_gone(tmp_path: Path) -> None:
-    folder, index = tmp_path / "input", tmp_path / "index"
+def test_links_after_an_edit_mark_the_quotation_or_say_that_it_is_gone(project: Project) -> None:
     texts = [
         f"Olaf Brandt {word} the gauge of Hellnes in 19{n}. " for n, word in enumerate(("drew", "sold", "lost"), 30)
     ]
     for n, text in enumerate(texts):
-        (folder / "b").mkdir(parents=True, exist_ok=True)
-        (folder / "b" / f"{n}.md").write_text(f"# Note {n}\n\n{text}\n")
-    given = {"GRAPHRAG_DATA": str(tmp_path)}
-    run_command("index", "--input", str(folder), **given)
+        project.write(f"b/{n}.md", f"# Note {n}\n\n{text}\n")
+    project.index_all()
+    index = project.root / "index"
     with GraphRAG(index) as rag, serve(rag) as served, served.http(Accept="text/html") as http:
         citations = served.events("", "Who sold the gauge of Hellnes?")[-2][1]["citations"]
         assert {citation["title"] for citation in citations} >= {"Note 1"}
-        (folder / "b" / "1.md").write_text(f"# Note 1\n\nAn earlier line. {texts[1]}\n")
-        (folder / "b" / "0.md").write_text("# Note 0\n\nNothing of it is left.\n")
-        (folder / "b" / "2.md").unlink()
-        run_command("index", "--input", str(folder), **given)
+        project.write("b/1.md", f"# Note 1\n\nAn earlier line. {texts[1]}\n")
+        project.write("b/0.md", "# Note 0\n\nNothing of it is left.\n")
+        (project.input / "b" / "2.md").unlink()
+        project.index_all()
         for citation in citations:
             answer = http.get(citation["url"])
             marked = answer.text.split('<mark id="marked">')[1].split("</mark>")[0]
@@ -180,16 +175,3 @@ def test_the_default_port_of_http_may_be_left_out(served: Served) -> None:
 
     hosts = ["127.0.0.1", "127.0.0.1:80", "localhost", "graph.example.org", "other.example:8080", "other.example", "x"]
     assert [asyncio.run(ask(host)) for host in hosts] == [200, 200, 200, 200, 200, 421, 421]
-
-
-def test_stdio_ends_with_its_input(served: Served) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "graphrag_assets",
-        "serve",
-        "--stdio",
-        "--index",
-        str(served.searches.rag.index.path),
-    ]
-    assert subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=120).returncode == 0

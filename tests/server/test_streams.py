@@ -2,11 +2,14 @@
 
 import asyncio
 import threading
+from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 
 from graphrag_assets.contracts.answering import PLAIN, Answerer, AnswerOptions, Evidence, Reply
+from graphrag_assets.query import GraphRAG
 from graphrag_assets.testing import index_of
 from tests.server.conftest import serve
 
@@ -29,7 +32,13 @@ class Slow(Answerer):
         return Reply("At last.")
 
 
-NOTE = {"note": "Ada Lovelace met Charles Babbage in London."}
+@pytest.fixture(scope="module")
+def noted() -> Iterator[Path]:
+    """The index of a note."""
+    with index_of({"note": "Ada Lovelace met Charles Babbage in London."}) as rag:
+        yield rag.index.path
+
+
 ASK = {"question": "Whom did Ada Lovelace meet?", "method": "local"}
 COMPLETION = {"model": "graphrag-local", "messages": [{"role": "user", "content": "Whom did Ada Lovelace meet?"}]}
 
@@ -42,9 +51,9 @@ COMPLETION = {"model": "graphrag-local", "messages": [{"role": "user", "content"
         ("/v1/chat/completions", COMPLETION | {"stream": True}),
     ],
 )
-def test_a_client_that_leaves_ends_its_search_within_a_second(path, body):
+def test_a_client_that_leaves_ends_its_search_within_a_second(noted, path, body):
     slow = Slow()
-    with index_of(NOTE, slow) as rag, serve(rag) as served:
+    with GraphRAG(noted, slow) as rag, serve(rag) as served:
 
         async def leave() -> None:
             async with httpx.AsyncClient(base_url=served.url, timeout=60) as http:
@@ -57,9 +66,9 @@ def test_a_client_that_leaves_ends_its_search_within_a_second(path, body):
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_an_agent_that_leaves_ends_its_search_within_a_second(mode):
+def test_an_agent_that_leaves_ends_its_search_within_a_second(noted, mode):
     slow = Slow()
-    with index_of(NOTE, slow) as rag, serve(rag) as served:
+    with GraphRAG(noted, slow) as rag, serve(rag) as served:
 
         async def leave() -> None:
             async with served.mcp(mode=mode) as client:
@@ -71,8 +80,8 @@ def test_an_agent_that_leaves_ends_its_search_within_a_second(mode):
         assert slow.canceled.wait(1)
 
 
-def test_a_search_ends_at_its_time_limit_and_the_first_byte_comes_before():
-    with index_of(NOTE, Slow()) as rag, serve(rag, seconds=1) as served:
+def test_a_search_ends_at_its_time_limit_and_the_first_byte_comes_before(noted):
+    with GraphRAG(noted, Slow()) as rag, serve(rag, seconds=1) as served:
         with served.http() as http:
             assert http.post("/v1/chat/completions", json=COMPLETION).status_code == 504
         (first, _), *_, (name, error), _ = served.events(**ASK)

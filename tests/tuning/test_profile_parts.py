@@ -6,7 +6,6 @@ import pytest
 
 from graphrag_assets.contracts.prompt_profile import ProfileType
 from graphrag_assets.contracts.records import EntityRecord, RelationshipRecord, TextUnit, UnitExtraction
-from graphrag_assets.errors import SettingsError
 from graphrag_assets.extras.tuning.entity_types import found_types, given_types, listed_type
 from graphrag_assets.extras.tuning.examples import PASSAGE_TOKENS, examples_from, passages
 from graphrag_assets.extras.tuning.sample import varied_sample
@@ -25,22 +24,6 @@ def test_variants_are_one_type_and_a_rare_one_stays():
     found = found_types(mentions(ship=40, Ships=9, steam_ship=6, ship_of_the_line=3, person=40, coin=2))
     assert counted(found) == {"SHIP": 58, "PERSON": 40, "COIN": 2}
     assert found[0].examples == ("Ships 0", "Ships 1", "Ships 2")
-
-
-def test_a_type_that_ends_in_no_other_type_stays_and_predicates_have_no_head():
-    assert counted(found_types(mentions(steam_ship=3, relationship=3))) == {
-        "RELATIONSHIP": 3,
-        "STEAM SHIP": 3,
-    }
-    assert counted(found_types(mentions(part_of=3, not_part_of=2), merge_heads=False)) == {
-        "PART OF": 3,
-        "NOT PART OF": 2,
-    }
-
-
-def test_near_identical_types_without_spaces_are_merged():
-    found = found_types([*[("公司", "甲")] * 5, *[("科技公司", "乙")] * 3, *[("人物", "丙")] * 4])
-    assert counted(found) == {"公司": 8, "人物": 4}
 
 
 def test_types_cover_19_of_20_mentions_and_are_at_most_12():
@@ -65,16 +48,6 @@ FOUND = (ProfileType("SHIP", 5, "", ("Aurora",)), ProfileType("EVENT", 2))
 )
 def test_types_are_found_or_given(given: str, kept: tuple[ProfileType, ...]):
     assert given_types(given, FOUND) == kept
-
-
-def test_what_is_no_list_of_types_is_refused():
-    with pytest.raises(SettingsError, match="no list of types"):
-        given_types("SHIP, : a vessel", FOUND)
-
-
-def test_a_type_is_listed_by_its_stems_or_its_head():
-    listed = listed_type(["SHIP", "organization"])
-    assert [listed(name) for name in ("steam ships", "Organizations", "EVENT", "")] == ["SHIP", "organization", "", ""]
 
 
 LISTED = listed_type(["SHIP", "PERSON"])

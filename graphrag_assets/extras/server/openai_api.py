@@ -120,14 +120,14 @@ class ChatRequest(BaseModel):
         if not places or not self.messages[places[-1]].text.strip():
             raise InvalidOption("The messages have no question of the user.")
         turns = [
-            Message(role=message.role, content=message.text)  # type: ignore[arg-type]
+            Message(role=message.role, content=message.text)
             for message in self.messages[: places[-1]]
             if message.role in ("user", "assistant") and message.text
         ]
         metadata = self.metadata or SearchMetadata()
         return Ask(
             question=self.messages[places[-1]].text,
-            method=self.model.removeprefix(_PREFIX),  # type: ignore[arg-type]
+            method=self.model.removeprefix(_PREFIX),
             history=turns[-200:],
             filter=metadata.filter,
             options=metadata.options,

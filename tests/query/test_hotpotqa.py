@@ -9,10 +9,8 @@ from graphrag_assets.query import GraphRAG
 LEAST = {"titled": (92, 92), "untitled": (78, 70)}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param("titled", marks=pytest.mark.extended), pytest.param("untitled", marks=pytest.mark.long)],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["titled", "untitled"])
 def test_graph_finds_more_passages_than_words(name: str, hotpotqa) -> None:
     collection, index = hotpotqa(name)
     rag = GraphRAG(index)

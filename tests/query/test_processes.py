@@ -32,12 +32,6 @@ def run(*arguments: str, **settings: str) -> str:
 
 
 @pytest.mark.extended
-def test_first_questions_of_many_threads_are_answered(index_file: Path, tmp_path: Path) -> None:
-    printed = run("-m", "tests.query.first_questions", str(index_file), *METHODS, GRAPHRAG_DATA=str(tmp_path))
-    assert json.loads(printed) == []
-
-
-@pytest.mark.extended
 def test_first_questions_of_many_threads_are_answered_by_a_chat_model(index_file: Path, tmp_path: Path) -> None:
     with running() as server:
         printed = run(

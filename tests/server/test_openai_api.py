@@ -69,22 +69,6 @@ def test_earlier_turns_and_filters_are_read(client):
     assert len({annotation.url_citation.title for annotation in limited.choices[0].message.annotations}) <= 1
 
 
-@pytest.mark.parametrize(
-    ("prompt", "reply"),
-    [
-        ('### Task:\nGenerate a title.\nJSON format: { "title": "…" }\nUSER: Who laid the cable of 1866?\n', "title"),
-        ('### Task:\nGenerate tags.\nJSON format: { "tags": [] }', "tags"),
-        ('### Task:\nSuggest questions.\nJSON format: { "follow_ups": [] }', "follow_ups"),
-    ],
-)
-def test_titles_and_tags_start_no_search(client, sample_server, monkeypatch, prompt, reply):
-    monkeypatch.setattr(type(sample_server.searches), "stream", None)
-    found = client.chat.completions.create(model="graphrag-ask", messages=[{"role": "user", "content": prompt}])
-    assert list(json.loads(found.choices[0].message.content)) == [reply]
-    if reply == "title":
-        assert "Who laid the cable" in found.choices[0].message.content
-
-
 def test_unknown_model_and_missing_question_are_refused(client):
     assert {f"graphrag-{name}" for name in ("ask", "local", "global", "drift", "basic", "lazy", "planned")} == {
         model.id for model in client.models.list()

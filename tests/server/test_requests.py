@@ -1,16 +1,12 @@
 """Kinds of requests that went wrong: brackets of documents, stale links, chores and look-alikes, errors of one form."""
 
-import asyncio
 import json
 import re
 from collections.abc import Iterator
 
-import httpx
 import pytest
 
-from graphrag_assets.extras.server.access import Access, clients_of
-from graphrag_assets.extras.server.app import make_app
-from graphrag_assets.extras.server.searches import Searches
+from graphrag_assets.extras.server.access import clients_of
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.testing import index_of
 from tests.conftest import Project
@@ -163,15 +159,3 @@ def test_links_after_an_edit_mark_the_quotation_or_say_that_it_is_gone(project: 
             else:
                 assert marked == citation["quote"]
         assert {http.get(citation["url"]).status_code for citation in citations} >= {404}
-
-
-def test_the_default_port_of_http_may_be_left_out(served: Served) -> None:
-    searches = Searches(served.searches.rag, Access([], "http://127.0.0.1:80"))
-    app = make_app(searches, "127.0.0.1", 80, ["https://graph.example.org", "http://other.example:8080"])
-
-    async def ask(host: str) -> int:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x") as http:
-            return (await http.get("/healthz", headers={"Host": host})).status_code
-
-    hosts = ["127.0.0.1", "127.0.0.1:80", "localhost", "graph.example.org", "other.example:8080", "other.example", "x"]
-    assert [asyncio.run(ask(host)) for host in hosts] == [200, 200, 200, 200, 200, 421, 421]

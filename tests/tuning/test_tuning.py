@@ -252,7 +252,3 @@ def test_a_spent_budget_ends_the_tuning_and_records_nothing(modeled, server: Ope
     assert "budget" in run_command("index", "tune", status=1)
     assert 0 < len(server.chats) < 30
     assert rows(modeled) == []
-
-
-def test_tuning_before_the_first_index_says_what_to_do(project):
-    assert "Run `graphrag-assets index`" in run_command("index", "tune", status=1)

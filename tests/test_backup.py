@@ -6,7 +6,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event, Thread
 
@@ -53,17 +52,6 @@ def test_an_unpublished_index_is_backed_up_for_its_ledger(tmp_path):
         ledger.execute("CREATE TABLE paid (answer TEXT)")
     copy = backup(tmp_path / "data", tmp_path / "backups")
     assert {path.name for path in copy.iterdir()} == {"working.duckdb", "ledger.sqlite"}
-
-
-def test_backups_of_the_same_second_are_both_kept(tmp_path):
-    if shutil.which("flock") is None:
-        pytest.skip("flock (util-linux) is not installed")
-    WorkingDatabase(tmp_path / "data" / "index" / "working.duckdb").read("SELECT 1")
-    with ThreadPoolExecutor() as pool:
-        copies = list(pool.map(lambda _: backup(tmp_path / "data", tmp_path / "backups"), range(6)))
-    assert len(set(copies)) == 6
-    assert sorted((tmp_path / "backups").iterdir()) == sorted(copies)
-    assert all((copy / "working.duckdb").stat().st_size for copy in copies)
 
 
 @pytest.mark.extended

@@ -8,9 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from graphrag_assets.llm.backend import ledger_of
 from graphrag_assets.runtime.once_per_process import OncePerProcess, once_per_process
-from graphrag_assets.settings import Settings
 
 THREADS = 64
 
@@ -37,11 +35,6 @@ def values_of(value: OncePerProcess, *args: object) -> set[int]:
 
 def test_threads_share_one_value() -> None:
     assert len(values_of(OncePerProcess(lambda: [threading.Event() for _ in range(100)]))) == 1
-
-
-def test_threads_share_one_ledger(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
-    monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path))
-    assert len(values_of(ledger_of, Settings.load())) == 1
 
 
 def test_values_used_last_are_kept() -> None:

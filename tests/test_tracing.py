@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client
 from opentelemetry import trace
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -23,7 +22,6 @@ from graphrag_assets.runtime import tracing
 
 from .conftest import Project
 from .openai_server import running
-from .server.conftest import serve
 
 KEY, TEXT = (
     "sk-planted-key-of-the-trace-tests",
@@ -187,26 +185,6 @@ def test_spans_of_a_question_are_inside_those_of_the_application(
     assert all(not one.events and not one.status.description for one in spans.values())
 
 
-def test_searches_of_the_server_are_inside_the_spans_of_mcp(
-    exporter: InMemorySpanExporter, sample_index: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
-    exporter.clear()
-
-    async def call(url: str) -> None:
-        async with Client(url) as client:
-            await client.call_tool("retrieve", {"question": "Who was Cyrus Field?"})
-            await client.call_tool("ask", {"question": "Who was Cyrus Field?", "method": "local"})
-
-    with GraphRAG(sample_index.root / "index", Quoting()) as rag, serve(rag) as served:
-        asyncio.run(call(f"{served.url}/mcp"))
-    spans = exporter.get_finished_spans()
-    by_id = {one.context.span_id: one.name for one in spans if one.context}
-    above = {one.name: by_id.get(one.parent.span_id, "") for one in spans if one.parent}
-    assert above["search retrieve"].startswith("tools/call")
-    assert above["search local"].startswith("tools/call")
-
-
 def test_without_an_endpoint_opentelemetry_is_not_imported() -> None:
     code = (
         "import sys; from graphrag_assets.runtime import tracing\n"
@@ -216,28 +194,3 @@ def test_without_an_endpoint_opentelemetry_is_not_imported() -> None:
     environment = {name: value for name, value in os.environ.items() if name not in tracing.ENDPOINTS}
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert run.stdout == "False\n"
-
-
-@pytest.mark.parametrize(
-    ("variables", "service"),
-    [
-        ({"OTEL_RESOURCE_ATTRIBUTES": "service.name=cable", "OTEL_SERVICE_NAME": "ship"}, "ship"),
-        ({"OTEL_SERVICE_NAME": ""}, "graphrag_assets"),
-    ],
-)
-def test_the_service_has_the_name_of_the_environment_and_ends_without_a_collector(
-    variables: dict[str, str], service: str
-) -> None:
-    code = (
-        "import atexit, time; from graphrag_assets.runtime import tracing\n"
-        "atexit.register(lambda: print(time.monotonic() - end))\n"
-        "tracing.start_tracing(export_seconds=0.1)\nwith tracing.span('a'): pass\n"
-        "from opentelemetry import trace\n"
-        "print(trace.get_tracer_provider().resource.attributes['service.name'])\nend = time.monotonic()"
-    )
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
-    environment |= variables | {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
-    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    name, seconds = run.stdout.split()
-    assert name == service
-    assert float(seconds) < 4

@@ -106,14 +106,6 @@ def test_references_that_lead_nowhere_are_listed_and_never_cited(reader: Reader)
     assert unresolved == ["Sources (99)", "Ships (1)", "Entities (3)"]
 
 
-def test_a_number_in_the_context_without_a_row_is_unresolved(reader: Reader) -> None:
-    assert resolve(reader, "A. [Data: Claims (9)]", EVERYTHING) == ([], ["Claims (9)"])
-
-
-def test_an_answer_without_references_has_no_citations(reader: Reader) -> None:
-    assert resolve(reader, "Nothing is known (5) [sic].", EVERYTHING) == ([], [])
-
-
 GIVEN = {"Sources": {1: {1, 2}, 2: {1}, 3: set(), 4: set()}, "Reports": {7: set()}}
 
 
@@ -282,11 +274,6 @@ def test_a_statement_of_several_sentences_is_found_by_its_last(reader: Reader) -
     answer = "Much was written of it. Captain William Hudson commanded the Niagara. [Data: Sources (0)]"
     (citation,), _ = resolve(reader, answer, EVERYTHING)
     assert citation.quote == "Captain William Hudson commanded the Niagara."
-
-
-def test_marks_are_no_part_of_a_statement() -> None:
-    (reference,) = references("A. [unresolved: Ships (1)] He did. [LLM: verify] [Data: Sources (1)]")
-    assert reference.statement == "A. He did."
 
 
 def test_a_quotation_with_a_gap_leads_to_the_passage_from_its_first_part_to_its_last(reader: Reader) -> None:

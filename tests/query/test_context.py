@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.query.context import Layout, Section, columns, fill, fill_sections
-from graphrag_assets.query.global_search import GLOBAL_REPORTS
 from graphrag_assets.query.history import HISTORY
 from graphrag_assets.query.local import CLAIMS, ENTITIES, RELATIONSHIPS, REPORTS, SOURCES
 from graphrag_assets.text.words import tokenizer
@@ -98,20 +97,9 @@ def test_single_row_that_is_too_long_is_cut_at_a_sentence() -> None:
     assert section.frame["in_context"].to_list() == [True]
 
 
-def test_no_row_is_cut_where_another_fits() -> None:
-    both = pl.concat([long_row(SENTENCES), long_row("One ship.")])
-    assert fill(ROW, both, 30).text == "-----Rows-----\nid|text\n7|One ship.\n"
-
-
 def test_row_cut_to_its_share_is_shown_in_full_when_others_leave_enough() -> None:
     (section, _) = fill_sections([(0.5, [(ROW, long_row(SENTENCES), 1.0)]), (0.5, [(ROW, rows([]), 1.0)])], 60)
     assert SENTENCES in section.text
-
-
-@given(st.text(max_size=400), st.integers(0, 120))
-def test_single_row_never_exceeds_its_budget(text: str, budget: int) -> None:
-    section = fill(ROW, long_row(text), budget)
-    assert len(tokenizer().encode_ordinary(section.text)) <= section.tokens <= budget
 
 
 def test_sections_of_a_group_share_what_those_before_them_leave() -> None:
@@ -129,7 +117,3 @@ def test_sections_of_a_group_share_what_those_before_them_leave() -> None:
 def test_headings_are_counted_as_the_tokenizer_counts_them(layout: Layout, more: str) -> None:
     layout = layout.showing({**layout.shown, **columns(more)})
     assert layout.heading_tokens == len(tokenizer().encode_ordinary(layout.heading)) + 1  # the empty line
-
-
-def test_the_heading_of_reports_without_others_fits() -> None:
-    assert GLOBAL_REPORTS.heading_tokens >= len(tokenizer().encode_ordinary(GLOBAL_REPORTS.heading))

@@ -33,10 +33,6 @@ def test_a_passage_without_a_word_of_the_question_stays_whole(made):
     assert made("zzz", TEXT) == [TEXT]
 
 
-def test_a_passage_of_unknown_language_is_read_in_that_of_the_index(made):
-    assert made("Niagaras", TEXT, language="und") == made("Niagaras", TEXT) != [TEXT]
-
-
 def test_an_excerpt_has_few_sentences(made):
     words = ["Niagara", "Agamemnon", "Valentia", "Hudson", "Penguin"]
     text = " ".join(f"The {word} is here." for word in words)

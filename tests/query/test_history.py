@@ -37,14 +37,6 @@ def test_the_newest_turns_come_first_and_answers_only_when_wanted() -> None:
     assert TALK.newest(0, user_turns_only=False) == []
 
 
-def test_turns_are_in_order_with_a_frame_of_all() -> None:
-    section = TALK.section(5, False, 500)
-    assert section is not None
-    assert section.text == "user: A?\nassistant: a.\nuser: B?\nassistant: b."
-    assert section.frame["content"].to_list() == ["b.", "B?", "a.", "A?"]
-    assert TALK.section(0, True, 500) is None
-
-
 @given(st.lists(st.text(min_size=1, max_size=80), max_size=8), st.integers(0, 120))
 def test_a_history_never_exceeds_its_budget(said: list[str], budget: int) -> None:
     section = ConversationHistory([Turn("user", text) for text in said]).section(9, True, budget)

@@ -63,17 +63,6 @@ _SHORT_PROMPT, _BYTES_PER_TOKEN = 4_000, 5
 """Bytes of prompts that are not looked at: all of short ones, and what a token usually has at most."""
 _TIMES_THE_PRICE = 10
 """A cost above this many times the price of the tokens comes from details of the usage that cannot be."""
-_VENDORS = {
-    "": "openai",
-    "azure": "azure.ai.openai",
-    "azure_ai": "azure.ai.inference",
-    "bedrock": "aws.bedrock",
-    "gemini": "gcp.gemini",
-    "mistral": "mistral_ai",
-    "vertex_ai": "gcp.vertex_ai",
-    "xai": "x_ai",
-}
-"""What OpenTelemetry's conventions call a provider, where it is not litellm's name."""
 
 
 class ModelClient(Generic[Options]):
@@ -125,12 +114,6 @@ class ModelClient(Generic[Options]):
         """What `send` returns, within the limits and the budget; transient failures are repeated.
 
         `tokens` returns the prompt and answer tokens that are expected. It is called if they are limited.
-
-        Raises:
-            CircuitOpen: calls to the model are suspended.
-            LedgerError: the ledger cannot store answers. What the end of the process can lose then are those in flight.
-            BudgetExceeded: less than the expected cost is left.
-            RetriesExhausted, RequestRejected, RefusedAnswer: see `with_retries`.
         """
         prices = await self.prices()
 
@@ -159,7 +142,7 @@ class ModelClient(Generic[Options]):
         """
         attributes: dict[str, str | int | float | bool] = {
             "gen_ai.operation.name": self.operation,
-            "gen_ai.provider.name": _VENDORS.get(self.vendor, self.vendor),
+            "gen_ai.provider.name": self.vendor or "openai",
             "gen_ai.request.model": self.model,
             "graphrag.task": task,
         }

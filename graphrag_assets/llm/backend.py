@@ -27,7 +27,7 @@ def rerank_options(settings: Settings) -> tuple[ModelOptions, Ledger, Limits, Bu
     """The reranking model of the settings, with ledger, limits and budget."""
     load_dotenv(".env")  # the provider's own variables
     options = ModelOptions(model=settings.rerank_model, timeout=settings.request_timeout)
-    return options, ledger_of(settings), _limits(settings, options), _budget(settings, None)
+    return options, *_shared(settings, options)
 
 
 def chat_model(
@@ -37,37 +37,38 @@ def chat_model(
     cache_not_before: str | None = None,
     use: Use = "extraction",
 ) -> ChatModel:
-    """The chat model of the settings for a use, with its own usage meter.
+    """The chat model of the settings for a use, with its own usage meter; `cache_not_before`: see `ChatModel`.
 
     Server and key of the chat model hold for models of the same provider; others have their provider's variables.
-    Without a key in `keys` it comes from the environment. `cache_not_before`: see `ChatModel`.
+    Prices are those of the chat model alone.
     """
     model = settings.model_of(use)
     same = not settings.chat_model or provider_of(model)[0] == provider_of(settings.chat_model)[0]
+    priced = not settings.chat_model or model == settings.chat_model
     options = ChatOptions(
         model=model,
         base_url=(settings.chat_base_url or None) if same else None,
         api_key=(keys.chat or _key("GRAPHRAG_CHAT_API_KEY")) if same else None,
         timeout=settings.request_timeout,
-        prices=chat_prices(settings, use),
+        prices=PriceOptions(settings.price("chat_input"), settings.price("chat_output")) if priced else PriceOptions(),
         parameters=canonical(settings.parameters_of(use)),
     )
-    limits, budget = _limits(settings, options), _budget(settings, run_id)
-    return ChatModel(options, ledger_of(settings), limits, budget, cache_not_before)
+    return ChatModel(options, *_shared(settings, options, run_id), cache_not_before)
 
 
 def embedding_model(settings: Settings, run_id: str | None = None, keys: Keys = NO_KEYS) -> EmbeddingModel:
     """The embedding model of the settings, with its own usage meter."""
+    price = settings.price("embedding")
     options = EmbeddingOptions(
         model=settings.embedding_model,
         base_url=settings.embedding_base_url or None,
         api_key=keys.embedding or _key("GRAPHRAG_EMBEDDING_API_KEY"),
         timeout=settings.request_timeout,
-        prices=embedding_prices(settings),
+        prices=PriceOptions() if price is None else PriceOptions(price, 0.0),
         parameters=canonical(settings.parameters_of("embedding")),
         item_tokens=settings.embedding_max_tokens,
     )
-    return EmbeddingModel(options, ledger_of(settings), _limits(settings, options), _budget(settings, run_id))
+    return EmbeddingModel(options, *_shared(settings, options, run_id))
 
 
 @once_per_process(maxsize=8)
@@ -77,32 +78,15 @@ def ledger_of(settings: Settings) -> Ledger:
     return Ledger(settings.ledger_url or settings.ledger_file)
 
 
-def chat_prices(settings: Settings, use: Use) -> PriceOptions:
-    """The prices in the settings, which are those of the chat model; other models have litellm's."""
-    if settings.chat_model and settings.model_of(use) != settings.chat_model:
-        return PriceOptions()
-    return PriceOptions(settings.price("chat_input"), settings.price("chat_output"))
-
-
-def embedding_prices(settings: Settings) -> PriceOptions:
-    """The embedding model's price in the settings; its answers are free."""
-    price = settings.price("embedding")
-    return PriceOptions() if price is None else PriceOptions(price, 0.0)
-
-
 @once_per_process(maxsize=8)
 def _budget(settings: Settings, run_id: str | None) -> Budget:
     """The budget that all models of a run share."""
     return Budget(settings.budget_usd)
 
 
-def _limits(settings: Settings, model: ModelOptions) -> Limits:
-    options = LimitOptions(
-        concurrency=settings.concurrency,
-        requests_per_minute=settings.requests_per_minute,
-        tokens_per_minute=settings.tokens_per_minute,
-    )
-    return Limits.of(model.model, model.base_url, options)
+def _shared(settings: Settings, model: ModelOptions, run_id: str | None = None) -> tuple[Ledger, Limits, Budget]:
+    options = LimitOptions(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
+    return ledger_of(settings), Limits.of(model.model, model.base_url, options), _budget(settings, run_id)
 
 
 def _key(name: str) -> str | None:

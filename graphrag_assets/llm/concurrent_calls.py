@@ -26,12 +26,7 @@ def run_concurrently(
     """Run `work` for all items at once; yields each item with its result or its error as they complete.
 
     Logs progress and usage every few seconds; `what` names the items there, `meter` counts the usage. Ending the
-    iteration early cancels the remaining calls.
-
-    Raises:
-        BudgetExceeded, CircuitOpen, LedgerError: these concern the whole run; the remaining calls are canceled.
-            The message says how much is done.
-        CancelledError: the calls of this thread were canceled.
+    iteration early cancels the remaining calls; so does an error that concerns the whole run, which is raised.
     """
     completed: queue.SimpleQueue[Future[Result]] = queue.SimpleQueue()
     futures: dict[Future[Result], Item] = {}

@@ -55,10 +55,6 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         while it takes others, gets a vector of NaN, and its reason is added to `errors`; without `errors` it is raised.
 
         Stored vectors of another size than the model's last ones, of a model that had this name before, are replaced.
-
-        Raises:
-            RetriesExhausted: failed too often, or always returned vectors of a wrong number or size.
-            RequestRejected, BudgetExceeded, CircuitOpen, LedgerError: there are no vectors.
         """
         cut = [self._cut(text if text.strip() else " ", self.options.item_tokens) for text in texts]
         keys = [self.key(text) for text in cut]
@@ -127,11 +123,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         return answers
 
     async def _answer_one(self, key: str, text: str, entry: Entry, trace: Trace, takes_others: bool) -> Any:
-        """The answer for one text, which is cut while the server says that it is too long.
-
-        Raises:
-            ModelError: the server does not take any other text, either.
-        """
+        """The answer for one text, which is cut while the server says that it is too long."""
         while True:
             try:
                 return (await self._request({key: text}, entry, trace))[key]

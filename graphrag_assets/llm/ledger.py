@@ -30,12 +30,7 @@ LLM_CALLS = sa.Table(
     "llm_calls",
     sa.MetaData(),
     sa.Column("key", sa.String(64), primary_key=True, comment="Hash of all that determines the answer"),
-    sa.Column(
-        "kind",
-        sa.String(16),
-        nullable=False,
-        comment="chat, embedding, invalid (paid for, not usable; with the reason if a run gave up), replaced, purged",
-    ),
+    sa.Column("kind", sa.String(16), nullable=False, comment="chat, embedding, rerank, invalid, replaced, purged"),
     sa.Column("task", sa.String(64), nullable=False),
     sa.Column("provider", sa.String(64), nullable=False),
     sa.Column("model", sa.String(255), nullable=False),
@@ -43,13 +38,7 @@ LLM_CALLS = sa.Table(
     sa.Column("response", sa.Text, comment="The answer's text"),
     sa.Column("vector", sa.LargeBinary, comment="float32, little endian"),
     sa.Column("prompt_tokens", sa.Integer, nullable=False),
-    sa.Column(
-        "cached_tokens",
-        sa.Integer,
-        nullable=False,
-        server_default="0",
-        comment="Of the prompt tokens, those from the provider's prompt cache",
-    ),
+    sa.Column("cached_tokens", sa.Integer, nullable=False, server_default="0", comment="Of the prompt tokens"),
     sa.Column("completion_tokens", sa.Integer, nullable=False),
     sa.Column("cost_usd", sa.Float, nullable=False),
     sa.Column("seconds", sa.Float, nullable=False),
@@ -136,10 +125,7 @@ def key_of(*parts: Any) -> str:
 
 
 class Ledger:
-    """The ledger at a file or an SQLAlchemy URL. Safe to share between threads and event loops.
-
-    `single_flight` are the in-flight calls of all models that share it. Its methods raise LedgerError.
-    """
+    """The ledger at a file or an SQLAlchemy URL, for all threads and event loops. Its methods raise LedgerError."""
 
     def __init__(self, where: str | Path):
         path = Path(where).absolute()
@@ -150,7 +136,7 @@ class Ledger:
         self._created = False
         self._creating, self._storing = threading.Lock(), threading.Lock()
         self._unstored: list[tuple[Sequence[Entry], bool]] = []  # what a full disk or a lost database has left
-        self.single_flight = SingleFlight()
+        self.single_flight = SingleFlight()  # of all models that share the ledger
 
     async def get(self, key: str) -> Hit | None:
         """The stored answer, if there is one."""

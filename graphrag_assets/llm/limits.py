@@ -245,11 +245,6 @@ async def with_retries(
     to Retry-After up to its maximum, as far as the deadline allows. The caller keeps its slot meanwhile, so a
     struggling server gets fewer requests. `what` names the call in messages; `tokens` is its expected use. After
     `n_suspicious` attempts, a failure that may lie in the request ends the call.
-
-    Raises:
-        CircuitOpen: calls to the model are suspended (wrong key, unknown model, repeated failures).
-        RetriesExhausted: failed too often or for too long.
-        RequestRejected, RefusedAnswer: the provider does not accept this request.
     """
     trace.seconds_waiting += await limits.turn(tokens)
     began, given = time.monotonic(), limits.options

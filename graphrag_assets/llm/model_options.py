@@ -32,18 +32,12 @@ class PriceOptions:
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """A model and its server.
+    """A model and its server."""
 
-    Attributes:
-        model: litellm's name, `provider/model`.
-        base_url, api_key: of an OpenAI-compatible server; None: the provider's own environment variables.
-        timeout: seconds until a request counts as lost.
-    """
-
-    model: str
-    base_url: str | None = None
-    api_key: str | None = field(default=None, repr=False)
-    timeout: float = 180.0
+    model: str  # litellm's name, provider/model
+    base_url: str | None = None  # of an OpenAI-compatible server
+    api_key: str | None = field(default=None, repr=False)  # None: the provider's own environment variables
+    timeout: float = 180.0  # seconds until a request counts as lost
     prices: PriceOptions = PriceOptions()
 
     def __post_init__(self) -> None:
@@ -59,30 +53,19 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class ChatOptions(ModelOptions):
-    """A chat model.
+    """A chat model."""
 
-    Attributes:
-        parameters: JSON object of parameters by litellm's names, which replace those of a request; null: not sent.
-    """
-
-    parameters: str = "{}"
+    parameters: str = "{}"  # JSON object by litellm's names, in place of those of a request; null: not sent
 
 
 @dataclass(frozen=True)
 class EmbeddingOptions(ModelOptions):
-    """An embedding model and the parameters of its requests.
+    """An embedding model and the parameters of its requests."""
 
-    Attributes:
-        parameters: JSON object of parameters by litellm's names.
-        batch_size, batch_bytes: maximum texts per request, and their maximum bytes in UTF-8, which are more than their
-            tokens (in English about four times as many).
-        item_tokens: longer texts are cut.
-    """
-
-    parameters: str = "{}"
-    batch_size: int = 64
-    batch_bytes: int = 200_000
-    item_tokens: int = 8191
+    parameters: str = "{}"  # JSON object by litellm's names
+    batch_size: int = 64  # texts of a request
+    batch_bytes: int = 200_000  # of a request in UTF-8; more than its tokens, in English four times as many
+    item_tokens: int = 8191  # longer texts are cut
     encoding: str = "cl100k_base"
 
 
@@ -90,39 +73,28 @@ class EmbeddingOptions(ModelOptions):
 class LimitOptions:
     """Limits of the calls to a model, and how they are retried.
 
-    Attributes:
-        concurrency: maximum requests in flight.
-        requests_per_minute, tokens_per_minute: rates of leaky buckets: a burst up to this number, then an even rate;
-            None: no limit.
-        max_retries: of one call, after its first attempt.
-        backoff_seconds, backoff_max_seconds: the n-th retry waits a random time up to the first times 2^(n-1), at most
-            the second, in addition to the server's Retry-After.
-        retry_after_max_seconds: maximum wait for a Retry-After of the server.
-        deadline_seconds: a call is given up if its next retry would start later than this.
-        circuit_failures: so many failed calls in a row suspend the calls.
-        circuit_seconds: after this time calls are sent again.
+    Rates are leaky buckets: a burst up to this number, then an even rate; None: no limit. The n-th retry waits a random
+    time up to `backoff_seconds` times 2^(n-1), in addition to the server's Retry-After.
     """
 
-    concurrency: int = 25
+    concurrency: int = 25  # requests in flight
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
-    max_retries: int = 8
+    max_retries: int = 8  # of one call, after its first attempt
     backoff_seconds: float = 1.0
     backoff_max_seconds: float = 60.0
     retry_after_max_seconds: float = 120.0
-    deadline_seconds: float = 900.0
-    circuit_failures: int = 10
-    circuit_seconds: float = 60.0
+    deadline_seconds: float = 900.0  # a call is given up if its next retry would start later
+    circuit_failures: int = 10  # so many failed calls in a row suspend the calls
+    circuit_seconds: float = 60.0  # after this time calls are sent again
 
 
 @dataclass(frozen=True)
 class ChatRequest:
     """One request to a chat model.
 
-    `batch`, `unit` and `run_id` are recorded in the ledger but not part of its key: the same request of another
-    run has the same answer.
-
-    `may_say_nothing`: an answer without JSON means one without records, because models say so in words.
+    `batch`, `unit` and `run_id` are recorded in the ledger but not part of its key. `may_say_nothing`: an answer
+    without JSON means one without records, because models say so in words.
 
     `parts`: requests that this one asks together. `split` makes their answers, by place, from the parsed answer; each
     is stored as the answer of its part, with a share of tokens and cost, and nothing is stored for the whole.
@@ -149,18 +121,13 @@ class ChatRequest:
 
 @dataclass(frozen=True)
 class Completion:
-    """A valid answer.
-
-    `parsed` is an instance of the request's response model; `usage`: its tokens and their cost, which is 0 from the
-    ledger. `dropped_records` counts the invalid records left out of its `Salvaged` lists, `kept_records` the others.
-    `guessed`: broken JSON, or its backslashes, were repaired; `doubtful`: the repair may have lost something.
-    """
+    """A valid answer."""
 
     text: str
-    parsed: Any = None
-    usage: Usage = field(default_factory=Usage)
+    parsed: Any = None  # an instance of the request's response model
+    usage: Usage = field(default_factory=Usage)  # its tokens and their cost, which is 0 from the ledger
     from_ledger: bool = False
-    dropped_records: int = 0
-    guessed: bool = False
-    doubtful: bool = False
+    dropped_records: int = 0  # invalid ones, left out of its `Salvaged` lists
+    guessed: bool = False  # broken JSON, or its backslashes, were repaired
+    doubtful: bool = False  # the repair may have lost something
     kept_records: int = 0

@@ -9,12 +9,10 @@ import difflib
 import functools
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jinja2
 from jinja2 import meta, nodes
@@ -46,51 +44,33 @@ def fence(text: str, name: str = "document") -> str:
     return f'<{name} id="{mark}">\n{text}\n</{name} {mark}>'
 
 
-@dataclass(frozen=True, slots=True)
-class _Template:
-    """A parsed template, the name of its file for messages, and the hash of its source."""
+class _Template(NamedTuple):
+    """A parsed template, its text, and the name of its file for messages."""
 
-    origin: str
-    compiled: jinja2.Template
-    fingerprint: str
-
-
-class _Source(NamedTuple):
-    """The text of a template, and the name of its file for messages."""
-
-    origin: str
+    task: str
     text: str
+    origin: str
+    blocks: Mapping[str, Any]
+    context: Callable[[dict[str, object]], Any]
+
+    @property
+    def fingerprint(self) -> str:
+        return stable_id("prompt", _FORMAT, self.task, self.text)
 
 
 class Prompts:
     """The templates in use: for each task the first one found, in order of precedence.
 
-    Args:
-        folder: GRAPHRAG_PROMPTS_DIR, with a file `<task>.jinja` for some tasks.
-        profile: is added to the templates of the package, which come last.
-
-    Raises:
-        SettingsError: a file belongs to no task, is not a valid template, refers to an unknown
-            placeholder, or lacks a required one.
+    `folder`: GRAPHRAG_PROMPTS_DIR, with a file `<task>.jinja` for some tasks. `profile`: is added to the templates of
+    the package, which come last. Raises SettingsError for a file that is no prompt.
     """
 
     def __init__(self, folder: Path | None = None, profile: PromptProfile | None = None) -> None:
         self.profile = profile
-        self._own = _own_sources(folder)
-        self._loaded: dict[str, _Template] = {}
-        for task in self._own:  # those of the package are checked by its tests
-            self._template(task)
+        self._own = dict(_own_templates(folder)) if folder else {}
 
     def render(self, task: str, **values: object) -> tuple[Message, ...]:
-        """The messages of `task`, the system message first.
-
-        Args:
-            values: one for each of the task's placeholders; None if it does not apply, such as the language
-                when the output follows the documents.
-
-        Raises:
-            TypeError: a value is missing, or there is no placeholder for it.
-        """
+        """The messages of `task`, the system message first; a placeholder that does not apply is None."""
         template, entry = self._template(task), TASKS[task]
         if odd := entry.all ^ values.keys():
             raise TypeError(f"The prompt {task} takes {_listed(entry.all)}; check {_listed(odd)}.")
@@ -109,15 +89,8 @@ class Prompts:
 
     def fingerprint(self, task: str) -> str:
         """Hash of the template in use, and of the profile where it is added; rows made with others are out of date."""
-        own = self._template(task).fingerprint
-        profile = self._profile_of(task)
+        own, profile = self._template(task).fingerprint, self._profile_of(task)
         return stable_id(own, self._template(PROFILE.name).fingerprint, profile.id) if profile else own
-
-    def source(self, task: str) -> str:
-        """The text of the template in use."""
-        if task not in TASKS:
-            raise SettingsError(f"Unknown task {task!r} for a prompt. The tasks are: {', '.join(sorted(TASKS))}.")
-        return self._own[task].text if task in self._own else _read(_built_in() / f"{task}{SUFFIX}")
 
     def _profile_of(self, task: str) -> PromptProfile | None:
         """The profile, if the prompt of a task uses it; the user's own prompts do not."""
@@ -126,26 +99,15 @@ class Prompts:
         return self.profile if is_used else None
 
     def _template(self, task: str) -> _Template:
-        if task not in self._loaded:
-            source = self.source(task)
-            origin = self._own[task].origin if task in self._own else f"{task}{SUFFIX} of the package"
-            self._loaded[task] = _Template(
-                origin, _compiled(task, source, origin), stable_id("prompt", _FORMAT, task, source)
-            )
-        return self._loaded[task]
+        if task not in TASKS:
+            raise SettingsError(f"Unknown task {task!r} for a prompt. The tasks are: {', '.join(sorted(TASKS))}.")
+        return self._own.get(task) or _built_in(task)
 
 
-def _own_sources(folder: Path | None) -> dict[str, _Source]:
-    """The user's templates in `folder` by task.
-
-    Raises:
-        SettingsError: a file cannot be read or belongs to no task; the message names the nearest.
-    """
-    if folder is None:
-        return {}
+def _own_templates(folder: Path) -> Iterator[tuple[str, _Template]]:
+    """The user's templates in `folder` by task."""
     if not folder.is_dir():
         raise SettingsError(f"GRAPHRAG_PROMPTS_DIR={folder} is not a folder. Correct or unset it.")
-    sources: dict[str, _Source] = {}
     for path in sorted(path for path in folder.iterdir() if not path.name.startswith((".", "README"))):
         task = path.name.removesuffix(SUFFIX)
         if task not in TASKS or task == path.name:
@@ -155,19 +117,23 @@ def _own_sources(folder: Path | None) -> dict[str, _Source]:
                 "prompts/README.md lists all. Rename it, or move it out of the folder."
             )
         try:
-            sources[task] = _Source(str(path), path.read_text(encoding="utf-8"))
+            yield task, _compiled(task, path.read_text(encoding="utf-8"), str(path))
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f"The prompt file {path} cannot be read: {error}.") from None
-    return sources
+
+
+@functools.cache
+def _built_in(task: str) -> _Template:
+    """The package's template: inside it when installed from a wheel, else next to it."""
+    installed = resources.files("graphrag_assets") / "prompts"
+    folder = installed if installed.is_dir() else Path(__file__).resolve().parents[2] / "prompts"
+    text = (folder / f"{task}{SUFFIX}").read_text(encoding="utf-8")
+    return _compiled(task, text, f"{task}{SUFFIX} of the package")
 
 
 @functools.lru_cache(maxsize=8)
 def prompts_of(settings: Settings, profile: PromptProfile | None = None) -> Prompts:
-    """The prompt templates of these settings, with the prompt profile in force.
-
-    Raises:
-        SettingsError: a file is no prompt, or is where prompts are not looked for.
-    """
+    """The prompt templates of these settings, with the prompt profile in force. Raises SettingsError."""
     unread = settings.data / "prompts"
     if unread.exists():
         raise SettingsError(f"{unread} is not read. Set GRAPHRAG_PROMPTS_DIR={unread}, or remove the folder.")
@@ -205,18 +171,10 @@ def _defined(kind: ProfileType) -> str:
 
 def _shown(example: WorkedExample) -> str:
     """An example as a prompt shows it: the fenced passage, then the answer."""
+    names = ("source", "target", "type", "description")
     entities = [{"name": e.title, "type": e.type, "description": e.description} for e in example.entities]
-    relationships = [
-        {
-            "source": r.source,
-            "target": r.target,
-            "type": r.type,
-            "description": r.description,
-            "strength": round(r.strength),
-        }
-        for r in example.relationships
-    ]
-    answer = {"entities": entities, "relationships": relationships}
+    related = [{**{n: getattr(r, n) for n in names}, "strength": round(r.strength)} for r in example.relationships]
+    answer = {"entities": entities, "relationships": related}
     return f"{fence(example.text)}\n{json.dumps(answer, ensure_ascii=False)}"
 
 
@@ -225,25 +183,9 @@ def prompt_text(messages: tuple[Message, ...]) -> str:
     return "\n\n".join(message["content"] for message in messages)
 
 
-@functools.cache
-def _built_in() -> Traversable:
-    """The folder of the package's templates: inside it when installed from a wheel, else next to it."""
-    installed = resources.files("graphrag_assets") / "prompts"
-    return installed if installed.is_dir() else Path(__file__).resolve().parents[2] / "prompts"
-
-
-def _read(file: Traversable) -> str:
-    return file.read_text(encoding="utf-8")
-
-
-def _environment() -> ImmutableSandboxedEnvironment:
-    return ImmutableSandboxedEnvironment(
-        undefined=jinja2.StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True
-    )
-
-
-def _compiled(task: str, source: str, origin: str) -> jinja2.Template:
-    entry, environment = TASKS[task], _environment()
+def _compiled(task: str, source: str, origin: str) -> _Template:
+    entry, options = TASKS[task], {"undefined": jinja2.StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+    environment = ImmutableSandboxedEnvironment(autoescape=False, **options)
     try:
         tree = environment.parse(source, filename=origin)
         compiled = environment.from_string(source)
@@ -267,16 +209,15 @@ def _compiled(task: str, source: str, origin: str) -> jinja2.Template:
         wanted = " and ".join(f"{{% block {name} %}}…{{% endblock %}}" for name in sorted(entry.blocks))
         found = f"has the block {', '.join(sorted(blocks))}" if blocks else "has no block"
         raise SettingsError(f"{origin} {found}. It needs {wanted}.")
-    return compiled
+    return _Template(task, source, origin, compiled.blocks, compiled.new_context)
 
 
 def _messages(template: _Template, values: Mapping[str, object]) -> Iterator[Message]:
     roles: tuple[Literal["system", "user"], ...] = ("system", "user")
     for role in roles:
-        if role in template.compiled.blocks:
+        if role in template.blocks:
             try:
-                context = template.compiled.new_context(dict(values))
-                content = "".join(template.compiled.blocks[role](context)).strip()
+                content = "".join(template.blocks[role](template.context(dict(values)))).strip()
             except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError) as error:
                 raise SettingsError(f"{template.origin} cannot be rendered: {error}") from None
             yield Message(role=role, content=content)

@@ -131,27 +131,21 @@ def structured_mode(options: ChatOptions) -> Structured:
 
 @functools.lru_cache(maxsize=64)
 def unsupported(model: str, parameters: str) -> list[str]:
-    """Those of the parameters (JSON) of OpenAI's protocol that litellm would leave out of requests to the model.
+    """Those of the parameters (JSON) of OpenAI's protocol that litellm leaves out of requests to the model.
 
-    It leaves some out for their value alone: a temperature other than 1 of a reasoning model.
+    Some for their value: a temperature other than 1 of a reasoning model, unless its effort is "none".
     """
     module = litellm()
-    supported = module.get_supported_openai_params(model)
-    if supported is None:
+    if module.get_supported_openai_params(model) is None:
         return []
-    of_protocol = module.OPENAI_CHAT_COMPLETION_PARAMS
-    given = {name: v for name, v in json.loads(parameters).items() if name in of_protocol and v is not None}
-    vendor = module.get_llm_provider(model)[1]
-    translated = functools.partial(
-        module.get_optional_params, model.removeprefix(f"{vendor}/"), custom_llm_provider=vendor
-    )
-    effort = {name: given[name] for name in ("reasoning_effort",) if name in given}  # "none" allows a temperature
-    without = translated(**effort)
-    return [
-        name
-        for name, value in given.items()
-        if name not in supported or (name not in effort and translated(**{**effort, name: value}) == without)
-    ]
+    vendor, known = module.get_llm_provider(model)[1], module.OPENAI_CHAT_COMPLETION_PARAMS
+    given = {name: v for name, v in json.loads(parameters).items() if name in known and v is not None}
+
+    def sent(without: str = "") -> Any:
+        named = {name: value for name, value in given.items() if name != without}
+        return module.get_optional_params(model.removeprefix(f"{vendor}/"), custom_llm_provider=vendor, **named)
+
+    return [name for name in given if sent(without=name) == sent()]
 
 
 @dataclass(frozen=True)
@@ -243,10 +237,8 @@ def read_reply(response: Any, model: str) -> Reply:
 async def pieces(first: Any, chunks: Chunks, timeout: float, reader: AnswerReader) -> AsyncIterator[tuple[str, Reply]]:
     """The text of each chunk of a stream, with the reply as known so far; its text comes with the last one.
 
-    Secrets are masked: the end of a chunk comes with the next one while a secret may begin there.
-
-    Raises:
-        TimeoutError: the next chunk does not come in `timeout` seconds; comments that keep a connection are none.
+    Secrets are masked: the end of a chunk comes with the next one while a secret may begin there. A chunk that does not
+    come in `timeout` seconds is a TimeoutError; comments that keep a connection are none.
     """
     reply, masker, raw, thoughts, chunk = Reply(), ReplyMasker(), "", "", first
     while chunk is not None:

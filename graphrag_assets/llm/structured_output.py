@@ -82,10 +82,6 @@ def parse(text: str, model: type[M], may_say_nothing: bool = False) -> Parsed[M]
     """The answer in `text`: JSON as it is, else inside fences or prose, else repaired.
 
     With `may_say_nothing`, prose without JSON is an answer without records.
-
-    Raises:
-        InvalidAnswer: it is not an instance of `model`, or none of its records is valid. The message is for the
-            second request to the model.
     """
     said, count, doubtful = _body(text), _Count(), False
     body = with_backslashes(said)

@@ -248,7 +248,7 @@ def test_the_fingerprint_is_of_the_template_in_force(tmp_path: Path):
     assert built_in.fingerprint("extract_graph") != own.fingerprint("extract_graph")
     assert built_in.fingerprint("local_search") == own.fingerprint("local_search")
     copy = tmp_path / "copy"
-    write(copy, "extract_graph", built_in.source("extract_graph"))
+    write(copy, "extract_graph", (BUILT_IN / "extract_graph.jinja").read_text())
     assert Prompts(copy).fingerprint("extract_graph") == built_in.fingerprint("extract_graph")
 
 

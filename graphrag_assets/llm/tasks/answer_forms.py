@@ -22,9 +22,6 @@ def as_text(value: object) -> str:
     """A string without control characters, its HTML entities unescaped; a number as its digits.
 
     A list is joined by commas, and None is "".
-
-    Raises:
-        ValueError: the value is an object.
     """
     if value is None:
         return ""

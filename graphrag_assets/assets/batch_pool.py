@@ -12,7 +12,7 @@ from concurrent.futures import CancelledError
 from contextvars import copy_context
 from typing import TypeVar
 
-from graphrag_assets.llm.concurrent_calls import cancel_calls
+from graphrag_assets.llm.event_loop import cancel_calls
 from graphrag_assets.runtime.progress import SECONDS_BETWEEN_LINES, Progress
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.working import WorkingDatabase

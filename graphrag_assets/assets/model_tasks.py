@@ -18,7 +18,7 @@ from graphrag_assets.embedded import EXTRACTOR, REPORTER, extract_unit
 from graphrag_assets.embedded import summarize as most_central
 from graphrag_assets.embedded import write_reports as embedded_reports
 from graphrag_assets.ids import stable_id
-from graphrag_assets.llm.concurrent_calls import run_concurrently
+from graphrag_assets.llm.event_loop import run_concurrently
 from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected
 from graphrag_assets.llm.model_options import SAME_ANSWER, ChatRequest
 from graphrag_assets.llm.prompts import Prompts

@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from graphrag_assets.contracts.records import GIVEN_UP
@@ -66,13 +66,9 @@ _TIMES_THE_PRICE = 10
 
 
 class ModelClient(Generic[Options]):
-    """The client of one model; what its calls used is in `usage`.
+    """The client of one model; what its calls used is in `usage`."""
 
-    As an asynchronous context manager, or by `await close()`, it finishes and stores the in-flight calls. `operation`:
-    what it does, in OpenTelemetry's words.
-    """
-
-    operation: ClassVar[str]
+    operation: ClassVar[str]  # in OpenTelemetry's words
 
     def __init__(self, options: Options, ledger: Ledger, limits: Limits | None = None, budget: Budget | None = None):
         self.options: Options = options
@@ -83,17 +79,6 @@ class ModelClient(Generic[Options]):
         self.vendor, self.model = provider.provider_of(options.model)
         self._place = options.model, options.base_url
         self._known_prices: Prices | None = None
-
-    async def close(self) -> None:
-        """Let the in-flight calls finish, and close the connections, which litellm shares among models."""
-        await self.ledger.single_flight.drain()
-        await provider.close_clients()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
     async def prices(self) -> Prices:
         """The model's prices; the first call imports litellm, in a thread so that the event loop goes on."""
@@ -111,10 +96,7 @@ class ModelClient(Generic[Options]):
         queries: int = 0,
         n_suspicious: int | None = None,
     ) -> T:
-        """What `send` returns, within the limits and the budget; transient failures are repeated.
-
-        `tokens` returns the prompt and answer tokens that are expected. It is called if they are limited.
-        """
+        """What `send` returns, within limits and budget; `tokens`: of prompt and answer, are called if limited."""
         prices = await self.prices()
 
         def price() -> float:
@@ -135,11 +117,7 @@ class ModelClient(Generic[Options]):
 
     @asynccontextmanager
     async def counted(self, task: str, trace: Trace) -> AsyncIterator[None]:
-        """Record in the usage, and in the failures in a row, how a call ends.
-
-        Only failures of the server count: an invalid answer and a rejected request are replies. The call is a span, by
-        OpenTelemetry's conventions for generative AI, which is not current: a stream leaves the block in between.
-        """
+        """Record in the usage, the failures in a row and a span, how a call ends; an unusable answer is a reply."""
         attributes: dict[str, str | int | float | bool] = {
             "gen_ai.operation.name": self.operation,
             "gen_ai.provider.name": self.vendor or "openai",
@@ -148,6 +126,7 @@ class ModelClient(Generic[Options]):
         }
         if host := urlsplit(self.options.base_url or "").hostname:
             attributes["server.address"] = host
+        # Not the current one: a stream leaves the block in between.
         with span(f"{self.operation} {self.model}", attributes, current=False, client=True) as annotate:
             try:
                 yield
@@ -180,29 +159,19 @@ class ModelClient(Generic[Options]):
 
 @dataclass
 class _Server:
-    """What a process has learned about a model's server.
+    """What a process has learned about a model's server."""
 
-    Attributes:
-        mode: how it is asked for JSON.
-        refused: parameters that it refuses, which are left out.
-        cuts_prompts: it counts less than half of the tokens of a long prompt.
-        lacks_opening_tag: its thoughts begin without a tag, so nothing is shown before they end.
-    """
-
-    mode: Structured | None = None
-    refused: set[str] = field(default_factory=set)
-    cuts_prompts: bool = False
-    lacks_opening_tag: bool = False
+    mode: Structured | None = None  # how it is asked for JSON
+    refused: set[str] = field(default_factory=set)  # parameters, which are left out
+    cuts_prompts: bool = False  # it counts less than half of the tokens of a long prompt
+    lacks_opening_tag: bool = False  # its thoughts begin without a tag, so nothing is shown before they end
 
 
 _servers: dict[tuple[str, str | None], _Server] = defaultdict(_Server)
 
 
 class ChatModel(ModelClient[ChatOptions]):
-    """A chat model; see `ModelClient`.
-
-    `cache_not_before` (ISO time, UTC): older answers in the ledger are requested, and paid for, again.
-    """
+    """A chat model. Answers in the ledger from before `cache_not_before` (ISO time, UTC) are paid for again."""
 
     operation = "chat"
 
@@ -285,10 +254,7 @@ class ChatModel(ModelClient[ChatOptions]):
         parameters: dict[str, Any],
         mode: Structured,
     ) -> Answer:
-        """Send one request, unless another process has stored the answer meanwhile.
-
-        A valid answer is stored before the slot is free: a killed process loses at most its in-flight answers.
-        """
+        """Send one request, unless another process has stored the answer; it is stored before the slot is free."""
         hit = await self.ledger.get(key)
         if stored := self._valid(request, hit):
             return Answer(stored)
@@ -308,8 +274,7 @@ class ChatModel(ModelClient[ChatOptions]):
     async def stream(self, request: ChatRequest) -> AsyncIterator[str]:
         """The answer in pieces as they arrive, stored when it is complete; from the ledger it is one piece.
 
-        Failures before the first piece are retried. Raises as `complete` does, and `RetriesExhausted` when the
-        answer breaks off; an answer that turns out truncated or refused raises after its last piece.
+        Only failures before the first piece are retried; what turns out truncated or refused raises after the last.
         """
         if (stored := await self.known(request)) and stored.text:
             self._count(request, stored)

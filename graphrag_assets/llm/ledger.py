@@ -147,10 +147,7 @@ class Ledger:
         return await _in_thread(self._read, keys)
 
     async def put(self, *entries: Entry, replace: bool = False) -> None:
-        """Store entries; on return they are on disk. The first entry of a key stays, unless `replace`.
-
-        The cost of a replaced answer stays in the ledger, as an entry of kind "replaced".
-        """
+        """Store entries; on return they are on disk. The first of a key stays, or with `replace` its cost."""
         await _in_thread(self._store, entries, replace)
 
     async def catch_up(self) -> None:
@@ -166,10 +163,7 @@ class Ledger:
             return float(connection.scalar(sa.select(total).where(today)) or 0.0)
 
     def paid_by(self, run_ids: Sequence[str]) -> pl.DataFrame:
-        """What runs have paid for, by task: `task, answers, prompt_tokens, cached_tokens, completion_tokens, cost_usd`.
-
-        An answer is that of a chat, or the vector of a text; whether the stage that asked has ended well or not.
-        """
+        """What runs have paid for, by task: answers (vectors, too), tokens and cost."""
         sums = pl.col("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd").sum()
         paid = self.frame(LLM_CALLS.c.run_id.in_(run_ids)).group_by("task")
         return paid.agg(pl.len().cast(pl.Int64).alias("answers"), sums).sort("task")

@@ -42,17 +42,14 @@ REFRESH_SECONDS = 10.0
 
 @dataclass
 class Trace:
-    """What one call has done so far: requests, tokens paid, seconds waited; whether all its callers were canceled.
-
-    `last_error`: the failure after which the request is sent again.
-    """
+    """What one call has done so far."""
 
     requests: int = 0
     paid: Usage = field(default_factory=Usage)
     seconds_waiting: float = 0.0
     sending: bool = False
-    abandoned: bool = False
-    last_error: Exception | None = None
+    abandoned: bool = False  # all its callers were canceled
+    last_error: Exception | None = None  # after which the request is sent again
     began: float = field(default_factory=time.monotonic)
 
     @property
@@ -68,10 +65,7 @@ class Trace:
 
     @asynccontextmanager
     async def request(self, timeout: float) -> AsyncIterator[None]:
-        """Count one request and limit its time, with a second more for litellm to apply its own timeout first.
-
-        From here on the call is not canceled, because its answer is to be stored, unless the request fails.
-        """
+        """Count one request, limit its time (litellm's own is a second shorter), and keep it from being canceled."""
         self.requests += 1
         self.sending = True
         try:
@@ -92,7 +86,7 @@ class _Flight:
 class SingleFlight:
     """The in-flight calls, by event loop and key: identical ones share one task.
 
-    A request that has been sent is finished and stored even if all its callers are canceled, because it is paid for.
+    What has been sent is finished and stored even if all its callers are canceled, because it is paid for.
     """
 
     def __init__(self) -> None:
@@ -121,12 +115,6 @@ class SingleFlight:
                     self._by_key.pop(place, None)
                     flight.task.cancel()
 
-    async def drain(self) -> None:
-        """Wait until the calls of this event loop are finished."""
-        loop = id(asyncio.get_running_loop())
-        tasks = [flight.task for (where, _), flight in self._by_key.items() if where == loop]
-        await asyncio.gather(*tasks, return_exceptions=True)
-
     def _remove(self, place: tuple[int, str], task: "asyncio.Task[Any]") -> None:
         if (flight := self._by_key.get(place)) and flight.task is task:
             del self._by_key[place]
@@ -135,10 +123,7 @@ class SingleFlight:
 
 
 class RateLimiter:
-    """A semaphore for the concurrency, and leaky buckets of requests and tokens per minute; for one event loop.
-
-    A bucket allows a burst up to its limit, then an even rate. Requests are served in order.
-    """
+    """A semaphore for the concurrency, and leaky buckets of requests and tokens per minute; for one event loop."""
 
     def __init__(self, options: LimitOptions, seconds: float = 60.0):
         self.slots = asyncio.Semaphore(options.concurrency)
@@ -186,10 +171,7 @@ class Limits:
             yield time.monotonic() - began
 
     async def turn(self, tokens: float = 0) -> float:
-        """Wait until a request of so many tokens may start; returns the seconds waited.
-
-        Other calls may extend a pause again and again; after the time that one call may take, the request is sent.
-        """
+        """Wait for the rates and for a pause, at most as long as a call may take; returns the seconds waited."""
         began = time.monotonic()
         await self._limiter().acquire(tokens)
         last = time.monotonic() + self.options.deadline_seconds
@@ -301,26 +283,19 @@ def _raise_if_final(failure: provider.Failure, options: ModelOptions, limits: Li
 
 @dataclass
 class Budget:
-    """US dollars that may be spent by a run, and by all runs in a day; shared by all models of a run.
+    """US dollars that all processes with a ledger may spend in a day; shared by all models of a run.
 
     The calls in flight are not counted before they are answered, so that they may pass the cap.
-
-    Attributes:
-        limit_usd: the cap, None for none. It holds for all processes that share a ledger.
-        spent: by this run.
     """
 
-    limit_usd: float | None = None
-    spent: float = field(default=0.0, init=False)
+    limit_usd: float | None = None  # None: no cap
+    spent: float = field(default=0.0, init=False)  # by this run
     _spent_by_others: float = field(default=0.0, init=False)
     _next_reading: float = field(default=0.0, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     async def check(self, ledger: "Ledger", price: Callable[[], float], what: str) -> None:
-        """Raise BudgetExceeded if less than `price` is left; it is what the call is expected to cost.
-
-        A run past midnight still counts all it has spent.
-        """
+        """Raise BudgetExceeded if less than `price` is left. A run past midnight still counts all it has spent."""
         if self.limit_usd is None:
             return
         expected = price()

@@ -1,8 +1,4 @@
-"""litellm as it is used here: its setup, the address of requests, its replies and errors, its models and prices.
-
-Only litellm's public functions are used: `acompletion`, which `ask_model` calls, `aembedding`, `arerank`,
-`completion_cost`, the table `model_cost`, and what models support.
-"""
+"""litellm as it is used here: its setup, the address of requests, its replies and errors, its models and prices."""
 
 import asyncio
 import contextlib
@@ -47,10 +43,7 @@ _NO_CREDIT = ("insufficient_quota", "exceeded your current quota", "billing_hard
 
 @functools.cache
 def litellm() -> Any:
-    """litellm, imported on first use because the import takes seconds; without telemetry and price-table downloads.
-
-    Its own retries are off: `limits` makes them, within the rate limits and counted.
-    """
+    """litellm, imported on first use (it takes seconds); without telemetry, downloads of prices and its own retries."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     os.environ.setdefault("DEFAULT_MAX_RETRIES", "0")
     import litellm as module
@@ -61,13 +54,6 @@ def litellm() -> Any:
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "httpx", "openai"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # it logs what it raises, with a traceback
     return module
-
-
-async def close_clients() -> None:
-    """Close the connections that litellm keeps for all models; the next request opens others."""
-    if litellm.cache_info().currsize:
-        await litellm().close_litellm_async_clients()
-        litellm().in_memory_llm_clients_cache.flush_cache()  # which would hand out the closed ones for an hour
 
 
 @functools.cache
@@ -111,10 +97,7 @@ def address(options: ModelOptions) -> dict[str, Any]:
 
 
 def missing_key(options: ModelOptions) -> str:
-    """The provider's variables that could hold the API key, if none is set and no server is named; else empty.
-
-    Providers that are addressed without an API key, such as AWS with a role, are not judged.
-    """
+    """The provider's variables that could hold the API key, if none is set and no server is named; else empty."""
     if options.api_key or options.base_url:
         return ""
     missing = litellm().validate_environment(model=options.model)["missing_keys"]
@@ -150,20 +133,16 @@ def unsupported(model: str, parameters: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Prices:
-    """US dollars per token of a model; `source` is "options", "litellm" or "unknown", which counts as free.
-
-    `cached_usd`: of prompt tokens from the provider's prompt cache; with an input price of the options, that price.
-    `query_usd`: of a query to a reranking model.
-    """
+    """US dollars per token of a model."""
 
     input_usd: float
     output_usd: float
-    source: str
-    cached_usd: float
-    query_usd: float = 0.0
+    source: str  # "options", "litellm" or "unknown", which counts as free
+    cached_usd: float  # of prompt tokens from the provider's prompt cache
+    query_usd: float = 0.0  # of a query to a reranking model
 
     def cost(self, prompt_tokens: int, completion_tokens: int = 0, cached_tokens: int = 0, queries: int = 0) -> float:
-        """Cost of a call in US dollars. `cached_tokens`: of the prompt tokens, those from the provider's cache."""
+        """Cost of a call in US dollars; `cached_tokens` are some of the prompt tokens."""
         prompt = (prompt_tokens - cached_tokens) * self.input_usd + cached_tokens * self.cached_usd
         return prompt + completion_tokens * self.output_usd + queries * self.query_usd
 
@@ -193,24 +172,17 @@ class Prices:
 
 @dataclass(frozen=True)
 class Reply:
-    """A provider's reply to one chat request.
+    """A provider's reply to one chat request. Tokens are None where the server does not say them, or is wrong."""
 
-    Tokens are None where the server does not say them, or cannot be right. `cached_tokens`: of the prompt tokens, those
-    from the provider's prompt cache. `cost_usd` is litellm's figure, None for a model it does not know.
-
-    `text` is without thoughts, see `thoughts`. `instead`: what came in place of a text. `lacked_opening_tag`: of its
-    thoughts.
-    """
-
-    text: str = ""
+    text: str = ""  # without thoughts, see `thoughts`
     finish_reason: str = "stop"
     refusal: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    cached_tokens: int = 0
-    cost_usd: float | None = None
-    instead: str = ""
-    lacked_opening_tag: bool = False
+    cached_tokens: int = 0  # of the prompt tokens, from the provider's prompt cache
+    cost_usd: float | None = None  # litellm's figure, None for a model it does not know
+    instead: str = ""  # what came in place of a text
+    lacked_opening_tag: bool = False  # of its thoughts
 
 
 def read_reply(response: Any, model: str) -> Reply:
@@ -349,19 +321,14 @@ FailureKind = Literal["transient", "unconnected", "rate_limited", "fatal", "reje
 class Failure:
     """Why a request failed.
 
-    Attributes:
-        kind: transient (retry), unconnected (no connection, retry), rate_limited (HTTP 429, retry), fatal (every
-            request would fail), rejected (this request is not accepted), refused (by a content filter).
-        status: HTTP status, if the server replied.
-        message: the provider's message on one line, without secrets.
-        retry_after: seconds that the server asks to wait.
-        timed_out: whether the server did not answer in time.
+    Transient, unconnected and rate limited requests are sent again; of a fatal failure every request would fail; a
+    request is rejected by the server, or refused by a content filter.
     """
 
     kind: FailureKind
-    status: int | None
-    message: str
-    retry_after: float | None = None
+    status: int | None  # of HTTP, if the server replied
+    message: str  # the provider's, on one line, without secrets
+    retry_after: float | None = None  # seconds that the server asks to wait
     timed_out: bool = False
 
     @property

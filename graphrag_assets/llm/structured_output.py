@@ -1,7 +1,4 @@
-"""Structured answers: the schema of a request, the answer in a reply, and what is wrong with it.
-
-One invalid record does not invalidate the others of the same answer: declare lists of records as `Salvaged[Record]`.
-"""
+"""Structured answers: the schema of a request, the answer in a reply, and what is wrong with it."""
 
 import functools
 import json

@@ -11,7 +11,7 @@ from graphrag_assets.assets.batch_pool import BatchPool, batches_at_once, work_o
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.scan import scan_input
-from graphrag_assets.llm.concurrent_calls import run_concurrently
+from graphrag_assets.llm.event_loop import run_concurrently
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.working import WorkingDatabase
 from tests.conftest import IndexFolder, default_settings

@@ -86,8 +86,8 @@ def test_only_calls_in_flight_pass_the_cap_and_raising_it_pays_only_for_the_rest
     cap = 300.0
 
     async def spend(budget: Budget) -> int:
-        async with lab.chat(budget, {"concurrency": workers}, prices=ONE_DOLLAR_PER_TOKEN) as model:
-            answers = await asyncio.gather(*(model.complete(request) for request in requests), return_exceptions=True)
+        model = lab.chat(budget, {"concurrency": workers}, prices=ONE_DOLLAR_PER_TOKEN)
+        answers = await asyncio.gather(*(model.complete(request) for request in requests), return_exceptions=True)
         assert {type(answer) for answer in answers} <= {Completion, BudgetExceeded}
         return sum(isinstance(answer, Completion) for answer in answers)
 

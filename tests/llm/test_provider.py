@@ -43,7 +43,6 @@ def test_callbacks_set_in_litellm_hear_of_every_call(lab: Lab, monkeypatch: pyte
             if heard:
                 break
             await asyncio.sleep(0.05)
-        await provider.close_clients()
         return reply
 
     assert [run(ask()).text] == heard

@@ -11,7 +11,7 @@ from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.extras.resolution.decide import record
 from graphrag_assets.llm.backend import chat_model
-from graphrag_assets.llm.concurrent_calls import run_concurrently
+from graphrag_assets.llm.event_loop import run_concurrently
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.task import Chat, TaskModel
 from graphrag_assets.llm.tasks.judge_names import PAIRS_PER_REQUEST, NameVerdict, verdicts_on

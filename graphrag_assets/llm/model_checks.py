@@ -28,18 +28,12 @@ class ModelCheck(AnswerForm):
 
 @dataclass(frozen=True)
 class Check:
-    """The question to one model.
+    """The question to one model."""
 
-    Attributes:
-        tasks: what the model does.
-        ask: sends the question and returns what the reply shows; raises ModelError.
-        usage: counts what it used.
-    """
-
-    tasks: tuple[str, ...]
+    tasks: tuple[str, ...]  # what the model does
     options: ModelOptions
-    ask: Callable[[], Coroutine[Any, Any, str]]
-    usage: UsageMeter
+    ask: Callable[[], Coroutine[Any, Any, str]]  # returns what the reply shows; raises ModelError
+    usage: UsageMeter  # of the question
 
 
 def model_checks(settings: Settings, tasks_by_use: Mapping[Use, Sequence[str]]) -> list[Check]:

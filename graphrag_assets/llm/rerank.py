@@ -56,10 +56,7 @@ class RerankModel(ModelClient[ModelOptions]):
     operation = "rerank"
 
     async def rerank(self, query: str, documents: Sequence[str]) -> tuple[list[int], Usage]:
-        """The places of the documents, best first, and what was paid now. Documents without a valid score are left out.
-
-        An identical request in flight is joined, not sent again. Raises as `ModelClient.paid` does.
-        """
+        """The places of the documents that have a valid score, best first, and what was paid now."""
         key = key_of(TASK, self.vendor, self.model, query, list(documents))
         if (order := _stored(await self.ledger.get(key))) is None:
             call = partial(self._answer, key, query, documents)

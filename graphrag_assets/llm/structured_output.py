@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 import json_repair
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ValidationError, ValidationInfo, WrapValidator
+from pydantic import BaseModel, BeforeValidator, ValidationError, ValidationInfo, WrapValidator
 from pydantic.functional_validators import ModelWrapValidatorHandler
+from pydantic_core import PydanticOmit
 
 from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.llm.model_errors import EmptyAnswer, InvalidAnswer, RefusedAnswer, TruncatedAnswer
@@ -30,16 +31,13 @@ class _Count:
     dropped: int = 0
 
 
-_DROPPED: Any = object()
-
-
 def _or_dropped(value: Any, validate: ModelWrapValidatorHandler[Any], info: ValidationInfo) -> Any:
     count = info.context if isinstance(info.context, _Count) else _Count()
     try:
         record = validate(value)
     except ValidationError:
         count.dropped += 1
-        return _DROPPED
+        raise PydanticOmit from None
     count.kept += 1
     return record
 
@@ -50,36 +48,23 @@ def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, dict) else value
 
 
-def _without_dropped(records: list[Any]) -> list[Any]:
-    return [record for record in records if record is not _DROPPED]
-
-
-Salvaged = Annotated[
-    list[Annotated[T, WrapValidator(_or_dropped)]], BeforeValidator(_as_list), AfterValidator(_without_dropped)
-]
+Salvaged = Annotated[list[Annotated[T, WrapValidator(_or_dropped)]], BeforeValidator(_as_list)]
 """`Salvaged[Record]`: a list that leaves out the records that do not validate; `parse` counts them."""
 
 
 @dataclass(frozen=True)
 class Parsed(Generic[M]):
-    """A valid answer, with the numbers of records kept in and dropped from its `Salvaged` lists.
-
-    `doubtful`: the repair of broken JSON may have lost or changed something. `restored`: it has backslashes that the
-    model did not escape.
-    """
+    """A valid answer, with the numbers of records kept in and dropped from its `Salvaged` lists."""
 
     value: M
     dropped_records: int
     kept_records: int = 0
-    doubtful: bool = False
-    restored: bool = False
+    doubtful: bool = False  # the repair of broken JSON may have lost or changed something
+    restored: bool = False  # it has backslashes that the model did not escape
 
 
 def parse(text: str, model: type[M], may_say_nothing: bool = False) -> Parsed[M]:
-    """The answer in `text`: JSON as it is, else inside fences or prose, else repaired.
-
-    With `may_say_nothing`, prose without JSON is an answer without records.
-    """
+    """The answer in `text`: JSON as it is, else inside fences or prose, else repaired; see `may_say_nothing`."""
     said, count, doubtful = _body(text), _Count(), False
     body = with_backslashes(said)
     if may_say_nothing and not set(body) & set("{["):
@@ -176,21 +161,18 @@ def _explain(error: ValidationError) -> str:
 @functools.cache
 def strict_schema(model: type[BaseModel]) -> dict[str, Any]:
     """The JSON schema of `model` in the strict dialect: every property required, no others allowed, no defaults."""
-    return _strict(model.model_json_schema())
+    schema: dict[str, Any] = _strict(model.model_json_schema())
+    return schema
 
 
-def _strict(node: dict[str, Any]) -> dict[str, Any]:
+def _strict(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_strict(part) for part in node]
+    if not isinstance(node, dict):
+        return node
     if "$ref" in node:
         return {"$ref": node["$ref"]}  # strict mode allows only the reference here
-    strict: dict[str, Any] = {name: part for name, part in node.items() if name != "default"}
-    for named in ("properties", "$defs"):
-        if named in node:
-            strict[named] = {name: _strict(part) for name, part in node[named].items()}
-    for choices in ("anyOf", "oneOf", "allOf"):
-        if choices in node:
-            strict[choices] = [_strict(part) for part in node[choices]]
-    if isinstance(node.get("items"), dict):
-        strict["items"] = _strict(node["items"])
+    strict = {name: _strict(part) for name, part in node.items() if name != "default"}
     if "properties" in node:
         strict |= {"required": list(node["properties"]), "additionalProperties": False}
     return strict

@@ -28,23 +28,14 @@ _TOKENS_PER_REQUEST = 3  # the start of the answer
 
 @dataclass(frozen=True)
 class Task(Generic[Form]):
-    """What a chat model is asked: a template, the messages that it makes, and the form of the answer.
+    """What a chat model is asked: a template, the messages that it makes, and the form of the answer."""
 
-    Attributes:
-        name: of the template, and of the task in the ledger.
-        form: of the answer; None: a text.
-        data: the placeholders for values taken from documents, each with the name of its fence.
-        required, optional: the other placeholders. A template must use `data` and `required`.
-        profile: the parts of the prompt profile that are added.
-        blocks: of the template.
-    """
-
-    name: str
-    form: type[Form] | None = None
-    data: Mapping[str, str] = field(default_factory=dict)
-    required: str = ""
-    optional: str = ""
-    profile: str = ""
+    name: str  # of the template, and in the ledger
+    form: type[Form] | None = None  # of the answer; None: a text
+    data: Mapping[str, str] = field(default_factory=dict)  # placeholders for text of documents, and their fences
+    required: str = ""  # other placeholders that a template must use
+    optional: str = ""  # those that it may use
+    profile: str = ""  # the parts of the prompt profile that are added
     blocks: frozenset[str] = SYSTEM | USER
 
     @property
@@ -101,11 +92,7 @@ async def ask_each(
 ) -> tuple[list[Any], Usage]:
     """The answer on each item as to a request of its own, None where the model's answer leaves it out.
 
-    Items without an answer in the ledger are asked for together, and the answer on each is stored on its own.
-
-    Args:
-        request: asks about several items.
-        split: by place, the answer on each item as JSON of the request's form.
+    Items without an answer in the ledger are asked for by one `request`. `split`: by place, the answer on each as JSON.
     """
     alone = [request([item]) for item in items]
     known = [await chat.known(one) for one in alone]
@@ -136,10 +123,7 @@ async def ask_numbered(
     then: Callable[[ChatRequest], ChatRequest] = lambda request: request,
     **values: object,
 ) -> tuple[list[Any], Usage]:
-    """The record on each text by an answer that is a list of records with the numbers of texts as `id`; None without.
-
-    `then` makes another request of the task's.
-    """
+    """The record on each text, None without, by a form that is one list of records with the texts' numbers as `id`."""
     assert task.form is not None
     (name,) = task.form.model_fields
 

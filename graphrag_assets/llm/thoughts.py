@@ -35,8 +35,7 @@ _ABOUT_THOUGHTS = re.compile("think|thought|reason", re.IGNORECASE)
 class AnswerReader:
     """Reads a reply that may come in pieces. A mark directly after a backtick is quoted, and part of the answer.
 
-    `holds_back`: the model's replies are known to begin with thoughts that no tag opens, so nothing is shown before the
-    closing tag. `lacked_opening_tag`: this one did.
+    `holds_back`: replies are known to begin with thoughts that no tag opens: nothing is shown before the closing tag.
     """
 
     def __init__(self, holds_back: bool = False) -> None:

@@ -1,8 +1,4 @@
-"""Forms of models' answers: the schema of a request is strict, its answer is read leniently.
-
-Texts, numbers and field names are read as the model meant them. A record of the wrong form is dropped from its list
-and counted, by `Salvaged`; the other records of the answer are kept.
-"""
+"""Forms of models' answers: the schema of a request is strict, its answer is read as the model meant it."""
 
 import functools
 import math
@@ -19,10 +15,7 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 def as_text(value: object) -> str:
-    """A string without control characters, its HTML entities unescaped; a number as its digits.
-
-    A list is joined by commas, and None is "".
-    """
+    """A string without control characters, its HTML entities unescaped; digits; a list with commas; "" for None."""
     if value is None:
         return ""
     if isinstance(value, list):

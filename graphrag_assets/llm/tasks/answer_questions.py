@@ -44,10 +44,7 @@ _MAX_LINKS = 10  # of each list
 
 @dataclass(frozen=True)
 class ChatAnswerer(Answerer):
-    """An `Answerer` by a chat model. Errors are raised: an empty answer would hide them.
-
-    Without evidence nothing is sent.
-    """
+    """An `Answerer` by a chat model, which is asked nothing without evidence. Errors are raised."""
 
     chat: ChatModel
     prompts: Prompts
@@ -73,11 +70,7 @@ class ChatAnswerer(Answerer):
         main_question: str | None = None,
         options: AnswerOptions = PLAIN,
     ) -> Mapped:
-        """The points of this part of the data, scored, and up to `follow_ups` further questions.
-
-        By DRIFT's prompts (its primer or a step) if these are wanted, else by that of lazy search for numbered
-        sentences, or of global search.
-        """
+        """Scored points, and by DRIFT's prompts further questions; numbered sentences have lazy search's prompt."""
         if not evidence.text.strip():
             return Mapped()
         given: dict[str, object] = {"context": evidence.text, "question": question, "language": options.language}
@@ -129,10 +122,7 @@ class ChatAnswerer(Answerer):
         return ratings, replace(usage, seconds=time.perf_counter() - started)
 
     async def alink(self, question: str, options: AnswerOptions = PLAIN) -> Linked:
-        """The names that the question means, and keywords for particulars and for themes.
-
-        After the keyword extraction of LightRAG (Guo et al. 2024, arXiv 2410.05779).
-        """
+        """The names that the question means, and keywords for particulars and for themes, after LightRAG (2024)."""
         given = {"question": question, "history": _said_before(options)}
         links, usage = await ask_model(self._model, tasks.LINK_QUESTION, **given)
         return Linked(_distinct(links.names), _distinct(links.low_level), _distinct(links.high_level), usage)

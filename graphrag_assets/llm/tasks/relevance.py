@@ -65,10 +65,7 @@ ORDER_PASSAGES = Task("rerank_passages", PassageOrder, {"passages": "data"}, "qu
 async def ratings_of(
     model: TaskModel, question: str, reports: Sequence[str], repeat: int
 ) -> tuple[list[float | None], Usage]:
-    """The rating of each report, 0 to 5, None if the answer leaves it out; only unknown ratings are requested.
-
-    Each `repeat` is a different request; otherwise the ledger would return the first rating.
-    """
+    """The rating of each report, 0 to 5, None if the answer leaves it out; each `repeat` is a different request."""
 
     def as_reader(request: ChatRequest) -> ChatRequest:
         again = Message(role="user", content=f"Rate independently, as reader {repeat + 1}.")
@@ -118,10 +115,7 @@ def _split(passages: Sequence[Passage], found: RelevantUnits) -> Mapping[int, st
 
 
 async def order_of(model: TaskModel, question: str, passages: Sequence[Passage]) -> tuple[list[int], Usage]:
-    """The places of the passages that help most, best first; unknown and repeated numbers are left out.
-
-    One listwise request (RankGPT, Sun et al. 2023).
-    """
+    """The places of the passages that help most, best first, by one listwise request (RankGPT, Sun et al. 2023)."""
     listed = numbered(f"{passage.title}\n{cut_text(passage.text, _PASSAGE_TOKENS)}" for passage in passages)
     found, usage = await ask_model(model, ORDER_PASSAGES, passages=listed, question=question, count=_BEST)
     return [number - 1 for number in dict.fromkeys(found.order) if 1 <= number <= len(passages)], usage

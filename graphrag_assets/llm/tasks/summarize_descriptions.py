@@ -31,14 +31,10 @@ _DATED = re.compile(r" \((\d{4}-\d\d-\d\d)\)$")
 
 @dataclass(frozen=True, slots=True)
 class SummaryOptions:
-    """Limits of a description summary.
+    """Limits of a description summary."""
 
-    `min_tokens`: descriptions of one thing with at most so many tokens together are joined, not summarized.
-    `max_input_tokens`: of each request.
-    """
-
-    min_tokens: int = 500
-    max_input_tokens: int = 4000
+    min_tokens: int = 500  # descriptions of at most so many together are joined, not summarized
+    max_input_tokens: int = 4000  # of each request
     language: str | None = None
     encoding: str = "o200k_base"
 
@@ -84,11 +80,7 @@ class Described(NamedTuple):
 
 
 def join_short(things: Iterable[Described], options: SummaryOptions) -> tuple[dict[str, str], list[Described]]:
-    """The descriptions, by key, that need no model, and the things that do.
-
-    A single description is kept as it is; several with at most `min_tokens` tokens together follow one
-    another by date.
-    """
+    """The descriptions, by key, that need no model, because they are single or short, and the things that do."""
     short: dict[str, str] = {}
     long: list[Described] = []
     for thing in things:
@@ -116,10 +108,9 @@ def whole_request(model: TaskModel, thing: Described, options: SummaryOptions) -
 def packs(
     model: TaskModel, things: Mapping[str, tuple[str, ChatRequest]], options: SummaryOptions
 ) -> Iterator[tuple[list[str], ChatRequest]]:
-    """Requests that ask for several things each, in the given order, with the keys of these things.
+    """Requests for several things each, with their keys; given are, by key, title and `whole_request`.
 
-    Args:
-        things: by key, the title and the `whole_request`. A thing that would be alone in its request is left out.
+    A thing that would be alone in its request is left out.
     """
     sizes = [size + _MARGIN for size in count_tokens([_data(one) for _, one in things.values()], options.encoding)]
     pack, used, room = dict[str, tuple[str, ChatRequest]](), 0, 0
@@ -154,10 +145,7 @@ def _data(request: ChatRequest) -> str:
 
 
 def _split(titles: Sequence[str], found: Summaries) -> dict[int, str]:
-    """The answers, by place, as those of the things' own requests.
-
-    A number that occurs twice, is unknown, or has the title of another thing answers nothing.
-    """
+    """The answers, by place, as those of the things' own requests; one with another thing's title answers nothing."""
     return {
         place: json.dumps({"description": one.description}, ensure_ascii=False)
         for place, one in by_place(found.summaries, attrgetter("number"), len(titles)).items()

@@ -77,7 +77,6 @@ class ModelClient(Generic[Options]):
         self.budget = budget or Budget()
         self.usage = UsageMeter()
         self.vendor, self.model = provider.provider_of(options.model)
-        self._place = options.model, options.base_url
         self._known_prices: Prices | None = None
 
     async def prices(self) -> Prices:
@@ -337,7 +336,7 @@ class ChatModel(ModelClient[ChatOptions]):
 
     def _parameters(self, request: ChatRequest) -> dict[str, Any]:
         """The parameters of a request, by litellm's names: those of the settings replace its own."""
-        together = {"temperature": request.temperature, "max_tokens": request.max_tokens, **self._settings}
+        together = {"temperature": request.temperature, **self._settings}
         return {name: value for name, value in together.items() if value is not None}
 
     def _accepted(self, request: ChatRequest) -> dict[str, Any]:

@@ -104,7 +104,6 @@ class ChatRequest:
     messages: tuple[Message, ...]
     response_model: type[BaseModel] | None = None
     temperature: float = 0.0
-    max_tokens: int | None = None
     batch: str | None = None
     unit: str | None = None
     run_id: str | None = None

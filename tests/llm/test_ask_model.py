@@ -95,7 +95,6 @@ def test_the_same_request_is_sent_once_for_all_runs_models_and_loops(lab: Lab) -
         {"task": "glean"},
         {"messages": ({"role": "system", "content": "Ada met Charles."},)},
         {"temperature": 1.0},
-        {"max_tokens": 7},
         {"response_model": Answer},
     ],
 )

@@ -82,11 +82,11 @@ def test_the_cost_of_a_stream_that_is_left_is_recorded(lab: Lab) -> None:
 
 @pytest.mark.parametrize("workers", [1, 5])
 def test_only_calls_in_flight_pass_the_cap_and_raising_it_pays_only_for_the_rest(lab: Lab, workers: int) -> None:
-    requests = [ask(f"Text number {n}. It is about Ada.", max_tokens=60) for n in range(40)]
+    requests = [ask(f"Text number {n}. It is about Ada.") for n in range(40)]
     cap = 300.0
 
     async def spend(budget: Budget) -> int:
-        model = lab.chat(budget, {"concurrency": workers}, prices=ONE_DOLLAR_PER_TOKEN)
+        model = lab.chat(budget, {"concurrency": workers}, prices=ONE_DOLLAR_PER_TOKEN, parameters='{"max_tokens": 60}')
         answers = await asyncio.gather(*(model.complete(request) for request in requests), return_exceptions=True)
         assert {type(answer) for answer in answers} <= {Completion, BudgetExceeded}
         return sum(isinstance(answer, Completion) for answer in answers)

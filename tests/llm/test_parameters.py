@@ -25,7 +25,7 @@ def refusing(name: str):
 
 
 def test_parameters_are_sent_as_given(lab):
-    run(lab.chat(parameters=json.dumps(GIVEN)).complete(ask(max_tokens=10)))
+    run(lab.chat(parameters=json.dumps(GIVEN)).complete(ask()))
     body = lab.server.chats[0].body
     assert {name: body[name] for name in GIVEN} == GIVEN
 

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from aiolimiter import AsyncLimiter
 
@@ -122,22 +122,13 @@ class SingleFlight:
             task.exception()  # retrieved, so that asyncio does not log it when all callers are gone
 
 
-class RateLimiter:
-    """A semaphore for the concurrency, and leaky buckets of requests and tokens per minute; for one event loop."""
+class _Rates(NamedTuple):
+    """A semaphore for the concurrency, and leaky buckets of requests and tokens; for one event loop."""
 
-    def __init__(self, options: LimitOptions, seconds: float = 60.0):
-        self.slots = asyncio.Semaphore(options.concurrency)
-        self._order = asyncio.Lock()  # aiolimiter serves small amounts first, so that large ones could starve
-        self._requests = AsyncLimiter(options.requests_per_minute, seconds) if options.requests_per_minute else None
-        self._tokens = AsyncLimiter(options.tokens_per_minute, seconds) if options.tokens_per_minute else None
-
-    async def acquire(self, tokens: float = 0) -> None:
-        """Wait until a request of `tokens` tokens may start. A request above the limit takes the whole bucket."""
-        async with self._order:
-            if self._requests:
-                await self._requests.acquire()
-            if self._tokens:
-                await self._tokens.acquire(min(tokens, self._tokens.max_rate))
+    slots: asyncio.Semaphore
+    order: asyncio.Lock  # aiolimiter serves small amounts first, so that large ones could starve
+    requests: AsyncLimiter | None
+    tokens: AsyncLimiter | None
 
 
 class Limits:
@@ -149,10 +140,10 @@ class Limits:
 
     _of_models: ClassVar[dict[tuple[str, str | None, LimitOptions], "Limits"]] = {}
 
-    def __init__(self, options: LimitOptions = DEFAULT_LIMITS):
-        self.options = options
+    def __init__(self, options: LimitOptions = DEFAULT_LIMITS, minute: float = 60.0):
+        self.options, self.minute = options, minute
         self.has_replied = False
-        self._limiters: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, RateLimiter] = weakref.WeakKeyDictionary()
+        self._by_loop = weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Rates]()
         self._paused_until = self._suspended_until = float("-inf")
         self._failed_in_a_row = 0
         self._reason = ""
@@ -166,14 +157,19 @@ class Limits:
     async def slot(self) -> AsyncIterator[float]:
         """One of the places for concurrent calls; gives the seconds waited for it."""
         began = time.monotonic()
-        async with self._limiter().slots:
+        async with self._rates().slots:
             self.check()
             yield time.monotonic() - began
 
     async def turn(self, tokens: float = 0) -> float:
         """Wait for the rates and for a pause, at most as long as a call may take; returns the seconds waited."""
         began = time.monotonic()
-        await self._limiter().acquire(tokens)
+        rates = self._rates()
+        async with rates.order:
+            if rates.requests:
+                await rates.requests.acquire()
+            if rates.tokens:  # a request above the limit takes the whole bucket
+                await rates.tokens.acquire(min(tokens, rates.tokens.max_rate))
         last = time.monotonic() + self.options.deadline_seconds
         while (pause := min(self._paused_until, last) - time.monotonic()) > 0:
             # Jitter: not all calls that waited for the pause start at the same moment.
@@ -205,11 +201,14 @@ class Limits:
         if time.monotonic() >= self._suspended_until:
             self._reason, self._suspended_until = reason, time.monotonic() + self.options.circuit_seconds
 
-    def _limiter(self) -> RateLimiter:
+    def _rates(self) -> _Rates:
         loop = asyncio.get_running_loop()
-        if (limiter := self._limiters.get(loop)) is None:
-            limiter = self._limiters[loop] = RateLimiter(self.options)
-        return limiter
+        if loop not in self._by_loop:
+            most = self.options.requests_per_minute, self.options.tokens_per_minute
+            requests, tokens = (AsyncLimiter(one, self.minute) if one else None for one in most)
+            slots = asyncio.Semaphore(self.options.concurrency)
+            self._by_loop[loop] = _Rates(slots, asyncio.Lock(), requests, tokens)
+        return self._by_loop[loop]
 
 
 async def with_retries(

@@ -173,6 +173,8 @@ def _strict(node: Any) -> Any:
     if "$ref" in node:
         return {"$ref": node["$ref"]}  # strict mode allows only the reference here
     strict = {name: _strict(part) for name, part in node.items() if name != "default"}
+    for name in {"properties", "$defs"} & node.keys():  # whose keys are names
+        strict[name] = {key: _strict(part) for key, part in node[name].items()}
     if "properties" in node:
         strict |= {"required": list(node["properties"]), "additionalProperties": False}
     return strict

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_assets.llm.limits import Limits, RateLimiter
+from graphrag_assets.llm.limits import Limits
 from graphrag_assets.llm.model_errors import CircuitOpen
 from graphrag_assets.llm.model_options import LimitOptions
 from tests.llm.conftest import run
@@ -20,11 +20,11 @@ def start_times(options: LimitOptions, amounts: list[int]) -> list[float]:
     """Start times, in minutes of the limiter, of simultaneous requests with these numbers of tokens."""
 
     async def all_at_once() -> list[float]:
-        limiter, starts = RateLimiter(options, MINUTE), list[float]()
+        limits, starts = Limits(options, MINUTE), list[float]()
         began = time.monotonic()
 
         async def one(tokens: int) -> None:
-            await limiter.acquire(tokens)
+            await limits.turn(tokens)
             starts.append((time.monotonic() - began) / MINUTE)
 
         await asyncio.gather(*map(one, amounts))
@@ -46,8 +46,8 @@ def test_tokens_are_limited_to_one_burst_and_one_limit_per_minute(amounts: list[
 
 def test_requests_start_immediately_up_to_the_limit_and_then_at_an_even_rate() -> None:
     async def started_at_once() -> int:
-        limiter = RateLimiter(LimitOptions(requests_per_minute=4), seconds=3600)
-        waiting = [asyncio.ensure_future(limiter.acquire()) for _ in range(7)]
+        limits = Limits(LimitOptions(requests_per_minute=4), 3600)
+        waiting = [asyncio.ensure_future(limits.turn()) for _ in range(7)]
         for _ in range(50):
             await asyncio.sleep(0)
         started = sum(one.done() for one in waiting)

@@ -128,6 +128,7 @@ def test_the_strict_schema_requires_every_field_and_allows_no_other() -> None:
 
     assert schema["required"] == ["title", "default", "best", "findings"]
     assert schema["additionalProperties"] is False
+    assert list(schema["properties"]) == schema["required"]
     assert schema["properties"]["title"] == {"title": "Title", "type": "string"}
     assert schema["properties"]["findings"]["items"] == {"$ref": "#/$defs/Finding"}
     assert schema["$defs"]["Finding"]["additionalProperties"] is False

@@ -38,10 +38,10 @@ from graphrag_assets.llm.tasks.summarize_descriptions import (
     SUMMARY,
     Described,
     SummaryOptions,
-    ask_together,
     join_short,
     packs,
     summarize_descriptions,
+    summarize_together,
     whole_request,
 )
 from graphrag_assets.llm.tasks.write_context import CONTEXT, write_context
@@ -240,14 +240,15 @@ class IndexingTasks:
                 return None
             return request
 
-        async def ask_for(pack: tuple[list[str], ChatRequest]) -> dict[str, str]:
-            return await ask_together(model.chat, *pack)
+        async def ask_for(keys: list[str]) -> dict[str, str]:
+            found = await summarize_together(model, [requests[key] for key in keys])
+            return {key: one.description for key, one in zip(keys, found, strict=True) if one}
 
         looked_up = run_concurrently(unanswered, things, "description summaries in the ledger")
         requests = {thing.key: (thing.title, found) for thing, found in looked_up if isinstance(found, ChatRequest)}
         shared = packs(model, dict(sorted(requests.items())), options)
         summaries: dict[str, str | Exception] = {}
-        for (keys, _), answers in run_concurrently(ask_for, shared, "requests for description summaries", self.meter):
+        for keys, answers in run_concurrently(ask_for, shared, "requests for description summaries", self.meter):
             if isinstance(answers, InvalidAnswer | RequestRejected):
                 log.info("the descriptions of %d things are summarized one by one: %s", len(keys), answers)
             else:

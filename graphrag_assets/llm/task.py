@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from graphrag_assets.llm.prompts import Prompts
 
 Form = TypeVar("Form", bound=BaseModel)
-Item = TypeVar("Item")
 Record = TypeVar("Record")
 _id = attrgetter("id")
 SYSTEM, USER = frozenset({"system"}), frozenset({"user"})
@@ -84,34 +84,34 @@ async def ask_model(model: TaskModel, task: Task[Form], **values: object) -> tup
     return completion.parsed, usage_of(completion)
 
 
-async def ask_each(
+async def ask_together(
     chat: Chat,
-    items: Sequence[Item],
-    request: Callable[[Sequence[Item]], ChatRequest],
-    split: Callable[[Sequence[Item], Any], Mapping[int, str]],
+    requests: Sequence[ChatRequest],
+    whole: Callable[[Sequence[int]], ChatRequest],
+    split: Callable[[Sequence[int], Any], Mapping[int, str]],
 ) -> tuple[list[Any], Usage]:
-    """The answer on each item as to a request of its own, None where the model's answer leaves it out.
+    """The parsed answers to several requests, None where one is left out; those not in the ledger are asked as one.
 
-    Items without an answer in the ledger are asked for by one `request`. `split`: by place, the answer on each as JSON.
+    `whole`: the request for those at some places. `split`: of its answer that on each, by place among these, as JSON.
     """
-    alone = [request([item]) for item in items]
-    known = [await chat.known(one) for one in alone]
+    known = [await chat.known(one) for one in requests]
     found = [stored and stored.parsed for stored in known]
-    places = [place for place, stored in enumerate(known) if stored is None]
+    places = [n for n, stored in enumerate(known) if stored is None]
     if not places:
         return found, Usage()
-    asked = [items[place] for place in places]
-    whole = request(asked)
-    if len(asked) > 1:
-        parts = tuple(alone[place] for place in places)
-        whole = replace(whole, parts=parts, split=lambda answer: split(asked, answer))
+    parts = tuple(requests[n] for n in places)
+    several = len(parts) > 1
+    one = replace(whole(places), parts=parts, split=partial(split, places)) if several else parts[0]
     try:
-        completion = await chat.complete(whole)
+        completion = await chat.complete(one)
     except StoredInParts:
-        return await ask_each(chat, items, request, split)
-    form: Any = whole.response_model
-    for number, answer in split(asked, completion.parsed).items():
-        found[places[number]] = form.model_validate_json(answer)
+        return await ask_together(chat, requests, whole, split)
+    answers = split(places, completion.parsed) if several else {}
+    for n, answer in answers.items():
+        form: Any = parts[n].response_model
+        found[places[n]] = form.model_validate_json(answer)
+    if not several:
+        found[places[0]] = completion.parsed
     return found, usage_of(completion)
 
 
@@ -127,14 +127,14 @@ async def ask_numbered(
     assert task.form is not None
     (name,) = task.form.model_fields
 
-    def request(several: Sequence[str]) -> ChatRequest:
-        return then(model.request(task, **{placeholder: numbered(several)}, **values))
+    def request(places: Sequence[int]) -> ChatRequest:
+        return then(model.request(task, **{placeholder: numbered(texts[n] for n in places)}, **values))
 
-    def split(several: Sequence[str], found: BaseModel) -> Mapping[int, str]:
-        records = by_place(getattr(found, name), _id, len(several)).items()
+    def split(places: Sequence[int], found: BaseModel) -> Mapping[int, str]:
+        records = by_place(getattr(found, name), _id, len(places)).items()
         return {place: as_json({name: [{**one.model_dump(), "id": 1}]}) for place, one in records}
 
-    found, usage = await ask_each(model.chat, texts, request, split)
+    found, usage = await ask_together(model.chat, [request([n]) for n in range(len(texts))], request, split)
     return [one and by_place(getattr(one, name), _id, 1).get(0) for one in found], usage
 
 

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from graphrag_assets.contracts.answering import Passage, Relevance, Usage
 from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.task import Task, TaskModel, as_json, ask_each, ask_model, ask_numbered, numbered
+from graphrag_assets.llm.task import Task, TaskModel, as_json, ask_model, ask_numbered, ask_together, numbered
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Stars, Text
 from graphrag_assets.text.words import cut_text, sentence_lines, sentences
 
@@ -78,14 +78,18 @@ async def ratings_of(
 async def relevance_of(model: TaskModel, question: str, passages: Sequence[Passage]) -> Relevance:
     """The relevant sentences by number of the passage; only passages without a stored verdict are asked for."""
 
-    def request(several: Sequence[Passage]) -> ChatRequest:
-        return model.request(TEST_PASSAGES, passages=numbered(map(_with_sentences, several)), question=question)
+    def request(places: Sequence[int]) -> ChatRequest:
+        listed = numbered(_with_sentences(passages[n]) for n in places)
+        return model.request(TEST_PASSAGES, passages=listed, question=question)
 
-    found, usage = await ask_each(model.chat, passages, request, _split)
-    verdicts = zip(passages, found, strict=True)
-    return Relevance(
-        {passage.number: _verdicts(one, [passage]).get(0, ()) for passage, one in verdicts if one is not None}, usage
-    )
+    def split(places: Sequence[int], found: RelevantUnits) -> Mapping[int, str]:
+        verdicts, n_asked = _verdicts(found, [passages[n] for n in places]), range(len(places))
+        units = {n: [{"id": 1, "sentences": list(verdicts[n])}] if n in verdicts else [] for n in n_asked}
+        return {n: as_json({"units": unit}) for n, unit in units.items()}
+
+    found, usage = await ask_together(model.chat, [request([n]) for n in range(len(passages))], request, split)
+    answered = [(passage, one) for passage, one in zip(passages, found, strict=True) if one is not None]
+    return Relevance({passage.number: _verdicts(one, [passage]).get(0, ()) for passage, one in answered}, usage)
 
 
 def _with_sentences(passage: Passage) -> str:
@@ -103,15 +107,6 @@ def _verdicts(found: RelevantUnits, passages: Sequence[Passage]) -> dict[int, tu
             valid = tuple(sorted({number for number in unit.sentences if 1 <= number <= n}))
             verdicts[unit.id - 1] = valid or tuple(range(1, n + 1)) or (1,)
     return verdicts
-
-
-def _split(passages: Sequence[Passage], found: RelevantUnits) -> Mapping[int, str]:
-    """The verdict on each passage, by place, as the answer to a request of its own."""
-    verdicts = _verdicts(found, passages)
-    return {
-        place: as_json({"units": [{"id": 1, "sentences": list(verdicts[place])}] if place in verdicts else []})
-        for place in range(len(passages))
-    }
 
 
 async def order_of(model: TaskModel, question: str, passages: Sequence[Passage]) -> tuple[list[int], Usage]:

@@ -8,16 +8,14 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from operator import attrgetter
 from typing import ClassVar, NamedTuple
 
 from pydantic import model_validator
 
-from graphrag_assets.llm.model_errors import StoredInParts
 from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.task import SYSTEM, Chat, Task, TaskModel, by_place, prompt_tokens
+from graphrag_assets.llm.task import SYSTEM, Task, TaskModel, ask_together, by_place, prompt_tokens
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
 from graphrag_assets.text.words import count_tokens, cut_text
 
@@ -107,64 +105,50 @@ def whole_request(model: TaskModel, thing: Described, options: SummaryOptions) -
 
 def packs(
     model: TaskModel, things: Mapping[str, tuple[str, ChatRequest]], options: SummaryOptions
-) -> Iterator[tuple[list[str], ChatRequest]]:
-    """Requests for several things each, with their keys; given are, by key, title and `whole_request`.
-
-    A thing that would be alone in its request is left out.
-    """
+) -> Iterator[list[str]]:
+    """The keys of things, by which title and `whole_request` are given, that share a request; not of single ones."""
     sizes = [size + _MARGIN for size in count_tokens([_data(one) for _, one in things.values()], options.encoding)]
-    pack, used, room = dict[str, tuple[str, ChatRequest]](), 0, 0
-    for (key, (title, request)), size in zip(things.items(), sizes, strict=True):
+    pack, used, room = list[str](), 0, 0
+    for (key, (_, request)), size in zip(things.items(), sizes, strict=True):
         if not pack:
             rules = prompt_tokens(model.request(SUMMARIES, count=MAX_TOGETHER), options.encoding)
             room = options.max_input_tokens - rules - prompt_tokens(request, options.encoding) + size
         elif len(pack) == MAX_TOGETHER or used + size > room:
-            yield from _together(model, pack)
-            pack, used = {}, 0
-        pack[key] = title, request
+            yield from [pack] if len(pack) > 1 else []
+            pack, used = [], 0
+        pack.append(key)
         used += size
-    yield from _together(model, pack)
+    yield from [pack] if len(pack) > 1 else []
 
 
-def _together(model: TaskModel, pack: Mapping[str, tuple[str, ChatRequest]]) -> Iterator[tuple[list[str], ChatRequest]]:
-    if len(pack) < 2:
-        return
-    titles, parts = zip(*pack.values(), strict=True)
-    request = model.request(SUMMARIES, count=len(parts))
-    rules = [message["content"] for message in (*parts[0].messages, *request.messages) if message["role"] == "system"]
-    tasks = (f"### Task {number} of {len(parts)}\n{_data(part)}" for number, part in enumerate(parts, 1))
-    messages = (Message(role="system", content="\n\n".join(rules)), Message(role="user", content="\n\n".join(tasks)))
-    yield (
-        list(pack),
-        replace(request, task=SUMMARY.name, messages=messages, parts=parts, split=partial(_split, titles)),
-    )
+async def summarize_together(model: TaskModel, things: Sequence[tuple[str, ChatRequest]]) -> list[Summary | None]:
+    """The summary of each of several things by one request; None where the answer lacks it, or has another title."""
+
+    def whole(places: Sequence[int]) -> ChatRequest:
+        parts = [things[n][1] for n in places]
+        request = model.request(SUMMARIES, count=len(parts))
+        given = (*parts[0].messages, *request.messages)
+        rules = "\n\n".join(message["content"] for message in given if message["role"] == "system")
+        tasks = (f"### Task {number} of {len(parts)}\n{_data(part)}" for number, part in enumerate(parts, 1))
+        messages = (Message(role="system", content=rules), Message(role="user", content="\n\n".join(tasks)))
+        return replace(request, task=SUMMARY.name, messages=messages)
+
+    def split(places: Sequence[int], found: Summaries) -> dict[int, str]:
+        return {
+            n: json.dumps({"description": one.description}, ensure_ascii=False)
+            for n, one in by_place(found.summaries, attrgetter("number"), len(places)).items()
+            if _letters(one.title) in ("", _letters(things[places[n]][0]))
+        }
+
+    return (await ask_together(model.chat, [request for _, request in things], whole, split))[0]
 
 
 def _data(request: ChatRequest) -> str:
     return "\n\n".join(message["content"] for message in request.messages if message["role"] == "user")
 
 
-def _split(titles: Sequence[str], found: Summaries) -> dict[int, str]:
-    """The answers, by place, as those of the things' own requests; one with another thing's title answers nothing."""
-    return {
-        place: json.dumps({"description": one.description}, ensure_ascii=False)
-        for place, one in by_place(found.summaries, attrgetter("number"), len(titles)).items()
-        if _letters(one.title) in ("", _letters(titles[place]))
-    }
-
-
 def _letters(title: str) -> str:
     return "".join(filter(str.isalnum, title.casefold()))
-
-
-async def ask_together(chat: Chat, keys: Sequence[str], request: ChatRequest) -> dict[str, str]:
-    """The descriptions, by key, that the answer to a request of `packs` has; it may lack some."""
-    try:
-        found = (await chat.complete(request)).parsed
-    except StoredInParts:  # asked alone, each gets its answer from the ledger
-        return {}
-    answers = request.split(found) if request.split else {}
-    return {keys[place]: Summary.model_validate_json(answer).description for place, answer in answers.items()}
 
 
 async def summarize_descriptions(

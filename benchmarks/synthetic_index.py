@@ -17,7 +17,7 @@ import polars as pl
 
 from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.publication_content import create_tables
-from graphrag_assets.store.schema import INDEXED_TEXTS, POSTINGS, SCHEMA_VERSION, TOKEN_COUNTS, WORDS
+from graphrag_assets.store.schema import COUNTED_TEXTS, SCHEMA_VERSION
 from graphrag_assets.store.search_tables import write_search_tables
 from graphrag_assets.store.token_counts import count_new, counted_columns
 from graphrag_assets.text.languages import STOP_WORDS
@@ -66,7 +66,7 @@ def search_tables_of(connection: duckdb.DuckDBPyConnection) -> None:
     """Fill the token counts and the search tables of a publication whose other tables are filled, without an index."""
     publication = one_value(connection, "SELECT current_database()")
     connection.execute("ATTACH ':memory:' AS working; USE working")
-    for table in (TOKEN_COUNTS, INDEXED_TEXTS, POSTINGS, WORDS):
+    for table in COUNTED_TEXTS:
         connection.execute(table.ddl())
     connection.execute(f'USE "{publication}"')
     counted = counted_columns(connection)

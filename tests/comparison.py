@@ -23,7 +23,7 @@ from graphrag_assets.assets.scan import scan
 from graphrag_assets.pipeline.report_citations import references_in
 from graphrag_assets.store.publication_files import STABLE_NAME, publication_file
 from graphrag_assets.store.publication_writer import publish
-from graphrag_assets.store.schema import INDEXED_TEXTS, POSTINGS, PUBLISHED, TOKEN_COUNTS, WORDS, Table, identifier
+from graphrag_assets.store.schema import COUNTED_TEXTS, PUBLISHED, Table, identifier
 from graphrag_assets.store.working import WorkingDatabase
 from graphrag_assets.text.words import sentences
 from tests.model_index import SAMPLE_INPUT
@@ -165,7 +165,7 @@ def assert_published(index: Index) -> None:
         with index.working.lock():
             shutil.copyfile(index.database, copy.path)
         with copy.transaction() as connection:
-            for table in (TOKEN_COUNTS, INDEXED_TEXTS, POSTINGS, WORDS):
+            for table in COUNTED_TEXTS:
                 connection.execute(f"DELETE FROM {table.sql_name}")
         last = publication_file(Path(scratch), 1_000_000)  # so that events keep their publications
         last.parent.mkdir()

@@ -29,7 +29,7 @@ def of_another_version(project: Project) -> None:
     """As another version of the package leaves an index: with other tables."""
     index = project.root / "index"
     set_version(index / "working.duckdb", "text_units", "ALTER TABLE {} DROP COLUMN context_fingerprint")
-    set_version(index / "working.duckdb", "index_schema")
+    set_version(index / "working.duckdb", "index_state")
     for number in kept_publications(index):
         set_version(index / f"publications/graphrag-{number}.duckdb", "publication")
 
@@ -70,7 +70,7 @@ def test_a_file_without_a_version_is_of_another_version(project, start_with):
     project = start_with(TEXTS)
     file = project.root / "index/publications/graphrag-1.duckdb"
     set_version(file, "publication", "ALTER TABLE {} DROP COLUMN schema_version")
-    set_version(project.index.database, "index_schema", "DROP TABLE {}")
+    set_version(project.index.database, "index_state", "ALTER TABLE {} DROP COLUMN schema_version")
     for use_it in (lambda: GraphRAG(file), lambda: project.index.working.read("FROM documents")):
         with pytest.raises(OtherVersionError, match=REMEDY):
             use_it()

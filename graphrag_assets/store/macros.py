@@ -18,7 +18,7 @@ from importlib.resources import files
 import duckdb
 
 from graphrag_assets.store.connections import one_value
-from graphrag_assets.store.schema import MAIN, PUBLISHED, literal
+from graphrag_assets.store.schema import PUBLISHED, literal
 from graphrag_assets.text import words as text
 
 _SQL = files("graphrag_assets.store").joinpath("sql")
@@ -85,11 +85,12 @@ def _comment_on_views(connection: duckdb.DuckDBPyConnection) -> None:
         "SELECT table_name, column_name FROM duckdb_columns() "
         "WHERE database_name = current_database() AND schema_name = 'graphrag_v3'"
     ).fetchall()
-    comments = {(table.name, column.name): column.comment for table in MAIN for column in table.columns}
+    tables = [table for table in PUBLISHED if table.schema == "main"]
+    comments = {(table.name, column.name): column.comment for table in tables for column in table.columns}
     statements = [f"COMMENT ON COLUMN graphrag_v3.{t}.{c} IS {literal(comments[t, c])}" for t, c in columns]
     statements += [
         f"COMMENT ON VIEW graphrag_v3.{table.name} IS {literal(f'As GraphRAG 3 writes it. {table.comment}')}"
-        for table in MAIN
+        for table in tables
         if table.name in {name for name, _ in columns}
     ]
     connection.execute(";".join(statements))

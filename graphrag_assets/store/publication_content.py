@@ -15,7 +15,7 @@ from graphrag_assets.store import schema
 from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.macros import macros_sql, views_sql, write_macros
 from graphrag_assets.store.reading_order import execute_in_order
-from graphrag_assets.store.schema import MAIN, OPERATIONS, PUBLISHED, SCHEMA_VERSION, Table, identifier, literal
+from graphrag_assets.store.schema import PUBLISHED, SCHEMA_VERSION, Table, identifier, literal
 from graphrag_assets.store.search_tables import write_search_tables
 from graphrag_assets.store.supersession import PREDICATES, SUPERSESSION
 from graphrag_assets.store.token_counts import count_new, counted_columns, insert_counted
@@ -38,7 +38,7 @@ WITH numbers AS (
 SELECT kind, number, id, model, vector FROM working.embeddings JOIN numbers USING (kind, id)
 """
 _DIMENSIONS = "SELECT coalesce(max(len(vector)), 1) FROM working.embeddings"  # of an index without vectors 1
-_COPIED = ("entity_aliases", "entity_candidates", "citations", "index_errors", *(table.name for table in OPERATIONS))
+_COPIED = ("entity_aliases", "entity_candidates", "citations", "index_errors")
 _CALLS = """
 INSERT INTO llm_calls BY NAME
 SELECT * EXCLUDE (unit) REPLACE (created_at[:26]::TIMESTAMP AS created_at), unit AS text_unit_id
@@ -88,8 +88,8 @@ def fill(connection: duckdb.DuckDBPyConnection, number: int, digest: str, llm_ca
     count_new(connection, counted, suffix="_now")
     for name in dict.fromkeys(column.table for column in counted):
         insert_counted(connection, name, counted, suffix="_now")
-    for table in (*MAIN, *OPERATIONS):
-        if table.name in _COPIED:
+    for table in PUBLISHED:
+        if table.name in _COPIED or table.schema == "operations":
             source = f"working.{identifier(table.name)}"
             connection.execute(f"INSERT INTO {table.sql_name} BY NAME FROM {source} ORDER BY {table.order}")
     if llm_calls is not None:

@@ -37,8 +37,6 @@ from graphrag_assets.store.locks import lock_file, writer_lock
 from graphrag_assets.store.resolved_claims import CLAIM_VIEWS
 from graphrag_assets.store.schema import (
     INDEX_OPTIONS,
-    INDEX_SCHEMA,
-    INDEX_STATE,
     NUMBERS,
     PROMPT_PROFILE,
     SCHEMA_VERSION,
@@ -227,7 +225,7 @@ def _attached(path: Path, limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]
 
 def _refuse_other_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     try:
-        refuse_other_version(connection, INDEX_SCHEMA.sql_name, path)
+        refuse_other_version(connection, "index_state", path)
     except duckdb.CatalogException:
         raise OtherVersionError(path) from None
 
@@ -237,9 +235,8 @@ def _new_database(draft: Path, outdated: Path | None = None) -> Path:
     name = identifier(draft.stem)
     with duckdb.connect(config=CONNECTION_CONFIG) as connection, opened(connection, draft, name, ROW_GROUPS):
         ddl = "".join(table.ddl() for table in WORKING)
-        version = f"INSERT INTO {INDEX_SCHEMA.sql_name} VALUES ({literal(SCHEMA_VERSION)})"
-        first = f"INSERT INTO {INDEX_STATE.sql_name} VALUES (0)"
-        connection.execute(f"BEGIN; {ddl} {CLAIM_VIEWS} {version}; {first}; COMMIT")
+        state = f"INSERT INTO index_state VALUES (0, {literal(SCHEMA_VERSION)})"
+        connection.execute(f"BEGIN; {ddl} {CLAIM_VIEWS} {state}; COMMIT")
         if outdated:
             with opened(connection, outdated, "outdated"):
                 for table in _KEPT:

@@ -8,20 +8,18 @@ from hypothesis import strategies as st
 from graphrag_assets.store import schema
 from graphrag_assets.store.working import Changes, replace_rows, replace_where
 
-TABLE = schema.table(
-    "things",
-    "One row per thing.",
-    "name",
-    ("name", "VARCHAR", ""),
-    ("batch", "VARCHAR", ""),
-    ("number", "BIGINT", ""),
-    ("weight", "DOUBLE", ""),
-    ("small", "FLOAT", ""),
-    ("day", "DATE", ""),
-    ("names", "VARCHAR[]", ""),
-    ("vector", "FLOAT[]", ""),
-    ("types", 'STRUCT("type" VARCHAR, n BIGINT)[]', ""),
-)
+COLUMNS = {
+    "name": "VARCHAR",
+    "batch": "VARCHAR",
+    "number": "BIGINT",
+    "weight": "DOUBLE",
+    "small": "FLOAT",
+    "day": "DATE",
+    "names": "VARCHAR[]",
+    "vector": "FLOAT[]",
+    "types": 'STRUCT("type" VARCHAR, n BIGINT)[]',
+}
+TABLE = schema.Table("things", "", ("name",), tuple(schema.Column(name, kind, "") for name, kind in COLUMNS.items()))
 TYPES = {
     "name": pl.String,
     "batch": pl.String,

@@ -15,10 +15,11 @@ import duckdb
 import numpy as np
 import polars as pl
 
+from graphrag_assets.store.bm25_index import write_bm25_index
 from graphrag_assets.store.connections import one_value
+from graphrag_assets.store.passage_graph import write_passage_graph
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.schema import COUNTED_TEXTS, SCHEMA_VERSION
-from graphrag_assets.store.search_tables import write_search_tables
 from graphrag_assets.store.token_counts import count_new, counted_columns
 from graphrag_assets.text.languages import STOP_WORDS
 from graphrag_assets.text.words import count_tokens
@@ -70,14 +71,15 @@ def search_tables_of(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(table.ddl())
     connection.execute(f'USE "{publication}"')
     counted = counted_columns(connection)
-    count_new(connection, counted)
+    count_new(connection, counted, suffix="")
     for column in counted:
         connection.execute(
             f"UPDATE {column.table} SET {column.column} = tokens FROM "
             f"(SELECT human_readable_id AS number, {column.hash} AS hash FROM {column.table}) "
             "JOIN working.token_counts ON text = hash WHERE human_readable_id = number"
         )
-    write_search_tables(connection)
+    write_bm25_index(connection)
+    write_passage_graph(connection)
     connection.execute("DETACH working")
 
 

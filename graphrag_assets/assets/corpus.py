@@ -34,7 +34,6 @@ from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen
 from graphrag_assets.pipeline.source_records import WHOLE_ROW
 from graphrag_assets.pipeline.unit_contexts import STAGE
 from graphrag_assets.runtime.outgoing import listed, shown
-from graphrag_assets.store.content_versions import content_versions
 from graphrag_assets.store.publication_files import current_number
 from graphrag_assets.text.languages import without_names
 
@@ -116,7 +115,7 @@ def index_batch(names: IndexNames) -> dg.AssetsDefinition:
         if failures.last:
             raise failures.last if len(batches) == 1 else failures.as_failure()
         # Dagster has one data version for all partitions of a range, so it computes that of their inputs.
-        versions = content_versions(index.working, asked_for, batches[0]) if len(batches) == 1 else {}
+        versions = index.working.content_versions(asked_for, batches[0]) if len(batches) == 1 else {}
         for name, key in asked_for.items():
             version = dg.DataVersion(versions[name]) if name in versions else None
             yield dg.MaterializeResult(key, data_version=version)

@@ -25,7 +25,7 @@ from graphrag_assets.store.batches import record_inputs, record_stage, recorded,
 from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.polars_schema import polars_schema
 from graphrag_assets.store.schema import literal
-from graphrag_assets.store.working import Changes, replace_rows, replace_table, replace_where
+from graphrag_assets.store.working import Changes, replace_rows, replace_table
 
 log = logging.getLogger(__name__)
 
@@ -141,7 +141,7 @@ def _embed(index: Index, models: IndexingModels) -> _Embedded:
         rows = f"SELECT *, md5(row({made_with}, kind, title, text, members)::VARCHAR) AS fingerprint FROM ({query})"
         with index.working.transaction() as connection:
             connection.execute(f"CREATE OR REPLACE TEMP TABLE wanted AS SELECT kind, id, fingerprint FROM ({rows})")
-            changes = replace_where(connection, schema.EMBEDDINGS, _MOVED, f"{kinds} AND {_NOT_AS_WANTED}")
+            changes = replace_table(connection, schema.EMBEDDINGS, _MOVED, f"{kinds} AND {_NOT_AS_WANTED}")
             due = connection.sql(_DUE).pl()
             refused = json.loads(recorded(connection, REFUSED) or "{}")
         by_part.append({"embeddings": changes})

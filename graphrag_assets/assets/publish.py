@@ -10,11 +10,9 @@ from graphrag_assets.assets.index import Index, exclusive
 from graphrag_assets.assets.models import ledger_entries
 from graphrag_assets.assets.scan import behind
 from graphrag_assets.errors import CheckError
-from graphrag_assets.runtime.outgoing import shown
 from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import inputs_of, record_inputs
-from graphrag_assets.store.compaction import compact, trim_records
+from graphrag_assets.store.batches import inputs_of, record_inputs, trim_records
 from graphrag_assets.store.publication_writer import Publication, intact_publication, publish
 from graphrag_assets.store.working import replace_table
 
@@ -62,10 +60,6 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
     publication = publish(index.working, settings.index_folder, llm_calls=ledger_entries(settings), judge=judge)
     with index.working.transaction() as connection:
         record_inputs(connection, "published", inputs_of(connection), run_id)
-    try:
-        compact(index.working)
-    except Exception as error:  # the publication is valid without it
-        log.warning("The working database could not be compacted; the next run tries again: %s", shown(str(error)))
     return publication
 
 

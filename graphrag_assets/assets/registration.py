@@ -11,7 +11,6 @@ from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import CODE_VERSION
 from graphrag_assets.assets.index_names import SOURCE_FILES, IndexNames
 from graphrag_assets.assets.scan import BatchFiles, Scan
-from graphrag_assets.store.content_versions import content_versions
 
 _VERSION = "dagster/data_version"
 
@@ -59,7 +58,7 @@ def batch_materializations(
 
     `metadata`: by the names of the tables.
     """
-    versions = content_versions(index.working, metadata, batch)
+    versions = index.working.content_versions(metadata, batch)
     tags = {name: {_VERSION: version} for name, version in versions.items()}
     if "documents" in tags:
         tags["documents"] |= _origin(names, instance, index, batch)

@@ -24,7 +24,6 @@ from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_stage
 from graphrag_assets.store.connections import execute_with
-from graphrag_assets.store.resolved_claims import claims_of_entities
 from graphrag_assets.store.working import Changes, replace_rows, replace_table
 
 log = logging.getLogger(__name__)
@@ -35,7 +34,11 @@ ENTITIES_PER_PART = 10_000
 """Communities of one level are reported on together until they have so many entities, so that memory is bounded."""
 
 _STATE = files("graphrag_assets.store").joinpath("sql/report_state.sql").read_text()
-_CLAIMS = claims_of_entities("FROM covariates")
+_CLAIMS = """
+SELECT c.*, n.human_readable_id, r.subject_entity_id, d.document_date
+FROM covariates c JOIN resolved_claims r USING (id) LEFT JOIN documents d ON d.id = c.document_id
+JOIN numbers n ON n.table_name = 'covariates' AND n.id = c.id WHERE r.subject_entity_id IS NOT NULL
+"""
 # A report that another writer stood in for is written again, and those that may have been written from it. An entity
 # that is alone says no more in a report than by itself: only an imported report is about one. Imported reports come
 # without a fingerprint: then it is that of their community as it is now.

@@ -16,7 +16,6 @@ from graphrag_assets.assets.reporting import Metadata
 from graphrag_assets.assets.resources import MODELS, begin_step, needs
 from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.store import schema
-from graphrag_assets.store.content_versions import content_versions
 
 _TABLES = {table.name: table for table in (*schema.BATCH_TABLES, schema.BATCH_STATE, *schema.GLOBAL_TABLES)}
 _COSTS = {"graphrag/cost": "model-calls"}
@@ -97,7 +96,7 @@ def asset_of(names: IndexNames, stage: Stage) -> dg.AssetsDefinition:
         if stage.data_version:
             versions = dict.fromkeys(asked_for, stage.data_version(index))
         else:
-            versions = content_versions(index.working, asked_for)
+            versions = index.working.content_versions(asked_for)
         for name, key in asked_for.items():
             yield dg.MaterializeResult(key, metadata=metadata[name], data_version=dg.DataVersion(versions[name]))
 

@@ -11,7 +11,7 @@ from graphrag_assets.runtime.peak_memory import peak_megabytes
 from graphrag_assets.runtime.tracing import annotate
 from graphrag_assets.store import schema
 from graphrag_assets.store.connections import execute_with, one_value
-from graphrag_assets.store.working import Changes, WorkingDatabase, replace_batch
+from graphrag_assets.store.working import Changes, WorkingDatabase, replace_table
 
 FACTS = tuple(table.name for table in schema.FACTS)
 
@@ -117,7 +117,7 @@ def write_batch(
     """
     extracted = all(name in frames for name in FACTS)
     changes = {
-        table.name: replace_batch(connection, table, batch, frames[table.name])
+        table.name: replace_table(connection, table, frames[table.name], "batch = $batch", batch=batch)
         for table in schema.BATCH_TABLES
         if table.name in frames
     }
@@ -219,6 +219,17 @@ def record_stage(
     values |= {name: sum(sums[name] for sums in used.values()) for name in others}
     typed = ", ".join(f'${c.name}::{c.type} AS "{c.name}"' for c in schema.INDEX_RUNS.columns)
     connection.execute(f"INSERT INTO index_runs BY NAME SELECT {typed}", values)
+
+
+def trim_records(connection: duckdb.DuckDBPyConnection, runs: int = 10_000, revisions: int = 200) -> None:
+    """Delete the oldest rows of runs, but for the last of each stage and batch, and of the history of communities."""
+    is_old = {
+        "index_runs": f"row_number() OVER (ORDER BY committed_at DESC, rowid DESC) > {runs} AND "
+        "row_number() OVER (PARTITION BY stage, batch ORDER BY committed_at DESC, rowid DESC) > 1",
+        "community_history": f"dense_rank() OVER (ORDER BY revision DESC) > {revisions}",
+    }
+    for table, old in is_old.items():
+        connection.execute(f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} QUALIFY {old})")
 
 
 def stored_options(working: WorkingDatabase) -> dict[str | None, dict[str, str]]:

@@ -11,8 +11,7 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.ids import number_of
-from graphrag_assets.store.connections import execute_with
-from graphrag_assets.store.reading_order import execute_in_order
+from graphrag_assets.store.connections import execute_in_order, execute_with
 from graphrag_assets.store.schema import literal
 from graphrag_assets.text.languages import UNKNOWN, language_of, stems, stop_words
 from graphrag_assets.text.references import CHECKED_PATTERN

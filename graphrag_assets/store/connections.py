@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import os
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.errors import OtherVersionError, StoreError
-from graphrag_assets.store.schema import SCHEMA_VERSION, literal
+from graphrag_assets.store.schema import PUBLISHED, SCHEMA_VERSION, literal
 
 NO_EXTENSIONS: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 """Without network look-ups, which fail on hosts behind a firewall."""
@@ -161,3 +162,18 @@ def execute_with(
     finally:
         for name in frames:
             connection.unregister(name)
+
+
+_ORDERS = {table.name: table.order for table in PUBLISHED}
+_INSERT = re.compile(r"INSERT INTO (?:search\.)?(\w+)( BY NAME)?\s+(.*)", re.DOTALL)
+
+
+def execute_in_order(
+    connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, object] | None = None
+) -> None:
+    """Execute statements; what they insert into the publication in use is sorted: zone maps serve as its indexes."""
+    for statement in connection.extract_statements(sql):
+        query = statement.query.strip().removesuffix(";")
+        if (insert := _INSERT.search(query)) and (order := _ORDERS.get(insert[1])):
+            query = f"{query[: insert.start(3)]}FROM ({insert[3]}) ORDER BY {order}"
+        connection.execute(query, {name: (parameters or {})[name] for name in statement.named_parameters})

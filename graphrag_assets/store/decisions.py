@@ -6,7 +6,6 @@ database. What they do to the graph is derived, see `pipeline/alias_decisions.py
 
 import contextlib
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from filelock import FileLock
 from pydantic import TypeAdapter, ValidationError
 
 from graphrag_assets.errors import StoreError
-from graphrag_assets.store.drafts import draft_folder, move_into_place
+from graphrag_assets.store.drafts import replacing
 from graphrag_assets.store.locks import lock_file
 
 FILE = "decisions.jsonl"
@@ -89,12 +88,8 @@ def changing_decisions(index_folder: Path) -> Iterator[dict[Key, Decision]]:
         if decisions == before:
             return
         lines = [json.dumps(asdict(decisions[key]), ensure_ascii=False) + "\n" for key in sorted(decisions)]
-        with draft_folder(index_folder) as drafts:
-            with (drafts / FILE).open("w", encoding="utf-8") as draft:
-                draft.writelines(lines)
-                draft.flush()
-                os.fsync(draft.fileno())
-            move_into_place(drafts / FILE, file)
+        with replacing(file) as draft:
+            draft.write_text("".join(lines), encoding="utf-8")
 
 
 def _read(file: Path) -> dict[Key, Decision]:

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from graphrag_assets.store.drafts import draft_folder, move_into_place
+from graphrag_assets.store.drafts import replacing
 from graphrag_assets.store.input_files import Input, SourceFile
 
 NAME = "input_digests.json"
@@ -73,10 +73,8 @@ class DigestCache:
         """Write the digests used since `load`, if they differ; unused ones are dropped."""
         if self._used == self._known:
             return
-        with draft_folder(self.path.parent) as drafts:
-            draft = drafts / self.path.name
+        with replacing(self.path) as draft:
             draft.write_text(json.dumps({"location": self.location, "batches": self._used}), encoding="utf-8")
-            move_into_place(draft, self.path)
         self._known = dict(self._used)
 
 

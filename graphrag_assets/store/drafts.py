@@ -1,8 +1,7 @@
-"""The one folder for files that are not finished, so that whatever a killed process leaves is found and removed."""
+"""Files of the index are written beside their place and moved there in one step, so that none is ever half there."""
 
 import contextlib
 import os
-import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,30 +10,38 @@ import psutil
 
 from graphrag_assets.errors import StoreError, refuse_denied
 
-FOLDER = "drafts"
+PREFIX = ".draft-"
 _mine = set[str]()
-"""Names of the folders that this process uses; their names begin with its number."""
+"""Names of the drafts that this process writes; behind the prefix they begin with its number."""
 
 
 @contextlib.contextmanager
-def draft_folder(index_folder: Path) -> Iterator[Path]:
-    """A new folder for drafts, on the file system of the index; removed at the end, and what killed processes left too.
+def replacing(place: Path) -> Iterator[Path]:
+    """A path to write a file or link at, which replaces what is at `place` at the end of the block unless it raises.
+
+    Only the owner may read the file: it holds what the documents say. Drafts that killed processes left are removed.
 
     Raises:
         AccessError: this user may not write there.
+        StoreError: there is a folder at `place`.
     """
-    drafts = index_folder / FOLDER
-    make_folder(drafts)
-    refuse_denied(drafts, os.R_OK | os.W_OK)
-    remove_leftovers(index_folder)
-    folder = drafts / f"{os.getpid()}-{uuid.uuid4().hex}"
-    _mine.add(folder.name)
+    refuse_folder(place)
+    make_folder(place.parent)
+    refuse_denied(place.parent, os.R_OK | os.W_OK)
+    remove_leftovers(place.parent)
+    draft = place.with_name(f"{PREFIX}{os.getpid()}-{uuid.uuid4().hex}-{place.name}")
+    _mine.add(draft.name)
     try:
-        folder.mkdir(mode=0o700)
-        yield folder
+        yield draft
+        if not draft.is_symlink():
+            draft.chmod(0o600)
+            with draft.open("rb") as written:
+                os.fsync(written.fileno())  # a file that is empty after a power cut would be damage
+        draft.replace(place)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        _mine.discard(folder.name)
+        _mine.discard(draft.name)
+        for left in draft.parent.glob(f"{draft.name}*"):  # with DuckDB's log
+            left.unlink()
 
 
 def make_folder(folder: Path) -> None:
@@ -57,39 +64,26 @@ def make_folder(folder: Path) -> None:
         ) from None
 
 
-def move_into_place(draft: Path, place: Path) -> None:
-    """Replace the file or link at `place` in one step. Only the owner may read it: it holds what the documents say.
-
-    Raises:
-        StoreError: there is a folder at `place`.
-    """
-    refuse_folder(place)
-    if not draft.is_symlink():
-        draft.chmod(0o600)
-    draft.replace(place)
-
-
 def refuse_folder(place: Path) -> None:
     """Raise StoreError if there is a folder where the index has a file."""
     if place.is_dir() and not place.is_symlink():
         raise StoreError(f"{place} is a folder; the index needs this name for a file. Move it away and run again.")
 
 
-def leftovers(index_folder: Path) -> list[Path]:
-    """The drafts that killed processes left."""
-    drafts = index_folder / FOLDER
-    return [entry for entry in drafts.iterdir() if not _is_used(entry.name)] if drafts.is_dir() else []
+def leftovers(*folders: Path) -> list[Path]:
+    """The drafts in these folders that killed processes left."""
+    return [path for folder in folders for path in folder.glob(f"{PREFIX}*") if not _is_used(path.name)]
 
 
-def remove_leftovers(index_folder: Path) -> None:
-    """Remove the drafts that killed processes left."""
-    for entry in leftovers(index_folder):
-        shutil.rmtree(entry, ignore_errors=True)
+def remove_leftovers(*folders: Path) -> None:
+    """Remove the drafts that killed processes left in these folders."""
+    for path in leftovers(*folders):
+        path.unlink(missing_ok=True)
 
 
 def _is_used(name: str) -> bool:
-    """Whether the process that made the folder lives, which another with its number may be taken for."""
-    pid = name.partition("-")[0]
+    """Whether the process that writes the draft lives, which another with its number may be taken for."""
+    pid = name.removeprefix(PREFIX).partition("-")[0]
     if not pid.isdecimal() or int(pid) == os.getpid():
-        return name in _mine
+        return any(name.startswith(mine) for mine in _mine)
     return psutil.pid_exists(int(pid))

@@ -13,15 +13,13 @@ DuckDB resolves the names inside a macro in the query that calls it. Two rules k
 
 import functools
 import re
-from importlib.resources import files
 
 import duckdb
 
 from graphrag_assets.store.connections import one_value
-from graphrag_assets.store.schema import PUBLISHED, literal
+from graphrag_assets.store.schema import PUBLISHED, literal, sql
 from graphrag_assets.text import words as text
 
-_SQL = files("graphrag_assets.store").joinpath("sql")
 _FILES = ("text", "search", "graph", "evidence", "lineage", "facts", "spend")
 
 OWN = "put_this_index_on_the_search_path_"
@@ -37,7 +35,7 @@ def write_macros(connection: duckdb.DuckDBPyConnection) -> None:
     row = "coalesce(string_agg(p::VARCHAR, ''), '')"  # an empty file has none
     mark = one_value(connection, f"SELECT left(md5({row}), 8) FROM publication p")
     connection.begin()  # one commit, not one after each of a hundred statements
-    connection.execute(views_sql())
+    connection.execute(sql("graphrag_v3"))
     _comment_on_views(connection)
     connection.execute(_OWN_NAME.sub(rf"search.{OWN}{mark}_\1", macros_sql()))
     connection.commit()
@@ -57,26 +55,15 @@ def macros_sql() -> str:
         "{accented}": "".join(accented),
         "{plain}": "".join(accented.values()),
         "{changed_communities}": re.sub(
-            r"\bbefore\.(\w+)", r"query_table(before || '.main.\1')", changed_communities()
+            r"\bbefore\.(\w+)", r"query_table(before || '.main.\1')", sql("compare_communities")
         ).replace("after.", "own."),
     }
-    sql = "\n".join(_SQL.joinpath(f"macros/{name}.sql").read_text("utf-8") for name in _FILES)
+    macros = "\n".join(sql(f"macros/{name}") for name in _FILES)
     for name, value in given.items():
-        sql = sql.replace(name, value)
-    own = set(_OWN_NAME.findall(sql))
+        macros = macros.replace(name, value)
+    own = set(_OWN_NAME.findall(macros))
     views = (f"CREATE VIEW own.{t.name} AS FROM {t.schema}.{t.name};\n" for t in PUBLISHED if t.name in own)
-    return "".join(views) + sql
-
-
-def changed_communities() -> str:
-    """The query for the communities that differ between two publications, attached as `before` and `after`."""
-    return _SQL.joinpath("compare_communities.sql").read_text("utf-8")
-
-
-@functools.cache
-def views_sql() -> str:
-    """The statements that create the views of GraphRAG 3's tables."""
-    return _SQL.joinpath("graphrag_v3.sql").read_text("utf-8")
+    return "".join(views) + macros
 
 
 def _comment_on_views(connection: duckdb.DuckDBPyConnection) -> None:

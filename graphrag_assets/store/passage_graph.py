@@ -6,13 +6,12 @@ to those about it. Mere mentions do not link text units: a ranking through menti
 (docs/query.md has the figures).
 """
 
-from importlib.resources import files
-
 import duckdb
 import polars as pl
 
 from graphrag_assets.ids import number_of
-from graphrag_assets.store.reading_order import execute_in_order
+from graphrag_assets.store.connections import execute_in_order
+from graphrag_assets.store.schema import sql
 from graphrag_assets.text.words import UNSPACED, fold, name_key, search_words, title_key, without_qualifier
 
 MAX_HEADED = 32
@@ -22,7 +21,7 @@ MAX_DEFINITIONS = 2
 MAX_TEXTS = 1_000
 """Texts that have the rarest word of a title; a title of more frequent words names nothing in particular."""
 
-_SQL = files("graphrag_assets.store").joinpath("sql/passage_graph.sql").read_text()
+_SPECIAL = "SELECT DISTINCT title_key FROM entities WHERE regexp_matches(title_key, '[^\\x00-\\x7f]|-')"
 # "X is a …" in the languages whose words are stemmed and whose copula stands between name and noun: verbs, articles.
 _COPULAS = (
     ("is|was|are|were", "a|an|the|one"),
@@ -47,13 +46,16 @@ It is narrow on purpose: "Field said that the cable was a success" is no definit
 
 
 def write_passage_graph(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill passage_subjects and passage_names.
+    """Fill community_weights, entity_names, passage_subjects and passage_names.
 
     Args:
         connection: has the publication in use, with entities, texts, bridge tables and postings in it.
     """
     headings = connection.sql("SELECT DISTINCT unnest(headings) AS heading FROM text_units").pl()["heading"].sort()
+    special = connection.sql(_SPECIAL).pl()
+    spellings = pl.Series("spelling", map(name_key, special["title_key"]), pl.String)
     connection.register("heading_forms", _heading_forms(headings))
+    connection.register("spellings", special.with_columns(spellings))
     given = {
         "max_texts": MAX_TEXTS,
         "definition": DEFINITION,
@@ -61,8 +63,9 @@ def write_passage_graph(connection: duckdb.DuckDBPyConnection) -> None:
         "max_headed": MAX_HEADED,
         "unspaced": f"[{UNSPACED}]",
     }
-    execute_in_order(connection, _SQL, given)
+    execute_in_order(connection, sql("passage_graph"), given)
     connection.unregister("heading_forms")
+    connection.unregister("spellings")
 
 
 def _heading_forms(headings: pl.Series) -> pl.DataFrame:

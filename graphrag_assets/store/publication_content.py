@@ -3,7 +3,6 @@
 import hashlib
 from datetime import UTC, datetime
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
 import duckdb
@@ -12,21 +11,14 @@ import polars as pl
 from graphrag_assets import __version__
 from graphrag_assets.ids import stable_id
 from graphrag_assets.store import schema
-from graphrag_assets.store.connections import one_value
-from graphrag_assets.store.macros import macros_sql, views_sql, write_macros
-from graphrag_assets.store.reading_order import execute_in_order
-from graphrag_assets.store.schema import PUBLISHED, SCHEMA_VERSION, Table, identifier, literal
-from graphrag_assets.store.search_tables import write_search_tables
-from graphrag_assets.store.supersession import PREDICATES, SUPERSESSION
+from graphrag_assets.store.bm25_index import write_bm25_index
+from graphrag_assets.store.connections import execute_in_order, one_value
+from graphrag_assets.store.macros import macros_sql, write_macros
+from graphrag_assets.store.passage_graph import write_passage_graph
+from graphrag_assets.store.schema import PUBLISHED, SCHEMA_VERSION, Table, identifier, literal, sql
 from graphrag_assets.store.token_counts import count_new, counted_columns, insert_counted
 
-_PUBLISH = (
-    files("graphrag_assets.store")
-    .joinpath("sql/publish.sql")
-    .read_text()
-    .replace("{supersession}", SUPERSESSION)
-    .replace("{predicates}", PREDICATES)
-)
+_PUBLISH = sql("publish").replace("{supersession}", sql("supersession")).replace("{predicates}", sql("predicates"))
 _VECTORS = """
 INSERT INTO embeddings BY NAME
 WITH numbers AS (
@@ -85,18 +77,19 @@ def fill(connection: duckdb.DuckDBPyConnection, number: int, digest: str, llm_ca
     connection.execute("SET force_compression = 'uncompressed'; CHECKPOINT; RESET force_compression")
     execute_in_order(connection, _PUBLISH)
     counted = counted_columns(connection)
-    count_new(connection, counted, suffix="_now")
+    count_new(connection, counted)
     for name in dict.fromkeys(column.table for column in counted):
-        insert_counted(connection, name, counted, suffix="_now")
+        insert_counted(connection, name, counted)
     for table in PUBLISHED:
         if table.name in _COPIED or table.schema == "operations":
-            source = f"working.{identifier(table.name)}"
-            connection.execute(f"INSERT INTO {table.sql_name} BY NAME FROM {source} ORDER BY {table.order}")
+            copy = f"INSERT INTO {table.sql_name} BY NAME FROM working.{identifier(table.name)} ORDER BY {table.order}"
+            connection.execute(copy)
     if llm_calls is not None:
         connection.register("calls", llm_calls)
         execute_in_order(connection, _CALLS)
         connection.unregister("calls")
-    write_search_tables(connection)
+    write_bm25_index(connection)
+    write_passage_graph(connection)
     return made
 
 
@@ -109,20 +102,10 @@ def create_tables(connection: duckdb.DuckDBPyConnection, dimensions: int, made: 
     write_macros(connection)
 
 
-_PRESENT = {
-    "embeddings": """
-        SELECT kind, id, model, vector FROM embeddings
-        WHERE (kind = 'text_unit' AND id IN (SELECT id FROM text_units))
-           OR (kind = 'entity' AND id IN (SELECT id FROM entities))
-           OR (kind = 'community_report' AND id IN (SELECT id FROM community_reports))""",
-    "numbers": """
-        SELECT table_name, id, human_readable_id FROM numbers
-        WHERE (table_name = 'text_units' AND id IN (SELECT id FROM text_units))
-           OR (table_name = 'documents' AND id IN (SELECT id FROM documents))
-           OR (table_name = 'covariates' AND id IN (SELECT id FROM covariates))""",
-    "index_errors": "SELECT * EXCLUDE (first_seen) FROM index_errors",
-}
-"""By table of which not everything is published: what is."""
+_PRESENT_NUMBERS = """
+SELECT table_name, id, human_readable_id FROM numbers
+WHERE id IN (SELECT id FROM text_units UNION ALL SELECT id FROM documents UNION ALL SELECT id FROM covariates)
+"""
 
 
 def content_digest(connection: duckdb.DuckDBPyConnection) -> str:
@@ -130,8 +113,8 @@ def content_digest(connection: duckdb.DuckDBPyConnection) -> str:
 
     Records of runs do not count. Another version of DuckDB may hash otherwise, and publish the same content again.
     """
-    sums = {table.name: _sum_of_rows(table) for table in DIGESTED}
-    ((*totals,),) = connection.execute(f"SELECT {', '.join(sums.values())}").fetchall()
+    sums = ", ".join(map(_sum_of_rows, DIGESTED))
+    ((*totals,),) = connection.execute(f"SELECT {sums}").fetchall()
     return stable_id("publication", publication_shape(), *totals)
 
 
@@ -139,12 +122,12 @@ def _sum_of_rows(table: Table) -> str:
     """The sum of the hashes of the rows of a table of the index, in SQL, whatever their order."""
     # hash() is the same for no list, an empty one, and one of nulls.
     lengths = "".join(f", coalesce(len({c.name}), -1)" for c in table.columns if c.type.endswith("[]"))
-    relation = _PRESENT.get(table.name, f"FROM {identifier(table.name)}")
-    return f"(SELECT sum(hash(t{lengths})::HUGEINT) FROM ({relation}) AS t)"
+    rows = _PRESENT_NUMBERS if table == schema.NUMBERS else f"FROM {identifier(table.name)}"
+    return f"(SELECT sum(hash(t{lengths})::HUGEINT) FROM ({rows}) AS t)"
 
 
 @cache
 def publication_shape() -> str:
     """Hash of tables, macros and the SQL that fills them: a changed macro makes a new publication."""
-    shape = [*(table.ddl() for table in PUBLISHED), _PUBLISH, macros_sql(), views_sql()]
+    shape = [*(table.ddl() for table in PUBLISHED), _PUBLISH, macros_sql(), sql("graphrag_v3")]
     return hashlib.md5("".join(shape).encode()).hexdigest()

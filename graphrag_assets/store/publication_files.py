@@ -1,11 +1,10 @@
 """The files of publications: numbered files, and the pointer and the link to the current one."""
 
-import os
 import re
 from pathlib import Path
 
 from graphrag_assets.errors import AccessError
-from graphrag_assets.store.drafts import draft_folder, move_into_place, refuse_folder
+from graphrag_assets.store.drafts import refuse_folder, replacing
 
 POINTER = "CURRENT"
 STABLE_NAME = "graphrag.duckdb"
@@ -54,12 +53,7 @@ def point_to(index_folder: Path, number: int) -> None:
         StoreError: a folder has one of their names.
     """
     target = publication_file(Path(), number)
-    with draft_folder(index_folder) as drafts:
-        pointer, link = drafts / POINTER, drafts / STABLE_NAME
-        with pointer.open("w", encoding="utf-8") as written:
-            written.write(f"{target.as_posix()}\n")
-            written.flush()
-            os.fsync(written.fileno())  # a pointer that is empty after a power cut would point to nothing
-        link.symlink_to(target)  # which it leads to from its place
-        move_into_place(pointer, index_folder / POINTER)
-        move_into_place(link, index_folder / STABLE_NAME)
+    with replacing(index_folder / POINTER) as pointer:
+        pointer.write_text(f"{target.as_posix()}\n", encoding="utf-8")
+    with replacing(index_folder / STABLE_NAME) as link:
+        link.symlink_to(target)

@@ -4,7 +4,6 @@ Readers open a publication read-only. They never wait for a writer, never see a 
 have open. Without a change of content, no new publication is written.
 """
 
-import os
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +13,11 @@ import polars as pl
 from filelock import FileLock
 
 from graphrag_assets.store.connections import ROW_GROUPS, Limits, in_memory, one_value, opened
-from graphrag_assets.store.drafts import draft_folder, make_folder, move_into_place
+from graphrag_assets.store.drafts import replacing
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file
 from graphrag_assets.store.publication_content import ROWS_PER_TABLE, content_digest, fill, record
 from graphrag_assets.store.publication_files import (
-    FOLDER,
     current_number,
     kept_publications,
     point_to,
@@ -56,27 +54,23 @@ def publish(
     `always`: write a new file even if its content is that of the newest publication.
     `judge`: called with the new file before readers see it; if it raises, nothing is published.
     """
-    make_folder(index_folder / FOLDER)
-    # Two at the same time would give two files one number.
-    with FileLock(lock_file(index_folder, "publishing")), draft_folder(index_folder) as drafts:
+    with FileLock(lock_file(index_folder, "publishing")):  # two at the same time would give two files one number
         kept = kept_publications(index_folder)
         number = max(kept, default=0) + 1
-        draft, path = drafts / "graphrag.duckdb", publication_file(index_folder, number)
+        path = publication_file(index_folder, number)
         with working.connect() as connection:
             digest = content_digest(connection)
             known = "SELECT count(*) FROM publications WHERE number = $number AND content_digest = $digest"
             is_known = one_value(connection, known, {"number": number - 1, "digest": digest})
-            if is_known and not always and (whole := _whole(working, index_folder, kept)):
-                return whole
-            with opened(connection, draft, "published", _options(working)):
+        if is_known and not always and (whole := _whole(working, index_folder, kept)):
+            return whole
+        with replacing(path) as draft:
+            with working.connect() as connection, opened(connection, draft, "published", _options(working)):
                 made = fill(connection, number, digest, llm_calls)
                 rows = dict(connection.execute(ROWS_PER_TABLE).fetchall())
                 connection.execute("CHECKPOINT published")
-        if judge:
-            judge(draft)
-        with draft.open("rb") as written:
-            os.fsync(written.fileno())
-        move_into_place(draft, path)
+            if judge:
+                judge(draft)
         point_to(index_folder, number)
         with working.transaction() as connection:
             record(connection, "publications", made)
@@ -115,6 +109,20 @@ def intact_publication(working: WorkingDatabase, index_folder: Path) -> Publicat
         return _whole(working, index_folder, kept) if kept and kept[-1] == last else None
 
 
+def _whole(working: WorkingDatabase, index_folder: Path, kept: list[int]) -> Publication | None:
+    """The newest publication, unless its file is damaged. Makes pointer and link lead to an intact publication."""
+    newest, limits = publication_file(index_folder, kept[-1]), working.limits.beside(working.path)
+    rows = _rows_of(newest, limits)
+    if rows is None:
+        return None
+    current = current_number(index_folder)  # a rollback may have set another one
+    if current not in kept[:-1] or not _rows_of(publication_file(index_folder, current), limits):
+        current = kept[-1]
+    if not points_to(index_folder, current):
+        point_to(index_folder, current)
+    return Publication(kept[-1], newest, False, rows)
+
+
 def _rows_of(publication: Path, limits: Limits) -> dict[str, int] | None:
     """The rows of each table of a publication; None if the file is damaged."""
     try:
@@ -122,26 +130,3 @@ def _rows_of(publication: Path, limits: Limits) -> dict[str, int] | None:
             return dict(connection.execute(ROWS_PER_TABLE).fetchall())
     except duckdb.Error:
         return None
-
-
-def _whole(working: WorkingDatabase, index_folder: Path, kept: list[int]) -> Publication | None:
-    """The newest publication, unless its file is damaged; repairs pointer and link."""
-    path = publication_file(index_folder, kept[-1])
-    limits = working.limits.beside(working.path)
-    rows = _rows_of(path, limits)
-    if rows is None:
-        return None
-    _repair(index_folder, kept, limits)
-    return Publication(kept[-1], path, False, rows)
-
-
-def _repair(index_folder: Path, kept: list[int], limits: Limits) -> None:
-    """Make pointer and link lead to one intact publication: that of the pointer, which a rollback may have set.
-
-    Of the `kept` ones the newest is known to be intact.
-    """
-    current = current_number(index_folder)
-    if current not in kept[:-1] or not _rows_of(publication_file(index_folder, current), limits):
-        current = kept[-1]
-    if not points_to(index_folder, current):
-        point_to(index_folder, current)

@@ -6,7 +6,6 @@ The comparison is SQL (`sql/compare.sql`) over both files; `comparison_sql` retu
 import logging
 from dataclasses import dataclass
 from datetime import datetime
-from importlib.resources import files
 from pathlib import Path
 
 import duckdb
@@ -16,7 +15,6 @@ from filelock import FileLock
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.connections import attached
 from graphrag_assets.store.locks import lock_file
-from graphrag_assets.store.macros import changed_communities
 from graphrag_assets.store.publication_files import (
     STABLE_NAME,
     current_number,
@@ -25,7 +23,7 @@ from graphrag_assets.store.publication_files import (
     publication_file,
 )
 from graphrag_assets.store.publication_reader import CurrentPublication
-from graphrag_assets.store.schema import literal
+from graphrag_assets.store.schema import literal, sql
 
 log = logging.getLogger(__name__)
 
@@ -175,5 +173,4 @@ def comparison_sql(before: Path, after: Path) -> str:
 
 
 def _views() -> str:
-    views = files("graphrag_assets.store").joinpath("sql/compare.sql").read_text(encoding="utf-8")
-    return views.replace("{changed_communities}", changed_communities())
+    return sql("compare").replace("{changed_communities}", sql("compare_communities"))

@@ -9,6 +9,7 @@ Column names follow GraphRAG 3's output tables, as a superset. There are no prim
 replacement is 24 times slower with them, so asset checks guard keys instead (see docs/architecture.md).
 """
 
+import functools
 import re
 from dataclasses import dataclass
 from importlib.resources import files
@@ -95,6 +96,7 @@ def identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+@functools.cache
 def sql(name: str) -> str:
     """A file of SQL of this package."""
     return files("graphrag_assets.store").joinpath(f"sql/{name}.sql").read_text("utf-8")

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import duckdb
 import polars as pl
 
-from graphrag_assets.store.connections import execute_with, one_value
-from graphrag_assets.store.reading_order import execute_in_order
+from graphrag_assets.store.connections import execute_in_order, execute_with, one_value
 from graphrag_assets.text.words import count_tokens, lines
 
 _ROWS_PER_PART = 20_000
@@ -61,7 +60,7 @@ def counted_columns(connection: duckdb.DuckDBPyConnection) -> list[Counted]:
     ]
 
 
-def count_new(connection: duckdb.DuckDBPyConnection, columns: list[Counted], suffix: str = "") -> None:
+def count_new(connection: duckdb.DuckDBPyConnection, columns: list[Counted], suffix: str = "_now") -> None:
     """Keep the counts of `columns` in the index, attached as `working`, and no others.
 
     Args:
@@ -87,8 +86,8 @@ def count_new(connection: duckdb.DuckDBPyConnection, columns: list[Counted], suf
             execute_with(connection, "INSERT INTO working.token_counts FROM part", part=part)
 
 
-def insert_counted(connection: duckdb.DuckDBPyConnection, table: str, columns: list[Counted], suffix: str) -> None:
-    """Fill a table of the publication from the relation with its name and `suffix`, with its token counts."""
+def insert_counted(connection: duckdb.DuckDBPyConnection, table: str, columns: list[Counted]) -> None:
+    """Fill a table of the publication from the relation with its name and _now, with its token counts."""
     counted = [column for column in columns if column.table == table]
     hashes = ", ".join(f"{column.hash} AS hash_of_{column.column}" for column in counted)
     tokens = ", ".join(f"{column.column}.tokens AS {column.column}" for column in counted)
@@ -98,7 +97,7 @@ def insert_counted(connection: duckdb.DuckDBPyConnection, table: str, columns: l
     )
     execute_in_order(
         connection,
-        f"INSERT INTO {table} BY NAME WITH hashed AS (SELECT *, {hashes} FROM {table}{suffix}) "
+        f"INSERT INTO {table} BY NAME WITH hashed AS (SELECT *, {hashes} FROM {table}_now) "
         f"SELECT hashed.* EXCLUDE ({', '.join(f'hash_of_{column.column}' for column in counted)}), {tokens} "
         f"FROM hashed {joins}",
     )

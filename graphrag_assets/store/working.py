@@ -9,7 +9,7 @@ import contextlib
 import logging
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,11 +31,11 @@ from graphrag_assets.store.connections import (
     refuse_other_version,
     refuse_path,
 )
-from graphrag_assets.store.drafts import draft_folder, move_into_place, refuse_folder
+from graphrag_assets.store.drafts import refuse_folder, replacing
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file, writer_lock
-from graphrag_assets.store.resolved_claims import CLAIM_VIEWS
 from graphrag_assets.store.schema import (
+    DENIED,
     INDEX_OPTIONS,
     NUMBERS,
     PROMPT_PROFILE,
@@ -44,6 +44,7 @@ from graphrag_assets.store.schema import (
     Table,
     identifier,
     literal,
+    sql,
 )
 
 log = logging.getLogger(__name__)
@@ -130,11 +131,10 @@ class WorkingDatabase:
                     return
             except OtherVersionError:
                 outdated = self.path.with_name(OUTDATED)
-            with draft_folder(self.path.parent) as drafts:
-                draft, copy = drafts / self.path.name, drafts / OUTDATED
+            with replacing(outdated) as copy:
                 shutil.copyfile(self.path, copy)
-                move_into_place(copy, outdated)
-                move_into_place(_new_database(draft, outdated), self.path)
+            with replacing(self.path) as draft:
+                _make_database(draft, outdated)
         log.warning(
             "The index was made by another version of graphrag-assets, which has other tables. It is derived again "
             "from its input; paid answers come from the ledger. Imported indexes must be imported again. %s has the "
@@ -165,6 +165,30 @@ class WorkingDatabase:
         """The result of one query."""
         with self._reading() as connection:
             return pl.DataFrame(connection.sql(query, params=dict(parameters or {})))
+
+    def content_versions(self, tables: Iterable[str], batch: str | None = None) -> dict[str, str]:
+        """The version of the rows of each table, or of a batch there, by its name: equal contents have equal versions.
+
+        A version is the number of rows and the exclusive or of their hashes, so it does not depend on their order.
+        """
+        restriction = "WHERE batch = $batch" if batch is not None else ""
+        query = " UNION ALL ".join(
+            f"SELECT '{name}' AS name, printf('%d-%016x', count(*), coalesce(bit_xor(hash(t)), 0)) AS version "
+            f'FROM "{name}" t {restriction}'
+            for name in tables
+        )
+        return dict(self.read(query, {"batch": batch} if batch is not None else {}).iter_rows())
+
+    def rewrite(self) -> None:
+        """Write the file anew, without deleted rows: DuckDB only reuses their blocks, which keep what they held.
+
+        A crash leaves the old file or the new one.
+        """
+        with self.connect() as connection, replacing(self.path) as draft:  # nobody opens the old file before
+            connection.execute("CHECKPOINT")
+            name = identifier(self.path.stem)
+            connection.execute(f"ATTACH {literal(draft)} AS rewritten ({ROW_GROUPS})")
+            connection.execute(f"COPY FROM DATABASE {name} TO rewritten; DETACH rewritten")
 
     def read_all(self, *queries: str) -> list[pl.DataFrame]:
         """The results of several queries, all as of the same moment."""
@@ -197,8 +221,8 @@ def _attached(path: Path, limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]
     refuse_path(path)
     refuse_denied(path, os.R_OK | os.W_OK)
     if not path.exists():
-        with draft_folder(path.parent) as drafts:
-            move_into_place(_new_database(drafts / path.name), path)
+        with replacing(path) as draft:
+            _make_database(draft)
     try:
         with in_memory(limits.beside(path), suits_one_thread(path)) as connection, contextlib.ExitStack() as stack:
             try:
@@ -230,22 +254,28 @@ def _refuse_other_version(connection: duckdb.DuckDBPyConnection, path: Path) -> 
         raise OtherVersionError(path) from None
 
 
-def _new_database(draft: Path, outdated: Path | None = None) -> Path:
+def _make_database(draft: Path, outdated: Path | None = None) -> None:
     """Make a database with all tables: a draft, because half of one is damage. It takes rows over from `outdated`."""
-    name = identifier(draft.stem)
-    with duckdb.connect(config=CONNECTION_CONFIG) as connection, opened(connection, draft, name, ROW_GROUPS):
+    with duckdb.connect(config=CONNECTION_CONFIG) as connection, opened(connection, draft, "made", ROW_GROUPS):
         ddl = "".join(table.ddl() for table in WORKING)
         state = f"INSERT INTO index_state VALUES (0, {literal(SCHEMA_VERSION)})"
-        connection.execute(f"BEGIN; {ddl} {CLAIM_VIEWS} {state}; COMMIT")
+        connection.execute(f"BEGIN; {ddl} {_claim_views()} {state}; COMMIT")
         if outdated:
             with opened(connection, outdated, "outdated"):
                 for table in _KEPT:
                     with contextlib.suppress(duckdb.Error):  # it has other columns there
                         kept = table.sql_name
-                        connection.execute(f"INSERT INTO {name}.{kept} BY NAME FROM outdated.{kept}")
-    with draft.open("rb") as written:
-        os.fsync(written.fileno())
-    return draft
+                        connection.execute(f"INSERT INTO made.{kept} BY NAME FROM outdated.{kept}")
+
+
+def _claim_views() -> str:
+    """Creates views: claims that do not hold (id), and the others (id, subject_entity_id, object_entity_id)."""
+    resolved = sql("resolved_claims")
+    taken_back = sql("claims_taken_back").replace("{resolved}", resolved).replace("$denied", literal(DENIED))
+    return (
+        f"CREATE VIEW claims_taken_back AS {taken_back}; CREATE VIEW resolved_claims AS "
+        f"WITH claims AS (FROM covariates ANTI JOIN claims_taken_back USING (id)) FROM ({resolved});"
+    )
 
 
 _DAMAGE = ("not a valid DuckDB database file", "Could not read enough bytes", "Corrupt database file", "checksum")
@@ -256,16 +286,6 @@ def _is_damaged(error: duckdb.Error) -> bool:
     return any(words in str(error) for words in _DAMAGE)
 
 
-def replace_batch(connection: duckdb.DuckDBPyConnection, table: Table, batch: str, rows: pl.DataFrame | str) -> Changes:
-    """Replace the rows of `batch` in `table` by `rows`, see `replace_where`."""
-    return replace_where(connection, table, rows, "batch = $batch", batch=batch)
-
-
-def replace_table(connection: duckdb.DuckDBPyConnection, table: Table, rows: pl.DataFrame | str) -> Changes:
-    """Replace the rows of `table` by `rows`, see `replace_where`."""
-    return replace_where(connection, table, rows)
-
-
 def replace_rows(
     connection: duckdb.DuckDBPyConnection,
     table: Table,
@@ -273,18 +293,18 @@ def replace_rows(
     column: str,
     values: pl.Series,
 ) -> Changes:
-    """Replace the rows of `table` whose `column` is one of `values`, see `replace_where`.
+    """Replace the rows of `table` whose `column` is one of `values`, see `replace_table`.
 
     The result counts all rows of the table.
     """
     create = "CREATE OR REPLACE TEMP TABLE replaced_values AS SELECT DISTINCT value FROM given"
     execute_with(connection, create, given=pl.DataFrame({"value": values}))
     scope = f"{identifier(column)} IN (SELECT value FROM replaced_values)"
-    changes = replace_where(connection, table, rows, scope)
+    changes = replace_table(connection, table, rows, scope)
     return replace(changes, rows=_count(connection.execute(f"SELECT count(*) FROM {identifier(table.name)}")))
 
 
-def replace_where(
+def replace_table(
     connection: duckdb.DuckDBPyConnection,
     table: Table,
     rows: pl.DataFrame | str,

@@ -23,7 +23,6 @@ from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.extras.interop.importer import import_index, remove
 from graphrag_assets.extras.purge.purge import purge
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.store.compaction import compact
 from graphrag_assets.store.publication_files import kept_publications
 from graphrag_assets.store.publications import resolve, roll_back
 from tests.comparison import SENTENCES, assert_equal, index_all, index_at, no_settings
@@ -37,7 +36,7 @@ OPERATIONS: dict[str, Callable[[Index, Path], object]] = {
     "publish": lambda index, _: update_publication(index, "test"),
     "purge": lambda index, _: purge(index),
     "roll back": lambda index, _: roll_back(index.database.parent, resolve(index.database.parent, "oldest")),
-    "compact": lambda index, _: compact(index.working, always=True),
+    "compact": lambda index, _: index.working.rewrite(),
     "import": lambda index, small: import_index(index, small),
     "remove the import": lambda index, _: remove(index, IMPORTED),
 }

@@ -140,4 +140,4 @@ def test_a_folder_in_the_place_of_a_pointer_is_one_sentence(tmp_path, name):
     point_to(tmp_path, 1)
     assert current_number(tmp_path) == 1
     assert (tmp_path / "graphrag.duckdb").readlink() == Path("publications/graphrag-1.duckdb")
-    assert not [path for path in (tmp_path / "drafts").iterdir() if path.is_dir()]
+    assert not list(tmp_path.rglob(".draft-*"))

@@ -90,7 +90,7 @@ def test_a_disk_that_is_full_at_any_stage_is_named_and_nothing_is_lost(start_wit
             query = f"SELECT * FROM {name} ORDER BY ALL"
             assert project.index.working.read(query).equals(expected.index.working.read(query)), name
         assert project.sql("SELECT count(*) FROM documents") == [(2,)]
-        assert not [path for path in (disk / "index" / "drafts").iterdir() if path.is_dir()]
+        assert not list((disk / "index").rglob(".draft-*"))
 
 
 @pytest.mark.long

@@ -57,7 +57,7 @@ def test_a_database_of_root_is_named_with_its_owner_and_the_remedy(folder: Path)
             pass
 
 
-def test_drafts_and_pointer_of_root_are_named(folder: Path) -> None:
+def test_a_folder_and_a_pointer_of_root_are_named(folder: Path) -> None:
     (folder / "publications").mkdir()
     shutil.copyfile(folder / "working.duckdb", folder / "publications" / "graphrag-1.duckdb")
     point_to(folder, 1)
@@ -65,9 +65,9 @@ def test_drafts_and_pointer_of_root_are_named(folder: Path) -> None:
         with pytest.raises(AccessError, match=rf"CURRENT cannot be used: it {REMEDY}"):
             CurrentPublication(folder).reader()
         os.seteuid(0)
-        os.chown(folder / "drafts", 0, 0)
+        os.chown(folder, 0, 0)
         os.seteuid(NOBODY)
-        with pytest.raises(AccessError, match=rf"drafts cannot be used: it {REMEDY}"):
+        with pytest.raises(AccessError, match=rf"index cannot be used: it {REMEDY}"):
             point_to(folder, 1)
 
 

@@ -11,7 +11,7 @@ from tests.openai_server import running
 
 @pytest.mark.extended
 def test_no_other_user_can_read_a_file_of_the_index_or_enter_its_folders(project, monkeypatch):
-    folders = ("index", "index/drafts", "index/locks", "index/publications")
+    folders = ("index", "index/locks", "index/publications")
     for folder in folders[:-1]:
         (project.root / folder).mkdir(mode=0o755)  # they were there before
     project.write("one/a.txt", "Cyrus Field met William Thomson in Valentia.")

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from graphrag_assets.store import bm25_index, publication_content, publication_writer, schema, token_counts
-from graphrag_assets.store.drafts import draft_folder
+from graphrag_assets.store.drafts import replacing
 from graphrag_assets.store.publication_files import POINTER, STABLE_NAME
 from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.publication_writer import publish
@@ -357,13 +357,14 @@ def test_readers_meet_no_deleted_file_when_one_publication_is_kept(published, tm
 
 
 def test_drafts_of_a_killed_process_are_removed_by_the_next_and_those_of_living_ones_stay(working, tmp_path):
-    (tmp_path / "drafts" / "abc").mkdir(parents=True)
-    (tmp_path / "drafts" / "abc" / "working.duckdb").write_text("half a copy")
-    with draft_folder(tmp_path) as living:
-        (living / "working.duckdb").write_text("a copy in the making")
+    (tmp_path / "publications").mkdir()
+    (tmp_path / "publications" / ".draft-2999999-graphrag-1.duckdb").write_text("half a copy")
+    (tmp_path / ".draft-abc").write_text("half a copy")
+    with replacing(tmp_path / "working.duckdb") as living:
+        living.write_text("a copy in the making")
         publish(working, tmp_path)
-        assert [path.name for path in (tmp_path / "drafts").iterdir() if path.is_dir()] == [living.name]
-    assert not any(path.is_dir() for path in (tmp_path / "drafts").iterdir())
+        assert list(tmp_path.rglob(".draft-*")) == [living]
+    assert not list(tmp_path.rglob(".draft-*"))
 
 
 @pytest.mark.extended

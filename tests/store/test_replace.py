@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_assets.store import schema
-from graphrag_assets.store.working import Changes, replace_rows, replace_where
+from graphrag_assets.store.working import Changes, replace_rows, replace_table
 
 COLUMNS = {
     "name": "VARCHAR",
@@ -75,7 +75,7 @@ def test_replacing_by_hashes_writes_what_except_finds(before, after, data):
         stored, given_rows = f"FROM things WHERE {scope}", "SELECT * FROM new"
         deleted = count(connection, stored) - count(connection, f"{stored} INTERSECT FROM new")
         inserted = count(connection, f"FROM new EXCEPT ({stored})")
-        changes = replace_where(connection, TABLE, data.draw(st.sampled_from([new, given_rows])), scope)
+        changes = replace_table(connection, TABLE, data.draw(st.sampled_from([new, given_rows])), scope)
         assert changes == Changes(new.height, inserted, deleted)
         assert count(connection, f"{stored} EXCEPT FROM new") == 0
         assert count(connection, f"FROM new EXCEPT ({stored})") == 0

@@ -14,7 +14,6 @@ from graphrag_assets.store.working import (
     WorkingDatabase,
     assign_numbers,
     numbered,
-    replace_batch,
     replace_table,
 )
 
@@ -54,6 +53,10 @@ def text_units(batch: str, *texts: str) -> pl.DataFrame:
     )
 
 
+def replace_batch(connection: duckdb.DuckDBPyConnection, batch: str, rows: pl.DataFrame) -> Changes:
+    return replace_table(connection, schema.TEXT_UNITS, rows, "batch = $batch", batch=batch)
+
+
 def test_every_declared_table_and_column_exists_with_its_comment(working):
     comments = working.read("SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal")
     stored = {(table, column): comment for table, column, comment in comments.iter_rows()}
@@ -65,10 +68,10 @@ def test_every_declared_table_and_column_exists_with_its_comment(working):
 
 def test_replacing_a_batch_touches_only_rows_that_differ(working):
     with working.transaction() as connection:
-        first = replace_batch(connection, schema.TEXT_UNITS, "a", text_units("a", "x", "y", "z"))
-        replace_batch(connection, schema.TEXT_UNITS, "b", text_units("b", "x"))
-        again = replace_batch(connection, schema.TEXT_UNITS, "a", text_units("a", "x", "y", "z"))
-        edited = replace_batch(connection, schema.TEXT_UNITS, "a", text_units("a", "x", "Y"))
+        first = replace_batch(connection, "a", text_units("a", "x", "y", "z"))
+        replace_batch(connection, "b", text_units("b", "x"))
+        again = replace_batch(connection, "a", text_units("a", "x", "y", "z"))
+        edited = replace_batch(connection, "a", text_units("a", "x", "Y"))
     assert first == Changes(rows=3, inserted=3, deleted=0)
     assert again == Changes(rows=3, inserted=0, deleted=0)
     assert edited == Changes(rows=2, inserted=1, deleted=2)
@@ -78,15 +81,15 @@ def test_replacing_a_batch_touches_only_rows_that_differ(working):
 
 def test_an_empty_frame_empties_the_batch(working):
     with working.transaction() as connection:
-        replace_batch(connection, schema.TEXT_UNITS, "a", text_units("a", "x"))
-        changes = replace_batch(connection, schema.TEXT_UNITS, "a", text_units("a"))
+        replace_batch(connection, "a", text_units("a", "x"))
+        changes = replace_batch(connection, "a", text_units("a"))
     assert changes == Changes(rows=0, inserted=0, deleted=1)
 
 
 def test_columns_may_come_in_any_order(working):
     frame = text_units("a", "x")
     with working.transaction() as connection:
-        replace_batch(connection, schema.TEXT_UNITS, "a", frame.select(reversed(frame.columns)))
+        replace_batch(connection, "a", frame.select(reversed(frame.columns)))
     assert working.read("SELECT id, batch, text FROM text_units").row(0) == ("a-0", "a", "x")
 
 
@@ -103,7 +106,7 @@ def test_any_name_is_stored_as_it_is(working, title):
 def test_an_exception_rolls_back_and_leaves_the_file_free(working):
     def write_and_fail():
         with working.transaction() as connection:
-            replace_batch(connection, schema.TEXT_UNITS, "a", text_units("a", "x"))
+            replace_batch(connection, "a", text_units("a", "x"))
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -143,7 +146,7 @@ def _commit_batches(path: Path, name: str, commits: int) -> None:
     working = WorkingDatabase(path)
     for i in range(commits):
         with working.transaction() as connection:
-            replace_batch(connection, schema.TEXT_UNITS, f"{name}-{i}", text_units(f"{name}-{i}", "x", "y"))
+            replace_batch(connection, f"{name}-{i}", text_units(f"{name}-{i}", "x", "y"))
 
 
 @pytest.mark.extended
@@ -160,13 +163,13 @@ def test_writers_in_many_processes_queue_and_lose_nothing(working):
 
 def _die_in_transaction(path: Path) -> None:
     with WorkingDatabase(path).transaction() as connection:
-        replace_batch(connection, schema.TEXT_UNITS, "a", text_units("a", "new", "new", "new"))
+        replace_batch(connection, "a", text_units("a", "new", "new", "new"))
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_process_killed_in_a_transaction_leaves_the_old_state_and_no_lock(working):
     with working.transaction() as connection:
-        replace_batch(connection, schema.TEXT_UNITS, "a", text_units("a", "old"))
+        replace_batch(connection, "a", text_units("a", "old"))
     victim = multiprocessing.get_context("spawn").Process(target=_die_in_transaction, args=(working.path,))
     victim.start()
     victim.join()

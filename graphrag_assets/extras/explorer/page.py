@@ -11,7 +11,7 @@ from string import Template
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.explorer.content import Content, Limits, page_content
-from graphrag_assets.store.drafts import draft_folder, move_into_place
+from graphrag_assets.store.drafts import replacing
 from graphrag_assets.store.publication_files import STABLE_NAME
 from graphrag_assets.store.publication_reader import CurrentPublication
 
@@ -83,7 +83,5 @@ def _write(path: Path, html: bytes) -> None:
     if path.name != PAGE_NAME or not (path.parent / STABLE_NAME).exists():
         path.write_bytes(html)
         return
-    with draft_folder(path.parent) as drafts:
-        draft = drafts / path.name
+    with replacing(path) as draft:
         draft.write_bytes(html)
-        move_into_place(draft, path)

@@ -14,7 +14,6 @@ from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.explorer.page import page_path, write_page
 from graphrag_assets.extras.purge.index_rows import purge_rows
 from graphrag_assets.store.batches import recorded_inputs
-from graphrag_assets.store.compaction import compact
 from graphrag_assets.store.connections import SPILL_FOLDER
 from graphrag_assets.store.drafts import leftovers, remove_leftovers
 from graphrag_assets.store.locks import writer_in_words
@@ -54,7 +53,7 @@ def purge(index: Index, dry_run: bool = False, shared_ledger: bool = False) -> l
         removed = [Removed("working.duckdb", name, n) for name, n in rows.items()]
         removed.append(_purge_ledger(index, batches, dry_run, shared_ledger))
         if not dry_run:
-            compact(index.working, always=True)
+            index.working.rewrite()
         removed.append(_purge_publications(index, dry_run))
         removed.append(_purge_leftovers(index.settings.index_folder, dry_run))
         return [one for one in removed if one.number]
@@ -85,9 +84,10 @@ def _purge_publications(index: Index, dry_run: bool) -> Removed:
 def _purge_leftovers(folder: Path, dry_run: bool) -> Removed:
     spill = folder / SPILL_FOLDER
     outdated = folder / OUTDATED
-    left = [*leftovers(folder), *(path for path in (spill, outdated) if path.exists())]
+    places = folder, folder / "publications"
+    left = [*leftovers(*places), *(path for path in (spill, outdated) if path.exists())]
     if not dry_run:
-        remove_leftovers(folder)
+        remove_leftovers(*places)
         outdated.unlink(missing_ok=True)
         shutil.rmtree(spill, ignore_errors=True)
     return Removed("index folder", "leftovers of killed processes and of other versions", len(left))

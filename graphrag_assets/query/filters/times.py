@@ -4,7 +4,7 @@ import polars as pl
 
 from graphrag_assets.query.filters.scope import Scope
 from graphrag_assets.store.publication_reader import Reader
-from graphrag_assets.store.supersession import PREDICATES, SUPERSESSION
+from graphrag_assets.store.schema import sql
 
 # The slots of the chosen rows, with all that the scope states of them.
 _TIMES = f"""
@@ -15,7 +15,7 @@ facts AS (
     ))
 ), times AS (
     SELECT f.id, f.number, least(f.stated_end, s.valid_until) AS valid_until, s.superseded_by
-    FROM facts f LEFT JOIN ({SUPERSESSION}) s USING (id)
+    FROM facts f LEFT JOIN ({sql("supersession")}) s USING (id)
 )
 """
 
@@ -40,7 +40,7 @@ def predicates_of(scope: Scope, reader: Reader, relationships: pl.DataFrame) -> 
         return pl.DataFrame(schema={"human_readable_id": pl.Int64, "predicates": pl.String, "over": pl.Boolean})
     query = f"""
         , said AS (SELECT id FROM relationship_mentions WHERE {scope.allows("text_unit", "text_unit_number")})
-        SELECT number::BIGINT AS human_readable_id, predicates, over FROM ({PREDICATES})
+        SELECT number::BIGINT AS human_readable_id, predicates, over FROM ({sql("predicates")})
         WHERE number IN (SELECT number FROM facts WHERE kind = 'relationship')
     """
     return _query(scope, reader, "relationship", relationships, query)

@@ -1,5 +1,21 @@
 -- The graph that passages are ranked through: text units, the names in them, and the text units about what is named.
--- Input, from Python: `heading_forms`, what titles and headings name (heading, form, name, words, is_name).
+-- Input, from Python: `heading_forms`, what titles and headings name (heading, form, name, words, is_name), and `spellings`,
+-- how a question may spell titles (title_key, spelling).
+
+INSERT INTO search.community_weights
+SELECT m.community AS community, count(DISTINCT t.text_unit)
+FROM (SELECT DISTINCT entity, community FROM search.entity_communities) m
+LEFT JOIN search.entity_text_units t USING (entity)
+GROUP BY m.community;
+
+INSERT INTO search.entity_names
+WITH names AS (
+    SELECT title_key AS name, title_key FROM entities
+    UNION SELECT alias_key, title_key FROM entity_aliases WHERE accepted
+    UNION SELECT spelling, title_key FROM spellings
+)
+SELECT md5_number_lower(n.name) AS hashed, e.human_readable_id, e.frequency, md5_number_lower(e.title_key)
+FROM names n JOIN entities e USING (title_key);
 
 CREATE TEMP TABLE headings AS
 SELECT u.text_unit, h.name, h.form, h.words, h.is_name

@@ -1,5 +1,5 @@
 -- Of each community: the writer and the fingerprint that its report has; the fingerprint that it is to have, and that it
--- gets when it is written again. Input: `claims` as of `claims_of_entities`, $written_by, $reads_texts.
+-- gets when it is written again. Input: `claims` about entities, $written_by, $reads_texts.
 -- A sum of hashes of rows needs no order. Not concat_ws of columns, which leaves out nulls.
 CREATE OR REPLACE TEMP MACRO hash_of(line) AS md5_number_lower(line::VARCHAR)::HUGEINT;
 

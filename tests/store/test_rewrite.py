@@ -10,12 +10,11 @@ import pytest
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store import schema
-from graphrag_assets.store.compaction import MIN_BYTES, compact, trim_records
+from graphrag_assets.store.batches import trim_records
 from graphrag_assets.store.drafts import leftovers
 from graphrag_assets.store.working import WorkingDatabase, replace_table
 
 SPAWN = multiprocessing.get_context("spawn")
-MEGABYTE = 2**20
 
 
 def documents(revision: int, n: int = 4000) -> pl.DataFrame:
@@ -79,23 +78,11 @@ def test_file_of_free_blocks_is_rewritten_with_all_rows(working):
 
     held = content()
     before = size(working)
-    compact(working, min_bytes=MEGABYTE)
+    working.rewrite()
     assert size(working) < before / 2
     assert content() == held
     assert len(held[2]) == 2
     assert leftovers(working.path.parent) == []
-
-
-def test_a_small_file_and_one_without_free_blocks_are_left_as_they_are(working, tmp_path):
-    before = working.path.stat().st_ino
-    compact(working)
-    assert working.path.stat().st_ino == before
-    assert size(working) < MIN_BYTES
-    full = WorkingDatabase(tmp_path / "full" / "working.duckdb")
-    write(full, documents(0))
-    before = full.path.stat().st_ino
-    compact(full, min_bytes=1)
-    assert full.path.stat().st_ino == before
 
 
 @pytest.mark.extended
@@ -105,7 +92,6 @@ def test_many_revisions_do_not_grow_the_file_without_bound(tmp_path):
     live, sizes = size(working), []
     for revision in range(1, 30):
         write(working, documents(revision, 4000 if revision % 3 else 400))
-        compact(working, min_bytes=MEGABYTE)
         sizes.append(size(working))
     assert max(sizes) < 4 * live
     assert max(sizes[15:]) <= 1.5 * max(sizes[:15])
@@ -118,11 +104,11 @@ def test_an_open_reader_in_another_process_keeps_the_file_from_being_replaced(wo
     process.start()
     assert reading.wait(30)
     with pytest.raises(StoreError, match="Cannot open"):
-        compact(working, always=True)
+        working.rewrite()
     assert working.path.stat().st_ino == before
     done.set()
     process.join()
-    compact(working, always=True)
+    working.rewrite()
     assert working.path.stat().st_ino != before
 
 
@@ -132,23 +118,23 @@ def _hold(path, reading, done) -> None:
         done.wait(30)
 
 
-def _compact_again_and_again(path) -> None:
+def _rewrite_again_and_again(path) -> None:
     while True:
-        compact(WorkingDatabase(path), always=True)
+        WorkingDatabase(path).rewrite()
 
 
 @pytest.mark.long
-def test_kills_while_compacting_leave_a_whole_database(working):
+def test_kills_while_rewriting_leave_a_whole_database(working):
     held = working.read("SELECT count(*), sum(md5_number_lower(d::VARCHAR)::HUGEINT)::VARCHAR FROM documents d").rows()
     for attempt in range(5):
-        process = SPAWN.Process(target=_compact_again_and_again, args=(working.path,))
+        process = SPAWN.Process(target=_rewrite_again_and_again, args=(working.path,))
         process.start()
         time.sleep(1.2 + attempt * 0.237)
         os.kill(process.pid, signal.SIGKILL)
         process.join()
         found = working.read("SELECT count(*), sum(md5_number_lower(d::VARCHAR)::HUGEINT)::VARCHAR FROM documents d")
         assert found.rows() == held
-    compact(working, always=True)
+    working.rewrite()
     assert leftovers(working.path.parent) == []
 
 
@@ -163,14 +149,12 @@ def test_records_of_runs_keep_their_newest_rows_and_the_last_of_each_batch(tmp_p
         connection.execute(
             "INSERT INTO community_history BY NAME SELECT i // 2 AS revision, 'born' AS event, i::VARCHAR AS community_id FROM range(20) t(i)"
         )
-        connection.execute("INSERT INTO publications BY NAME SELECT i AS number FROM range(20) t(i)")
-        trim_records(connection, runs=5, revisions=3, publications=4)
+        trim_records(connection, runs=5, revisions=3)
     assert working.read("SELECT run_id FROM index_runs ORDER BY committed_at")["run_id"].to_list() == [
         "r0",
         *(f"r{i}" for i in range(15, 20)),
     ]
     assert working.read("SELECT DISTINCT revision FROM community_history ORDER BY 1")["revision"].to_list() == [7, 8, 9]
-    assert working.read("SELECT number FROM publications ORDER BY 1")["number"].to_list() == [16, 17, 18, 19]
 
 
 LAYOUT = """
@@ -180,11 +164,11 @@ FROM pragma_storage_info('documents')
 """
 
 
-def test_row_groups_are_small_and_ids_uncompressed_also_after_compaction(tmp_path: Path) -> None:
+def test_row_groups_are_small_and_ids_uncompressed_also_after_rewriting(tmp_path: Path) -> None:
     database = WorkingDatabase(tmp_path / "working.duckdb")
     write(database, documents(0, 20_000))
     assert database.read(LAYOUT).row(0) == (2, ["Uncompressed"])
-    compact(database, always=True)
+    database.rewrite()
     assert database.read(LAYOUT).row(0) == (2, ["Uncompressed"])
 
 

@@ -102,10 +102,14 @@ def create_tables(connection: duckdb.DuckDBPyConnection, dimensions: int, made: 
     write_macros(connection)
 
 
-_PRESENT_NUMBERS = """
-SELECT table_name, id, human_readable_id FROM numbers
-WHERE id IN (SELECT id FROM text_units UNION ALL SELECT id FROM documents UNION ALL SELECT id FROM covariates)
-"""
+_IN_PART = {
+    "embeddings": "SELECT kind, id, model, vector FROM embeddings",
+    "numbers": """
+        SELECT table_name, id, human_readable_id FROM numbers
+        WHERE id IN (SELECT id FROM text_units UNION ALL SELECT id FROM documents UNION ALL SELECT id FROM covariates)
+    """,
+}
+"""By table of which not everything is published: what is."""
 
 
 def content_digest(connection: duckdb.DuckDBPyConnection) -> str:
@@ -122,7 +126,7 @@ def _sum_of_rows(table: Table) -> str:
     """The sum of the hashes of the rows of a table of the index, in SQL, whatever their order."""
     # hash() is the same for no list, an empty one, and one of nulls.
     lengths = "".join(f", coalesce(len({c.name}), -1)" for c in table.columns if c.type.endswith("[]"))
-    rows = _PRESENT_NUMBERS if table == schema.NUMBERS else f"FROM {identifier(table.name)}"
+    rows = _IN_PART.get(table.name, f"FROM {identifier(table.name)}")
     return f"(SELECT sum(hash(t{lengths})::HUGEINT) FROM ({rows}) AS t)"
 
 

@@ -5,32 +5,9 @@ WITH _g_neighbors AS MATERIALIZED (SELECT title AS _g_title, hops AS _g_hops),
 h0 AS MATERIALIZED (
     FROM own.entities_called((SELECT CASE WHEN g._g_hops BETWEEN 1 AND 4 THEN g._g_title
                                       ELSE error('neighbors: hops must be 1 to 4.') END FROM _g_neighbors g))
-), h1 AS MATERIALIZED (
-    SELECT 1::BIGINT AS hop, e.neighbor AS entity, max_by(
-        {'via': e.entity, 'relationship': e.relationship, 'weight': e.weight}, (e.weight, -e.relationship)) AS best
-    FROM h0 s JOIN own.edges e ON e.entity = s.entity WHERE e.neighbor NOT IN (FROM h0) GROUP BY e.neighbor
-), s2 AS MATERIALIZED (
-    SELECT h.entity FROM h1 h, _g_neighbors g WHERE g._g_hops >= 2
-), h2 AS MATERIALIZED (
-    SELECT 2::BIGINT AS hop, e.neighbor AS entity, max_by(
-        {'via': e.entity, 'relationship': e.relationship, 'weight': e.weight}, (e.weight, -e.relationship)) AS best
-    FROM s2 s JOIN own.edges e ON e.entity = s.entity
-    WHERE e.neighbor NOT IN (FROM h0 UNION ALL SELECT h.entity FROM h1 h) GROUP BY e.neighbor
-), s3 AS MATERIALIZED (
-    SELECT h.entity FROM h2 h, _g_neighbors g WHERE g._g_hops >= 3
-), h3 AS MATERIALIZED (
-    SELECT 3::BIGINT AS hop, e.neighbor AS entity, max_by(
-        {'via': e.entity, 'relationship': e.relationship, 'weight': e.weight}, (e.weight, -e.relationship)) AS best
-    FROM s3 s JOIN own.edges e ON e.entity = s.entity
-    WHERE e.neighbor NOT IN (SELECT h.entity FROM h1 h UNION ALL SELECT h.entity FROM h2 h) GROUP BY e.neighbor
-), s4 AS MATERIALIZED (
-    SELECT h.entity FROM h3 h, _g_neighbors g WHERE g._g_hops >= 4
-), h4 AS MATERIALIZED (
-    SELECT 4::BIGINT AS hop, e.neighbor AS entity, max_by(
-        {'via': e.entity, 'relationship': e.relationship, 'weight': e.weight}, (e.weight, -e.relationship)) AS best
-    FROM s4 s JOIN own.edges e ON e.entity = s.entity
-    WHERE e.neighbor NOT IN (SELECT h.entity FROM h2 h UNION ALL SELECT h.entity FROM h3 h) GROUP BY e.neighbor
-), met AS MATERIALIZED (
+),
+{hops}
+met AS MATERIALIZED (
     FROM h1 UNION ALL FROM h2 UNION ALL FROM h3 UNION ALL FROM h4
 ), named AS MATERIALIZED (
     SELECT n.human_readable_id, n.title, n.type, n.degree
@@ -54,7 +31,7 @@ CREATE MACRO own.longer_way(way, node, relationship, weight) AS {
 };
 
 -- From both ends in turn, until they meet: f1, g1, f2, … are the entities n hops from a and from b, each with the
--- heaviest of the shortest ways to it. The search stops where they meet.
+-- heaviest of the shortest ways to it. The search stops where they meet (m1, m2, …).
 CREATE OR REPLACE MACRO path_between(a, b, max_hops := 4) AS TABLE
 WITH _g_path AS MATERIALIZED (SELECT a AS _g_a, b AS _g_b, max_hops AS _g_hops),
 f0 AS MATERIALIZED (
@@ -66,58 +43,9 @@ f0 AS MATERIALIZED (
     FROM own.entities_called((SELECT p._g_b FROM _g_path p)) c
 ), m0 AS MATERIALIZED (
     SELECT f.way AS there, g.way AS back FROM f0 f JOIN g0 g ON g.entity = f.entity
-), f1 AS MATERIALIZED (
-    SELECT e.neighbor AS entity, max_by(own.longer_way(f.way, e.neighbor, e.relationship, e.weight),
-                                         (f.way.weight + e.weight, -e.relationship)) AS way
-    FROM own.edges e JOIN f0 f ON f.entity = e.entity WHERE NOT EXISTS (FROM m0) GROUP BY e.neighbor
-), m1 AS MATERIALIZED (
-    FROM m0 UNION ALL (SELECT f.way, g.way FROM f1 f JOIN g0 g ON g.entity = f.entity
-                       ORDER BY f.way.weight + g.way.weight DESC, f.entity LIMIT 1)
-), g1 AS MATERIALIZED (
-    SELECT e.neighbor AS entity, max_by(own.longer_way(g.way, e.neighbor, e.relationship, e.weight),
-                                         (g.way.weight + e.weight, -e.relationship)) AS way
-    FROM own.edges e JOIN g0 g ON g.entity = e.entity WHERE NOT EXISTS (FROM m1)
-     AND EXISTS (FROM _g_path p WHERE p._g_hops >= 2) GROUP BY e.neighbor
-), m2 AS MATERIALIZED (
-    FROM m1 UNION ALL (SELECT f.way, g.way FROM f1 f JOIN g1 g ON g.entity = f.entity
-                       ORDER BY f.way.weight + g.way.weight DESC, f.entity LIMIT 1)
-), f2 AS MATERIALIZED (
-    SELECT e.neighbor AS entity, max_by(own.longer_way(f.way, e.neighbor, e.relationship, e.weight),
-                                         (f.way.weight + e.weight, -e.relationship)) AS way
-    FROM own.edges e JOIN f1 f ON f.entity = e.entity WHERE NOT EXISTS (FROM m2)
-     AND EXISTS (FROM _g_path p WHERE p._g_hops >= 3)
-     AND e.neighbor NOT IN (SELECT o.entity FROM f0 o UNION ALL SELECT o.entity FROM f1 o) GROUP BY e.neighbor
-), m3 AS MATERIALIZED (
-    FROM m2 UNION ALL (SELECT f.way, g.way FROM f2 f JOIN g1 g ON g.entity = f.entity
-                       ORDER BY f.way.weight + g.way.weight DESC, f.entity LIMIT 1)
-), g2 AS MATERIALIZED (
-    SELECT e.neighbor AS entity, max_by(own.longer_way(g.way, e.neighbor, e.relationship, e.weight),
-                                         (g.way.weight + e.weight, -e.relationship)) AS way
-    FROM own.edges e JOIN g1 g ON g.entity = e.entity WHERE NOT EXISTS (FROM m3)
-     AND EXISTS (FROM _g_path p WHERE p._g_hops >= 4)
-     AND e.neighbor NOT IN (SELECT o.entity FROM g0 o UNION ALL SELECT o.entity FROM g1 o) GROUP BY e.neighbor
-), m4 AS MATERIALIZED (
-    FROM m3 UNION ALL (SELECT f.way, g.way FROM f2 f JOIN g2 g ON g.entity = f.entity
-                       ORDER BY f.way.weight + g.way.weight DESC, f.entity LIMIT 1)
-), f3 AS MATERIALIZED (
-    SELECT e.neighbor AS entity, max_by(own.longer_way(f.way, e.neighbor, e.relationship, e.weight),
-                                         (f.way.weight + e.weight, -e.relationship)) AS way
-    FROM own.edges e JOIN f2 f ON f.entity = e.entity WHERE NOT EXISTS (FROM m4)
-     AND EXISTS (FROM _g_path p WHERE p._g_hops >= 5)
-     AND e.neighbor NOT IN (SELECT o.entity FROM f1 o UNION ALL SELECT o.entity FROM f2 o) GROUP BY e.neighbor
-), m5 AS MATERIALIZED (
-    FROM m4 UNION ALL (SELECT f.way, g.way FROM f3 f JOIN g2 g ON g.entity = f.entity
-                       ORDER BY f.way.weight + g.way.weight DESC, f.entity LIMIT 1)
-), g3 AS MATERIALIZED (
-    SELECT e.neighbor AS entity, max_by(own.longer_way(g.way, e.neighbor, e.relationship, e.weight),
-                                         (g.way.weight + e.weight, -e.relationship)) AS way
-    FROM own.edges e JOIN g2 g ON g.entity = e.entity WHERE NOT EXISTS (FROM m5)
-     AND EXISTS (FROM _g_path p WHERE p._g_hops >= 6)
-     AND e.neighbor NOT IN (SELECT o.entity FROM g1 o UNION ALL SELECT o.entity FROM g2 o) GROUP BY e.neighbor
-), m6 AS MATERIALIZED (
-    FROM m5 UNION ALL (SELECT f.way, g.way FROM f3 f JOIN g3 g ON g.entity = f.entity
-                       ORDER BY f.way.weight + g.way.weight DESC, f.entity LIMIT 1)
-), steps AS MATERIALIZED (
+),
+{steps}
+steps AS MATERIALIZED (
     SELECT unnest(list_concat(m.there.relationships, list_reverse(m.back.relationships))) AS relationship,
            unnest(list_concat(m.there.nodes, list_reverse(m.back.nodes)[2:])[:-2]) AS near,
            unnest(list_concat(m.there.nodes, list_reverse(m.back.nodes)[2:])[2:]) AS far,

@@ -25,9 +25,9 @@ def replacing(place: Path) -> Iterator[Path]:
         AccessError: this user may not write there.
         StoreError: there is a folder at `place`.
     """
-    refuse_folder(place)
     make_folder(place.parent)
     refuse_denied(place.parent, os.R_OK | os.W_OK)
+    refuse_folder(place)
     remove_leftovers(place.parent)
     draft = place.with_name(f"{PREFIX}{os.getpid()}-{uuid.uuid4().hex}-{place.name}")
     _mine.add(draft.name)

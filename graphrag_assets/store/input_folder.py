@@ -20,14 +20,7 @@ from typing import BinaryIO, NamedTuple
 from upath import UPath
 
 from graphrag_assets.errors import InputError, RefusedFileError, UnreadableBatchError
-from graphrag_assets.store.input_files import (
-    Input,
-    Listed,
-    SourceFile,
-    hashed_name,
-    printable,
-    usable,
-)
+from graphrag_assets.store.input_files import Input, Listed, SourceFile, hashed_name, printable, usable
 
 _TEMPORARY_SUFFIXES = (".part", ".tmp", ".swp")
 
@@ -49,9 +42,8 @@ class _Found(NamedTuple):
 class InputFolder(Input):
     """A folder of documents. A batch is an entry directly under it, a folder or a file, unless `batch_by` says else.
 
-    Hidden entries (.DS_Store, .git) and temporary ones (~$x, *.part, *.tmp, *.swp) do not count. Every method
-    raises InputError when the folder is missing or cannot be listed, and UnreadableBatchError when that is so for a
-    folder within a batch.
+    Hidden entries (.DS_Store, .git) and temporary ones (~$x, *.part, *.tmp, *.swp) do not count. A folder that cannot
+    be listed, or a folder within a batch, is an error.
 
     Attributes:
         location: a path or a URL.
@@ -66,22 +58,18 @@ class InputFolder(Input):
     batch_by: str = "entry"
 
     def names(self) -> list[str]:
-        """The names of all batches."""
         if self._batch_of is None:
             return [entry.name for entry in self._entries()]
         return sorted({self._batch_of(found.path) for found in self._found()})
 
     def has(self, batch: str) -> bool:
-        """Whether there is a batch of that name."""
-        return self._entry(batch) is not None if self._batch_of is None else any(self._found(batch))
+        return bool(self._entries(batch)) if self._batch_of is None else any(self._found(batch))
 
     def files(self, batch: str) -> Iterator[SourceFile]:
-        """The files of a batch, also in folders within folders, by path; none for a batch that is not there."""
         with _readable(self.location):
             return iter([self._source_file(one) for one in sorted(self._found(batch), key=lambda one: one.path)])
 
     def listed(self) -> Iterator[Listed]:
-        """Every batch with its files, or why these cannot be listed."""
         if self._batch_of is None:
             yield from super().listed()
             return
@@ -105,8 +93,7 @@ class InputFolder(Input):
     def _found(self, batch: str | None = None) -> Iterator[_Found]:
         """What is in the folder at any depth and counts, or of it what is in a batch."""
         batch_of, above = self._batch_of, frozenset({str(UPath(self.location).resolve())})
-        entries = self._entries() if batch is None or batch_of else filter(None, [self._entry(batch)])
-        for entry in entries:
+        for entry in self._entries(None if batch_of else batch):
             for found in self._walk(entry, printable(entry.name), above):
                 is_in = batch is None or batch_of is None or batch_of(found.path) == batch
                 if is_in and re.search(self.pattern, found.path):
@@ -124,30 +111,25 @@ class InputFolder(Input):
             ) from None
         return root
 
-    def _entries(self) -> list[UPath]:
+    def _entries(self, name: str | None = None) -> list[UPath]:
+        """The entries of the folder that can hold files of the pattern, or the one of this name."""
         root = self._root()
         with _readable(root):
-            return [entry for entry in _children(root) if self._counts(entry)]
-
-    def _counts(self, entry: UPath) -> bool:
-        """Whether an entry of the folder can hold files of the pattern."""
-        return bool(re.search(self.pattern, printable(entry.name))) or entry.is_dir()
-
-    def _entry(self, batch: str) -> UPath | None:
-        root = self._root()
-        with _readable(root):
-            if not root.is_dir():
-                _children(root)  # says what is wrong with it
-            entry = root / batch
-            there = not _is_ignored(batch) and "/" not in batch and (entry.exists() or entry.is_symlink())
-            return entry if there and self._counts(entry) else None
+            if name is None or not root.is_dir():
+                found = _children(root)  # which says what is wrong with it
+            else:
+                entry = root / name
+                is_there = not _is_ignored(name) and "/" not in name and (entry.exists() or entry.is_symlink())
+                found = [entry] if is_there else []
+            return [entry for entry in found if re.search(self.pattern, printable(entry.name)) or entry.is_dir()]
 
     def _walk(self, entry: UPath, path: str, above: frozenset[str]) -> Iterator[_Found]:
         """What is at or under `entry`. `above`: the real paths of the folders around it, so that loops end."""
-        if self._leads_out(entry):
+        if entry.is_symlink() and not self._holds(os.path.realpath(str(entry))):
             yield _Found(path, entry, _outside())
         elif len(above) > _DEEPEST and entry.is_dir():
-            yield _Found(path, entry, _too_deep())
+            reason = f"it is a folder more than {_DEEPEST} levels deep"
+            yield _Found(path, entry, RefusedFileError(reason, "Move it closer to the input folder."))
         elif not entry.is_dir():
             yield _Found(path, entry)
         elif (real := str(entry.resolve())) not in above:
@@ -157,9 +139,6 @@ class InputFolder(Input):
                 raise UnreadableBatchError(str(error)) from error
             for child in children:
                 yield from self._walk(child, f"{path}/{printable(child.name)}", above | {real})
-
-    def _leads_out(self, entry: UPath) -> bool:
-        return entry.is_symlink() and not self._holds(os.path.realpath(str(entry)))
 
     def _holds(self, target: str) -> bool:
         """Whether a path without links is the input folder or something in it."""
@@ -200,32 +179,22 @@ class InputFolder(Input):
         version = f"{status.st_ino}:{status.st_ctime_ns}" if isinstance(location, Path) else ""
         is_special = isinstance(location, Path) and not stat.S_ISREG(status.st_mode)
         refused = _not_regular() if is_special else self.too_large(status.st_size)
-        return SourceFile(path, status.st_size, _moment(status.st_mtime), location, self, version, refused)
+        # A time that no calendar has, of a wrong clock, is the nearest that it has.
+        modified = datetime.fromtimestamp(min(max(status.st_mtime, _EARLIEST), _LATEST), UTC)
+        return SourceFile(path, status.st_size, modified, location, self, version, refused)
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Opens a file; a pipe at its place does not block."""
+    """Open a file; a pipe at its place does not block."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _outside() -> RefusedFileError:
-    return RefusedFileError(
-        "it is a link to something outside of the input folder",
-        "Copy it into the input folder.",
-    )
-
-
-def _too_deep() -> RefusedFileError:
-    return RefusedFileError(f"it is a folder more than {_DEEPEST} levels deep", "Move it closer to the input folder.")
+    return RefusedFileError("it is a link to something outside of the input folder", "Copy it into the input folder.")
 
 
 def _not_regular() -> RefusedFileError:
     return RefusedFileError("it is not a regular file, but a pipe, a socket or a device", "Remove it.")
-
-
-def _moment(seconds: float) -> datetime:
-    """A time of change; one that no calendar has, of a wrong clock, is the nearest that it has."""
-    return datetime.fromtimestamp(min(max(seconds, _EARLIEST), _LATEST), UTC)
 
 
 def _children(folder: UPath) -> list[UPath]:

@@ -56,25 +56,20 @@ class InputTable(Input):
     max_file_bytes: int = 1_000_000_000
 
     def names(self) -> list[str]:
-        """The names of all batches."""
         return [batch for batch in self._versions() if batch is not None]
 
     def has(self, batch: str) -> bool:
-        """Whether the table has rows of a batch."""
         return bool(self._select("1", batch, "LIMIT 1"))
 
     def files(self, batch: str) -> Iterator[SourceFile]:
-        """The rows of a batch as one file; none for a batch that is not there."""
         [(version,)] = self._select(_VERSION, batch)
         return iter([self._file(batch, version)] if version else [])
 
     def listed(self) -> Iterator[Listed]:
-        """Every batch with its rows as a file."""
         versions = {batch: version for batch, (version, _) in self._versions().items() if batch is not None}
         return (Listed(batch, [self._file(batch, versions[batch])]) for batch in sorted(usable(versions)))
 
     def unusable_names(self) -> list[UnusableName]:
-        """The values of the partition column that are no batches, and how many rows have no id."""
         versions = self._versions()
         found = unusable(filter(None, versions), "Change the value, or choose another column with partition_by.")
         if None in versions:

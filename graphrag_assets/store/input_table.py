@@ -22,7 +22,6 @@ from graphrag_assets.errors import InputError, RefusedFileError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.store.connections import NO_EXTENSIONS
 from graphrag_assets.store.input_files import Input, Listed, SourceFile, UnusableName, unusable, usable
-from graphrag_assets.store.locks import when_unlocked
 from graphrag_assets.store.schema import identifier, literal
 
 SCHEME = "duckdb:///"
@@ -183,7 +182,19 @@ class InputTable(Input):
                     raise InputError(
                         f"The input {self._place} is missing. Run what writes it, or correct GRAPHRAG_INPUT."
                     )
-                attach = f"ATTACH {literal(self._file_name)} AS input (READ_ONLY)"
-                when_unlocked(lambda: connection.execute(attach), _LOCK_SECONDS)
+                _attach(connection, self._file_name)
             connection.execute("SET TimeZone = 'UTC'")  # a time must have the same text on every machine
             return connection.execute(statement, parameters).fetchall()
+
+
+def _attach(connection: duckdb.DuckDBPyConnection, file: str) -> None:
+    """Attach a DuckDB file as `input`, when other processes have closed it."""
+    end = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            connection.execute(f"ATTACH {literal(file)} AS input (READ_ONLY)")
+            return
+        except duckdb.IOException as error:
+            if "Could not set lock" not in str(error) or time.monotonic() > end:
+                raise
+            time.sleep(0.2)

@@ -1,4 +1,4 @@
-"""The locks of an index, files in a folder of their own; and waiting for DuckDB's own locks.
+"""The locks of an index, files in a folder of their own.
 
 One run at a time writes an index: a step holds the writer lock from its first read to its commit.
 
@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from pathlib import Path
 
-import duckdb
 from filelock import FileLock, Timeout
 
 from graphrag_assets.errors import refuse_denied
@@ -87,24 +86,3 @@ def writer_in_words(index_folder: Path) -> str:
 
 def _holder_file(index_folder: Path) -> Path:
     return index_folder / FOLDER / f"{WRITER}.json"
-
-
-def is_locked(error: duckdb.Error) -> bool:
-    """Whether a DuckDB file cannot be opened because another process has it open."""
-    return "Could not set lock" in str(error)
-
-
-def when_unlocked(connect: Callable[[], duckdb.DuckDBPyConnection], seconds: float) -> duckdb.DuckDBPyConnection:
-    """Call `connect`; while another process has the DuckDB file open, try again for so long.
-
-    Raises:
-        duckdb.IOException: that process keeps it open.
-    """
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            return connect()
-        except duckdb.IOException as error:
-            if not is_locked(error) or time.monotonic() > end:
-                raise
-            time.sleep(0.2)

@@ -146,14 +146,6 @@ def test_digest_depends_on_contents_and_names_only(tmp_path: Path) -> None:
     assert len({before, edited, renamed, folder.digest("b")}) == 4
 
 
-def test_the_digest_does_not_mix_up_names_and_contents(tmp_path: Path) -> None:
-    for root, left, right in (("one", b"12", b"3"), ("two", b"1", b"23")):
-        write(tmp_path / root, "b/x", "b/y")
-        (tmp_path / root / "b/x").write_bytes(left)
-        (tmp_path / root / "b/y").write_bytes(right)
-    assert InputFolder(str(tmp_path / "one")).digest("b") != InputFolder(str(tmp_path / "two")).digest("b")
-
-
 def test_a_file_that_cannot_be_read_is_in_the_digest_until_it_can(tmp_path: Path) -> None:
     folder = write(tmp_path, "b/x.md")
     (tmp_path / "b/late.md").symlink_to(tmp_path / "c/late.md")

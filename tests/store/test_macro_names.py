@@ -1,9 +1,7 @@
 """Names in a query, and other databases, do not reach the inside of a macro."""
 
-import re
 import shutil
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
 from pathlib import Path
 
 import duckdb
@@ -183,13 +181,6 @@ def test_the_macro_of_an_attached_index_reads_that_index(both, rows_of):
             assert both.execute(query).fetchall() == expected, (database, macro, order)
 
 
-def test_one_query_reads_two_indexes(both, rows_of):
-    on_path(both, "memory", "a", "b")
-    both_of_them = "SELECT 'a', * FROM a.entities_called('the big ship') UNION ALL SELECT 'b', * FROM b.{}"
-    found = both.execute(both_of_them.format("entities_called('the big ship')")).fetchall()
-    assert sorted(found) == sorted((name, *row) for name in "ab" for row in rows_of[name, "entities_called"])
-
-
 @pytest.mark.parametrize("path", ["memory.main,a.main,a.search", "memory.main"])
 @pytest.mark.parametrize("macro", sorted(CALLS))
 def test_a_macro_whose_file_is_not_on_the_search_path_says_so(both, macro, path):
@@ -214,34 +205,3 @@ def test_the_documented_call_for_each_row_has_the_rows_of_each(index):
 def test_an_argument_may_be_a_query_of_the_callers_tables(index):
     query = "WITH called AS (SELECT 'Great Eastern' AS title) FROM neighbors((SELECT title FROM called))"
     assert index.execute(query).fetchall() == index.execute("FROM neighbors('Great Eastern')").fetchall()
-
-
-def bodies() -> Iterator[tuple[str, list[str], str]]:
-    """The name, parameters and body of every macro, without comments and texts."""
-    for file in files("graphrag_assets.store").joinpath("sql/macros").iterdir():
-        sql = re.sub(r"--.*|'(?:[^']|'')*'", "", file.read_text("utf-8"))
-        for name, parameters, body in re.findall(r"MACRO ([\w.]+)\((.*?)\) AS(.*?);\n", sql, re.DOTALL):
-            yield name, re.findall(r"(\w+)(?: := [^,]*)?(?:, |$)", parameters), body
-
-
-def test_parameters_are_read_where_there_are_no_tables():
-    """`SELECT parameter AS _g_…` without FROM, the argument of another macro, or no query; LIMIT sees no columns."""
-    for name, parameters, body in bodies():
-        rest = re.sub(
-            r"\(SELECT (?:\w+(?:::[\w\[\]]+)? AS _g_\w+(?:, )?)+\)|LIMIT [^)]*\), 0\)|, k\)|query_table\(before |^ TABLE FROM own\.\w+\(.*\)$",
-            "",
-            body,
-        )
-        if re.search(r"\b(SELECT|FROM)\b", rest):
-            for parameter in parameters:
-                uses = re.findall(rf"(?<![\w.])(?<!AS ){parameter}\b(?!\s*AS\b|\(|\.)", rest)
-                assert not uses, f"{name} reads {parameter} beside tables: SELECT {parameter} AS _g_{parameter}"
-
-
-def test_macros_name_tables_and_macros_of_their_own_file():
-    tables = "|".join(table.name for table in PUBLISHED)
-    for name, _, body in bodies():
-        inside = set(re.findall(r"(\w+) AS (?:MATERIALIZED )?\(", body))
-        assert "search." not in body, name
-        assert [t for t in re.findall(rf"\b(?:FROM|JOIN) ({tables})\b", body) if t not in inside] == [], name
-        assert re.findall(rf"(?<![\w.])(?:{'|'.join(CALLS)})\(", body) == [], name

@@ -211,9 +211,3 @@ def test_many_threads_share_a_reader(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         found = pool.map(lambda n: reader.numbers("SELECT number + $n FROM publication", {"n": n}), range(200))
         assert [numbers for (numbers,) in found] == list(range(1, 201))
-
-
-def test_index_without_embeddings_is_an_error(tmp_path: Path) -> None:
-    reader = CurrentPublication(publish(tmp_path, 1)).reader()
-    assert reader.embedding is None
-    assert reader.posting_statistics == {}

@@ -11,7 +11,7 @@ from graphrag_assets.runtime.peak_memory import peak_megabytes
 from graphrag_assets.runtime.tracing import annotate
 from graphrag_assets.store import schema
 from graphrag_assets.store.connections import execute_with, one_value
-from graphrag_assets.store.working import Changes, WorkingDatabase, replace_table
+from graphrag_assets.store.working import Changes, WorkingDatabase, insert_row, replace_table
 
 FACTS = tuple(table.name for table in schema.FACTS)
 
@@ -145,8 +145,7 @@ def write_batch(
         "read_with": read_with,
     }
     connection.execute("DELETE FROM batch_state WHERE batch = $batch", {"batch": batch})
-    values = ", ".join(f'${name} AS "{name}"' for name in state)
-    connection.execute(f"INSERT INTO batch_state BY NAME SELECT {values}", state)
+    insert_row(connection, schema.BATCH_STATE, state)
     connection.execute("UPDATE index_state SET revision = revision + 1")
     return changes
 
@@ -217,8 +216,7 @@ def record_stage(
     # The other columns are sums of the usage.
     others = [name for name in schema.INDEX_RUNS.column_names if name not in values]
     values |= {name: sum(sums[name] for sums in used.values()) for name in others}
-    typed = ", ".join(f'${c.name}::{c.type} AS "{c.name}"' for c in schema.INDEX_RUNS.columns)
-    connection.execute(f"INSERT INTO index_runs BY NAME SELECT {typed}", values)
+    insert_row(connection, schema.INDEX_RUNS, values)
 
 
 def trim_records(connection: duckdb.DuckDBPyConnection, runs: int = 10_000, revisions: int = 200) -> None:
@@ -244,10 +242,7 @@ def record_options(connection: duckdb.DuckDBPyConnection, batch: str | None, opt
     """Store `options` as the settings of a batch, or, for None, of communities and reports."""
     connection.execute("DELETE FROM index_options WHERE batch IS NOT DISTINCT FROM $batch", {"batch": batch})
     for name, value in options.items():
-        connection.execute(
-            "INSERT INTO index_options BY NAME SELECT $batch AS batch, $name AS name, $value AS value",
-            {"batch": batch, "name": name, "value": str(value)},
-        )
+        insert_row(connection, schema.INDEX_OPTIONS, {"batch": batch, "name": name, "value": str(value)})
 
 
 def inputs_of(connection: duckdb.DuckDBPyConnection) -> str:
@@ -265,10 +260,7 @@ def stages_behind(connection: duckdb.DuckDBPyConnection) -> list[str]:
 def record_inputs(connection: duckdb.DuckDBPyConnection, stage: str, inputs: str, run_id: str) -> None:
     """Record the inputs that `stage` (graph, resolution of the clustering, published, refreshed) was made from."""
     remove_inputs(connection, stage)
-    connection.execute(
-        "INSERT INTO refresh_state BY NAME SELECT $stage AS stage, $inputs AS inputs, $run AS run_id",
-        {"stage": stage, "inputs": inputs, "run": run_id},
-    )
+    insert_row(connection, schema.REFRESH_STATE, {"stage": stage, "inputs": inputs, "run_id": run_id})
 
 
 def remove_inputs(connection: duckdb.DuckDBPyConnection, stage: str) -> None:

@@ -11,7 +11,7 @@ from graphrag_assets.contracts.records import EntityRecord, RelationshipRecord
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.store.batches import utc_now
 from graphrag_assets.store.schema import PROMPT_PROFILE
-from graphrag_assets.store.working import WorkingDatabase
+from graphrag_assets.store.working import WorkingDatabase, insert_row
 
 Query = Callable[[str, Mapping[str, Any]], pl.DataFrame]
 """Runs a query with parameters."""
@@ -59,8 +59,7 @@ def record_profile(working: WorkingDatabase, profile: PromptProfile, **record: A
         for example in values["examples"]:
             for entity in example["entities"]:
                 del entity["n_sentences"]
-        typed = ", ".join(f'${c.name}::{c.type} AS "{c.name}"' for c in PROMPT_PROFILE.columns)
-        connection.execute(f"INSERT INTO prompt_profile BY NAME SELECT {typed}", values)
+        insert_row(connection, PROMPT_PROFILE, values)
         return int(last) + 1
 
 

@@ -333,17 +333,7 @@ def open_publication(path: Path) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(config=_CONFIG)
     try:
         connection.execute(f"ATTACH {literal(path)} AS published (READ_ONLY)")
-        connection.execute("SET enable_external_access = false")
-        connection.execute("SET lock_configuration = true")
-    except duckdb.Error as error:
-        connection.close()
-        if "already attached" in str(error):
-            raise StoreError(
-                f"Cannot open the publication {path}: this process has it open for writing. Close that "
-                f"connection, or open it with duckdb.connect({str(path)!r}, read_only=True). DuckDB says: {error}"
-            ) from error
-        raise StoreError(f"Cannot open the publication {path}: {error}") from error
-    try:
+        connection.execute("SET enable_external_access = false; SET lock_configuration = true")
         refuse_other_version(connection, "published.publication", path)
     except duckdb.CatalogException:
         connection.close()
@@ -351,7 +341,12 @@ def open_publication(path: Path) -> duckdb.DuckDBPyConnection:
             f"{path} is not a publication. Give the index folder, or its {STABLE_NAME}; the working database "
             "is not for reading."
         ) from None
-    except OtherVersionError:
+    except (duckdb.Error, OtherVersionError) as error:
         connection.close()
-        raise
+        if isinstance(error, OtherVersionError):
+            raise
+        writing = "already attached" in str(error)
+        remedy = f"Close that connection, or open it with duckdb.connect({str(path)!r}, read_only=True). DuckDB says: "
+        reason = f"this process has it open for writing. {remedy}" if writing else ""
+        raise StoreError(f"Cannot open the publication {path}: {reason}{error}") from error
     return connection

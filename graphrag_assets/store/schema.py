@@ -144,8 +144,8 @@ GLOBAL_TABLES = (
 BATCH_STATE, INDEX_ERRORS, INDEX_RUNS, INDEX_SETTINGS, INDEX_OPTIONS = _named(
     "batch_state", "index_errors", "index_runs", "index_settings", "index_options"
 )
-PROMPT_PROFILE, PUBLICATIONS, NUMBERS, SUMMARIZED, CLUSTERED_EDGES = _named(
-    "prompt_profile", "publications", "numbers", "summarized", "clustered_edges"
+PROMPT_PROFILE, PUBLICATIONS, NUMBERS, SUMMARIZED, CLUSTERED_EDGES, REFRESH_STATE = _named(
+    "prompt_profile", "publications", "numbers", "summarized", "clustered_edges", "refresh_state"
 )
 COUNTED_TEXTS = _named("token_counts", "indexed_texts", "postings", "words")
 """What is kept of texts by their hash."""

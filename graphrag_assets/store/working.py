@@ -363,6 +363,12 @@ def _count(result: duckdb.DuckDBPyConnection) -> int:
     return int(rows[0][0]) if rows else 0
 
 
+def insert_row(connection: duckdb.DuckDBPyConnection, table: Table, values: Mapping[str, object]) -> None:
+    """Insert a row by the names of its columns."""
+    typed = ", ".join(f'${c.name}::{c.type} AS "{c.name}"' for c in table.columns if c.name in values)
+    connection.execute(f"INSERT INTO {identifier(table.name)} BY NAME SELECT {typed}", dict(values))
+
+
 def assign_numbers(connection: duckdb.DuckDBPyConnection, table_name: str, ids: pl.DataFrame | str) -> None:
     """Assign the next numbers to the new ids of `ids`: columns id, optionally content, and columns to order by.
 

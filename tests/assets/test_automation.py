@@ -175,7 +175,7 @@ def test_a_failed_batch_is_tried_again_later_and_does_not_hold_up_the_others(wat
     launch(watched, tick(watched), succeed=False)
     assert watched.sql("SELECT DISTINCT batch FROM documents") == [("a",)]
     keys = []
-    for minutes in (0, 1, 2, 4):
+    for minutes in (0, 1):
         request = tick(watched, time.time() + 60 * minutes)
         assert asked(request) == ["b"]
         assert request.tags["dagster/max_retries"] == "0"
@@ -183,7 +183,7 @@ def test_a_failed_batch_is_tried_again_later_and_does_not_hold_up_the_others(wat
         launch(watched, request, succeed=False)
         waiting = tick(watched)
         assert waiting.skip_message.startswith("The last run failed; the next attempt is in")
-    assert len(set(keys)) == 4
+    assert len(set(keys)) == 2
 
 
 def test_a_canceled_run_is_not_launched_again_until_something_changes(watched):

@@ -37,7 +37,7 @@ PROFILE = PromptProfile(
     persona="You are a historian of telegraphy.",
     entity_types=(ProfileType("SHIP", 3, "a vessel"),),
 ).identified()
-BATCHES = ("a", "b", "c", "d")
+BATCHES = ("a", "b", "c")
 
 
 def extraction_job() -> dg.JobDefinition:
@@ -56,7 +56,7 @@ def documents(project: Project) -> Project:
     for number, batch in enumerate(BATCHES):
         text = f"Cyrus Field met William Thomson in Valentia in 185{number}. The Agamemnon carried the cable of 186{number}."
         project.write(
-            f"{batch}/one.md", f"# Voyage {number}\n\n{text}\n\n" + f"Robert Halpin sailed on day {number}. " * 60
+            f"{batch}/one.md", f"# Voyage {number}\n\n{text}\n\n" + f"Robert Halpin sailed on day {number}. " * 40
         )
         project.write(f"{batch}/two.txt", text.replace("Field", "Canning"))
     return project

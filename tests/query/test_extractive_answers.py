@@ -37,11 +37,8 @@ TOLD = {
 ABSENT = {
     "sample": [
         "Who won the 1998 World Cup?",
-        "What is the population of Paris?",
         "Who invented the telephone?",
         "When did Cyrus Field visit Tokyo?",
-        "How many passengers did the Titanic carry?",
-        "Why did the railway strike begin?",
         "Who was Napoleon Bonaparte?",
     ],
     "operation-dulce": [
@@ -165,14 +162,8 @@ def test_a_fact_of_an_email_is_answered_by_every_method(tickets: GraphRAG, metho
     ("question", "said"),
     [
         ("Wer entwarf die Brücke von Altmoor?", "von der Ingenieurin Klara Winter entworfen"),
-        ("Warum stürzte der Bogen ein?", "weil das Eis die Pfeiler beschädigt hatte"),
-        ("Worüber beklagten sich die Händler?", "über die hohe Maut"),
-        ("Qui a construit le phare de Kerval ?", "par l'architecte Louis Moreau"),
         ("Pourquoi la galerie fut-elle détruite ?", "parce que les vis de fer étaient rouillées"),
-        ("De quoi se plaignaient les pêcheurs ?", "du brouillard qui cachait la lumière"),
         ("¿Quién fundó el molino de Riofrío?", "por la viuda Teresa Salcedo"),
-        ("¿Por qué quemaron el molino los soldados?", "porque el molinero escondía armas"),
-        ("Кто основал обсерваторию на горе Светлой?", "основал астроном Павел Громов"),
         ("На что жаловались жители долины?", "на закрытую дорогу"),
     ],
 )

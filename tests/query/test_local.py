@@ -1,6 +1,5 @@
 """Local contexts: selection, order and budget."""
 
-import contextlib
 from dataclasses import replace
 
 import polars as pl
@@ -187,15 +186,15 @@ def test_sql_in_questions_names_and_filters_stays_text(rag: GraphRAG, method: st
     before = {table: rag.sql(f"SELECT * FROM {table}") for table in tables}
     answer = rag.search(method, text, history=[("user", text)], response_type=text, language=text)
     assert answer.question == text
-    rag.ask(text)
-    rag.questions([text])
-    options = {name: [text] for name in ("batches", "documents", "entity_types")} | {"metadata": {text: text}}
-    for name, value in options.items():
-        with contextlib.suppress(QueryError):
-            rag.search(method, "Who?", **{name: value})
-    for name in ("include_entity_names", "exclude_entity_names"):
-        with pytest.raises(QueryError):
+    rag.search(method, "Who?", documents=[text], metadata={text: text})
+    if method == "local":
+        rag.ask(text)
+        rag.questions([text])
+        for name in ("batches", "entity_types"):
             rag.local("Who?", **{name: [text]})
+        for name in ("include_entity_names", "exclude_entity_names"):
+            with pytest.raises(QueryError):
+                rag.local("Who?", **{name: [text]})
     assert all(rag.sql(f"SELECT * FROM {table}").equals(before[table]) for table in tables)
 
 

@@ -59,32 +59,6 @@ def test_what_a_report_cites_and_cannot_be_read_is_a_reference_that_leads_nowher
     assert found.height == 4
 
 
-def test_references_are_counted_once_and_resolved():
-    reports = pl.DataFrame(
-        {
-            "id": ["r"],
-            "full_content": [
-                "A. [Data: Entities (5, 7); Claims (2)] B. [Data: Entities (5, +more); Reports (1); Gossip (3)] [Data: ()]"
-            ],
-        }
-    )
-    numbers = pl.DataFrame(
-        {
-            "table_name": ["entities", "covariates", "community_reports"],
-            "id": ["five", "two", "one"],
-            "human_readable_id": [5, 2, 1],
-        }
-    )
-    assert resolved(references_in(reports), numbers).rows() == [
-        ("r", "()", None, None),
-        ("r", "Gossip", 3, None),
-        ("r", "community_reports", 1, "one"),
-        ("r", "covariates", 2, "two"),
-        ("r", "entities", 5, "five"),
-        ("r", "entities", 7, None),
-    ]
-
-
 @pytest.mark.parametrize(
     "text", ["[Sources (5)" + " " * 100_000, "(Data: " * 20_000, "[Sources 5, " * 20_000, "(claims 1 " * 20_000]
 )

@@ -1,10 +1,5 @@
 """The content of the page compared with the tables."""
 
-import json
-import shutil
-from pathlib import Path
-
-import duckdb
 import pytest
 
 from graphrag_assets.extras.explorer.content import Limits, page_content
@@ -47,15 +42,6 @@ def test_index_within_the_limits_is_complete_on_the_page(sample_index, whole):
         assert whole.tables[name].height == rows
 
 
-def test_numbers_that_are_not_finite_are_null_on_the_page(reader, tmp_path):
-    copy = shutil.copy(reader.path, tmp_path / "graphrag.duckdb")
-    with duckdb.connect(copy) as connection:
-        connection.execute("UPDATE community_reports SET rank = 'NaN'; UPDATE relationships SET weight = 'inf'")
-    content = page_content(CurrentPublication(Path(copy)).reader())
-    assert content.tables["reports"]["rank"].null_count() == content.tables["reports"].height
-    assert json.dumps(content.as_json(), allow_nan=False)
-
-
 def test_relationships_mentions_and_claims_are_those_of_the_lists_in_the_index(sample_index, whole):
     ends = "SELECT r.human_readable_id, s.human_readable_id, t.human_readable_id FROM relationships r JOIN entities s ON s.title = r.source JOIN entities t ON t.title = r.target"
     assert columns(whole.tables["relationships"], "number", "source", "target") == set(sample_index.sql(ends))
@@ -67,14 +53,6 @@ def test_relationships_mentions_and_claims_are_those_of_the_lists_in_the_index(s
         "SELECT c.human_readable_id, t.human_readable_id FROM covariates c JOIN text_units t ON t.id = c.text_unit_id"
     )
     assert columns(whole.tables["claims"], "number", "unit") == set(sample_index.sql(claimed))
-
-
-def test_mention_lists_the_other_names_in_its_text_unit(sample_index, whole):
-    ((entity, unit),) = sample_index.sql(
-        "SELECT e.human_readable_id, m.text_unit_number FROM entity_mentions m JOIN entities e ON e.human_readable_id = m.entity_number WHERE e.title = 'Agamemnon' AND m.title = 'HMS Agamemnon' ORDER BY ALL LIMIT 1"
-    )
-    found = whole.tables["mentions"].filter(entity=entity, unit=unit)
-    assert "HMS Agamemnon" in found["names"].to_list()[0]
 
 
 def test_best_connected_entities_are_kept_with_their_rows(sample_index, reader):

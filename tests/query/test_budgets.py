@@ -6,15 +6,13 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.query.context import Context, fill
-from graphrag_assets.query.local import CLAIMS, ENTITIES, RELATIONSHIPS, REPORTS, SOURCES
+from graphrag_assets.query.context import Context
 from graphrag_assets.text.words import encode
 
 from ..conftest import TEST_DATA, import_once
 
 FOLDER = TEST_DATA / "christmas-carol" / "graphrag-v3"
 BUDGETS = [500, 1_500, 4_000, 12_000, 32_000]
-LAYOUTS = {layout.name: layout for layout in (REPORTS, ENTITIES, RELATIONSHIPS, CLAIMS, SOURCES)}
 QUESTIONS = [
     "Who is Scrooge and what are his main relationships?",
     pytest.param("How does Tiny Tim change Scrooge?", marks=pytest.mark.extended),
@@ -60,26 +58,3 @@ def test_no_batch_exceeds_the_budget_and_all_of_them_never_hold_less(
     ]
     assert lengths == sorted(lengths)
     assert lengths[-1] > 0
-
-
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_sections_of_a_local_context_have_their_shares_and_what_others_leave(carol: GraphRAG, question: str) -> None:
-    for budget, context in contexts(carol, "local", question).items():
-        left = budget - tokens(context.text)
-        sections = {section.name: section for section in context.sections}
-        for section in context.sections:
-            if not section.passages and section.frame.height:
-                fitting = fill(LAYOUTS[section.name], section.frame.drop("in_context"), left)
-                assert fitting.passages == (), f"{section.name}: {left} tokens are left, and {fitting.text} fits them"
-        if budget < 4_000:
-            continue
-        for name, share in {"Reports": 0.15, "Entities": 0.35 * 2 / 3, "Sources": 0.5}.items():
-            alone = fill(LAYOUTS[name], sections[name].frame.drop("in_context"), int(share * budget))
-            assert sections[name].tokens >= alone.tokens > 0
-        if not sections["Relationships"].frame["in_context"].all():
-            assert sections["Reports"].tokens <= 0.15 * budget + 100
-        if budget >= 12_000:
-            assert context.frames["entities"]["in_context"].to_list() == [True] * 10
-            filled = {section.name for section in context.sections if section.passages}
-            assert filled == {section.name for section in context.sections if section.frame.height}
-            assert {"Reports", "Entities", "Relationships", "Sources"} <= filled

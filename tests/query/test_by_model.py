@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphrag_assets.contracts.answering import NO_ANSWER, Usage
+from graphrag_assets.contracts.answering import NO_ANSWER, FollowUp, Mapped, Usage
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.model_errors import RetriesExhausted
-from graphrag_assets.query import DynamicOptions, GraphRAG
+from graphrag_assets.query import DriftOptions, DynamicOptions, GraphRAG
+from graphrag_assets.query.drift import Step, next_questions
 from graphrag_assets.settings import Settings
 from tests.openai_server import OpenAIServer, running
 from tests.query.conftest import write_index
@@ -208,25 +209,6 @@ def test_answer_cannot_cite_rows_that_no_point_cites(modeled: GraphRAG, server) 
     assert answer.context["reports"]["in_context"].all()
 
 
-def test_drift_asks_with_its_own_prompts_and_returns_its_steps(modeled: GraphRAG, server) -> None:
-    answer = modeled.drift(QUESTION, primer_folds=2, breadth=2, depth=2)
-    prompts = [request.body["messages"][0]["content"][:60] for request in server.chats]
-    assert sum("You write the answer that a report" in prompt for prompt in prompts) == 1
-    assert sum("You begin an investigation" in prompt for prompt in prompts) == 2
-    assert prompts[-1].startswith("You write the answer at the end of an investigation")
-    steps = [request for request in server.chats if "The whole investigation is about:" in user_message(request.body)]
-    assert {action.question for action in answer.actions if action.depth} == {question_of(r.body) for r in steps}
-    for action in answer.actions:
-        assert (action.parent is None) == (action.depth == 0 or action.question == QUESTION)
-        if action.parent is not None:
-            parent = answer.actions[action.parent]
-            assert parent.depth == action.depth - 1
-            assert action.question in parent.follow_ups
-    # Follow-ups by score: x (60) before y (50).
-    first = [action.question for action in answer.actions if action.depth == 1]
-    assert first == [QUESTION, RAISED[0]]
-
-
 def test_drift_searches_its_reports_by_the_hypothetical_answer(
     server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,6 +232,19 @@ def test_drift_searches_its_reports_by_the_hypothetical_answer(
     )
     (number,) = modeled.drift("Which animal?", **options).context["reports"]["human_readable_id"]
     assert number != 2
+
+
+def test_follow_ups_of_all_steps_are_ranked_together() -> None:
+    def step(*raised: tuple[str, float]) -> Step:
+        return Step(QUESTION, 0, None, Mapped(follow_ups=tuple(FollowUp(*one) for one in raised)))
+
+    steps = [step(("What is a penguin?", 10)), step(("Who was Daniel Gooch?", 90), ("Who was Daniel Gooch??", 80))]
+    assert next_questions(QUESTION, steps, 1, DriftOptions(breadth=3)) == [
+        (QUESTION, None),
+        ("Who was Daniel Gooch?", 1),
+        ("What is a penguin?", 0),
+    ]
+    assert len(next_questions(QUESTION, steps, 1, DriftOptions(breadth=2))) == 2
 
 
 def test_drift_keeps_to_its_calls(modeled: GraphRAG, server) -> None:

@@ -2,16 +2,12 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import graphrag_assets
-from graphrag_assets.embedded.answerer import respond
 from graphrag_assets.llm import provider
 from graphrag_assets.query import (
     METHODS,
@@ -21,14 +17,11 @@ from graphrag_assets.query import (
     IndexMissing,
     InvalidOption,
     ModelUnavailable,
-    Passage,
     QueryError,
     QueryTimeout,
     Reply,
     StoreError,
 )
-from graphrag_assets.query.retrieval import Question
-from graphrag_assets.runtime.cancellation import Cancellation
 from tests.openai_server import FaultPlan, running
 from tests.query.conftest import write_index
 from tests.query.modeled import chat_answerer
@@ -163,23 +156,3 @@ def test_a_timeout_while_the_model_is_down_names_its_failure(index_file: Path, t
                 assert late.value.__cause__ is late.value.last_error
                 assert str(late.value.last_error) in late.value.errors[-1]
                 assert method == "drift" or late.value.completed[0].startswith("a context of ")
-
-
-@pytest.mark.parametrize(
-    "work",
-    [
-        lambda rag: Question(QUESTION).title_keys,
-        lambda rag: respond(QUESTION, Evidence("", (Passage("Sources", 0, "", "Hudson commanded the Niagara."),))),
-        lambda rag: rag.index.reader().rows("SELECT 1"),
-    ],
-)
-def test_loops_and_statements_end_with_their_search(rag: GraphRAG, work: Callable[[GraphRAG], object]) -> None:
-    def canceled() -> None:
-        cancellation = Cancellation()
-        cancellation.hold()
-        cancellation.cancel()
-        with pytest.raises(QueryError, match="The search has ended"):
-            work(rag)
-
-    with ThreadPoolExecutor(1) as thread:  # DuckDB's statements of the main thread end by signals
-        thread.submit(copy_context().run, canceled).result()

@@ -38,7 +38,7 @@ def module(name: str) -> ModuleType:
     return loaded
 
 
-@pytest.mark.long
+@pytest.mark.extended
 def test_types_are_complete_for_pyright(shared_folder: Path) -> None:
     python = environment_with(shared_folder / "pyright", "pyright[nodejs]")
     command = [str(python), "-m", "pyright", "--pythonpath", sys.executable, str(EXAMPLES)]

@@ -8,7 +8,6 @@ import sys
 import time
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from graphrag_assets.runtime.received_signals import raise_if_interrupted, signals_noted
@@ -81,19 +80,3 @@ def test_a_signal_that_a_library_drops_still_interrupts() -> None:
         with pytest.raises(KeyboardInterrupt):
             raise_if_interrupted()
     raise_if_interrupted()  # noted no more
-
-
-def aborted(connection: duckdb.DuckDBPyConnection) -> None:
-    """A statement fails as a signal makes it fail, its error is swallowed, and the next one complains."""
-    try:
-        raise RuntimeError("Query interrupted")
-    except RuntimeError:
-        try:
-            connection.execute("FROM no_such_table")
-        except duckdb.CatalogException:
-            connection.execute("SELECT 1")
-
-
-def interrupted_without_transaction(connection: duckdb.DuckDBPyConnection) -> None:
-    connection.execute("ROLLBACK")  # so that the next one fails
-    raise KeyboardInterrupt

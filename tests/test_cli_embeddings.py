@@ -7,6 +7,7 @@ import pytest
 from graphrag_assets.store.publication_files import current_number
 from graphrag_assets.text.words import encode
 from tests.cli import run_command
+from tests.conftest import IndexFolder
 from tests.limits import limit_calls
 from tests.openai_server import running
 
@@ -62,13 +63,13 @@ def test_texts_above_the_limit_of_the_server_are_published(project, server, monk
     server.replace = refusing(
         400, "maximum context length is 512 tokens", lambda text: len(encode(text, "cl100k_base")) > 512
     )
-    run_command("index")
+    project.index_all()
     assert project.sql("SELECT count(*) FROM index_errors") == [(0,)]
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MAX_TOKENS", "512")
     monkeypatch.setenv("GRAPHRAG_DATA", str(project.root / "other"))
     monkeypatch.setenv("GRAPHRAG_INPUT", str(project.input))
     server.requests.clear()
     server.replace = None
-    run_command("index")
+    IndexFolder(project.root / "other").index_all()
     texts = [text for request in server.embeddings for text in request.body["input"]]
     assert 0 < max(len(encode(text, "cl100k_base")) for text in texts) <= 512

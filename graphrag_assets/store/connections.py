@@ -116,7 +116,11 @@ def in_memory(limits: Limits, one_thread: bool) -> Iterator[duckdb.DuckDBPyConne
     """A connection to a database in memory with these limits, to attach files to; `one_thread` or all."""
     config = {**CONNECTION_CONFIG, **limits.config(), **({"threads": 1} if one_thread else {})}
     with _kept(os.getpid(), threading.get_ident(), *config.items()).cursor() as connection:
-        yield connection
+        try:
+            yield connection
+        except BaseException:
+            _kept.cache_clear()  # on a full disk nothing can be detached
+            raise
 
 
 @functools.lru_cache(maxsize=2)

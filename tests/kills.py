@@ -39,9 +39,9 @@ class Killed:
 
 def index_once(server: OpenAIServer, folder: Path, documents: Path) -> tuple[Tables, int, float]:
     """Tables, requests and seconds of an undisturbed run."""
-    before, began, made = len(asked(server)), time.monotonic(), ModelIndex(folder, server.url, documents)
+    before, began, made = len(server.requests), time.monotonic(), ModelIndex(folder, server.url, documents)
     made.run()
-    return made.tables(), len(asked(server)) - before, time.monotonic() - began
+    return made.tables(), len(server.requests) - before, time.monotonic() - began
 
 
 def kill_and_rerun(server: OpenAIServer, folder: Path, documents: Path, *dues: Due) -> Killed:
@@ -49,8 +49,8 @@ def kill_and_rerun(server: OpenAIServer, folder: Path, documents: Path, *dues: D
     made, found = ModelIndex(folder, server.url, documents), Killed()
     for due in dues:
         stored = stored_answers(made.folder / "index")
-        first, process, began = len(asked(server)), made.start(), time.monotonic()
-        while process.poll() is None and not due(time.monotonic() - began, len(asked(server)) - first):
+        first, process, began = len(server.requests), made.start(), time.monotonic()
+        while process.poll() is None and not due(time.monotonic() - began, len(server.requests) - first):
             time.sleep(0.002)
         if process.poll() is not None:
             finish(process)
@@ -59,17 +59,12 @@ def kill_and_rerun(server: OpenAIServer, folder: Path, documents: Path, *dues: D
             while server.in_flight:  # nobody receives these answers
                 time.sleep(0.01)
             found.killed += 1
-            found.in_flight += unstored(asked(server)[first:], stored, stored_answers(made.folder / "index"))
-        found.before += len(asked(server)) - first
-    first = len(asked(server))
+            found.in_flight += unstored(server.requests[first:], stored, stored_answers(made.folder / "index"))
+        found.before += len(server.requests) - first
+    first = len(server.requests)
     made.run()
-    found.after, found.tables = len(asked(server)) - first, made.tables()
+    found.after, found.tables = len(server.requests) - first, made.tables()
     return found
-
-
-def asked(server: OpenAIServer) -> list[Request]:
-    """The requests without the questions of each process whether the models are there."""
-    return [r for r in server.requests if r.task != "ModelCheck" and r.body.get("input") != ["ready"]]
 
 
 def stored_answers(index_folder: Path) -> set[tuple[str, str]]:

@@ -367,14 +367,14 @@ def test_nothing_is_published_when_the_budget_ends_in_a_global_stage(
     server.requests.clear()
     printed = " ".join(run_command("index", status=1).split())
     assert f"the budget of ${budget}.00 is used up" in printed
-    answered = [request for request in server.chats if request.task != "ModelCheck"]
+    answered = list(server.chats)
     assert answered  # it ended among them
     assert {request.task for request in answered} == {task}
     assert {name: project.sql(f"FROM {name} ORDER BY ALL") for name in tables} == published
     monkeypatch.delenv("GRAPHRAG_BUDGET_USD")
     run_command("index")
     assert project.sql("SELECT count(*) FROM documents WHERE text LIKE '%Gooch%'") == [(len(MANY),)]
-    sent = [str(request.body) for request in server.chats if request.task != "ModelCheck"]
+    sent = [str(request.body) for request in server.chats]
     assert len(sent) == len(set(sent)) > len(answered)  # no answer was paid for twice
 
 

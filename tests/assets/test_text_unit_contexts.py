@@ -206,7 +206,7 @@ def test_switching_embeds_again_and_extracts_again_only_without_contexts(heading
     facts, units = rows(heading_index, *FACTS), len(contexts(heading_index))
     monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "model")
     heading_index.index_all()
-    assert set(sent(server)) == {"UnitContext", "ModelCheck", "embedding"}
+    assert set(sent(server)) == {"UnitContext", "embedding"}
     assert sent(server)["UnitContext"] == units
     assert rows(heading_index, *FACTS) == facts
     before = len(server.requests)

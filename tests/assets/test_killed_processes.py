@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.settings import Settings
-from tests.kills import asked, index_once, kill_and_rerun, sent_twice
+from tests.kills import index_once, kill_and_rerun, sent_twice
 from tests.model_index import ModelIndex, differences, finish
 from tests.openai_server import running
 
@@ -45,5 +45,5 @@ def test_two_processes_with_shared_texts_repeat_only_in_flight_calls(tmp_path: P
         index = ModelIndex(tmp_path / "index", server.url, write(tmp_path / "input", documents))
         both = [index.start("--batch", batch) for batch in ("one", "two")]
         printed = [finish(process) for process in both]
-        assert not sent_twice(asked(server))
+        assert not sent_twice(server.requests)
     assert not any("lock" in text.lower() for text in printed)

@@ -105,7 +105,7 @@ def write_bm25_index(connection: duckdb.DuckDBPyConnection) -> None:
 def _count_words(connection: duckdb.DuckDBPyConnection, texts: pl.DataFrame, languages: list[str]) -> None:
     """Keep the words of `texts` (hash, language, text), and the stems of those that are new."""
     detected = [
-        _one_of(languages, text) if "," in language else language
+        (found if (found := language_of(text)) in languages else languages[0]) if "," in language else language
         for language, text in texts.select("language", "text").iter_rows()
     ]
     listed = texts.select(
@@ -127,10 +127,6 @@ def _count_words(connection: duckdb.DuckDBPyConnection, texts: pl.DataFrame, lan
     connection.commit()
 
 
-def _one_of(languages: list[str], text: str) -> str:
-    return found if (found := language_of(text)) in languages else languages[0]
-
-
 def _stemmed(words: pl.DataFrame) -> pl.DataFrame:
     """The rows of `words` (language, word, number) in the index: number, term, forms."""
     parts = [
@@ -138,15 +134,12 @@ def _stemmed(words: pl.DataFrame) -> pl.DataFrame:
         for (language,), part in words.group_by("language")
     ]
     terms = pl.concat([words.clear().with_columns(term=pl.lit(None, pl.String)), *parts])
-    forms = pl.Series("forms", list(map(_forms, terms["word"])), pl.List(pl.String))
+    # Every spelling that a question may have.
+    spelled = [list(dict.fromkeys([fold(word), fold(spell_out(word))])) for word in terms["word"]]
+    forms = pl.Series("forms", spelled, pl.List(pl.String))
     # Words of scripts without spaces are found without forms.
     is_unspaced = pl.col("word").str.contains(f"[{UNSPACED}]")
     return terms.select("number", "term", pl.when(~is_unspaced).then(forms).otherwise(pl.lit([], pl.List(pl.String))))
-
-
-def _forms(word: str) -> list[str]:
-    """Every spelling of a word that a question may have."""
-    return list(dict.fromkeys([fold(word), fold(spell_out(word))]))
 
 
 def _languages(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, int]]:

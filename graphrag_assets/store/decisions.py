@@ -46,6 +46,10 @@ class Decision:
     reason: str = ""
     decided_at: str = ""
 
+    def __post_init__(self) -> None:
+        if not (self.name and (self.split_by if self.kind == "split" else self.other)):
+            raise ValueError("it lacks a name, or how it is split")
+
     @property
     def key(self) -> Key:
         """What a later decision replaces: that on the same pair, or the same split."""
@@ -103,14 +107,10 @@ def _read(file: Path) -> dict[Key, Decision]:
 
 def _parse(file: Path, number: int, line: str) -> Decision:
     try:
-        decision = _DECISION.validate_json(line)
+        return _DECISION.validate_json(line)
     except ValidationError as error:
         wrong = error.errors()[0]
         where = f"{'.'.join(map(str, wrong['loc']))}: " if wrong["loc"] else ""
         raise StoreError(
             f"{file}, line {number} is no decision: {where}{wrong['msg']}. Correct or delete the line."
         ) from error
-    needed = (decision.name, decision.split_by) if decision.kind == "split" else (decision.name, decision.other)
-    if not all(needed):
-        raise StoreError(f"{file}, line {number} lacks a name, or how it is split. Correct or delete the line.")
-    return decision

@@ -1,13 +1,13 @@
 """The versions of the prompt profile: rows of the table prompt_profile."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 import polars as pl
+from pydantic import TypeAdapter
 
-from graphrag_assets.contracts.prompt_profile import BUILT_IN, ProfileType, PromptProfile, WorkedExample
-from graphrag_assets.contracts.records import EntityRecord, RelationshipRecord
+from graphrag_assets.contracts.prompt_profile import BUILT_IN, PromptProfile
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.store.batches import utc_now
 from graphrag_assets.store.schema import PROMPT_PROFILE
@@ -25,21 +25,7 @@ def profile_in_force(query: Query, table: str = PROMPT_PROFILE.name) -> PromptPr
 
 def profile_of(row: Mapping[str, Any]) -> PromptProfile:
     """The profile in a row of the table."""
-    examples = (
-        WorkedExample(
-            found["text_unit_id"],
-            found["text"],
-            tuple(EntityRecord(**entity) for entity in found["entities"]),
-            tuple(RelationshipRecord(**relationship) for relationship in found["relationships"]),
-        )
-        for found in row["examples"]
-    )
-    lists = {"examples": tuple(examples)} | {name: _types(row[name]) for name in ("entity_types", "relationship_types")}
-    return PromptProfile(**{f.name: lists.get(f.name, row[f.name]) for f in fields(PromptProfile)})
-
-
-def _types(rows: list[dict[str, Any]]) -> tuple[ProfileType, ...]:
-    return tuple(ProfileType(**row | {"examples": tuple(row["examples"])}) for row in rows)
+    return TypeAdapter(PromptProfile).validate_python(dict(row))
 
 
 def record_profile(working: WorkingDatabase, profile: PromptProfile, **record: Any) -> int:

@@ -26,20 +26,7 @@ asked AS MATERIALIZED (
                      ELSE 'community_reports' END, e.id FROM embedded e
 ), numbered AS MATERIALIZED (  -- rows are fetched by number alone: that reads a few blocks, ids are found in all
     SELECT w.kind, try_cast(w.key AS BIGINT) AS number FROM wanted w
-    UNION SELECT 'documents', t.human_readable_id FROM own.documents t
-          WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'documents')
-    UNION SELECT 'text_units', t.human_readable_id FROM own.text_units t
-          WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'text_units')
-    UNION SELECT 'entities', t.human_readable_id FROM own.entities t
-          WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'entities')
-    UNION SELECT 'relationships', t.human_readable_id FROM own.relationships t
-          WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'relationships')
-    UNION SELECT 'covariates', t.human_readable_id FROM own.covariates t
-          WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'covariates')
-    UNION SELECT 'communities', t.human_readable_id FROM own.communities t
-          WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'communities')
-    UNION SELECT 'community_reports', t.human_readable_id FROM own.community_reports t
-          WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'community_reports')
+    {by_ids}
 ), reports AS MATERIALIZED (
     SELECT r.human_readable_id, r.id, r.title, r.community FROM own.community_reports r
     WHERE r.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'community_reports')

@@ -5,7 +5,6 @@ JSON lines, so that everything after it is as for a file. The table is only read
 """
 
 import contextlib
-import functools
 import io
 import re
 import time
@@ -55,7 +54,7 @@ class InputTable(Input):
     max_file_bytes: int = 1_000_000_000
 
     def names(self) -> list[str]:
-        return [batch for batch in self._versions() if batch is not None]
+        return [batch for batch in self._batches("count(*)") if batch is not None]
 
     def has(self, batch: str) -> bool:
         return bool(self._select("1", batch, "LIMIT 1"))
@@ -65,14 +64,14 @@ class InputTable(Input):
         return iter([self._file(batch, version)] if version else [])
 
     def listed(self) -> Iterator[Listed]:
-        versions = {batch: version for batch, (version, _) in self._versions().items() if batch is not None}
-        return (Listed(batch, [self._file(batch, versions[batch])]) for batch in sorted(usable(versions)))
+        versions = self._batches(_VERSION)
+        batches = sorted(usable(batch for batch in versions if batch is not None))
+        return (Listed(batch, [self._file(batch, versions[batch])]) for batch in batches)
 
     def unusable_names(self) -> list[UnusableName]:
-        versions = self._versions()
-        found = unusable(filter(None, versions), "Change the value, or choose another column with partition_by.")
-        if None in versions:
-            n_rows = versions[None][1]
+        counts = self._batches("count(*)")
+        found = unusable(filter(None, counts), "Change the value, or choose another column with partition_by.")
+        if n_rows := counts.get(None, 0):
             error = f"{n_rows:,} {'row has' if n_rows == 1 else 'rows have'} no value in the column {self.id_column!r}"
             hint = "Fill it in, or set GRAPHRAG_ID_COLUMN to a column that identifies every row."
             found.append(UnusableName(self._table, error, hint))
@@ -143,23 +142,9 @@ class InputTable(Input):
             raise InputError(f"partition_by={by}: give a number of batches from 1 to 99,999, or a column.")
         return f"CASE WHEN trim({self._id}) <> '' THEN {name} END"
 
-    def _versions(self) -> dict[str | None, tuple[str, int]]:
-        """A hash of the rows of each batch, and their number; under None those without an id."""
-        return self._versions_at(self._stamp())
-
-    @functools.lru_cache(maxsize=8)  # noqa: B019  (of a frozen value)
-    def _versions_at(self, stamp: object) -> dict[str | None, tuple[str, int]]:
-        """The same for files as they are at a time; where `stamp` is new each time, nothing is remembered."""
-        found = self._select(f"{self._batch}, {_VERSION}, count(*)", tail="GROUP BY 1")
-        return {batch: (version, n_rows) for batch, version, n_rows in found}
-
-    def _stamp(self) -> object:
-        """What differs when the DuckDB file may have changed; of Parquet files the time."""
-        names = [self._file_name, f"{self._file_name}.wal"] if self._file_name else []
-        if not names:
-            return time.monotonic_ns()
-        states = [Path(name).stat() for name in names if Path(name).exists()]
-        return tuple((state.st_mtime_ns, state.st_size, state.st_ino) for state in states)
+    def _batches(self, value: str) -> dict[str | None, Any]:
+        """An aggregate of the rows of each batch; under None of those without an id."""
+        return dict(self._select(f"{self._batch}, {value}", tail="GROUP BY 1"))
 
     def _select(self, columns: str, batch: str | None = None, tail: str = "") -> list[tuple[Any, ...]]:
         """Expressions over the rows of a batch, or of the table."""

@@ -181,12 +181,14 @@ class Project(IndexFolder):
         """Register the batches of the input folder as partitions."""
         register_batches(IndexNames(), self.instance, scan_input(self.index))
 
-    def check(self, succeed: bool = True) -> dg.ExecuteInProcessResult:
-        """Run all checks, as *Execute all* does in the UI."""
+    def check(self, succeed: bool | None = True, *keys: dg.AssetCheckKey) -> dg.ExecuteInProcessResult:
+        """Run checks, all of them by default, as *Execute* does in the UI."""
         job = repository().get_job("__ASSET_JOB")
-        checks = job.get_subset(asset_selection=frozenset(), asset_check_selection=set(check_keys(IndexNames())))
-        result = checks.execute_in_process(instance=self.instance, raise_on_error=succeed, run_config=QUIET)
-        assert result.success == succeed
+        checks = job.get_subset(
+            asset_selection=frozenset(), asset_check_selection=set(keys or check_keys(IndexNames()))
+        )
+        result = checks.execute_in_process(instance=self.instance, raise_on_error=bool(succeed), run_config=QUIET)
+        assert succeed is None or result.success == succeed
         return result
 
     def run_all(self, *batches: str) -> dg.ExecuteInProcessResult:

@@ -8,7 +8,7 @@ from http.client import HTTPException
 
 import dagster as dg
 
-from graphrag_assets.assets.asset_checks import evaluations_of, failed_check_messages
+from graphrag_assets.assets.asset_checks import FAILED_CHECKS, evaluations_of, failed_check_messages
 from graphrag_assets.errors import AlertError
 from graphrag_assets.runtime.outgoing import shown
 from graphrag_assets.settings import variable
@@ -17,7 +17,6 @@ VARIABLE = "GRAPHRAG_ALERT_URL"
 _WILL_RETRY = "dagster/will_retry"  # tag of a failed run that Dagster retries
 _ATTEMPTS, _PAUSE_SECONDS, _TIMEOUT_SECONDS = 2, 1.0, 5.0  # a tick of several runs has a minute
 _LONGEST_REASON = 500
-_FAILED_CHECKS = "DagsterAssetCheckFailedError"
 
 
 def alert_url() -> str:
@@ -43,8 +42,7 @@ def failed_runs_alert() -> dg.SensorDefinition:
             return dg.SkipReason(f"{VARIABLE} is not set, so no alert is sent for run {run.run_id}.")
         failed = [event.step_failure_data.error for event in context.get_step_failure_events()]
         reasons = failed_check_messages(evaluations_of(context.instance, run.run_id))
-        # What Dagster raises for failed checks does not say what to do.
-        reasons += [(error.cause or error).message for error in failed if error and error.cls_name != _FAILED_CHECKS]
+        reasons += [(error.cause or error).message for error in failed if error and error.cls_name != FAILED_CHECKS]
         send(url, message(run, reasons or [context.failure_event.message or "It does not say why."]))
         return None
 

@@ -1,20 +1,21 @@
-"""Asset checks: the invariants of the index, one step per asset."""
+"""Asset checks: the invariants of the index. Each runs in the step that writes the last of the tables it reads."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import dagster as dg
 import polars as pl
 
 from graphrag_assets.assets.checks import CHECKS, UP_TO_DATE, offending_rows
+from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_names import ASSET_OF, ASSETS, BATCH_ASSETS, BATCH_STATE, IndexNames
-from graphrag_assets.assets.masked import masked
 from graphrag_assets.assets.reporting import REMEDY_CHARACTERS, markdown_table
-from graphrag_assets.assets.resources import begin_step, needs
 from graphrag_assets.runtime.outgoing import listed
 from graphrag_assets.store.invariants import Check
 
 SAMPLE_ROWS = 20
+FAILED_CHECKS = "DagsterAssetCheckFailedError"
+"""What Dagster raises in a step with failed blocking checks; it does not say what to do."""
 
 
 def read_by(check: Check) -> set[str]:
@@ -24,9 +25,8 @@ def read_by(check: Check) -> set[str]:
 
 
 def asset_of_check(check: Check) -> str:
-    """The asset that shows a check. One that blocks belongs to the last asset it reads: it holds up those after it."""
-    own = ASSET_OF[check.asset]
-    return max({own, *read_by(check)}, key=ASSETS.index) if check.blocking else own
+    """The asset that shows a check: the last one whose tables it reads, in whose step it runs."""
+    return max({ASSET_OF[check.asset], *read_by(check)}, key=ASSETS.index)
 
 
 def check_key(names: IndexNames, check: Check) -> dg.AssetCheckKey:
@@ -39,41 +39,27 @@ def check_keys(names: IndexNames) -> list[dg.AssetCheckKey]:
     return [check_key(names, check) for check in CHECKS]
 
 
-def asset_checks(names: IndexNames) -> list[dg.AssetChecksDefinition]:
-    """All checks, one step per asset, after every asset that they read.
+def check_specs(names: IndexNames, assets: Iterable[str]) -> list[dg.AssetCheckSpec]:
+    """The checks that run in the step of these assets, after it has written them."""
+    return [
+        dg.AssetCheckSpec(check.name, asset=names.key(asset), blocking=check.blocking, description=check.statement)
+        for check in CHECKS
+        if (asset := asset_of_check(check)) in assets
+    ]
 
-    Not one step for all: a blocking check that waits for a late asset must not hold up the assets before it.
-    """
-    return [_checks_of(names, asset) for asset in sorted({asset_of_check(check) for check in CHECKS})]
 
-
-def _checks_of(names: IndexNames, asset: str) -> dg.AssetChecksDefinition:
-    own = [check for check in CHECKS if asset_of_check(check) == asset]
-    after = names.keys(sorted(set().union({BATCH_STATE}, *map(read_by, own)) - {asset}))
-
-    @dg.multi_asset_check(
-        name=names.name(f"check_{asset}"),
-        can_subset=True,  # so that the UI can run one
-        specs=[
-            dg.AssetCheckSpec(
-                check.name,
-                asset=names.key(asset),
-                blocking=check.blocking,
-                description=check.statement,
-                additional_deps=after,
-            )
-            for check in own
-        ],
-        required_resource_keys=needs(names),
-    )
-    @masked
-    def check_asset(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        asked_for = {check.name for check in context.selected_asset_check_keys}
-        checks = [check for check in own if check.name in asked_for]
-        found = offending_rows(checks, begin_step(names, context))
-        yield from (_result(names, check, rows) for check, rows in zip(checks, found, strict=True))
-
-    return check_asset
+def check_results(names: IndexNames, selected: Collection[str], index: Index) -> Iterator[dg.AssetCheckResult]:
+    """The results of the checks with these names."""
+    checks = [check for check in CHECKS if check.name in selected]
+    for check, rows in zip(checks, offending_rows(checks, index), strict=True):
+        yield dg.AssetCheckResult(
+            check_name=check.name,
+            asset_key=names.key(asset_of_check(check)),
+            passed=rows.is_empty(),
+            severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
+            description=check.statement,
+            metadata=_metadata(names, check, rows),
+        )
 
 
 def _metadata(names: IndexNames, check: Check, rows: pl.DataFrame) -> dict[str, Any]:
@@ -96,17 +82,6 @@ def up_to_date_evaluation(names: IndexNames, rows: pl.DataFrame) -> dg.AssetChec
         description=" ".join(said and [*said, names.in_words(UP_TO_DATE.remedy)]) or UP_TO_DATE.statement,
         metadata=_metadata(names, UP_TO_DATE, rows),
         blocking=False,
-    )
-
-
-def _result(names: IndexNames, check: Check, rows: pl.DataFrame) -> dg.AssetCheckResult:
-    return dg.AssetCheckResult(
-        check_name=check.name,
-        asset_key=names.key(asset_of_check(check)),
-        passed=rows.is_empty(),
-        severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
-        description=check.statement,
-        metadata=_metadata(names, check, rows),
     )
 
 

@@ -9,41 +9,25 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import dagster as dg
-from pydantic import Field
 
 from graphrag_assets.assets.corpus import FAILED, BatchFailures, indexed_batches, report_batch
 from graphrag_assets.assets.given_up import retry_given_up
 from graphrag_assets.assets.index_batch import CODE_VERSION
 from graphrag_assets.assets.index_names import BATCH_ASSETS, BATCH_STATE, UPDATE_INDEX, IndexNames
-from graphrag_assets.assets.options import BatchOptions
+from graphrag_assets.assets.options import DueBatches
 from graphrag_assets.assets.registration import drop_batches, register_batches
 from graphrag_assets.assets.reporting import Metadata
 from graphrag_assets.assets.scan import Which, present_inputs, scan_input
-from graphrag_assets.assets.stages import Stage, Step
+from graphrag_assets.assets.stage import Run, Stage, StageResult
 
 _CHECK = "every_batch_is_indexed"
 _STATEMENT = "No batch failed when the due batches were last indexed."
 
 
-class DueBatches(BatchOptions):
-    """Which batches are indexed before the graph is refreshed, and how."""
-
-    which: Which | None = Field(
-        default=None,
-        description="CHANGED: batches that differ from the input folder or have failed text units. FAILED: the latter "
-        "alone. ALL. NOTHING: refresh and publish what is indexed. Empty: CHANGED in the job update_index, otherwise "
-        "NOTHING. Settings given here stay with the batches that are indexed; others keep theirs.",
-    )
-    batches: list[str] = Field(default=[], description="Only these batches, whether or not they have changed.")
-    read_every_file: bool = Field(
-        default=False,
-        description="true: compare the content of every file, also of those with the same size and time as before.",
-    )
-
-
-def batch_state(step: Step) -> Metadata:
+def batch_state(step: Run) -> StageResult:
     """Index the batches that are due, in the job update_index. One that fails does not stop the others."""
-    names, context, index, config = step.names, step.context, step.index, step.options
+    names: IndexNames = step.names
+    context, index, config = step.context, step.index, step.options
     failures = BatchFailures()
     in_job = context.run.job_name == names.name(UPDATE_INDEX)
     which = config.which or (Which.CHANGED if in_job or config.batches else Which.NOTHING)
@@ -64,16 +48,16 @@ def batch_state(step: Step) -> Metadata:
         if failures.stopped:
             raise failures.as_failure()
     n_batches = index.working.read("SELECT count(*) FROM batch_state WHERE n_documents > 0").item()
-    more = {FAILED: dg.MetadataValue.json(failures.reasons)} if failures.reasons else {}
-    return {BATCH_STATE: {"dagster/row_count": n_batches, **more}}
+    more = {FAILED: failures.reasons} if failures.reasons else {}
+    return StageResult({}, {}, {}, 0.0, {BATCH_STATE: {"dagster/row_count": n_batches, **more}})
 
 
 BATCHES = Stage(
-    BATCH_STATE, "corpus", {BATCH_STATE: BATCH_ASSETS}, CODE_VERSION, batch_state, DueBatches, present_inputs
+    BATCH_STATE, "corpus", {BATCH_STATE: BATCH_ASSETS}, CODE_VERSION, batch_state, batch_state, present_inputs
 )
 
 
-def _report_unreported(step: Step, unchanged: Sequence[str]) -> None:
+def _report_unreported(step: Run, unchanged: Sequence[str]) -> None:
     """Report the unchanged batches that Dagster does not know as materialized.
 
     A process was killed between the commit of a batch and its report, or the Dagster home is a new one.

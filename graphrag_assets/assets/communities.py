@@ -4,15 +4,14 @@ import json
 import math
 import time
 from importlib.resources import files
-from typing import NamedTuple
 
 import polars as pl
 
 from graphrag_assets.assets.index import Index, exclusive
-from graphrag_assets.assets.stage import StageResult
+from graphrag_assets.assets.stage import Run, Stage, StageResult
 from graphrag_assets.pipeline.clustering import ClusterOptions, communities_of
 from graphrag_assets.pipeline.community_identity import match_communities
-from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, FreshRun, Reclustered, recluster
+from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, FreshRun, recluster
 from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, record_options, record_stage, recorded_inputs
@@ -38,16 +37,9 @@ FROM clusters JOIN ids ON key = cluster JOIN numbers n ON n.table_name = 'commun
 _FRESH_RUN = "last fresh clustering"
 
 
-class UpdatedCommunities(NamedTuple):
-    """The changes, and the clustering."""
-
-    updated: StageResult
-    clustering: Reclustered
-
-
 @exclusive("detect_communities")
 @traced("detect_communities")
-def update_communities(index: Index, run_id: str, from_scratch: bool = False) -> UpdatedCommunities:
+def update_communities(index: Index, run_id: str, from_scratch: bool = False) -> StageResult:
     """Cluster, starting from the previous communities; match them so that ids stay.
 
     Stores the run options of `index`.
@@ -87,4 +79,29 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
         record_options(connection, None, index.run_options)
         record_inputs(connection, _FRESH_RUN, json.dumps(clustering.last_fresh), run_id)
         record_stage(connection, run_id, "detect_communities", None, time.monotonic() - started, changes, "communities")
-    return UpdatedCommunities(StageResult({}, changes, {}, time.monotonic() - started), clustering)
+        communities = connection.sql("FROM communities ORDER BY ALL").pl()
+    more = {
+        "mean_size": communities["size"].mean() or 0.0,
+        "max_size": communities["size"].max() or 0,
+        "levels": communities["level"].n_unique(),
+        "entities_free_to_move": clustering.n_free,
+        "modularity": clustering.modularity,
+        "modularity_of_fresh_run": clustering.last_fresh.modularity,
+        "clustered_from_scratch": int(clustering.fresh),
+    }
+    seconds = time.monotonic() - started
+    return StageResult({"communities": communities}, changes, {}, seconds, {"communities": more})
+
+
+def _compute(run: Run) -> StageResult:
+    return update_communities(run.options.apply_to(run.index, None), run.run_id, run.options.from_scratch)
+
+
+DETECT_COMMUNITIES = Stage(
+    "detect_communities",
+    "communities",
+    {"communities": ("entities", "relationships")},
+    CODE_VERSION,
+    update_communities,
+    _compute,
+)

@@ -22,10 +22,9 @@ from graphrag_assets.assets.index_names import BATCH_ASSETS, BATCHES_PER_RUN, SO
 from graphrag_assets.assets.masked import masked
 from graphrag_assets.assets.options import BatchOptions, cache_not_before
 from graphrag_assets.assets.registration import batch_materializations, register_batches, source_versions
-from graphrag_assets.assets.reporting import Metadata, errors_metadata, markdown_table, tables_metadata, usage_metadata
+from graphrag_assets.assets.reporting import Metadata, errors_metadata, markdown_table, table_metadata, usage_metadata
 from graphrag_assets.assets.resources import MODELS, begin_step, needs
 from graphrag_assets.assets.scan import scan_input
-from graphrag_assets.assets.stage import Rerun
 from graphrag_assets.assets.stages import asset_spec, selected
 from graphrag_assets.contracts.records import ENCODING, OF_READ_TEXT
 from graphrag_assets.embedded import EXTRACTOR
@@ -183,7 +182,7 @@ def indexed_batches(
         with masked_errors():
             own = config.apply_to(index, batch)
             models = own.models(batch, run_id, not_before)
-            indexed = stage.index_batch(own, batch, models, run_id, extract, Rerun[config.rerun], pool)
+            indexed = stage.index_batch(own, batch, models, run_id, extract, stage.Rerun[config.rerun], pool)
         return indexed, time.monotonic() - started
 
     def meets_all(outcome: object) -> bool:
@@ -237,7 +236,10 @@ def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, s
             **({"without_names": note} if note else {}),
         },
     }
-    return tables_metadata(names, indexed.changes, seconds, indexed.frames, more)
+    return {
+        name: table_metadata(name, indexed.changes[name], seconds, frame, **more.get(name, {}))
+        for name, frame in indexed.frames.items()
+    }
 
 
 def _columns_metadata(documents: pl.DataFrame) -> dict[str, Any]:

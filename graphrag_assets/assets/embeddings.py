@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_assets.assets.index import Index, exclusive
-from graphrag_assets.assets.stage import StageResult, sums_of_changes, usage_sums
+from graphrag_assets.assets.stage import Run, Stage, StageResult, sums_of_changes, usage_sums
 from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.contracts.records import EMBED
 from graphrag_assets.ids import stable_id
@@ -79,13 +79,6 @@ _NO_VECTOR = (
 _PLACES = f"SELECT t.id, t.batch, d.source FROM text_units t JOIN documents d ON d.id = t.document_id WHERE t.{_AMONG}"
 
 
-class UpdatedEmbeddings(NamedTuple):
-    """The table written, and the number of texts embedded."""
-
-    updated: StageResult
-    n_embedded: int
-
-
 class _Embedded(NamedTuple):
     """Changes by part, vectors of the last part, rows that have none (fingerprint, id, error), number of texts."""
 
@@ -101,7 +94,7 @@ class _OtherSizeError(Exception):
 
 @exclusive("embed_texts")
 @traced("embed_texts")
-def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> UpdatedEmbeddings:
+def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> StageResult:
     """Embed the texts whose fingerprint is new; keep the vectors of the others.
 
     The frame of the result has the vectors of the last part. Without an embedding model, all vectors are removed.
@@ -127,8 +120,12 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Upda
         refused = json.dumps(dict(without.select("fingerprint", "error").iter_rows()))
         record_inputs(connection, REFUSED, refused, run_id)
         record_stage(connection, run_id, "embed_texts", None, seconds, changes, "embeddings", used)
-    updated = StageResult({"embeddings": frame}, changes, models.usage, time.monotonic() - started)
-    return UpdatedEmbeddings(updated, n_embedded)
+    more = {"embedded": n_embedded} | ({} if models.embedding_model else {"note": NO_MODEL})
+    return StageResult({"embeddings": frame}, changes, used, seconds, {"embeddings": more})
+
+
+def _compute(run: Run) -> StageResult:
+    return update_embeddings(run.index, run.models(), run.run_id)
 
 
 def _embed(index: Index, models: IndexingModels) -> _Embedded:
@@ -204,3 +201,13 @@ def _write_errors(connection: duckdb.DuckDBPyConnection, without: pl.DataFrame) 
         hint=pl.lit(_NO_VECTOR),
     )
     replace_errors(connection, errors, "stage = $stage", {"stage": EMBED})
+
+
+EMBED_TEXTS = Stage(
+    "embed_texts",
+    "retrieval",
+    {"embeddings": ("text_units", "entities", "community_reports")},
+    CODE_VERSION,
+    update_embeddings,
+    _compute,
+)

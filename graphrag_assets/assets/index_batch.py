@@ -7,6 +7,7 @@ ledger, any of them may do the first half for the models' answers, see `ask_abou
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from enum import Enum
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -14,7 +15,7 @@ import polars as pl
 from graphrag_assets import __version__
 from graphrag_assets.assets.batch_pool import BatchPool
 from graphrag_assets.assets.index import Index
-from graphrag_assets.assets.stage import Rerun, usage_sums
+from graphrag_assets.assets.stage import usage_sums
 from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.contracts.records import LOSS_STAGES
 from graphrag_assets.conversion.limits import ConversionLimits
@@ -58,6 +59,15 @@ CHUNK_OVERLAP = 100
 """Tokens shared by neighboring text units of the method `tokens`: GraphRAG's default, with its boundaries."""
 DELETED = "gone"
 """Stands for the content of a batch that is not in the input folder."""
+
+
+class Rerun(Enum):
+    """What of a batch is done again although nothing has changed; answers still come from the ledger, at no cost."""
+
+    NOTHING = "nothing"
+    FAILED_UNITS = "failed_units"
+    EXTRACTION = "extraction"
+    EVERYTHING = "everything"
 
 
 class ExtractedBatch(NamedTuple):

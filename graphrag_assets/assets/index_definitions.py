@@ -5,24 +5,22 @@ from typing import Any
 
 import dagster as dg
 
-from graphrag_assets.assets.asset_checks import asset_checks, check_keys
+from graphrag_assets.assets.asset_checks import check_keys
 from graphrag_assets.assets.automation import document_batches_sensor, nightly_refresh
 from graphrag_assets.assets.batch_state import BATCHES, batches_check, batches_check_key
+from graphrag_assets.assets.candidates import FIND_CANDIDATES
+from graphrag_assets.assets.communities import DETECT_COMMUNITIES
 from graphrag_assets.assets.corpus import index_batch, source_files
 from graphrag_assets.assets.dead_runs import dead_runs_sensor
+from graphrag_assets.assets.embeddings import EMBED_TEXTS
 from graphrag_assets.assets.extract_batch import extract_batch_job
 from graphrag_assets.assets.index_names import GLOBAL_ASSETS, UPDATE_INDEX, WRITE, IndexNames
 from graphrag_assets.assets.jobs import rollback_job
+from graphrag_assets.assets.knowledge_graph import KNOWLEDGE_GRAPH
 from graphrag_assets.assets.publication import PUBLISH
+from graphrag_assets.assets.reports import WRITE_COMMUNITY_REPORTS
 from graphrag_assets.assets.resources import IndexSettings, index_resources
 from graphrag_assets.assets.stages import asset_of
-from graphrag_assets.assets.steps import (
-    DETECT_COMMUNITIES,
-    EMBED_TEXTS,
-    FIND_CANDIDATES,
-    KNOWLEDGE_GRAPH,
-    WRITE_COMMUNITY_REPORTS,
-)
 from graphrag_assets.extras.cost_preview.job import preview_cost_job
 from graphrag_assets.extras.evaluation.job import evaluate_job, quality_check, quality_check_key
 from graphrag_assets.runtime.tracing import start_tracing
@@ -50,7 +48,7 @@ def index_definitions(
         assets = [source_files(names, upstream), index_batch(names), *(asset_of(names, stage) for stage in STAGES)]
         return dg.Definitions(
             assets=assets,
-            asset_checks=[batches_check(names), *asset_checks(names), quality_check(names)],
+            asset_checks=[batches_check(names), quality_check(names)],
             jobs=[
                 update,
                 *(make(names) for make in (preview_cost_job, evaluate_job, rollback_job)),

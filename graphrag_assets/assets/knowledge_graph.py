@@ -16,7 +16,8 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.assets.index import Index, exclusive
-from graphrag_assets.assets.stage import StageResult, usage_sums
+from graphrag_assets.assets.publish import record_inputs_of_run
+from graphrag_assets.assets.stage import Run, Stage, StageResult, usage_sums
 from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.ids import stable_id
@@ -135,8 +136,26 @@ def knowledge_graph(index: Index, models: IndexingModels, run_id: str, from_scra
         changes = {table.name: replace_table(connection, table, frame) for table, frame in frames.items()}
         replace_table(connection, schema.SUMMARIZED, summarized)
         record_stage(connection, run_id, "knowledge_graph", None, time.monotonic() - started, changes, "entities", used)
-    by_name = {table.name: frame for table, frame in frames.items()}
-    return StageResult(by_name, changes, models.usage, time.monotonic() - started)
+    entities = frames[schema.ENTITIES].sort("degree", descending=True)
+    degrees = {"mean_degree": entities["degree"].mean() or 0.0, "max_degree": entities["degree"].max() or 0}
+    previews = {"entities": entities, "relationships": frames[schema.RELATIONSHIPS]}
+    return StageResult(previews, changes, used, time.monotonic() - started, {"entities": degrees})
+
+
+def _compute(run: Run) -> StageResult:
+    record_inputs_of_run(run.index, run.run_id)
+    return knowledge_graph(run.index, run.models(), run.run_id, from_scratch=run.options.rerun != "NOTHING")
+
+
+_FROM = ("batch_state", "entity_mentions", "relationship_mentions")
+KNOWLEDGE_GRAPH = Stage(
+    "knowledge_graph",
+    "graph",
+    {"entities": _FROM, "relationships": _FROM},
+    CODE_VERSION,
+    knowledge_graph,
+    _compute,
+)
 
 
 def forget_summaries(connection: duckdb.DuckDBPyConnection) -> None:

@@ -15,6 +15,7 @@ from pydantic import Field, field_validator, model_validator
 
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_names import BATCH_STATE, IndexNames
+from graphrag_assets.assets.scan import Which
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.settings import Settings
 
@@ -28,20 +29,8 @@ def _setting(owner: str, description: str, more: str = "") -> Any:
 _of_batches, _of_index = partial(_setting, "these batches"), partial(_setting, "the index")
 
 
-class Chunking(Enum):
-    """How documents are split into text units."""
-
-    ANCHORED = "anchored"
-    TOKENS = "tokens"
-    SENTENCES = "sentences"
-
-
-class TextUnitContext(Enum):
-    """Context that is searched and shown with a text unit."""
-
-    HEADINGS = "headings"
-    NONE = "none"
-    MODEL = "model"
+Chunking = Enum("Chunking", {"ANCHORED": "anchored", "TOKENS": "tokens", "SENTENCES": "sentences"})
+TextUnitContext = Enum("TextUnitContext", {"HEADINGS": "headings", "NONE": "none", "MODEL": "model"})
 
 
 class RunOptions(dg.Config):
@@ -128,6 +117,22 @@ class BatchOptions(RunOptions, RerunOptions):
         return bool(self.given) or self.reset_settings or self.rerun in ("EXTRACTION", "EVERYTHING")
 
 
+class DueBatches(BatchOptions):
+    """Which batches are indexed before the graph is refreshed, and how."""
+
+    which: Which | None = Field(
+        default=None,
+        description="CHANGED: batches that differ from the input folder or have failed text units. FAILED: the latter "
+        "alone. ALL. NOTHING: refresh and publish what is indexed. Empty: CHANGED in the job update_index, otherwise "
+        "NOTHING. Settings given here stay with the batches that are indexed; others keep theirs.",
+    )
+    batches: list[str] = Field(default=[], description="Only these batches, whether or not they have changed.")
+    read_every_file: bool = Field(
+        default=False,
+        description="true: compare the content of every file, also of those with the same size and time as before.",
+    )
+
+
 class GraphOptions(RerunOptions):
     """How this run merges the graph."""
 
@@ -159,6 +164,13 @@ class ReportOptions(RerunOptions):
     )
 
 
+OPTIONS: dict[str, type[dg.Config]] = {
+    BATCH_STATE: DueBatches,
+    "knowledge_graph": GraphOptions,
+    "detect_communities": CommunityOptions,
+    "write_community_reports": ReportOptions,
+}
+"""By stage; the others have none."""
 _STEPS = ("index_batch", BATCH_STATE, "detect_communities")
 """Those whose config has settings."""
 

@@ -4,19 +4,15 @@ import contextlib
 import time
 from typing import Any
 
-import dagster as dg
 import polars as pl
 
-from graphrag_assets.assets import publish as stage
-from graphrag_assets.assets.asset_checks import blocking_checks_passed
 from graphrag_assets.assets.index import Index
-from graphrag_assets.assets.index_names import PUBLICATION
-from graphrag_assets.assets.reporting import Metadata, markdown_table, picture
-from graphrag_assets.assets.stages import Stage, Step
-from graphrag_assets.assets.up_to_date import record_up_to_date
+from graphrag_assets.assets.publish import CODE_VERSION, record_up_to_date, update_publication
+from graphrag_assets.assets.stage import Markdown, Run, Stage, StageResult
 from graphrag_assets.contracts.records import OF_READ_TEXT, problems_in_words
 from graphrag_assets.errors import StoreError
 from graphrag_assets.pictures.graph_map import MAX_ENTITIES, graph_map
+from graphrag_assets.pictures.svg import in_markdown
 from graphrag_assets.pipeline.layout import layout
 from graphrag_assets.runtime.outgoing import as_markdown, listed
 from graphrag_assets.store.publication_files import STABLE_NAME, kept_publications, publication_file
@@ -31,30 +27,17 @@ FROM (SELECT committed_at, unnest(usage) AS used FROM index_runs) GROUP BY ALL O
 """
 
 
-def publication(step: Step) -> Metadata:
-    """The newest publication, and the pointer to it."""
-    index, started = step.index, time.monotonic()
-    checked = blocking_checks_passed(step.names, step.context.instance, step.run_id)
-    published = stage.update_publication(index, step.run_id, checked)
-    record_up_to_date(index, step.run_id)
-    step.context.log.info(state_in_words(index.settings.index_folder, published.number, published.is_new))
-    return {PUBLICATION: _metadata(published, index, time.monotonic() - started)}
+def _compute(run: Run) -> StageResult:
+    index, started = run.index, time.monotonic()
+    published = update_publication(index, run.run_id, run.checked())
+    record_up_to_date(index, run.run_id)
+    run.context.log.info(state_in_words(index.settings.index_folder, published.number, published.is_new))
+    seconds = time.monotonic() - started
+    return StageResult({}, {}, {}, seconds, {"publication": _metadata(published, index, seconds)})
 
 
 def _version(index: Index) -> str:
     return f"publication {index.working.read('SELECT max(number) FROM publications').item()}"
-
-
-# It has no freshness policy: those of Dagster go by the calendar, and an index whose input has not changed is fresh.
-# The check publication_is_up_to_date says when it has changed.
-PUBLISH = Stage(
-    PUBLICATION,
-    "publication",
-    {PUBLICATION: ("entity_candidates", "community_reports")},  # and through them, all tables
-    stage.CODE_VERSION,
-    publication,
-    data_version=_version,
-)
 
 
 _COUNTED = ("documents", "text_units", "entities", "relationships", "covariates", "communities", "community_reports")
@@ -75,13 +58,13 @@ def _metadata(published: Publication, index: Index, seconds: float) -> dict[str,
     costs: dict[str, Any] = {}
     if spent.height:
         costs["cost_usd_of_recorded_runs"] = float(spent["cost_usd"].sum())
-        costs["cost_by_task_and_day"] = dg.MetadataValue.md(markdown_table(spent, spent.height))
+        costs["cost_by_task_and_day"] = spent
     return {
-        "summary": dg.MetadataValue.md(_summary(published, index, problems)),
-        "map": picture("The map of the graph", graph_map(entities, relationships, members, positions)),
+        "summary": Markdown(_summary(published, index, problems)),
+        "map": Markdown(in_markdown(graph_map(entities, relationships, members, positions), "The map of the graph")),
         "publication": published.number,
         "new": published.is_new,
-        "path": dg.MetadataValue.path(str((index.settings.index_folder / STABLE_NAME).absolute())),
+        "path": (index.settings.index_folder / STABLE_NAME).absolute(),
         "megabytes": round(published.path.stat().st_size / 1e6, 2),
         "seconds": round(seconds, 2),
         **{f"rows/{name}": published.rows[name] for name in _COUNTED},
@@ -105,3 +88,16 @@ def _summary(published: Publication, index: Index, problems: pl.DataFrame) -> st
         what = ": ".join(filter(None, (problems_in_words(problems["stage"]), named)))
         lines.append(f"- {what}. Remedies: checks of `documents`, table `index_errors`.")
     return "\n".join(lines)
+
+
+# It has no freshness policy: those of Dagster go by the calendar, and an index whose input has not changed is fresh.
+# The check publication_is_up_to_date says when it has changed.
+PUBLISH = Stage(
+    "publication",
+    "publication",
+    {"publication": ("entity_candidates", "community_reports")},  # and through them, all tables
+    CODE_VERSION,
+    update_publication,
+    _compute,
+    _version,
+)

@@ -1,18 +1,27 @@
-"""Publishes the working database: the file that people and queries read."""
+"""Publishes the working database: the file that people and queries read; and tells whether a run would change nothing.
+
+A run would change nothing if the digest of its inputs is that of what the last publication was made from.
+"""
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
+from graphrag_assets import __version__
 from graphrag_assets.assets.checks import failed_blocking_checks
 from graphrag_assets.assets.index import Index, exclusive
 from graphrag_assets.assets.models import ledger_entries
-from graphrag_assets.assets.scan import behind
+from graphrag_assets.assets.scan import Scan, behind, present_inputs
 from graphrag_assets.errors import CheckError
+from graphrag_assets.ids import stable_id
+from graphrag_assets.pipeline.alias_decisions import USER_RULE
 from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import inputs_of, record_inputs, trim_records
+from graphrag_assets.store.batches import REFRESHED, inputs_of, record_inputs, recorded_inputs, trim_records
+from graphrag_assets.store.decisions import read_decisions
+from graphrag_assets.store.publication_content import publication_shape
 from graphrag_assets.store.publication_writer import Publication, intact_publication, publish
 from graphrag_assets.store.working import replace_table
 
@@ -21,6 +30,11 @@ log = logging.getLogger(__name__)
 
 CODE_VERSION = "2"
 """Incremented when a publication of the same tables differs."""
+# What people and scans write, not the stages.
+_DECISIONS = f"FROM entity_aliases WHERE rule = '{USER_RULE}' OR NOT accepted ORDER BY ALL"
+_PROFILES = "SELECT version, id, adopted FROM prompt_profile ORDER BY ALL"
+_UNREADABLE = "SELECT * EXCLUDE (first_seen) FROM index_errors WHERE stage = 'scan' ORDER BY ALL"
+_FAILED = "SELECT count(*) FROM index_runs WHERE run_id = $run AND list_sum([u.failures FOR u IN usage]) > 0"
 
 
 @exclusive("publication")
@@ -75,3 +89,38 @@ def made_with(index: Index) -> dict[str, str | None]:
         "embedding_model": models.embedding_model,
         "prompt_profile": index.profile.id if index.profile else "",
     }
+
+
+def inputs_digest(index: Index) -> str:
+    """Hash of batches, decisions, prompt profiles, names of no batches, settings, models, code."""
+    recorded = index.working.read_all(_DECISIONS, _PROFILES, _UNREADABLE)
+    rows: list[tuple[Any, ...]] = [row for frame in recorded for row in frame.iter_rows()]
+    decisions = read_decisions(index.settings.index_folder)
+    made = sorted(made_with(index.with_run_options(None)).items())
+    return stable_id("refresh", present_inputs(index), __version__, publication_shape(), *rows, *decisions, *made)
+
+
+def record_inputs_of_run(index: Index, run_id: str) -> None:
+    """Record, before the graph is made, what it is made from."""
+    digest = inputs_digest(index)
+    with index.working.transaction() as connection:
+        record_inputs(connection, "run", digest, run_id)
+
+
+def record_up_to_date(index: Index, run_id: str) -> None:
+    """Record what has been published, unless that has changed since, or a model's answer failed."""
+    digest, failed = inputs_digest(index), index.working.read(_FAILED, {"run": run_id}).item()
+    published = recorded_inputs(index.working, "published") == present_inputs(index)
+    if published and not failed and recorded_inputs(index.working, "run") == digest:
+        with index.working.transaction() as connection:
+            record_inputs(connection, REFRESHED, digest, run_id)
+
+
+def up_to_date(index: Index, found: Scan) -> Publication | None:
+    """The newest publication, if a run over all of `found` would change nothing; else None.
+
+    The publication was opened, and pointer and link lead to a whole one.
+    """
+    if found.due or recorded_inputs(index.working, REFRESHED) != inputs_digest(index):
+        return None
+    return intact_publication(index.working, index.settings.index_folder)

@@ -1,6 +1,5 @@
 """Metadata of materializations."""
 
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -8,9 +7,8 @@ import dagster as dg
 import polars as pl
 
 from graphrag_assets.assets.index_names import IndexNames
-from graphrag_assets.assets.lineage import column_lineage
+from graphrag_assets.assets.stage import Markdown, Stage, StageResult
 from graphrag_assets.contracts.usage import Usage
-from graphrag_assets.pictures.svg import in_markdown
 from graphrag_assets.runtime.outgoing import as_markdown, shown
 from graphrag_assets.store.batches import UsageByTask
 from graphrag_assets.store.schema import BATCH_TABLES
@@ -32,39 +30,35 @@ Metadata = dict[str, dict[str, Any]]
 """Metadata of materializations, by asset."""
 
 
-def table_metadata(
-    names: IndexNames, name: str, changes: Changes, seconds: float, preview: pl.DataFrame | None = None, **more: Any
-) -> dict[str, Any]:
+def table_metadata(name: str, changes: Changes, seconds: float, preview: pl.DataFrame, **more: Any) -> dict[str, Any]:
     """Metadata of the materialized table `name`: rows, changed rows, seconds, a preview without document text.
 
     The same numbers are there each time, so that the UI plots them over time.
     """
+    rows = "dagster/partition_row_count" if name in _PARTITIONED else "dagster/row_count"
     metadata: dict[str, Any] = {
-        "dagster/partition_row_count" if name in _PARTITIONED else "dagster/row_count": changes.rows,
+        rows: changes.rows,
         "rows_inserted": changes.inserted,
         "rows_deleted": changes.deleted,
         "seconds": round(seconds, 2),
         **more,
     }
-    if preview is not None and preview.height:
-        metadata["preview"] = dg.MetadataValue.md(markdown_table(_told(preview)))
-    if lineage := column_lineage(names, name):
-        metadata["dagster/column_lineage"] = lineage
+    return metadata | ({"preview": dg.MetadataValue.md(markdown_table(_told(preview)))} if preview.height else {})
+
+
+def stage_metadata(stage: Stage, result: StageResult) -> Metadata:
+    """Metadata of the assets of a stage."""
+    metadata = {name: dict(result.more.get(name, {})) for name in stage.assets}
+    metadata[next(iter(metadata))] |= usage_metadata(result.usage)
+    for name, more in metadata.items():
+        for key, value in more.items():
+            if isinstance(value, pl.DataFrame):
+                more[key] = dg.MetadataValue.md(markdown_table(value, value.height))
+            elif isinstance(value, Markdown):
+                more[key] = dg.MetadataValue.md(value)
+        if name in result.previews:
+            metadata[name] = table_metadata(name, result.changes[name], result.seconds, result.previews[name], **more)
     return metadata
-
-
-def tables_metadata(
-    names: IndexNames,
-    changes: Mapping[str, Changes],
-    seconds: float,
-    previews: Mapping[str, pl.DataFrame],
-    more: Mapping[str, Mapping[str, Any]],
-) -> Metadata:
-    """Metadata of the tables of `previews`, each with its own `more`; see `table_metadata`."""
-    return {
-        name: table_metadata(names, name, changes[name], seconds, frame, **more.get(name, {}))
-        for name, frame in previews.items()
-    }
 
 
 def _told(frame: pl.DataFrame) -> pl.DataFrame:
@@ -80,11 +74,6 @@ def markdown_table(frame: pl.DataFrame, rows: int = PREVIEW_ROWS, width: int = P
     cells = [[_cell(value, width) for value in row] for row in shown.iter_rows()]
     lines = [shown.columns, ["---"] * shown.width, *cells]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def picture(description: str, svg: str) -> dg.MarkdownMetadataValue:
-    """A picture as the UI shows it: inline in Markdown."""
-    return dg.MetadataValue.md(in_markdown(svg, description))
 
 
 def _cell(value: object, width: int) -> str:

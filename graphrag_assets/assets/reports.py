@@ -8,13 +8,12 @@ first, because their reports may replace rows in the contexts above.
 import logging
 import time
 from importlib.resources import files
-from typing import NamedTuple
 
 import duckdb
 import polars as pl
 
 from graphrag_assets.assets.index import Index, exclusive
-from graphrag_assets.assets.stage import StageResult, sums_of_changes, usage_sums
+from graphrag_assets.assets.stage import Run, Stage, StageResult, sums_of_changes, usage_sums
 from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.embedded import REPORTER
 from graphrag_assets.ids import stable_id
@@ -23,7 +22,7 @@ from graphrag_assets.pipeline.report_citations import references_in
 from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_stage
-from graphrag_assets.store.connections import execute_with
+from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.store.working import Changes, replace_rows, replace_table
 
 log = logging.getLogger(__name__)
@@ -126,17 +125,9 @@ LEFT JOIN ({_NUMBERS}) n USING (table_name, human_readable_id)
 """
 
 
-class UpdatedReports(NamedTuple):
-    """The tables written, with the reports of the last part; how many reports were kept, and citations have no row."""
-
-    updated: StageResult
-    n_kept: int
-    n_unresolved: int
-
-
 @exclusive("write_community_reports")
 @traced("write_community_reports")
-def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: bool = False) -> UpdatedReports:
+def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: bool = False) -> StageResult:
     """Write the reports whose fingerprint is new, or with `rewrite` all; keep the others; resolve all citations.
 
     Stores the run options of `index`.
@@ -154,11 +145,31 @@ def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: b
         by_part.append({"citations": replace_table(connection, schema.CITATIONS, _RESOLVED_AGAIN)})
         changes, seconds, used = sums_of_changes(by_part), time.monotonic() - started, usage_sums(models.usage)
         record_stage(connection, run_id, "write_community_reports", None, seconds, changes, "community_reports", used)
-        citations = connection.sql("FROM citations ORDER BY ALL").pl()
-    frames = {"community_reports": reports, "citations": citations}
-    updated = StageResult(frames, changes, models.usage, time.monotonic() - started)
-    n_kept = changes["community_reports"].rows - due.height
-    return UpdatedReports(updated, n_kept, citations["cited_id"].null_count())
+        n_unresolved = one_value(connection, "SELECT count(*) FROM citations WHERE cited_id IS NULL")
+    more = {
+        "reports_written": due.height,
+        "reports_kept": changes["community_reports"].rows - due.height,
+        "citations": changes["citations"].rows,
+        "unresolved_citations": n_unresolved,
+    }
+    written = reports.select("community", "level", "title", "rank", "size").sort("rank", descending=True)
+    seconds = time.monotonic() - started
+    return StageResult({"community_reports": written}, changes, used, seconds, {"community_reports": more})
+
+
+def _compute(run: Run) -> StageResult:
+    index = run.index.with_run_options(None)
+    return update_reports(index, run.models(index), run.run_id, run.options.rerun != "NOTHING")
+
+
+WRITE_COMMUNITY_REPORTS = Stage(
+    "write_community_reports",
+    "communities",
+    {"community_reports": ("communities", "entities", "relationships", "covariates")},
+    CODE_VERSION,
+    update_reports,
+    _compute,
+)
 
 
 def stale_reports(index: Index, models: IndexingModels) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import dagster as dg
 
-from graphrag_assets.assets.asset_checks import evaluations_of, failed_check_messages
+from graphrag_assets.assets.asset_checks import FAILED_CHECKS, evaluations_of, failed_check_messages
 from graphrag_assets.assets.corpus import FAILED, STOPPED
 from graphrag_assets.assets.dagster_home import dagster_instance, make_home
 from graphrag_assets.assets.dead_runs import fail_dead_runs
@@ -124,13 +124,12 @@ def _result_of(done: dg.ExecuteInProcessResult, instance: dg.DagsterInstance, ba
     checks = failed_check_messages(evaluations_of(instance, done.run_id))
     reasons, not_published = list[str](), ""
     for event in done.all_events:
-        if not event.is_step_failure or (checks and str(event.step_key).startswith("check_")):
+        if not event.is_step_failure:
             continue
-        failure = event.step_failure_data.user_failure_data
+        failure, error = event.step_failure_data.user_failure_data, event.step_failure_data.error
         if failure and STOPPED in failure.metadata:
             state, not_published = failure.metadata, str(failure.metadata[STOPPED].value)
-        elif event.step_key != f"check_{BATCH_STATE}":
-            error = event.step_failure_data.error
+        elif event.step_key != f"check_{BATCH_STATE}" and (not error or error.cls_name != FAILED_CHECKS):
             reasons.append((failure and failure.description) or (error.message if error else "it does not say why"))
     failed: Any = state[FAILED].value if FAILED in state else {}
     said = " ".join([*checks, *(reason.strip().partition("\n")[0] for reason in reasons)])

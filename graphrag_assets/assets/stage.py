@@ -1,34 +1,88 @@
-"""What a stage does again, and what it returns."""
+"""A step over the whole index: the assets that it makes, what they are made from, and the function that makes them."""
 
-from collections.abc import Mapping, Sequence
-from enum import Enum
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import polars as pl
 
+from graphrag_assets.assets.index import Index
+from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.contracts.usage import Usage
+from graphrag_assets.store.batches import UsageByTask
 from graphrag_assets.store.working import Changes
 
 
-class Rerun(Enum):
-    """What of a batch is done again although nothing has changed; answers still come from the ledger, at no cost."""
-
-    NOTHING = "nothing"
-    FAILED_UNITS = "failed_units"
-    EXTRACTION = "extraction"
-    EVERYTHING = "everything"
+class Markdown(str):
+    """Metadata that the UI shows as Markdown."""
 
 
 class StageResult(NamedTuple):
-    """Frames and changes by table name, usage of models by task, and seconds."""
+    """What a stage has done.
 
-    frames: dict[str, pl.DataFrame]
+    Attributes:
+        previews: rows of each asset to show some of.
+        changes: of the tables written.
+        usage: of models, by task.
+        seconds: that it took.
+        more: further metadata of assets; the usage of models goes to the first of them.
+    """
+
+    previews: dict[str, pl.DataFrame]
     changes: dict[str, Changes]
-    usage: "Mapping[str, Usage]"
+    usage: UsageByTask
     seconds: float
+    more: dict[str, dict[str, Any]]
 
 
-def usage_sums(usage: "Mapping[str, Usage]") -> dict[str, dict[str, int | float]]:
+@dataclass(frozen=True)
+class Run:
+    """What a stage is computed with.
+
+    Attributes:
+        options: of this run, see `Stage.options`.
+        cache_not_before: answers in the ledger older than this time (ISO, UTC) are requested again.
+        checked: whether the blocking checks have passed in this run.
+        context, names: of the step and of the definitions of the index, in Dagster.
+    """
+
+    index: Index
+    run_id: str
+    options: Any
+    cache_not_before: str | None
+    checked: Callable[[], bool]
+    context: Any
+    names: Any
+
+    def models(self, index: Index | None = None) -> IndexingModels:
+        """The models of this run."""
+        return (index or self.index).models(run_id=self.run_id, cache_not_before=self.cache_not_before)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A step over the whole index.
+
+    Attributes:
+        name: of the step.
+        group: of its assets.
+        assets: the assets that it makes, each with those it is made from.
+        version: of the code.
+        code: the function that does the work; its docstring describes the step.
+        compute: calls it with what a run gives.
+        data_version: the version of its only asset, where that is not the version of a table's rows.
+    """
+
+    name: str
+    group: str
+    assets: Mapping[str, tuple[str, ...]]
+    version: str
+    code: Callable[..., Any]
+    compute: Callable[[Run], StageResult]
+    data_version: Callable[[Index], str] | None = None
+
+
+def usage_sums(usage: Mapping[str, Usage]) -> dict[str, dict[str, int | float]]:
     """Usage by task as plain numbers."""
     return {task: used.as_dict() for task, used in usage.items()}
 

@@ -1,20 +1,18 @@
 """`asset_of` makes the assets of a stage from its description. The stages are in the modules of their steps."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import dagster as dg
 
-from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.asset_checks import blocking_checks_passed, check_results, check_specs
 from graphrag_assets.assets.index_names import ASSETS, IndexNames
-from graphrag_assets.assets.lineage import DESCRIPTIONS
 from graphrag_assets.assets.masked import masked
-from graphrag_assets.assets.options import RerunOptions, cache_not_before
-from graphrag_assets.assets.reporting import Metadata
+from graphrag_assets.assets.options import OPTIONS, RerunOptions, cache_not_before
+from graphrag_assets.assets.reporting import stage_metadata
 from graphrag_assets.assets.resources import MODELS, begin_step, needs
-from graphrag_assets.contracts.indexing_models import IndexingModels
+from graphrag_assets.assets.stage import Run, Stage
 from graphrag_assets.store import schema
 
 _TABLES = {table.name: table for table in (*schema.BATCH_TABLES, schema.BATCH_STATE, *schema.GLOBAL_TABLES)}
@@ -22,83 +20,79 @@ _COSTS = {"graphrag/cost": "model-calls"}
 """The tag of assets that may cost money: the UI filters by it."""
 _MADE_BY_MODELS = {"text_units", "entity_mentions", "relationship_mentions", "covariates", "entities", "relationships"}
 _MADE_BY_MODELS |= {"community_reports", "embeddings"}
-
-
-class NoOptions(dg.Config):
-    """A stage without options."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """What a stage is computed with."""
-
-    names: IndexNames
-    context: dg.AssetExecutionContext
-    index: Index
-    options: Any
-
-    @property
-    def run_id(self) -> str:
-        return self.context.run.run_id
-
-    def models(self, index: Index) -> IndexingModels:
-        """The models of this run; with `bypass_cache` they ignore answers from before it."""
-        bypassing = isinstance(self.options, RerunOptions)
-        before = cache_not_before(self.context.instance, self.context.run, self.options) if bypassing else None
-        return index.models(run_id=self.run_id, cache_not_before=before)
-
-
-@dataclass(frozen=True)
-class Stage:
-    """A step over the whole index.
-
-    Attributes:
-        name: of the step.
-        group: of its assets.
-        assets: the assets that it makes, each with those it is made from.
-        version: of the code.
-        compute: writes the tables of the stage; returns the metadata of each asset. Its docstring describes the step.
-        options: what a run may say about it.
-        data_version: the version of its only asset, where that is not the version of a table's rows.
-    """
-
-    name: str
-    group: str
-    assets: Mapping[str, tuple[str, ...]]
-    version: str
-    compute: Callable[[Step], Metadata]
-    options: type[dg.Config] = NoOptions
-    data_version: Callable[[Index], str] | None = None
+_DESCRIPTIONS = {
+    "documents": "Read from the files of a batch. An unreadable file or row stops no other: the metadata "
+    "list it as skipped, with its remedy.",
+    "text_units": "Documents split into chunks, the unit of extraction and search. Every citation leads to one, "
+    "and by its span to characters of the document.",
+    "entity_mentions": "Entities extracted from each text unit. They change only when the text, the prompt or the "
+    "model changes. With a language model, most of the cost is here.",
+    "relationship_mentions": "Relationships extracted from each text unit, in the same step as entity_mentions.",
+    "covariates": "Claims extracted from each text unit, with subject, object and dates, in the same step as the "
+    "mentions.",
+    "entity_candidates": "Pairs of entities that may be one thing, for a person or, on request, a model to decide on: "
+    "`graphrag-assets resolve`. They change no entity.",
+    "entities": "The nodes of the knowledge graph, merged from the mentions of all batches. Several descriptions are "
+    "summarized. The table entity_aliases has the names that mean the same entity.",
+    "relationships": "The edges of the knowledge graph, merged from the mentions of all batches. The weight grows with "
+    "the number and the strength of the mentions.",
+    "communities": "Hierarchical Leiden communities of the graph. They change only where the graph has "
+    "changed. The table community_members has the community of each entity on every level, community_history what "
+    "happened to communities.",
+    "community_reports": "Global and DRIFT search read these. A report is rewritten only when its inputs have changed. "
+    "With a language model, each costs a call. The table citations has their references, each resolved and checked.",
+    "embeddings": "Vectors for similarity search. A text is embedded again when it, or the model, has changed.",
+    "batch_state": "Its step in the job update_index first indexes the batches that are due; otherwise it computes "
+    "nothing.",
+    "publication": "graphrag.duckdb: a new compact file shaped for reading, numbered, linked, and switched in "
+    "atomically. Open it with any DuckDB tool; it never blocks indexing and is never blocked by it.\n\n"
+    "While a blocking check fails, nothing is published, and readers keep the previous publication. Its metadata "
+    "show the graph's map and the cost of the models; the check publication_is_up_to_date compares it with the "
+    "input folder.",
+}
+"""Shown after the description of one row."""
 
 
 def asset_of(names: IndexNames, stage: Stage) -> dg.AssetsDefinition:
-    """The assets of a stage, made by one step. It writes all tables of the stage, and reports the selected assets."""
+    """The assets of a stage and their checks, made by one step.
+
+    It writes all tables of the stage, reports the selected assets, and runs the selected checks.
+    """
+    options = OPTIONS.get(stage.name, dg.Config)
 
     @dg.multi_asset(
         name=names.name(stage.name),
         specs=[
-            asset_spec(names, asset, stage.group, deps, stage.version, stage.compute)
+            asset_spec(names, asset, stage.group, deps, stage.version, stage.code)
             for asset, deps in stage.assets.items()
         ],
-        description=inspect.getdoc(stage.compute),
-        can_subset=len(stage.assets) > 1,
+        check_specs=check_specs(names, stage.assets),
+        description=inspect.getdoc(stage.code),
+        can_subset=True,
         pool=names.pool,
         required_resource_keys=needs(names, MODELS),
     )
     @masked
     def step(
         context: dg.AssetExecutionContext,
-        config: stage.options,  # type: ignore[name-defined]  # each stage has its own
-    ) -> Iterator[dg.MaterializeResult]:
-        index = begin_step(names, context)
-        metadata = stage.compute(Step(names, context, index, config))
-        asked_for = selected(context)
-        if stage.data_version:
-            versions = dict.fromkeys(asked_for, stage.data_version(index))
-        else:
-            versions = index.working.content_versions(asked_for)
-        for name, key in asked_for.items():
-            yield dg.MaterializeResult(key, metadata=metadata[name], data_version=dg.DataVersion(versions[name]))
+        config: options,  # type: ignore[valid-type]  # each stage has its own
+    ) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
+        index, run, given = begin_step(names, context), context.run, config
+        before = cache_not_before(context.instance, run, given) if isinstance(given, RerunOptions) else None
+
+        def checked() -> bool:
+            return blocking_checks_passed(names, context.instance, run.run_id)
+
+        if asked_for := selected(context):
+            result = stage.compute(Run(index, run.run_id, given, before, checked, context, names))
+            metadata = stage_metadata(stage, result)
+            if stage.data_version:
+                versions = dict.fromkeys(asked_for, stage.data_version(index))
+            else:
+                versions = index.working.content_versions(asked_for)
+            for name, key in asked_for.items():
+                yield dg.MaterializeResult(key, metadata=metadata[name], data_version=dg.DataVersion(versions[name]))
+        yield from check_results(names, {key.name for key in context.selected_asset_check_keys}, index)
 
     return step
 
@@ -118,7 +112,7 @@ def asset_spec(
         file_path=str(inspect.getsourcefile(code)), line_number=inspect.getsourcelines(code)[1]
     )
     metadata: dict[str, Any] = {"dagster/code_references": dg.CodeReferencesMetadataValue(code_references=[source])}
-    description = DESCRIPTIONS[name]
+    description = _DESCRIPTIONS[name]
     if table := _TABLES.get(name):
         columns = [dg.TableColumn(c.name, c.type, description=c.comment) for c in table.columns]
         metadata |= {"dagster/column_schema": dg.TableSchema(columns), "dagster/table_name": name}

@@ -16,8 +16,8 @@ from rich.text import Text
 from graphrag_assets.assets.given_up import retry_given_up
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.models import existing_ledger
+from graphrag_assets.assets.publish import up_to_date
 from graphrag_assets.assets.scan import Which, scan_input
-from graphrag_assets.assets.up_to_date import up_to_date
 from graphrag_assets.cli.status import print_rows
 from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console

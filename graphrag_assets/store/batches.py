@@ -178,7 +178,7 @@ def replace_errors(
 
 
 REFRESHED = "refreshed"
-"""The stage that stands for all of a refresh in refresh_state, see `assets.up_to_date`."""
+"""The stage that stands for all of a refresh in refresh_state, see `assets.publish`."""
 
 
 def record_stage(

@@ -6,10 +6,11 @@ from typing import NamedTuple
 import dagster as dg
 import pytest
 
-from graphrag_assets.assets.asset_checks import asset_checks, asset_of_check
+from graphrag_assets.assets.asset_checks import check_key
 from graphrag_assets.assets.checks import CHECKS
 from graphrag_assets.assets.index_names import IndexNames
-from tests.conftest import QUIET, Project
+from graphrag_assets.store.invariants import Check
+from tests.conftest import Project
 
 
 class Break(NamedTuple):
@@ -142,15 +143,6 @@ def copy(sample_index, project) -> Project:
     return project
 
 
-def check(project: Project, asset: str) -> dg.ExecuteInProcessResult:
-    """The checks of an asset, as Dagster runs them."""
-    checks = [checks for checks in asset_checks(IndexNames()) if checks.op.name == f"check_{asset}"]
-    job = dg.define_asset_job("check", dg.AssetSelection.all_asset_checks())
-    definitions = dg.Definitions(asset_checks=checks, jobs=[job], resources=project.resources)
-    run = definitions.resolve_job_def("check")
-    return run.execute_in_process(instance=project.instance, raise_on_error=False, run_config=QUIET)
-
-
 def test_there_is_a_broken_index_for_every_check():
     assert {name: broken.blocking for name, broken in BREAKS.items()} == {c.name: c.blocking for c in CHECKS}
 
@@ -161,7 +153,7 @@ def test_broken_index_fails_its_check_with_the_row_and_the_remedy(copy, name):
     with copy.index.working.transaction() as connection:
         (named,) = connection.execute(broken.named).fetchone()
         connection.execute(broken.statement)
-    result = check(copy, asset_of_check(broken_check))
+    result = copy.check(None, check_key(IndexNames(), broken_check))
     (evaluation,) = (e for e in result.get_asset_check_evaluations() if e.check_name == name)
     assert not evaluation.passed
     assert evaluation.blocking == broken.blocking
@@ -199,10 +191,11 @@ def test_remedy_repairs_the_index(start_with, name, job):
     every = {"batch_state": {"config": {"which": "ALL"}}} if "which: ALL" in broken_check.remedy else None
     with project.index.working.transaction() as connection:
         connection.execute(BREAKS[name].statement)
-    assert name in _failed(project, asset_of_check(broken_check))
+    assert name in _failed(project, broken_check)
     project.run(job, ops=every)
-    assert name not in _failed(project, asset_of_check(broken_check))
+    assert name not in _failed(project, broken_check)
 
 
-def _failed(project: Project, asset: str) -> list[str]:
-    return [e.check_name for e in check(project, asset).get_asset_check_evaluations() if not e.passed]
+def _failed(project: Project, broken_check: Check) -> list[str]:
+    result = project.check(None, check_key(IndexNames(), broken_check))
+    return [e.check_name for e in result.get_asset_check_evaluations() if not e.passed]

@@ -33,11 +33,11 @@ def test_after_any_edits_updating_again_changes_nothing(start_with, seed: int) -
         for batch in scan(index).due:
             index_batch(index, batch, index.models(batch), "test")
         knowledge_graph(index, index.models(), "test")
-        clustering = update_communities(index, "test").clustering
-        assert clustering.modularity == pytest.approx(modularity(index), abs=0.01)
+        clustering = update_communities(index, "test").more["communities"]
+        assert clustering["modularity"] == pytest.approx(modularity(index), abs=0.01)
         again = update_communities(index, "test")
-        written = {name: change for name, change in again.updated.changes.items() if change.inserted or change.deleted}
-        assert (again.clustering.fresh, written) == (False, {})
+        written = {name: change for name, change in again.changes.items() if change.inserted or change.deleted}
+        assert (again.more["communities"]["clustered_from_scratch"], written) == (0, {})
         assert [check.name for check in failed_blocking_checks(index) if check.asset in ASSETS] == []
 
 

@@ -64,7 +64,7 @@ def test_an_edit_embeds_new_texts_and_gives_the_vectors_of_all(index) -> None:
 
 def test_nothing_is_embedded_or_written_without_a_change(index) -> None:
     texts: list[str] = []
-    changes = update_embeddings(index, embedding(index, texts), "again").updated.changes["embeddings"]
+    changes = update_embeddings(index, embedding(index, texts), "again").changes["embeddings"]
     assert (texts, changes.inserted, changes.deleted) == ([], 0, 0)
     assert changes.rows == index.working.read(ROWS).height
 
@@ -89,7 +89,9 @@ def test_the_vector_of_a_report_follows_its_entities_where_the_report_stays(inde
             "UPDATE entities SET description = 'A whale with another description.' "
             f"WHERE id = (SELECT min(id) FROM entities WHERE id IN ({of_three}))"
         )
-    assert update_embeddings(index, index.models(), "again").n_embedded == 3  # the entity's two texts, and the report's
+    assert (
+        update_embeddings(index, index.models(), "again").more["embeddings"]["embedded"] == 3
+    )  # the entity's two texts, and the report's
     assert {row["kind"] for row in index.working.read(ROWS).to_dicts() if row["vector"] != before[row["id"]]} == {
         "entity",
         "community_report",
@@ -191,7 +193,7 @@ def test_without_a_model_there_are_no_vectors_and_their_errors_are_gone(index, m
     unset = Index(index.database)
     assert unset.models().embedding_model == ""
     removed = update_embeddings(unset, unset.models(), "none")
-    assert (removed.n_embedded, removed.updated.changes["embeddings"].deleted) == (0, vectors.height)
+    assert (removed.more["embeddings"]["embedded"], removed.changes["embeddings"].deleted) == (0, vectors.height)
     assert index.working.read(ROWS).is_empty()
     assert index.working.read("FROM index_errors WHERE stage = 'embed'").is_empty()
     update_embeddings(unset, unset.models(), "none again")

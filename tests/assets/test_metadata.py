@@ -1,4 +1,4 @@
-"""What the UI shows of an asset: numbers it can plot, pictures, tables, lineage by column, and where the code is."""
+"""What the UI shows of an asset: numbers it can plot, pictures, tables, and where the code is."""
 
 import re
 from urllib.parse import unquote
@@ -8,9 +8,7 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from graphrag_assets.assets import lineage
 from graphrag_assets.assets.index_names import ASSETS, IndexNames
-from graphrag_assets.assets.lineage import column_lineage
 from graphrag_assets.assets.reporting import _PRIVATE, _USAGE, errors_metadata, markdown_table
 from graphrag_assets.definitions import defs
 from graphrag_assets.store import schema
@@ -36,27 +34,6 @@ def pictures(metadata: dict[str, dg.MetadataValue]) -> dict[str, ElementTree.Ele
         ):
             found[name] = ElementTree.fromstring(unquote(match[1]))
     return found
-
-
-@pytest.mark.parametrize("asset", TABLES)
-def test_every_column_of_the_lineage_exists_and_is_upstream(asset):
-    graph = defs().resolve_asset_graph()
-    upstream = {key.to_user_string() for key in graph.get_ancestor_asset_keys(dg.AssetKey(asset))}
-    found = column_lineage(IndexNames(), asset)
-    assert (found is None) == (asset == "documents")
-    for column, sources in found.deps_by_column.items() if found else ():
-        assert column in TABLES[asset].column_names
-        assert len(sources) == len(set(sources))
-        for source in sources:
-            table = source.asset_key.to_user_string()
-            assert source.column_name in TABLES[table].column_names, source
-            assert table in upstream, source
-
-
-def test_the_lineage_names_no_column_twice():
-    for asset, sources in lineage._SOURCES.items():
-        columns = " ".join(sources).split()
-        assert len(columns) == len(set(columns)), asset
 
 
 @pytest.mark.parametrize("asset", [*TABLES, "publication"])

@@ -92,10 +92,14 @@ def test_new_document_keeps_the_communities_of_the_others(small):
 
 
 def test_forced_fresh_run_replaces_the_partition_and_starts_the_next(small):
-    assert not update_communities(small.index, "run").clustering.fresh
-    forced = update_communities(small.index, "run", from_scratch=True)
-    assert forced.clustering.fresh
-    again = update_communities(small.index, "run")
-    assert again.clustering.n_free == 0
-    assert again.clustering.members.equals(forced.clustering.members)
-    assert all((change.inserted, change.deleted) == (0, 0) for change in again.updated.changes.values())
+    def cluster(from_scratch: bool = False):
+        result = update_communities(small.index, "run", from_scratch)
+        return result.more["communities"], result.changes, small.index.working.read_tables("community_members")[0]
+
+    assert not cluster()[0]["clustered_from_scratch"]
+    forced, _, members = cluster(from_scratch=True)
+    assert forced["clustered_from_scratch"]
+    again, changes, same_members = cluster()
+    assert again["entities_free_to_move"] == 0
+    assert same_members.equals(members)
+    assert all((change.inserted, change.deleted) == (0, 0) for change in changes.values())

@@ -29,7 +29,7 @@ from graphrag_assets.assets.knowledge_graph import knowledge_graph
 from graphrag_assets.assets.publish import update_publication
 from graphrag_assets.assets.registration import register_batches
 from graphrag_assets.assets.reports import update_reports
-from graphrag_assets.assets.resources import IndexDatabase, IndexSettings
+from graphrag_assets.assets.resources import IndexSettings
 from graphrag_assets.assets.scan import Scan, scan_input
 from graphrag_assets.definitions import defs
 from graphrag_assets.extras.interop.importer import import_index
@@ -134,7 +134,7 @@ class Project(IndexFolder):
     @property
     def resources(self) -> dict[str, object]:
         """What a sensor of this index is given."""
-        return {"settings": IndexSettings(), "database": IndexDatabase(database=str(self.index.database))}
+        return {"settings": IndexSettings()}
 
     def known_batches(self, found: Scan) -> Sequence[str]:
         """All registered batches; those of the scan are registered before."""

@@ -15,7 +15,6 @@ from typing import TypeVar
 from graphrag_assets.llm.event_loop import cancel_calls
 from graphrag_assets.runtime.progress import SECONDS_BETWEEN_LINES, Progress
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.working import WorkingDatabase
 
 Result = TypeVar("Result")
 UNITS_IN_FLIGHT = 2_000
@@ -25,16 +24,15 @@ _SECONDS_BETWEEN_CANCELS = 0.1
 
 
 class BatchPool:
-    """Limits what batches hold in memory together. They share the writer lock."""
+    """Limits the text units of batches that are in memory together."""
 
     def __init__(self, max_units: int = UNITS_IN_FLIGHT) -> None:
         self.canceled = False
         self._max_units, self._units = max_units, 0
         self._reading, self._room = threading.Lock(), threading.Condition()
-        self._guard, self._held, self._holders = threading.Lock(), contextlib.ExitStack(), 0
 
     @contextlib.contextmanager
-    def place(self, working: WorkingDatabase, batch: str, run_id: str = "") -> Iterator[Callable[[int], None]]:
+    def place(self) -> Iterator[Callable[[int], None]]:
         """A place for one batch; yields the function to call with the number of its text units, once they are read.
 
         One batch at a time is read. That function then waits until the text units fit beside those of the others.
@@ -52,7 +50,7 @@ class BatchPool:
                 taken = n_units
             reading.close()
 
-        with self._writing(working, batch, run_id), contextlib.ExitStack() as reading:
+        with contextlib.ExitStack() as reading:
             reading.enter_context(self._reading)
             self._raise_if_canceled()
             try:
@@ -71,22 +69,6 @@ class BatchPool:
     def _raise_if_canceled(self) -> None:
         if self.canceled:
             raise CancelledError
-
-    @contextlib.contextmanager
-    def _writing(self, working: WorkingDatabase, batch: str, run_id: str) -> Iterator[None]:
-        """Hold the writer lock together with the other batches of this pool."""
-        with self._guard:
-            if not self._holders:
-                step = f"index_batch of {batch!r}"
-                self._held.enter_context(working.writing(step, run_id, lambda: self.canceled))
-            self._holders += 1
-        try:
-            yield
-        finally:
-            with self._guard:
-                self._holders -= 1
-                if not self._holders:
-                    self._held.close()
 
 
 def batches_at_once(settings: Settings) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import dagster as dg
 
-from graphrag_assets.assets.corpus import FAILED, BatchFailures, indexed_batches, report_batch
+from graphrag_assets.assets.corpus import FAILED, BatchFailures, BatchRun
 from graphrag_assets.assets.given_up import retry_given_up
 from graphrag_assets.assets.index_batch import CODE_VERSION
 from graphrag_assets.assets.index_names import BATCH_ASSETS, BATCH_STATE, UPDATE_INDEX, IndexNames
@@ -28,7 +28,8 @@ def batch_state(step: Run) -> StageResult:
     """Index the batches that are due, in the job update_index. One that fails does not stop the others."""
     names: IndexNames = step.names
     context, index, config = step.context, step.index, step.options
-    failures = BatchFailures()
+    batches = BatchRun(names, context, index, config)
+    failures = batches.failures
     in_job = context.run.job_name == names.name(UPDATE_INDEX)
     which = config.which or (Which.CHANGED if in_job or config.batches else Which.NOTHING)
     if which is not Which.NOTHING or in_job:
@@ -37,10 +38,10 @@ def batch_state(step: Run) -> StageResult:
         if which is Which.FAILED:
             retry_given_up(index)
         due = scan.chosen(which, config.batches)
-        _report_unreported(step, [batch for batch in scan.unchanged if batch not in due])
+        _report_unreported(batches, [batch for batch in scan.unchanged if batch not in due])
         _log_due(context, due, config)
-        for batch, metadata in indexed_batches(names, context, index, config, due, failures):
-            report_batch(names, context, index, batch, metadata)
+        for batch, metadata in batches.indexed(due):
+            batches.report(batch, metadata)
         # Dagster looked up what this asset is made from when the step began, and has to look again.
         for key in names.keys(BATCH_ASSETS):
             context.op_execution_context.get_step_execution_context().wipe_input_asset_version_info(key)
@@ -57,12 +58,12 @@ BATCHES = Stage(
 )
 
 
-def _report_unreported(step: Run, unchanged: Sequence[str]) -> None:
+def _report_unreported(batches: BatchRun, unchanged: Sequence[str]) -> None:
     """Report the unchanged batches that Dagster does not know as materialized.
 
     A process was killed between the commit of a batch and its report, or the Dagster home is a new one.
     """
-    names, instance = step.names, step.context.instance
+    names, instance = batches.names, batches.context.instance
     unreported = defaultdict[str, Metadata](dict)
     for name in BATCH_ASSETS:
         statuses = instance.get_status_by_partition(names.key(name), unchanged, names.batches) or {}
@@ -70,7 +71,7 @@ def _report_unreported(step: Run, unchanged: Sequence[str]) -> None:
             if statuses.get(batch) in (None, dg.AssetPartitionStatus.FAILED):
                 unreported[batch][name] = {}
     for batch, metadata in unreported.items():
-        report_batch(names, step.context, step.index, batch, metadata)
+        batches.report(batch, metadata)
 
 
 def _log_due(context: dg.AssetExecutionContext, due: list[str], config: DueBatches) -> None:

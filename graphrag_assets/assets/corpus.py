@@ -38,14 +38,12 @@ from graphrag_assets.text.languages import without_names
 
 FAILED, STOPPED = "failed", "not_published"
 """Metadata: the batches that failed, and why; what to say if nothing was published for that."""
-NOT_PUBLISHED = (
-    "Nothing was published. Run again when the cause is removed: only the rest is paid for. To publish what there is, "
-    "launch the job update_index with which: NOTHING."
+_NOT_PUBLISHED = (
+    "Nothing was published. {} and run again: only the rest is paid for. To publish what there is, launch the job "
+    "update_index with which: NOTHING."
 )
-OUT_OF_BUDGET = (
-    "The budget is used up, so nothing was published. Raise GRAPHRAG_BUDGET_USD and run again: only the rest is paid "
-    "for. To publish what there is, launch the job update_index with which: NOTHING."
-)
+NOT_PUBLISHED = _NOT_PUBLISHED.format("Remove the cause")
+OUT_OF_BUDGET = f"The budget is used up. {_NOT_PUBLISHED.format('Raise GRAPHRAG_BUDGET_USD')}"
 _TABLES_SHOWN, _ERRORS_LOGGED = 50, 3
 _DEPENDENCIES = {
     "documents": (SOURCE_FILES,),
@@ -105,14 +103,14 @@ def index_batch(names: IndexNames) -> dg.AssetsDefinition:
         """Read, chunk and extract each batch of the run; commit it; report it."""
         index, asked_for, batches = begin_step(names, context), selected(context), context.partition_keys
         extract = bool(asked_for.keys() - {"documents", "text_units"})
-        failures = BatchFailures()
-        for batch, metadata in indexed_batches(names, context, index, config, batches, failures, extract):
+        run = BatchRun(names, context, index, config)
+        for batch, metadata in run.indexed(batches, extract):
             for name, key in asked_for.items():
                 context.add_asset_metadata(metadata[name], asset_key=key, partition_key=batch)
             if len(batches) > 1:  # the results of this step come when all batches are done
-                report_batch(names, context, index, batch, {name: metadata[name] for name in asked_for})
-        if failures.last:
-            raise failures.last if len(batches) == 1 else failures.as_failure()
+                run.report(batch, {name: metadata[name] for name in asked_for})
+        if run.failures.last:
+            raise run.failures.last if len(batches) == 1 else run.failures.as_failure()
         # Dagster has one data version for all partitions of a range, so it computes that of their inputs.
         versions = index.working.content_versions(asked_for, batches[0]) if len(batches) == 1 else {}
         for name, key in asked_for.items():
@@ -162,55 +160,55 @@ def not_published(error: Exception) -> str | None:
     return NOT_PUBLISHED if any(isinstance(one, CircuitOpen) for one in chain) else None
 
 
-def indexed_batches(
-    names: IndexNames,
-    context: dg.AssetExecutionContext,
-    index: Index,
-    config: BatchOptions,
-    batches: Sequence[str],
-    failures: BatchFailures,
-    extract: bool = True,
-) -> Iterator[tuple[str, Metadata]]:
-    """Index batches in one pool of model calls; yields each that is committed, with the metadata of its assets.
+@dataclass
+class BatchRun:
+    """Indexes batches in a run of Dagster, and reports them; `failures` of them accumulate."""
 
-    The errors of others are added to `failures`. If the budget ends in one, or a model cannot be used, no other begins.
-    """
-    run_id, not_before = context.run.run_id, cache_not_before(context.instance, context.run, config)
+    names: IndexNames
+    context: dg.AssetExecutionContext
+    index: Index
+    config: BatchOptions
+    failures: BatchFailures = field(default_factory=BatchFailures)
 
-    def index_one(batch: str, pool: BatchPool) -> tuple[stage.IndexedBatch, float]:
-        started = time.monotonic()
-        with masked_errors():
-            own = config.apply_to(index, batch)
-            models = own.models(batch, run_id, not_before)
-            indexed = stage.index_batch(own, batch, models, run_id, extract, stage.Rerun[config.rerun], pool)
-        return indexed, time.monotonic() - started
+    def indexed(self, batches: Sequence[str], extract: bool = True) -> Iterator[tuple[str, Metadata]]:
+        """Index batches in one pool of model calls; yield each that is committed, with the metadata of its assets.
 
-    def meets_all(outcome: object) -> bool:
-        return isinstance(outcome, Exception) and not_published(outcome) is not None
+        If the budget ends in one, or a model cannot be used, no other begins.
+        """
+        run, index, log = self.context.run, self.index, self.context.log
+        not_before = cache_not_before(self.context.instance, run, self.config)
 
-    with closing(work_on(batches, index_one, batches_at_once(index.settings), meets_all)) as outcomes:
-        for place, (batch, outcome) in enumerate(outcomes, start=1):
-            which = f"batch {batch} ({place} of {len(batches)})" if len(batches) > 1 else f"batch {batch}"
-            if isinstance(outcome, Exception):
-                failures.add(batch, outcome)
-                context.log.error("%s failed: %s", which, outcome)
-                continue
-            indexed, seconds = outcome
-            skipped = indexed.errors.filter(~pl.col("stage").is_in(OF_READ_TEXT))
-            counts = (indexed.frames["documents"].height, indexed.frames["text_units"].height, skipped.height)
-            context.log.info("%s: %d documents, %d text units, %d skipped, %.1f s", which, *counts, seconds)
-            if skipped.height:
-                errors = [f"{source}: {error}" for source, error in skipped.select("source", "error").iter_rows()]
-                context.log.warning("Skipped in %s: %s", which, shown(listed(errors, _ERRORS_LOGGED, "; ")))
-            yield batch, batch_metadata(names, batch, indexed, seconds)
+        def index_one(batch: str, pool: BatchPool) -> tuple[stage.IndexedBatch, float]:
+            started = time.monotonic()
+            with masked_errors():
+                own = self.config.apply_to(index, batch)
+                models, rerun = own.models(batch, run.run_id, not_before), stage.Rerun[self.config.rerun]
+                return stage.index_batch(own, batch, models, run.run_id, extract, rerun, pool), started
 
+        def meets_all(outcome: object) -> bool:
+            return isinstance(outcome, Exception) and not_published(outcome) is not None
 
-def report_batch(
-    names: IndexNames, context: dg.AssetExecutionContext, index: Index, batch: str, metadata: Metadata
-) -> None:
-    """Report a committed batch at once, in a run that is not of its partition alone: the run may be killed."""
-    for event in batch_materializations(names, context.instance, index, batch, metadata):
-        context.log_event(event)
+        outcomes = work_on(batches, index_one, batches_at_once(index.settings), meets_all)
+        with index.working.writing("index_batch", run.run_id), closing(outcomes):
+            for place, (batch, outcome) in enumerate(outcomes, start=1):
+                which = f"batch {batch} ({place} of {len(batches)})" if len(batches) > 1 else f"batch {batch}"
+                if isinstance(outcome, Exception):
+                    self.failures.add(batch, outcome)
+                    log.error("%s failed: %s", which, outcome)
+                    continue
+                indexed, seconds = outcome[0], time.monotonic() - outcome[1]
+                skipped = indexed.errors.filter(~pl.col("stage").is_in(OF_READ_TEXT))
+                counts = (indexed.frames["documents"].height, indexed.frames["text_units"].height, skipped.height)
+                log.info("%s: %d documents, %d text units, %d skipped, %.1f s", which, *counts, seconds)
+                if skipped.height:
+                    errors = [f"{source}: {error}" for source, error in skipped.select("source", "error").iter_rows()]
+                    log.warning("Skipped in %s: %s", which, shown(listed(errors, _ERRORS_LOGGED, "; ")))
+                yield batch, batch_metadata(self.names, batch, indexed, seconds)
+
+    def report(self, batch: str, metadata: Metadata) -> None:
+        """Report a committed batch at once, in a run that is not of its partition alone: the run may be killed."""
+        for event in batch_materializations(self.names, self.context.instance, self.index, batch, metadata):
+            self.context.log_event(event)
 
 
 def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, seconds: float) -> Metadata:

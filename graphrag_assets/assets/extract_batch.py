@@ -17,7 +17,7 @@ from graphrag_assets.assets.jobs import job_of
 from graphrag_assets.assets.masked import masked
 from graphrag_assets.assets.models import models_for
 from graphrag_assets.assets.reporting import usage_metadata
-from graphrag_assets.assets.resources import MODELS, IndexSettings, begin_step, index_of, needs
+from graphrag_assets.assets.resources import MODELS, IndexSettings, begin_step, needs
 from graphrag_assets.store.prompt_profiles import profile_of
 
 _STEP = "ask_models"
@@ -49,7 +49,7 @@ def extract_batch_job(names: IndexNames, settings: IndexSettings) -> dg.JobDefin
         return dg.Output(None, metadata={"text_units": n_units, "errors": n_errors, **usage_metadata(usage)})
 
     def config_of(batch: str) -> Mapping[str, Any]:
-        index = index_of(settings).with_run_options(batch)
+        index = settings.index({}).with_run_options(batch)
         asked = Asked(
             options=dict(index.run_options),
             profile=asdict(index.profile) if index.profile else {},

@@ -4,6 +4,7 @@ The first half needs the input folder and models, the second the working databas
 ledger, any of them may do the first half for the models' answers, see `ask_about_batch`.
 """
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -207,14 +208,15 @@ def index_batch(
     Text units already extracted by the same extractor are not extracted again unless `rerun` says so. A batch that is
     no longer in the input folder commits no rows, which removes it from the index. `index` must have the batch's
     settings, see `Index.with_run_options`; its run options are stored with the batch. `pool`: of the batches that are
-    indexed at the same time.
+    indexed at the same time, while the caller holds the writer lock.
 
     Raises:
         InputError: the batch is an imported one; there are no files to index it from.
         DiskFullError: there is no space for what the batch writes.
     """
-    place = (pool or BatchPool()).place(index.working, batch, run_id)
-    with full_disk_in(f"index_batch of {batch!r}"), place as admit:
+    step, place = f"index_batch of {batch!r}", (pool or BatchPool()).place()
+    lock = contextlib.nullcontext() if pool else index.working.writing(step, run_id)
+    with full_disk_in(step), lock, place as admit:
         refuse_imported(index, batch)
         files = list(index.input.files(batch))
         known = known_of(index, batch, [file.path for file in files], models, rerun)

@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import CODE_VERSION
 from graphrag_assets.assets.index_names import SOURCE_FILES, IndexNames
-from graphrag_assets.assets.scan import BatchFiles, Scan
+from graphrag_assets.assets.scan import Scan
 
 _VERSION = "dagster/data_version"
 
@@ -42,13 +42,8 @@ def _add_partitions(instance: dg.DagsterInstance, name: str, keys: Sequence[str]
 
 
 def source_versions(names: IndexNames, scan: Scan, batches: Sequence[str]) -> list[dg.AssetObservation]:
-    """Events that tell Dagster the present versions of batches of the input folder."""
-    return [_observation(names, batch, version_of(scan, batch), scan.files.get(batch)) for batch in batches]
-
-
-def version_of(scan: Scan, batch: str) -> str:
-    """The version of a batch of the input folder: of its files, and of the settings that determine its rows."""
-    return scan.digests.get(batch, "deleted")
+    """Events that tell Dagster the present versions of batches: of their files, and of what determines their rows."""
+    return [_observation(names, batch, scan.digests.get(batch, "deleted")) for batch in batches]
 
 
 def batch_materializations(
@@ -91,11 +86,6 @@ def _origin(names: IndexNames, instance: dg.DagsterInstance, index: Index, batch
     }
 
 
-def _observation(names: IndexNames, batch: str, version: str, files: BatchFiles | None = None) -> dg.AssetObservation:
+def _observation(names: IndexNames, batch: str, version: str) -> dg.AssetObservation:
     """An observation: of an asset that something else makes, Dagster compares no materializations."""
-    metadata: dict[str, dg.MetadataValue] = {}
-    if files and files.newest:
-        newest = dg.MetadataValue.timestamp(files.newest)
-        metadata = {"files": dg.IntMetadataValue(files.n_files), "bytes": dg.IntMetadataValue(files.n_bytes)}
-        metadata |= {"newest_change": newest}
-    return dg.AssetObservation(names.key(SOURCE_FILES), partition=batch, tags={_VERSION: version}, metadata=metadata)
+    return dg.AssetObservation(names.key(SOURCE_FILES), partition=batch, tags={_VERSION: version})

@@ -1,14 +1,10 @@
-"""The three resources of an index: its database, its settings, and how models are called."""
+"""The two resources of an index: its settings, and how models are called."""
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import duckdb
-from dagster_duckdb import DuckDBResource
 from pydantic import Field
 
 from graphrag_assets.assets.index import Index
@@ -16,7 +12,6 @@ from graphrag_assets.assets.index_names import IndexNames
 from graphrag_assets.assets.options import refuse_impossible
 from graphrag_assets.contracts.indexing_models import NO_KEYS, Keys
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.working import WorkingDatabase
 
 
 @dataclass(frozen=True)
@@ -42,19 +37,9 @@ class IndexSettings:
         """
         return Settings.load(**self.overrides)
 
-
-class IndexDatabase(DuckDBResource):
-    """The working database as a `DuckDBResource`, made safe for many processes.
-
-    The stock `get_connection` leaves the file locked after an exception and retries on lock errors until some
-    writers starve. This one queues behind a file lock, opens for one transaction, and always closes.
-    """
-
-    @contextlib.contextmanager
-    def get_connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection inside one transaction. Compute first: nobody else can open the database meanwhile."""
-        with WorkingDatabase(Path(self.database)).transaction() as connection:
-            yield connection
+    def index(self, limits: Mapping[str, Any]) -> Index:
+        """The index of these settings; `limits` are those of a run."""
+        return Index(self.load().index_folder / "working.duckdb", {**self.overrides, **limits}, keys=self.keys)
 
 
 def _limit(what: str) -> Any:
@@ -76,34 +61,19 @@ class ModelCalls(dg.ConfigurableResource):
         return {name: value for name in type(self).model_fields if (value := getattr(self, name)) is not None}
 
 
-SETTINGS, DATABASE, MODELS = "settings", "database", "models"
+SETTINGS, MODELS = "settings", "models"
 """Names of the resources; `IndexNames.name` makes them unique in a project with several indexes."""
 
 
 def index_resources(names: IndexNames, settings: IndexSettings) -> dict[str, object]:
-    """The resources of an index, by name."""
-    return {
-        names.name(SETTINGS): _without_fields(IndexSettings, lambda: settings),
-        names.name(DATABASE): _without_fields(
-            IndexDatabase, lambda: IndexDatabase(database=str(index_of(settings).database))
-        ),
-        names.name(MODELS): ModelCalls(),
-    }
-
-
-def index_of(settings: IndexSettings) -> Index:
-    """The index of these settings, outside a run."""
-    return Index(settings.load().index_folder / "working.duckdb", settings.overrides, keys=settings.keys)
-
-
-def _without_fields(kind: type, make: Callable[[], object]) -> dg.ResourceDefinition:
-    """A resource without fields in the launchpad: a run must not change it. Made at the beginning of each run."""
-    return dg.ResourceDefinition(lambda _: make(), config_schema={}, description=kind.__doc__)
+    """The resources of an index, by name. The settings have no fields in the launchpad: a run must not change them."""
+    kept = dg.ResourceDefinition(lambda _: settings, config_schema={}, description=IndexSettings.__doc__)
+    return {names.name(SETTINGS): kept, names.name(MODELS): ModelCalls()}
 
 
 def needs(names: IndexNames, *resources: str) -> set[str]:
     """`required_resource_keys` of what calls `open_index` or `begin_step`."""
-    return {names.name(resource) for resource in (SETTINGS, DATABASE, *resources)}
+    return {names.name(resource) for resource in (SETTINGS, *resources)}
 
 
 def begin_step(
@@ -121,7 +91,5 @@ def begin_step(
 def open_index(names: IndexNames, resources: object) -> Index:
     """The index that a context's `resources` describe, with the settings in force now."""
     settings: IndexSettings = getattr(resources, names.name(SETTINGS))
-    database: IndexDatabase = getattr(resources, names.name(DATABASE))
     models: ModelCalls | None = getattr(resources, names.name(MODELS), None)
-    overrides = {**settings.overrides, **(models.given if models else {})}
-    return Index(Path(database.database), overrides, keys=settings.keys)
+    return settings.index(models.given if models else {})

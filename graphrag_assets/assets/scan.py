@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
@@ -34,14 +33,6 @@ class Which(Enum):
     NOTHING = "nothing"
 
 
-class BatchFiles(NamedTuple):
-    """How many files a batch has, their bytes, and when the newest was changed (UTC; None of a table)."""
-
-    n_files: int
-    n_bytes: int
-    newest: datetime | None
-
-
 class Scan(NamedTuple):
     """The input folder beside the database.
 
@@ -57,7 +48,6 @@ class Scan(NamedTuple):
         settling: batches that were being written just now.
         imported: batches of imported indexes. They are in no folder, and stay until they are removed by name.
         unreadable: why batches cannot be listed, by name. They stay as they are: nobody knows which files they have.
-        files: of the batches that can be listed.
     """
 
     digests: dict[str, str]
@@ -70,7 +60,6 @@ class Scan(NamedTuple):
     imported: tuple[str, ...] = ()
     given_up: tuple[str, ...] = ()
     unreadable: Mapping[str, str] = {}
-    files: Mapping[str, BatchFiles] = {}
 
     @property
     def changed(self) -> list[str]:
@@ -139,7 +128,6 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
     known = index.working.read(_STORED_BATCHES, {"given_up": RETRY})
     present = dict(known.select("batch", "digest").iter_rows())
     deciding, digests, settling, unreadable = _deciding_options_by_batch(index), {}, set(), {}
-    batch_files: dict[str, BatchFiles] = {}
     for batch, files, error in folder.listed():
         if error:
             unreadable[batch] = error
@@ -147,8 +135,6 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
                 digests[batch] = present[batch]
             continue
         digests[batch] = stable_id(cache.digest(folder, batch, files, read_every_file), *deciding(batch))
-        newest = max((file.modified for file in files if file.modified), default=None)
-        batch_files[batch] = BatchFiles(len(files), sum(file.size for file in files), newest)
         if cache.age(batch, files) < SETTLE_SECONDS:
             settling.add(batch)
     cache.save()
@@ -168,7 +154,6 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
         imported=tuple(known.filter("imported")["batch"]),
         given_up=tuple(sorted((same - pending) & set(extracted.filter(pl.col("n_given_up") > 0)["batch"]))),
         unreadable=unreadable,
-        files=batch_files,
     )
 
 

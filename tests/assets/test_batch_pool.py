@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from concurrent.futures import CancelledError
 from contextlib import closing
 
 import pytest
@@ -13,16 +12,10 @@ from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.scan import scan_input
 from graphrag_assets.llm.event_loop import run_concurrently
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.working import WorkingDatabase
 from tests.conftest import IndexFolder, default_settings
 from tests.openai_server import OpenAIServer, running
 
 SECONDS = 60.0
-
-
-@pytest.fixture
-def working(tmp_path):
-    return WorkingDatabase(tmp_path / "working.duckdb")
 
 
 @pytest.fixture
@@ -90,13 +83,13 @@ def test_concurrency_is_the_maximum_number_of_batches_with_a_chat_model(monkeypa
     assert batches_at_once(Settings.load(chat_model="openai/m", concurrency=7)) == 7
 
 
-def test_batches_wait_until_their_text_units_fit(working):
+def test_batches_wait_until_their_text_units_fit():
     """Three of 4 text units fit into 10 only two at a time; one of 30 is alone."""
     pool, numbers, lock = BatchPool(max_units=10), {"a": 4, "b": 4, "c": 4, "d": 30}, threading.Lock()
     inside, seen = set[str](), list[frozenset[str]]()
 
     def work(batch, _):
-        with pool.place(working, batch) as admit:
+        with pool.place() as admit:
             admit(numbers[batch])
             with lock:
                 inside.add(batch)
@@ -106,33 +99,6 @@ def test_batches_wait_until_their_text_units_fit(working):
 
     assert dict(work_on(list(numbers), work, 4)) == dict.fromkeys(numbers)
     assert all(sum(numbers[batch] for batch in group) <= 10 or len(group) == 1 for group in seen)
-
-
-def test_batches_of_a_pool_share_the_writer_lock(working):
-    together = threading.Barrier(2, timeout=SECONDS)
-
-    def work(batch, pool):
-        with pool.place(working, batch) as admit:
-            admit(1)
-            together.wait()
-            with pytest.raises(CancelledError), working.writing("other", canceled=lambda: True):
-                pass
-
-    assert dict(work_on(["a", "b"], work, 2)) == {"a": None, "b": None}
-    with working.writing("other"):  # nobody holds it any more
-        pass
-
-
-def test_canceled_batches_do_not_wait_for_another_run(working):
-    def work(batch, pool):
-        with pool.place(working, batch) as admit:
-            admit(1)
-
-    with (
-        working.writing("other"),
-        closing(work_on(["a", "b", "c"], lambda batch, pool: batch == "a" or work(batch, pool), 2)) as outcomes,
-    ):
-        assert next(outcomes) == ("a", True)
 
 
 def test_a_batch_that_fails_does_not_stop_the_others():
@@ -167,7 +133,7 @@ def test_after_the_last_result_no_batch_begins_and_those_in_progress_end():
     assert {batch for batch, _ in work_on(["over budget", "waits"], work, 1, is_last)} == {"over budget"}
 
 
-def test_ending_the_iteration_cancels_the_calls_in_flight(working):
+def test_ending_the_iteration_cancels_the_calls_in_flight():
     """As Ctrl-C does: it must not wait for the answers of other batches."""
     began = threading.Barrier(3, timeout=SECONDS)
     ended = list[str]()
@@ -176,7 +142,7 @@ def test_ending_the_iteration_cancels_the_calls_in_flight(working):
         await asyncio.Event().wait()
 
     def work(batch, pool):
-        with pool.place(working, batch) as admit:
+        with pool.place() as admit:
             admit(1)
             began.wait()
             if batch == "quick":

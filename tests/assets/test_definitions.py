@@ -67,9 +67,8 @@ def test_what_may_cost_money_is_tagged_and_no_freshness_goes_by_the_calendar():
 def test_of_the_resources_the_launchpad_offers_only_how_models_are_called():
     job = defs().resolve_job_def("update_index")
     dg.validate_run_config(job, {"resources": {"models": {"config": {"concurrency": 2}}}})
-    for name in ("database", "settings"):
-        with pytest.raises(dg.DagsterInvalidConfigError):
-            dg.validate_run_config(job, {"resources": {name: {"config": {"database": "other.duckdb"}}}})
+    with pytest.raises(dg.DagsterInvalidConfigError):
+        dg.validate_run_config(job, {"resources": {"settings": {"config": {"data": "other"}}}})
 
 
 def test_every_asset_has_words_of_its_own_and_so_has_every_column():

@@ -117,21 +117,6 @@ def test_observing_registers_the_batches_with_their_versions(warehouse: Warehous
     assert {record.partition_key for record in records} == {"north", "south"}
 
 
-def test_observations_of_a_folder_tell_files_bytes_and_the_newest_change(project: Project) -> None:
-    project.write("a/1.txt", "One.")
-    project.write("a/2.txt", "Two!")
-    project.register()
-    [record] = project.instance.fetch_observations(dg.AssetKey("source_files"), limit=10).records
-    observed = record.asset_observation
-    assert observed
-    assert {name: value.value for name, value in observed.metadata.items() if name != "newest_change"} == {
-        "files": 2,
-        "bytes": 8,
-    }
-    newest = (project.input / "a/2.txt").stat().st_mtime
-    assert observed.metadata["newest_change"].value == pytest.approx(newest, abs=1e-5)
-
-
 def test_documents_without_a_place_are_refused() -> None:
     component = GraphRagComponent(data="x", input=Documents(asset="raw/tickets"), key_prefix="x")
     with pytest.raises(SettingsError, match="give the folder or the table"):

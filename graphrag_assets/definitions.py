@@ -14,5 +14,6 @@ def defs() -> dg.Definitions:
         sensors=[failed_runs_alert()],
         # A process per step costs three seconds. Parallelism comes from many runs and from calls within a step.
         executor=dg.in_process_executor,
+        metadata={"start here": "Launch the job update_index: it indexes the input folder and publishes."},
     )
     return dg.Definitions.merge(index_definitions(IndexNames(), IndexSettings()), of_the_instance)

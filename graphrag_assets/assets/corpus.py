@@ -18,7 +18,7 @@ from graphrag_assets.assets.asset_checks import up_to_date_evaluation
 from graphrag_assets.assets.batch_pool import BatchPool, batches_at_once, work_on
 from graphrag_assets.assets.checks import out_of_date
 from graphrag_assets.assets.index import Index
-from graphrag_assets.assets.index_names import BATCH_ASSETS, BATCHES_PER_RUN, SOURCE_FILES, IndexNames
+from graphrag_assets.assets.index_names import BATCH_ASSETS, BATCHES_PER_RUN, SOURCE_FILES, UPDATE_INDEX, IndexNames
 from graphrag_assets.assets.masked import masked
 from graphrag_assets.assets.options import BatchOptions, cache_not_before
 from graphrag_assets.assets.registration import batch_materializations, register_batches, source_versions
@@ -60,7 +60,8 @@ def source_files(names: IndexNames, upstream: dg.AssetKey | None = None) -> dg.A
         names.key(SOURCE_FILES),
         deps=[upstream] if upstream else [],
         group_name=names.group_name("corpus"),
-        description="The documents as they are now: the batches of the input folder or table.",
+        description="The documents as they are now: the batches of the input folder or table. Start here: the job "
+        f"{names.name(UPDATE_INDEX)} indexes them and publishes; *Observe* only scans them.",
         kinds={"file"},
         partitions_def=names.batches,
         skippable=True,

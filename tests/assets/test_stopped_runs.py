@@ -8,6 +8,8 @@ import signal
 import dagster as dg
 import pytest
 
+from graphrag_assets.assets.run_in_process import update_index
+from graphrag_assets.runtime.received_signals import signals_noted
 from tests.assets.test_language_models import use
 from tests.openai_content import content_for
 from tests.openai_server import running
@@ -48,3 +50,24 @@ def test_terminated_extraction_resumes_and_reports_its_progress(project, monkeyp
     assert project.index.working.read("SELECT count(*) FROM text_units WHERE extractor IS NOT NULL").item() == len(
         NAMES
     )
+
+
+@pytest.mark.extended
+def test_a_command_ends_when_somebody_cancels_its_run_in_the_ui(project, monkeypatch):
+    """By force, as the UI offers for a run that no launcher has started."""
+
+    def content(body):
+        for run in project.instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
+            project.instance.report_run_canceled(run)
+        return content_for(body)
+
+    for name in NAMES:
+        project.write(f"one/{name}.txt", f"{name} sailed with the Great Eastern to Newfoundland.")
+    monkeypatch.setenv("GRAPHRAG_CONCURRENCY", "1")
+    with running(content=content, latency=1.0) as server:
+        use(monkeypatch, server)
+        with signals_noted(), pytest.raises(KeyboardInterrupt):
+            update_index(project.index, ["one"], lambda _: None)
+    (run,) = project.instance.get_runs()
+    assert run.status is dg.DagsterRunStatus.CANCELED
+    assert project.index.working.read("SELECT count(*) FROM text_units").item() == 0

@@ -65,12 +65,6 @@ def test_every_sentence_is_used_once_and_cites_all_rows_that_carry_it():
     assert cited == {(row.section, row.number) for row in CABLE}
 
 
-def test_full_content_is_markdown_with_title_summary_and_findings():
-    content = write_reports([MATERIAL])[0].full_content
-    assert content.startswith("# Great Eastern and James Anderson\n\nThe Great Eastern was")
-    assert "\n\n## Great Eastern, linked with James Anderson\n\n" in content
-
-
 def test_a_community_of_one_without_text_still_has_a_report():
     report = write_reports([ReportMaterial(1, 1, ("Sark",), (ReportRow("Entities", 3, ("Sark",), ""),), "")])[0]
     assert (report.title, report.summary, report.findings) == ("Sark", "Sark stands by itself.", [])

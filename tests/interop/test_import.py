@@ -15,7 +15,6 @@ from graphrag_assets.extras.interop import importer
 from graphrag_assets.extras.interop.importer import import_index, remove
 from graphrag_assets.extras.interop.source import read_source
 from graphrag_assets.extras.purge.purge import purge
-from graphrag_assets.query import GraphRAG
 from graphrag_assets.store import schema
 from tests.interop.small_index import FIRST, PREFIX, SECOND, tables, write_small_index
 from tests.openai_server import running
@@ -103,13 +102,6 @@ def test_reports_cite_the_rows_they_meant(small):
     assert summaries[0].endswith("[Data: Relationships (0, 2); Entities (0); Reports (2)]")
     assert summaries[1].endswith("[Data: Relationships (3), Claims (0)]")
     assert small.sql("SELECT count(*) FROM citations WHERE cited_id IS NULL") == [(0,)]
-
-
-@pytest.mark.parametrize("method", ["local", "global_", "drift", "basic"])
-def test_questions_are_answered_from_the_import(small, method):
-    answer = getattr(GraphRAG(small.root / "index"), method)("Who bought the Great Eastern?")
-    assert "Gooch" in answer.answer
-    assert answer.citations
 
 
 @pytest.mark.extended

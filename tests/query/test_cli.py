@@ -40,55 +40,6 @@ def test_json_has_the_answer_with_all_it_rests_on(index_file: Path) -> None:
     assert answer["usage"]["response"]["calls"] == 0
 
 
-def test_filters_and_the_level_reach_the_search(index_file: Path) -> None:
-    def reports(*options: str) -> list[int]:
-        answer = json.loads(query(index_file, "global", "What happened?", "--json", *options).stdout)
-        return sorted(answer["context"]["reports"])
-
-    assert reports("--level", "0") == [0, 1, 2]
-    assert reports("--level", "1") == [1, 2, 3, 4]
-    sources = json.loads(query(index_file, "basic", "Niagara", "--json", "--document", "Document 2").stdout)["context"]
-    assert set(sources["sources"]) <= {4, 5}
-
-
-def test_reports_of_local_search_and_drift_end_at_the_level(index_file: Path) -> None:
-    for method in ("local", "drift"):
-        used = [
-            set(json.loads(query(index_file, method, QUESTION, "--json", *options).stdout)["context"]["reports"])
-            for options in ((), ("--community-level", "0"))
-        ]
-        assert 3 in used[0]
-        assert used[1] == {0, 1, 2} & used[0]
-
-
-def test_a_conversation_is_read_from_a_file(index_file: Path, tmp_path: Path) -> None:
-    turns = tmp_path / "turns.json"
-    turns.write_text(json.dumps([{"role": "user", "content": QUESTION}]))
-    alone, after = (
-        json.loads(query(index_file, "basic", "Was it there?", "--json", *given).stdout)["answer"]
-        for given in ((), ("--history", str(turns)))
-    )
-    assert "Great Eastern" in alone
-    assert "Great Eastern" not in after
-    assert HUDSON in after
-    turns.write_text(json.dumps({"role": "user"}))
-    assert "must be a list of turns" in query(index_file, "local", "And when?", "--history", str(turns)).output
-
-
-def test_questions_are_suggested(index_file: Path) -> None:
-    def asked(*arguments: str) -> list[str]:
-        result = CliRunner().invoke(main, ["query", "questions", *arguments, "--index", str(index_file)])
-        assert result.exit_code == 0, result.output
-        return result.output.splitlines()
-
-    first = asked("--count", "2")
-    assert len(first) == 2
-    assert all(line.endswith("?") for line in first)
-    after = asked(QUESTION, "--count", "3")
-    assert after
-    assert QUESTION not in after
-
-
 def test_errors_are_one_line(index_file: Path) -> None:
     for arguments, said in (
         (("basic", QUESTION, "--level", "1"), "community_level"),

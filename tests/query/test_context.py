@@ -60,13 +60,6 @@ def test_a_row_is_left_out_only_if_it_does_not_fit_what_is_left(
             assert alone - (heading if section.text else 0) > left
 
 
-def test_a_section_keeps_to_its_share_while_the_others_need_theirs() -> None:
-    plenty = rows([(8, 8)] * 60)
-    found = sections([plenty, plenty, plenty], 1000)
-    for section, share in zip(found, SHARES, strict=True):
-        assert abs(section.tokens - 1000 * share) < 30
-
-
 def test_an_unused_share_goes_to_the_others() -> None:
     plenty, nothing = rows([(8, 8)] * 200), rows([])
     assert used(sections([nothing, nothing, plenty], 1000)) > 980

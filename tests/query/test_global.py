@@ -56,15 +56,6 @@ def test_a_batch_shows_the_heaviest_report_first_with_graphrag_s_columns(reader:
     assert [passage.number for passage in batch.passages] == [4, 3, 1, 2]
 
 
-def test_the_shuffle_depends_on_the_seed_alone(reader: Reader) -> None:
-    def batches(seed: int) -> list[set[int]]:
-        options = GlobalOptions(max_context_tokens=250, seed=seed)
-        return [section.numbers for section in global_context(reader, QUESTION, options).sections]
-
-    assert batches(1) == batches(1)
-    assert len({str(batches(seed)) for seed in range(8)}) > 1
-
-
 def reports_of(lengths: list[int]) -> pl.DataFrame:
     n = len(lengths)
     return pl.DataFrame(

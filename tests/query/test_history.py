@@ -44,15 +44,6 @@ def test_a_history_never_exceeds_its_budget(said: list[str], budget: int) -> Non
         assert count_tokens([section.text])[0] <= section.tokens <= budget or not section.text
 
 
-@pytest.mark.parametrize("method", ["local", "basic", "lazy", "planned"])
-def test_pronoun_refers_to_the_subject_of_the_history(rag: GraphRAG, method: str) -> None:
-    history = ConversationHistory()
-    history.add("What was the Niagara?", rag.local("What was the Niagara?"))
-    answer = rag.search(method, "Who commanded her?", history=history)
-    assert "Captain William Hudson commanded the Niagara." in answer.answer
-    assert answer.context["conversation history"]["content"].to_list() == ["What was the Niagara?"]
-
-
 def test_history_and_context_share_the_budget(rag: GraphRAG) -> None:
     history = [("user", f"What about the Niagara in the year {year}?") for year in range(1850, 1860)]
     for budget in (60, 150, 400):

@@ -4,20 +4,14 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import METHODS, GraphRAG
 from graphrag_assets.query.basic import BasicOptions, basic_context
-from graphrag_assets.query.context import Layout, fill
-from graphrag_assets.query.drift import DriftOptions, primer_context
 from graphrag_assets.query.fetch import claims_about, relationships_around, reports_about, text_units_of
-from graphrag_assets.query.filters import EVERYTHING
 from graphrag_assets.query.local import LocalOptions, _without_repetition, local_context
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.publication_reader import Reader
-from graphrag_assets.text.words import tokenizer
 
 from .conftest import AGAMEMNON, GREAT_EASTERN, HUDSON, NIAGARA, PENGUIN, VALENTIA
 
@@ -109,38 +103,6 @@ def test_the_context_has_exactly_top_k_entities(reader: Reader, top_k: int) -> N
     assert context.frames["entities"]["in_context"].all()
 
 
-def test_an_unused_share_goes_to_the_next_section(reader: Reader) -> None:
-    # All tokens belong to the reports, which need about 500 of them.
-    options = LocalOptions(community_prop=1.0, text_unit_prop=0.0)
-    assert local_context(reader, QUESTION, options).frames["sources"]["in_context"].all()
-
-
-ROW = Layout("Rows", {"id": "human_readable_id", "text": "text"}, title="text", text="text")
-
-
-@given(
-    st.lists(st.text(max_size=60), max_size=12),
-    st.integers(min_value=0, max_value=120),
-    st.integers(min_value=0, max_value=40),
-)
-def test_a_section_never_exceeds_its_budget_and_a_larger_budget_never_holds_less(
-    texts: list[str], budget: int, more: int
-) -> None:
-    rows = pl.DataFrame(
-        {"human_readable_id": range(len(texts)), "text": texts},
-        schema={"human_readable_id": pl.Int64, "text": pl.String},
-    )
-    small, large = fill(ROW, rows, budget), fill(ROW, rows, budget + more)
-    assert len(tokenizer().encode_ordinary(small.text)) <= small.tokens <= budget
-    assert large.tokens >= small.tokens
-
-
-def test_reports_below_the_level_are_not_used(reader: Reader) -> None:
-    frame = local_context(reader, QUESTION, LocalOptions(community_level=0)).frames["reports"]
-    assert set(frame["level"]) == {0}
-    assert 1 in set(local_context(reader, QUESTION).frames["reports"]["level"])
-
-
 def test_entities_can_be_included_and_excluded_by_name(reader: Reader) -> None:
     options = LocalOptions(
         top_k_entities=3, include_entity_names=("Penguin",), exclude_entity_names=("Niagara", "captain of the Niagara")
@@ -196,18 +158,6 @@ def test_sql_in_questions_names_and_filters_stays_text(rag: GraphRAG, method: st
             with pytest.raises(QueryError):
                 rag.local("Who?", **{name: [text]})
     assert all(rag.sql(f"SELECT * FROM {table}").equals(before[table]) for table in tables)
-
-
-def test_reports_can_be_read_as_their_summaries(reader: Reader) -> None:
-    whole, short = (
-        local_context(reader, QUESTION, LocalOptions(use_community_summary=use), EVERYTHING).sections[0]
-        for use in (False, True)
-    )
-    rows = short.frame.filter("in_context")
-    assert [passage.text for passage in short.passages] == rows["summary"].to_list()
-    assert [passage.text for passage in whole.passages] == whole.frame.filter("in_context")["full_content"].to_list()
-    primer = primer_context(reader, QUESTION, DriftOptions(use_community_summary=True)).sections[0]
-    assert {passage.text for passage in primer.passages} <= set(primer.frame["summary"])
 
 
 @pytest.mark.parametrize("budget", [40, 120, 2000])

@@ -23,13 +23,6 @@ def footnotes() -> Footnotes:
     return Footnotes(cited, lambda _: None)
 
 
-def test_passages_are_numbered_by_their_first_citation():
-    marked = footnotes().text(ANSWER)
-    assert marked.startswith("She sailed. [1] [2] ")
-    assert "[3]" not in marked
-    assert "she stopped. [2] See" in marked
-
-
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1_000])
 def test_pieces_give_the_same_text_and_no_markup(size):
     # pieces of an answer have whole references

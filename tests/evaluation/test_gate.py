@@ -9,6 +9,7 @@ import pytest
 
 from graphrag_assets.extras.evaluation import gate
 from graphrag_assets.settings import Settings
+from tests.conftest import QUIET, repository
 from tests.evaluation.conftest import QUESTIONS
 
 NAMES = ["Abel", "Boyd", "Cole", "Dale", "Earl", "Finn", "Glen", "Hugh", "Ivan", "Jude", "Kurt", "Lyle"]
@@ -56,9 +57,13 @@ def test_readers_keep_the_old_publication_if_the_user_wants_that(captains, monke
     assert published(captains) == "graphrag-2.duckdb"
 
 
+CHECK = dg.AssetCheckKey(dg.AssetKey("publication"), "retrieval_quality")
+
+
 def evaluation(project) -> dg.AssetCheckEvaluation:
-    job = project.run_global()
-    (found,) = [e for e in job.get_asset_check_evaluations() if e.check_name == "retrieval_quality"]
+    """As *Execute* does for this check in the UI."""
+    checks = repository().get_job("__ASSET_JOB").get_subset(asset_selection=frozenset(), asset_check_selection={CHECK})
+    (found,) = checks.execute_in_process(instance=project.instance, run_config=QUIET).get_asset_check_evaluations()
     return found
 
 

@@ -29,26 +29,13 @@ def pointer_to_nothing(index: Path) -> None:
     (index / "CURRENT").write_text("publications/graphrag-99.duckdb\n")
 
 
-def pointer_of_bytes(index: Path) -> None:
-    (index / "CURRENT").write_bytes(os.urandom(64) + b"\xff")
-
-
 def no_link(index: Path) -> None:
-    (index / "graphrag.duckdb").unlink()
-
-
-def no_pointer_and_no_link(index: Path) -> None:
-    (index / "CURRENT").unlink()
     (index / "graphrag.duckdb").unlink()
 
 
 def truncated_file(index: Path) -> None:
     file = index / "publications" / "graphrag-2.duckdb"
     os.truncate(file, 5000)
-
-
-def empty_file(index: Path) -> None:
-    (index / "publications" / "graphrag-2.duckdb").write_bytes(b"")
 
 
 def no_file(index: Path) -> None:
@@ -69,11 +56,8 @@ DAMAGES: list[Callable[[Path], None]] = [
     empty_pointer,
     no_pointer,
     pointer_to_nothing,
-    pointer_of_bytes,
     no_link,
-    no_pointer_and_no_link,
     truncated_file,
-    empty_file,
     no_file,
     stray_files,
     link_to_another,

@@ -10,7 +10,7 @@ import threading
 
 from graphrag_assets.query import GraphRAG
 
-THREADS = 64
+THREADS = 36
 
 
 def main(index: str, *methods: str) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 from urllib.parse import urlsplit
+from urllib.request import getproxies_environment
 
 from graphrag_assets.errors import chain_of
 from graphrag_assets.llm.model_errors import BadReplyError
@@ -32,6 +33,7 @@ STREAMED: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": 
 """The parameters of a streamed request, whose last chunk has the usage."""
 _FATAL = {401, 402, 403, 404}
 _TRANSIENT = {200, 408, 409, 425}  # 200: a body that could not be read
+_WITHOUT_STATUS = ("APIConnectionError", "APIError", "MidStreamFallbackError")
 _NOT_INSTALLED = ("No module named", "pip install")  # a package of the provider; litellm reports some as HTTP 500
 _NO_PROVIDER = ("LLM Provider NOT provided", "Unsupported provider", *_NOT_INSTALLED)
 _PARTS = (
@@ -380,13 +382,8 @@ def failure(error: Exception) -> Failure:
     has_no_provider = any(words in message for words in _NO_PROVIDER)
     if status in _FATAL or has_no_access or has_no_provider or isinstance(error, ImportError):
         return Failure("fatal", status, message)
-    if status is None:
-        passing = isinstance(error, TimeoutError | OSError) or name in (
-            "APIConnectionError",
-            "APIError",
-            "MidStreamFallbackError",
-        )
-    else:
+    passing = isinstance(error, TimeoutError | OSError) or name in _WITHOUT_STATUS
+    if status is not None:
         passing = status in _TRANSIENT or status >= 500
     timed_out = isinstance(error, TimeoutError) or status in (408, 504)  # as a proxy says
     return Failure("transient" if passing else "rejected", status, message, retry_after(error), timed_out)
@@ -414,11 +411,10 @@ def _no_connection(error: BaseException) -> str | None:
 
 def _proxy_variable(host: str, port: int | None) -> str | None:
     """The name of the variable of the environment that has the proxy at this address."""
-    for name, url in os.environ.items():
-        if name.upper() in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-            proxy = urlsplit(url if "://" in url else f"http://{url}")
-            if (proxy.hostname, proxy.port or (443 if proxy.scheme == "https" else 80)) == (host, port):
-                return name
+    for scheme, url in getproxies_environment().items():
+        proxy = urlsplit(url if "://" in url else f"http://{url}")
+        if (proxy.hostname, proxy.port or (443 if proxy.scheme == "https" else 80)) == (host, port):
+            return f"{scheme.upper()}_PROXY"
     return None
 
 
@@ -435,16 +431,12 @@ def _provider_message(error: Exception) -> str:
 
 def retry_after(error: Exception) -> float | None:
     """Seconds of the header Retry-After, which is a number or an HTTP date; None without it."""
-    headers = getattr(error, "litellm_response_headers", None)
-    if headers is None:
-        headers = getattr(getattr(error, "response", None), "headers", None)
-    value = headers.get("retry-after") if headers else None
+    of_response = getattr(getattr(error, "response", None), "headers", None)
+    value = (getattr(error, "litellm_response_headers", None) or of_response or {}).get("retry-after")
     if not value:
         return None
     seconds = 0.0
     with contextlib.suppress(ValueError, OverflowError):
-        seconds = float(value)
-    if not seconds:
-        with contextlib.suppress(ValueError, OverflowError):
-            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        is_number = value.replace(".", "", 1).isdecimal()
+        seconds = float(value) if is_number else parsedate_to_datetime(value).timestamp() - time.time()
     return seconds if math.isfinite(seconds) and seconds > 0 else 0.0

@@ -436,7 +436,7 @@ def retry_after(error: Exception) -> float | None:
     if not value:
         return None
     seconds = 0.0
-    with contextlib.suppress(ValueError, OverflowError):
-        is_number = value.replace(".", "", 1).isdecimal()
-        seconds = float(value) if is_number else parsedate_to_datetime(value).timestamp() - time.time()
+    for read in (float, lambda date: parsedate_to_datetime(date).timestamp() - time.time()):
+        with contextlib.suppress(ValueError, OverflowError):
+            seconds = seconds or read(value)
     return seconds if math.isfinite(seconds) and seconds > 0 else 0.0

@@ -235,13 +235,6 @@ def test_a_custom_template_cannot_leave_out_the_fence(tmp_path: Path):
     assert user["content"] == fence(DATA)
 
 
-def test_a_forgotten_or_misspelt_value_is_an_error_in_our_code():
-    with pytest.raises(TypeError, match=r"check \{\{ text \}\}"):
-        Prompts().render("extract_graph", entity_types="", claim_description=None, language=None)
-    with pytest.raises(TypeError, match=r"check \{\{ txt \}\}"):
-        Prompts().render("extract_graph", **values("extract_graph"), txt="")
-
-
 def test_the_fingerprint_is_of_the_template_in_force(tmp_path: Path):
     write(tmp_path, "extract_graph", GRAPH)
     built_in, own = Prompts(), Prompts(folder=tmp_path)

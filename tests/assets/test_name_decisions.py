@@ -193,7 +193,7 @@ def some_decision(chance: random.Random) -> Decision:
 
 
 @pytest.mark.parametrize(
-    "seed", [pytest.param(seed, marks=pytest.mark.extended if seed < 2 else pytest.mark.long) for seed in range(6)]
+    "seed", [pytest.param(seed, marks=pytest.mark.extended if seed < 1 else pytest.mark.long) for seed in range(6)]
 )
 def test_decisions_and_edits_in_any_order_are_a_fresh_index_with_the_same_decisions(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int

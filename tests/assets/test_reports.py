@@ -46,7 +46,7 @@ def change(index: Index, statement: str) -> None:
 def test_after_any_edits_reports_and_citations_are_those_of_a_rewrite(start_with, seed) -> None:
     draw = random.Random(seed)
     index = first_documents(start_with, draw)
-    for _ in range(5):
+    for _ in range(3):
         edit(index, draw)
         index_all(index)
         kept = index.working.read_tables(*TABLES)

@@ -35,14 +35,6 @@ def unsynced(project: Project) -> set[tuple[str, str | None]]:
     return {node for node in nodes if resolver.get_status(dg.AssetKey(node[0]), node[1]) is not StaleStatus.FRESH}
 
 
-@pytest.mark.extended
-def test_every_asset_has_a_code_version_and_a_data_version(indexed):
-    graph = repository().asset_graph
-    for asset in (*BATCH_ASSETS, *GLOBAL_ASSETS):
-        assert graph.get(dg.AssetKey(asset)).code_version, asset
-        assert version(indexed, asset, "a" if asset in BATCH_ASSETS else None), asset
-
-
 @pytest.mark.long
 def test_a_run_that_changes_nothing_keeps_all_versions(indexed):
     before = {asset: version(indexed, asset) for asset in GLOBAL_ASSETS}
@@ -64,7 +56,10 @@ def test_an_edit_changes_the_versions_of_its_batch_alone(indexed):
 
 @pytest.mark.extended
 def test_the_ui_shows_exactly_what_an_edit_concerns_as_unsynced(indexed):
-    assert unsynced(indexed) == set()
+    graph = repository().asset_graph
+    for asset in (*BATCH_ASSETS, *GLOBAL_ASSETS):
+        assert graph.get(dg.AssetKey(asset)).code_version, asset
+        assert version(indexed, asset, "a" if asset in BATCH_ASSETS else None), asset
     indexed.register()
     assert unsynced(indexed) == set()
     indexed.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
@@ -76,29 +71,3 @@ def test_the_ui_shows_exactly_what_an_edit_concerns_as_unsynced(indexed):
     assert ("entities", None) in unsynced(indexed)
     indexed.run_global()
     assert unsynced(indexed) == set()
-
-
-@pytest.mark.extended
-def test_the_blocking_checks_run_once_in_a_refresh_and_in_a_publication_on_its_own(indexed, monkeypatch):
-    from graphrag_assets.assets import publish
-
-    calls = []
-    monkeypatch.setattr(publish, "failed_blocking_checks", lambda index: calls.append(index) or [])
-    indexed.run_global()
-    assert calls == []
-    indexed.run_global(asset_selection=[dg.AssetKey("publication")])
-    assert len(calls) == 1
-
-
-@pytest.mark.extended
-def test_the_files_of_a_batch_are_read_once(indexed, monkeypatch):
-    from graphrag_assets.store.input_files import SourceFile
-
-    read, hashed = [], []
-    whole, digest = SourceFile.read, SourceFile.content_hash
-    monkeypatch.setattr(SourceFile, "read", lambda file: read.append(file.path) or whole(file))
-    monkeypatch.setattr(SourceFile, "content_hash", lambda file: hashed.append(bool(file._hashes)) or digest(file))
-    indexed.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
-    indexed.run_batch("b")
-    assert read == ["b/text.txt"]
-    assert hashed == [True]  # of what was read

@@ -11,7 +11,6 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.assets.index import Index, exclusive
-from graphrag_assets.assets.stage import Run, Stage, StageResult
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.alias_decisions import are_apart
 from graphrag_assets.runtime.tracing import traced
@@ -65,7 +64,7 @@ FROM candidates FULL JOIN decided d
 
 @exclusive("entity_candidates")
 @traced("find_candidates")
-def update_candidates(index: Index, run_id: str) -> StageResult:
+def update_candidates(index: Index, run_id: str) -> Changes:
     """Find the candidates if the graph or a decision has changed, and write the rows that differ."""
     started = time.monotonic()
     decided = read_decisions(index.settings.index_folder)
@@ -82,12 +81,7 @@ def update_candidates(index: Index, run_id: str) -> StageResult:
             record_inputs(connection, _STAGE, inputs, run_id)
         seconds = time.monotonic() - started
         record_stage(connection, run_id, "find_candidates", None, seconds, {_NAME: changes}, _NAME)
-        frame = connection.sql(f"FROM {_NAME} ORDER BY decision, score DESC NULLS LAST, name_key, other_key").pl()
-    return StageResult({_NAME: frame}, {_NAME: changes}, {}, time.monotonic() - started, {})
-
-
-def _compute(run: Run) -> StageResult:
-    return update_candidates(run.index, run.run_id)
+    return changes
 
 
 def _find(connection: duckdb.DuckDBPyConnection, decided: Sequence[Decision]) -> None:
@@ -105,13 +99,3 @@ def _find(connection: duckdb.DuckDBPyConnection, decided: Sequence[Decision]) ->
         given_apart = pl.DataFrame(apart, {"name_key": pl.String, "other_key": pl.String}, orient="row")
         keep = "CREATE OR REPLACE TEMP TABLE candidates AS FROM candidates ANTI JOIN given USING (name_key, other_key)"
         execute_with(connection, keep, given=given_apart)
-
-
-FIND_CANDIDATES = Stage(
-    "find_candidates",
-    "retrieval",
-    {_NAME: ("entities", "relationships", "embeddings")},
-    CODE_VERSION,
-    update_candidates,
-    _compute,
-)

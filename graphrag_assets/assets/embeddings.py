@@ -13,6 +13,8 @@ import duckdb
 import numpy as np
 import polars as pl
 
+from graphrag_assets.assets.candidates import CODE_VERSION as CANDIDATES_VERSION
+from graphrag_assets.assets.candidates import update_candidates
 from graphrag_assets.assets.index import Index, exclusive
 from graphrag_assets.assets.stage import Run, Stage, StageResult, sums_of_changes, usage_sums
 from graphrag_assets.contracts.indexing_models import IndexingModels
@@ -125,7 +127,9 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Stag
 
 
 def _compute(run: Run) -> StageResult:
-    return update_embeddings(run.index, run.models(), run.run_id)
+    result = update_embeddings(run.index, run.models(), run.run_id)
+    result.more["embeddings"]["entity_candidates"] = update_candidates(run.index, run.run_id).rows
+    return result
 
 
 def _embed(index: Index, models: IndexingModels) -> _Embedded:
@@ -206,8 +210,8 @@ def _write_errors(connection: duckdb.DuckDBPyConnection, without: pl.DataFrame) 
 EMBED_TEXTS = Stage(
     "embed_texts",
     "retrieval",
-    {"embeddings": ("text_units", "entities", "community_reports")},
-    CODE_VERSION,
+    {"embeddings": ("text_units", "entities", "relationships", "community_reports")},
+    f"{CODE_VERSION}/{CANDIDATES_VERSION}",
     update_embeddings,
     _compute,
 )

@@ -8,7 +8,6 @@ import dagster as dg
 from graphrag_assets.assets.asset_checks import check_keys
 from graphrag_assets.assets.automation import document_batches_sensor, nightly_refresh
 from graphrag_assets.assets.batch_state import BATCHES, batches_check, batches_check_key
-from graphrag_assets.assets.candidates import FIND_CANDIDATES
 from graphrag_assets.assets.communities import DETECT_COMMUNITIES
 from graphrag_assets.assets.corpus import index_batch, source_files
 from graphrag_assets.assets.dead_runs import dead_runs_sensor
@@ -27,7 +26,7 @@ from graphrag_assets.runtime.tracing import start_tracing
 
 STAGES = (
     *(BATCHES, KNOWLEDGE_GRAPH, DETECT_COMMUNITIES, WRITE_COMMUNITY_REPORTS),
-    *(EMBED_TEXTS, FIND_CANDIDATES, PUBLISH),
+    *(EMBED_TEXTS, PUBLISH),
 )
 """The steps over the whole index, in the order in which data flows."""
 

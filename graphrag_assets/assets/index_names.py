@@ -13,7 +13,7 @@ PUBLICATION, SOURCE_FILES, BATCH_STATE = "publication", "source_files", "batch_s
 BATCH_ASSETS = tuple(table.name for table in schema.BATCH_TABLES)
 GLOBAL_ASSETS = (
     BATCH_STATE,
-    *("entities", "relationships", "communities", "community_reports", "embeddings", "entity_candidates"),
+    *("entities", "relationships", "communities", "community_reports", "embeddings"),
     PUBLICATION,
 )
 ASSETS = (*BATCH_ASSETS, *GLOBAL_ASSETS)
@@ -22,6 +22,7 @@ _TABLES_OF = {
     "entities": ("entity_aliases",),
     "communities": ("community_members", "community_history"),
     "community_reports": ("citations",),
+    "embeddings": ("entity_candidates",),
 }
 ASSET_OF = {name: name for name in ASSETS} | {table: asset for asset, own in _TABLES_OF.items() for table in own}
 """The asset that a table belongs to."""

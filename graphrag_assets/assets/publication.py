@@ -95,7 +95,7 @@ def _summary(published: Publication, index: Index, problems: pl.DataFrame) -> st
 PUBLISH = Stage(
     "publication",
     "publication",
-    {"publication": ("entity_candidates", "community_reports")},  # and through them, all tables
+    {"publication": ("embeddings", "community_reports")},  # and through them, all tables
     CODE_VERSION,
     update_publication,
     _compute,

@@ -30,8 +30,6 @@ _DESCRIPTIONS = {
     "relationship_mentions": "Relationships extracted from each text unit, in the same step as entity_mentions.",
     "covariates": "Claims extracted from each text unit, with subject, object and dates, in the same step as the "
     "mentions.",
-    "entity_candidates": "Pairs of entities that may be one thing, for a person or, on request, a model to decide on: "
-    "`graphrag-assets resolve`. They change no entity.",
     "entities": "The nodes of the knowledge graph, merged from the mentions of all batches. Several descriptions are "
     "summarized. The table entity_aliases has the names that mean the same entity.",
     "relationships": "The edges of the knowledge graph, merged from the mentions of all batches. The weight grows with "
@@ -41,7 +39,8 @@ _DESCRIPTIONS = {
     "happened to communities.",
     "community_reports": "Global and DRIFT search read these. A report is rewritten only when its inputs have changed. "
     "With a language model, each costs a call. The table citations has their references, each resolved and checked.",
-    "embeddings": "Vectors for similarity search. A text is embedded again when it, or the model, has changed.",
+    "embeddings": "Vectors for similarity search. A text is embedded again when it, or the model, has changed. "
+    "The table entity_candidates has pairs of entities that may be one thing, see `graphrag-assets resolve`.",
     "batch_state": "Its step in the job update_index first indexes the batches that are due; otherwise it computes "
     "nothing.",
     "publication": "graphrag.duckdb: a new compact file shaped for reading, numbered, linked, and switched in "

@@ -197,14 +197,15 @@ def test_an_abbreviation_with_points_is_no_candidate_of_itself(tmp_path, monkeyp
             "INSERT INTO entities BY NAME SELECT unnest(['u.s.', 'united states']) AS title_key, unnest([1, 2]) AS "
             "human_readable_id, title_key AS id, 'GEO' AS type, 1 AS frequency"
         )
-    pairs = update_candidates(index, "test").frames["entity_candidates"]
+    update_candidates(index, "test")
+    pairs = index.working.read("FROM entity_candidates ORDER BY decision, score DESC NULLS LAST, name_key, other_key")
     assert pairs.select("name_key", "other_key", "evidence").rows() == [("u.s.", "united states", "abbreviation")]
 
 
 def test_candidates_are_found_again_only_after_a_change(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     before = index.working.read("FROM entity_candidates ORDER BY ALL")
     monkeypatch.setattr(candidates, "_find", lambda *_: pytest.fail("names were compared"))
-    changes = update_candidates(index, "again").changes["entity_candidates"]
+    changes = update_candidates(index, "again")
     assert (changes.rows, changes.inserted, changes.deleted) == (before.height, 0, 0)
     monkeypatch.undo()
     name = before["name_key"][0]

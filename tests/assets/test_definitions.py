@@ -23,9 +23,8 @@ LINEAGE = {
     "relationships": {"batch_state", "entity_mentions", "relationship_mentions"},
     "communities": {"entities", "relationships"},
     "community_reports": {"communities", "entities", "relationships", "covariates"},
-    "embeddings": {"text_units", "entities", "community_reports"},
-    "entity_candidates": {"entities", "relationships", "embeddings"},
-    "publication": {"entity_candidates", "community_reports"},
+    "embeddings": {"text_units", "entities", "relationships", "community_reports"},
+    "publication": {"embeddings", "community_reports"},
 }
 
 

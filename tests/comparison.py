@@ -83,7 +83,7 @@ def refresh(index: Index) -> None:
 def assert_reports(index: Index) -> None:
     """No report is out of date, and citations are resolved as those of all reports together."""
     assert stale_reports(index, index.models()).is_empty()
-    (stored,) = index.working.read_tables("community_reports")
+    stored = index.working.read("FROM community_reports ORDER BY ALL")
     numbers = index.working.read(" UNION ALL ".join(_NUMBERED))
     assert index.working.read("FROM citations ORDER BY ALL").equals(
         resolved(references_in(stored), numbers).sort(pl.all())
@@ -122,7 +122,7 @@ def facts(index: Index) -> dict[str, list[dict]]:
 
 def modularity(index: Index) -> float:
     """Modularity of the top level, computed by igraph."""
-    entities, edges = index.working.read_tables("entities", "relationships")
+    entities, edges = index.working.read_all("FROM entities ORDER BY ALL", "FROM relationships ORDER BY ALL")
     members = index.working.read("SELECT entity_id, community FROM community_members WHERE level = 0")
     community = dict(members.iter_rows())
     place = {entity: number for number, entity in enumerate(entities["id"])}

@@ -14,7 +14,6 @@ from graphrag_assets.errors import full_disk_in
 from graphrag_assets.runtime.peak_memory import restart_peak
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import stored_options
-from graphrag_assets.store.connections import Limits
 from graphrag_assets.store.input_files import Input
 from graphrag_assets.store.input_folder import InputFolder
 from graphrag_assets.store.input_table import SCHEME, InputTable
@@ -62,7 +61,7 @@ class Index:
 
     @property
     def working(self) -> WorkingDatabase:
-        return WorkingDatabase(self.database, Limits(self.settings.memory_limit))
+        return WorkingDatabase(self.database, self.settings.memory_limit)
 
     @property
     def input(self) -> Input:

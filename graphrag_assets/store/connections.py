@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -29,27 +29,7 @@ An append rewrites the last group of rows, and zone maps skip groups, so they ar
 """
 SPILL_FOLDER = "spill"
 """Where DuckDB puts what does not fit into memory, beside the working database; a purge empties it."""
-
-
-class Limits(NamedTuple):
-    """What DuckDB may use: `memory`, such as 4GB, beyond which it writes into `spill_folder`."""
-
-    memory: str = "1.2GB"
-    spill_folder: Path | None = None
-
-    def beside(self, database: Path) -> "Limits":
-        """With the spill folder beside a database where none is set."""
-        return self._replace(spill_folder=self.spill_folder or database.parent / SPILL_FOLDER)
-
-    def config(self) -> dict[str, Any]:
-        """As DuckDB's configuration. Without a spill folder nothing is spilled."""
-        return {
-            "memory_limit": self.memory,
-            "temp_directory": str(self.spill_folder.absolute() if self.spill_folder else ""),
-        }
-
-
-DEFAULT_LIMITS = Limits()
+DEFAULT_MEMORY = "1.2GB"
 
 
 def refuse_path(file: Path) -> None:
@@ -63,17 +43,17 @@ def refuse_path(file: Path) -> None:
 
 
 @contextlib.contextmanager
-def memory_errors(limits: Limits) -> Iterator[None]:
-    """Name the setting when DuckDB has too little memory: not everything can be written to the spill folder.
+def memory_errors(memory: str) -> Iterator[None]:
+    """Name the setting when a statement needs more memory than this: not everything can be spilled.
 
     Raises:
-        StoreError: a statement needs more memory than `limits` allow.
+        StoreError: a statement needs more memory.
     """
     try:
         yield
     except duckdb.OutOfMemoryException as error:
         raise StoreError(
-            f"DuckDB needs more memory than the {limits.memory} it may use. Raise GRAPHRAG_MEMORY_LIMIT and run again: "
+            f"DuckDB needs more memory than the {memory} it may use. Raise GRAPHRAG_MEMORY_LIMIT and run again: "
             f"what was committed stays. DuckDB says: {str(error).partition(chr(10))[0]}"
         ) from error
 
@@ -111,10 +91,18 @@ def attached(**paths: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
+def is_below(file: Path, megabytes: int) -> bool:
+    """Whether a file is smaller than so much, or is not there yet."""
+    return not file.exists() or file.stat().st_size < megabytes * 2**20
+
+
 @contextlib.contextmanager
-def in_memory(limits: Limits, one_thread: bool) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to a database in memory with these limits, to attach files to; `one_thread` or all."""
-    config = {**CONNECTION_CONFIG, **limits.config(), **({"threads": 1} if one_thread else {})}
+def in_memory(file: Path, memory: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to an empty database, to attach `file` to; what exceeds `memory` is spilled beside the file."""
+    spilled = str((file.parent / SPILL_FOLDER).absolute())
+    config = {**CONNECTION_CONFIG, "memory_limit": memory, "temp_directory": spilled}
+    if is_below(file, 512):  # for short statements, distributing work costs the most
+        config["threads"] = 1
     with _kept(os.getpid(), threading.get_ident(), *config.items()).cursor() as connection:
         try:
             yield connection

@@ -12,7 +12,7 @@ import duckdb
 import polars as pl
 from filelock import FileLock
 
-from graphrag_assets.store.connections import ROW_GROUPS, Limits, in_memory, one_value, opened
+from graphrag_assets.store.connections import ROW_GROUPS, in_memory, is_below, one_value, opened
 from graphrag_assets.store.drafts import replacing
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file
@@ -24,7 +24,7 @@ from graphrag_assets.store.publication_files import (
     points_to,
     publication_file,
 )
-from graphrag_assets.store.working import WorkingDatabase, is_small
+from graphrag_assets.store.working import WorkingDatabase
 
 Judge = Callable[[Path], None]
 
@@ -86,7 +86,7 @@ def _options(working: WorkingDatabase) -> str:
     unfinished draft is thrown away. Blocks of 16 kB make the file of a small index three times smaller; that of a large
     one would be a fifth larger, and slower to scan.
     """
-    return f"{ROW_GROUPS}, RECOVERY_MODE NO_WAL_WRITES, BLOCK_SIZE {16_384 if is_small(working.path) else 262_144}"
+    return f"{ROW_GROUPS}, RECOVERY_MODE NO_WAL_WRITES, BLOCK_SIZE {16_384 if is_below(working.path, 64) else 262_144}"
 
 
 def delete_publications(index_folder: Path, numbers: Collection[int]) -> None:
@@ -111,22 +111,22 @@ def intact_publication(working: WorkingDatabase, index_folder: Path) -> Publicat
 
 def _whole(working: WorkingDatabase, index_folder: Path, kept: list[int]) -> Publication | None:
     """The newest publication, unless its file is damaged. Makes pointer and link lead to an intact publication."""
-    newest, limits = publication_file(index_folder, kept[-1]), working.limits.beside(working.path)
-    rows = _rows_of(newest, limits)
+    newest = publication_file(index_folder, kept[-1])
+    rows = _rows_of(working, newest)
     if rows is None:
         return None
     current = current_number(index_folder)  # a rollback may have set another one
-    if current not in kept[:-1] or not _rows_of(publication_file(index_folder, current), limits):
+    if current not in kept[:-1] or not _rows_of(working, publication_file(index_folder, current)):
         current = kept[-1]
     if not points_to(index_folder, current):
         point_to(index_folder, current)
     return Publication(kept[-1], newest, False, rows)
 
 
-def _rows_of(publication: Path, limits: Limits) -> dict[str, int] | None:
+def _rows_of(working: WorkingDatabase, publication: Path) -> dict[str, int] | None:
     """The rows of each table of a publication; None if the file is damaged."""
     try:
-        with in_memory(limits, one_thread=True) as connection, opened(connection, publication, "published"):
+        with in_memory(working.path, working.memory) as connection, opened(connection, publication, "published"):
             return dict(connection.execute(ROWS_PER_TABLE).fetchall())
     except duckdb.Error:
         return None

@@ -21,9 +21,8 @@ from filelock import FileLock, Timeout
 from graphrag_assets.errors import AccessError, OtherVersionError, StoreError, full_disk, refuse_denied
 from graphrag_assets.store.connections import (
     CONNECTION_CONFIG,
-    DEFAULT_LIMITS,
+    DEFAULT_MEMORY,
     ROW_GROUPS,
-    Limits,
     execute_with,
     in_memory,
     memory_errors,
@@ -67,10 +66,10 @@ class Changes:
 
 @dataclass(frozen=True)
 class WorkingDatabase:
-    """The working database at `path`, with the limits of queries of it. Cheap to create; opens nothing until used."""
+    """The working database at `path`, with the memory of its queries. Cheap to create; opens nothing until used."""
 
     path: Path
-    limits: Limits = DEFAULT_LIMITS
+    memory: str = DEFAULT_MEMORY
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -96,8 +95,8 @@ class WorkingDatabase:
         with (
             self.lock(),
             interrupts_raised(),
-            memory_errors(self.limits),
-            _attached(self.path, self.limits) as connection,
+            memory_errors(self.memory),
+            _attached(self.path, self.memory) as connection,
         ):
             yield connection
 
@@ -114,7 +113,7 @@ class WorkingDatabase:
         except AccessError:
             refuse_denied(self.path)
             with (
-                in_memory(self.limits.beside(self.path), suits_one_thread(self.path)) as connection,
+                in_memory(self.path, self.memory) as connection,
                 opened(connection, self.path, identifier(self.path.stem)),
             ):
                 _refuse_other_version(connection, self.path)
@@ -127,7 +126,7 @@ class WorkingDatabase:
         """Replace a database of another version by an empty one, and keep the file beside it."""
         with self.lock(), interrupts_raised():
             try:
-                with _attached(self.path, self.limits):
+                with _attached(self.path, self.memory):
                     return
             except OtherVersionError:
                 outdated = self.path.with_name(OUTDATED)
@@ -195,28 +194,9 @@ class WorkingDatabase:
         with self._reading() as connection:
             return [pl.DataFrame(connection.sql(query)) for query in queries]
 
-    def read_tables(self, *names: str) -> list[pl.DataFrame]:
-        """The named tables, all as of the same moment, in the order of their declared columns."""
-        with self._reading() as connection:
-            return [connection.sql(f'FROM "{name}" ORDER BY ALL').pl() for name in names]
-
-
-def is_small(path: Path) -> bool:
-    """Whether a database file is small enough that its publication fits in memory, and small blocks fit it."""
-    return _is_below(path, 64 * 2**20)
-
-
-def suits_one_thread(path: Path) -> bool:
-    """Whether one thread is fastest for a database file: for short statements, distributing work costs the most."""
-    return _is_below(path, 512 * 2**20)
-
-
-def _is_below(path: Path, size: int) -> bool:
-    return not path.exists() or path.stat().st_size < size
-
 
 @contextlib.contextmanager
-def _attached(path: Path, limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]:
+def _attached(path: Path, memory: str) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection with the file at `path` attached for the duration of the context; makes it if it is missing."""
     refuse_path(path)
     refuse_denied(path, os.R_OK | os.W_OK)
@@ -224,7 +204,7 @@ def _attached(path: Path, limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]
         with replacing(path) as draft:
             _make_database(draft)
     try:
-        with in_memory(limits.beside(path), suits_one_thread(path)) as connection, contextlib.ExitStack() as stack:
+        with in_memory(path, memory) as connection, contextlib.ExitStack() as stack:
             try:
                 stack.enter_context(opened(connection, path, identifier(path.stem), ROW_GROUPS))
             except duckdb.IOException as error:

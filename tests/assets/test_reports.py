@@ -17,7 +17,7 @@ from graphrag_assets.store import schema
 from tests.comparison import assert_reports, index_all
 from tests.store.test_publications_after_edits import edit, first_documents
 
-TABLES = ("community_reports", "citations")
+TABLES = ("FROM community_reports ORDER BY ALL", "FROM citations ORDER BY ALL")
 SPLIT = "SELECT parent FROM communities WHERE parent >= 0 AND size > 1 ORDER BY parent LIMIT 1"
 
 
@@ -49,10 +49,10 @@ def test_after_any_edits_reports_and_citations_are_those_of_a_rewrite(start_with
     for _ in range(3):
         edit(index, draw)
         index_all(index)
-        kept = index.working.read_tables(*TABLES)
+        kept = index.working.read_all(*TABLES)
         assert_reports(index)
         assert update_reports(index, index.models(), "all", rewrite=True).more["community_reports"]["reports_kept"] == 0
-        for before, after in zip(kept, index.working.read_tables(*TABLES), strict=True):
+        for before, after in zip(kept, index.working.read_all(*TABLES), strict=True):
             assert_frame_equal(before, after)
 
 
@@ -100,7 +100,7 @@ def test_a_report_that_another_writer_stood_in_for_is_written_again_with_those_a
 
 
 def test_after_a_crash_the_rest_of_the_reports_is_written(index, monkeypatch) -> None:
-    complete = index.working.read_tables(*TABLES)
+    complete = index.working.read_all(*TABLES)
     change(index, "UPDATE entities SET title = title || ' the Great'")
     monkeypatch.setattr(reports, "ENTITIES_PER_PART", 5)
     models, written = index.models(), []
@@ -120,13 +120,13 @@ def test_after_a_crash_the_rest_of_the_reports_is_written(index, monkeypatch) ->
 
 
 def test_reports_written_in_parts_equal_those_written_in_one(index, monkeypatch) -> None:
-    at_once = index.working.read_tables(*TABLES)
+    at_once = index.working.read_all(*TABLES)
     # One is gone, and one is of a community that is.
     change(index, "UPDATE community_reports SET community = -7, id = 'gone' WHERE community = 1")
     monkeypatch.setattr(reports, "ENTITIES_PER_PART", 3)
     updated = update_reports(index, index.models(), "parts", rewrite=True)
     assert updated.more["community_reports"]["reports_kept"] == 0
-    for before, after in zip(at_once, index.working.read_tables(*TABLES), strict=True):
+    for before, after in zip(at_once, index.working.read_all(*TABLES), strict=True):
         assert_frame_equal(after, before)
 
 

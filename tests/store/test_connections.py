@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from graphrag_assets.store.connections import Limits, in_memory, opened
+from graphrag_assets.store.connections import DEFAULT_MEMORY, in_memory, opened
 
 OPEN = "SELECT database_name FROM duckdb_databases() WHERE NOT internal AND path IS NOT NULL"
 
@@ -21,7 +21,7 @@ def files(tmp_path: Path) -> list[Path]:
 
 
 def test_a_file_opened_in_another_leaves_that_one_in_use(files: list[Path]) -> None:
-    with in_memory(Limits().beside(files[0]), one_thread=True) as connection, opened(connection, files[0], "first"):
+    with in_memory(files[0], DEFAULT_MEMORY) as connection, opened(connection, files[0], "first"):
         with opened(connection, files[1], "second"):
             assert connection.sql("SELECT current_database()").fetchall() == [("second",)]
         assert connection.sql("SELECT current_database()").fetchall() == [("first",)]
@@ -30,7 +30,7 @@ def test_a_file_opened_in_another_leaves_that_one_in_use(files: list[Path]) -> N
 
 def test_a_file_is_closed_before_the_exception_leaves(files: list[Path]) -> None:
     """The lock of the working database is released next: a process that waits for it opens the file."""
-    with in_memory(Limits().beside(files[0]), one_thread=True) as connection:
+    with in_memory(files[0], DEFAULT_MEMORY) as connection:
         with pytest.raises(ZeroDivisionError), opened(connection, files[0], "working"):
             raise ZeroDivisionError
         assert connection.sql(OPEN).fetchall() == []
@@ -39,10 +39,10 @@ def test_a_file_is_closed_before_the_exception_leaves(files: list[Path]) -> None
 
 def test_threads_read_a_file_at_once(files: list[Path]) -> None:
     """Also after the first read, which leaves a database for the next."""
-    limits, both = Limits().beside(files[0]), threading.Barrier(2, timeout=30)
+    both = threading.Barrier(2, timeout=30)
 
     def read(_: int) -> str:
-        with in_memory(limits, one_thread=True) as connection, opened(connection, files[0], "first"):
+        with in_memory(files[0], DEFAULT_MEMORY) as connection, opened(connection, files[0], "first"):
             both.wait()
             return connection.sql("SELECT current_database()").fetchall()[0][0]
 

@@ -7,7 +7,7 @@ import pytest
 from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.purge.purge import purge
 from graphrag_assets.runtime.peak_memory import peak_megabytes, restart_peak
-from graphrag_assets.store.connections import SPILL_FOLDER, Limits
+from graphrag_assets.store.connections import SPILL_FOLDER
 from graphrag_assets.store.working import WorkingDatabase
 from tests.comparison import SENTENCES, index_all, index_at, no_settings
 
@@ -15,17 +15,17 @@ SORTED = "SELECT count(*) AS n FROM (SELECT DISTINCT md5(range::VARCHAR) FROM ra
 
 
 @pytest.mark.extended
-def test_a_query_beyond_the_limit_spills_to_the_folder_set(tmp_path: Path) -> None:
-    working = WorkingDatabase(tmp_path / "working.duckdb", Limits("150MB", tmp_path / "elsewhere"))
+def test_a_query_beyond_the_limit_spills_beside_the_index(tmp_path: Path) -> None:
+    working = WorkingDatabase(tmp_path / "working.duckdb", "150MB")
     with working.connect() as connection:
         connection.execute("SET threads = 1")
         assert connection.execute(SORTED).fetchall() == [(3_000_000,)]
         assert connection.execute("SELECT current_setting('memory_limit')").fetchall() == [("143.0 MiB",)]
-        assert any((tmp_path / "elsewhere").iterdir())
+        assert any((tmp_path / SPILL_FOLDER).iterdir())
 
 
 def test_a_query_that_cannot_spill_names_the_setting(tmp_path: Path) -> None:
-    small = WorkingDatabase(tmp_path / "working.duckdb", Limits("60MB"))
+    small = WorkingDatabase(tmp_path / "working.duckdb", "60MB")
     with pytest.raises(StoreError, match="Raise GRAPHRAG_MEMORY_LIMIT"):
         small.read("SELECT len(list(range)) FROM range(20_000_000)")
 

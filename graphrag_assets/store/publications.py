@@ -129,20 +129,9 @@ def resolve(index_folder: Path, name: str) -> int:
 
 
 def compare(before: Path, after: Path) -> dict[str, pl.DataFrame]:
-    """What differs between two published files.
+    """What differs between two published files, by the views of `sql/compare.sql`.
 
-    Returns:
-        By name of the view:
-        change_counts: place, what, change, n. Rows that are the same in both count as `kept`.
-        changed_documents: change (added, removed, edited, moved), id, title, and source, title, n_tokens and text
-            before and after.
-        changed_entities: change (added, removed, changed), id, title, and title, type, degree, frequency and
-            description before and after.
-        changed_relationships: change, id, title, and type, weight and description before and after.
-        changed_communities: change (born, died, changed, split, merged, renamed), id, title, other_id (the
-            predecessor of a split or merge), and title, level and size before and after, jaccard.
-        changed_reports: change (written, removed, rewritten), id, title, and title, rank, summary and full_content
-            before and after.
+    In change_counts, rows that are the same in both count as `kept`.
 
     Raises:
         StoreError: a file is missing or is no publication.

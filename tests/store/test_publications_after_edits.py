@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.assets.index import Index
-from graphrag_assets.extras.purge.purge import purge
-from graphrag_assets.store.publication_files import kept_publications, publication_file
 from tests.comparison import SENTENCES, assert_published, index_all
 from tests.conftest import Project
 
@@ -77,18 +75,3 @@ def test_a_language_that_comes_to_lead_and_a_first_date_are_published(start_with
     write(index, "0/dated.md", f"---\ndate: 1866-07-27\n---\n{some(draw, SENTENCES, 3)}")
     index_all(index)
     assert_published(index)  # every row of a context has a date now
-
-
-@pytest.mark.long
-def test_a_purge_leaves_no_file_with_what_was_deleted(start_with) -> None:
-    index = first_documents(start_with, random.Random(8))
-    write(index, "0/0.md", "Zyxquorv was a secret cable.")
-    index_all(index)
-    write(index, "0/0.md", "Cyrus Field was there.")
-    index_all(index)
-    purge(index)
-    folder = index.database.parent
-    assert kept_publications(folder) == [4]
-    for file in (index.database, publication_file(folder, 4)):
-        assert b"yxquorv" not in file.read_bytes()
-    assert_published(index)

@@ -66,26 +66,6 @@ def test_every_declared_table_and_column_exists_with_its_comment(working):
     assert {t.name: t.comment for t in schema.WORKING} == tables
 
 
-def test_replacing_a_batch_touches_only_rows_that_differ(working):
-    with working.transaction() as connection:
-        first = replace_batch(connection, "a", text_units("a", "x", "y", "z"))
-        replace_batch(connection, "b", text_units("b", "x"))
-        again = replace_batch(connection, "a", text_units("a", "x", "y", "z"))
-        edited = replace_batch(connection, "a", text_units("a", "x", "Y"))
-    assert first == Changes(rows=3, inserted=3, deleted=0)
-    assert again == Changes(rows=3, inserted=0, deleted=0)
-    assert edited == Changes(rows=2, inserted=1, deleted=2)
-    stored = working.read("SELECT id, text FROM text_units ORDER BY id").rows()
-    assert stored == [("a-0", "x"), ("a-1", "Y"), ("b-0", "x")]
-
-
-def test_an_empty_frame_empties_the_batch(working):
-    with working.transaction() as connection:
-        replace_batch(connection, "a", text_units("a", "x"))
-        changes = replace_batch(connection, "a", text_units("a"))
-    assert changes == Changes(rows=0, inserted=0, deleted=1)
-
-
 def test_columns_may_come_in_any_order(working):
     frame = text_units("a", "x")
     with working.transaction() as connection:

@@ -94,7 +94,11 @@ def test_new_document_keeps_the_communities_of_the_others(small):
 def test_forced_fresh_run_replaces_the_partition_and_starts_the_next(small):
     def cluster(from_scratch: bool = False):
         result = update_communities(small.index, "run", from_scratch)
-        return result.more["communities"], result.changes, small.index.working.read_tables("community_members")[0]
+        return (
+            result.more["communities"],
+            result.changes,
+            small.index.working.read("FROM community_members ORDER BY ALL"),
+        )
 
     assert not cluster()[0]["clustered_from_scratch"]
     forced, _, members = cluster(from_scratch=True)

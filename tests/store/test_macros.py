@@ -11,7 +11,6 @@ import pytest
 
 from graphrag_assets.pipeline.report_citations import TABLES
 from graphrag_assets.query.citations import references
-from graphrag_assets.store.publication_reader import CurrentPublication
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +27,12 @@ def graph(index) -> dict[int, dict[int, tuple[float, int]]]:
 @pytest.fixture(scope="module")
 def titles(index) -> dict[str, int]:
     return dict(index.execute("SELECT title, human_readable_id FROM entities").fetchall())
+
+
+@pytest.fixture
+def copy(sample_index, tmp_path) -> str:
+    """A copy of the publication, to be changed."""
+    return str(shutil.copy(sample_index.root / "index" / "graphrag.duckdb", tmp_path / "copy.duckdb"))
 
 
 def test_an_entity_is_found_by_any_writing_of_its_title_and_by_an_alias(index, titles):
@@ -218,12 +223,9 @@ def test_each_reference_of_a_report_has_its_statement_and_passages(index):
     assert {"description", "text unit"} < kinds.keys()
 
 
-def test_references_of_any_form_are_read_in_a_report(index, tmp_path):
-    ((path,),) = index.execute("SELECT path FROM duckdb_databases() WHERE NOT internal").fetchall()
-    shutil.copy(path, tmp_path / "copy.duckdb")
-    (tmp_path / "copy.duckdb").chmod(0o644)
+def test_references_of_any_form_are_read_in_a_report(copy):
     said = "He laid it. [Data: Sources (3, 4.2, 7-9, +more)] [Data: Entities (58)] So be it. [unresolved: Ships (7)]"
-    with duckdb.connect(str(tmp_path / "copy.duckdb")) as connection:
+    with duckdb.connect(copy) as connection:
         connection.execute(
             "UPDATE community_reports SET summary = 'No.', findings = [{'summary': 'It', 'explanation': ?}]", [said]
         )
@@ -260,9 +262,8 @@ def test_a_row_is_explained_down_to_its_documents(index):
         assert used == set(steps) - {key}
 
 
-def test_an_embedding_is_explained_by_the_row_that_it_embeds(sample_index, tmp_path):
-    copy = shutil.copy(sample_index.root / "index" / "graphrag.duckdb", tmp_path)
-    with duckdb.connect(str(copy)) as connection:  # the embedded default has none
+def test_an_embedding_is_explained_by_the_row_that_it_embeds(copy):
+    with duckdb.connect(copy) as connection:  # the embedded default has none
         ((key,),) = connection.execute(
             "INSERT INTO embeddings BY NAME SELECT 'text_unit' AS kind, min(id) AS id, [1.0] AS vector FROM text_units "
             "RETURNING id"
@@ -286,10 +287,8 @@ def test_unknown_argument_of_a_macro_is_an_error_that_lists_its_parameters(index
         index.execute(query).fetchall()
 
 
-def test_spending_adds_up_by_task_model_and_day(sample_index, tmp_path):
-    path = tmp_path / "with calls.duckdb"
-    shutil.copy(CurrentPublication(sample_index.root / "index").reader().path, path)
-    with duckdb.connect(str(path)) as connection:
+def test_spending_adds_up_by_task_model_and_day(copy):
+    with duckdb.connect(copy) as connection:
         connection.execute(
             "INSERT INTO llm_calls BY NAME SELECT * FROM (VALUES "
             "('a', 'extract_graph', 'openai', 'small', 10, 1, 0.5, 'b', TIMESTAMP '2026-01-02 23:59:00'), "
@@ -387,11 +386,8 @@ def test_a_name_of_two_entities_is_an_error_that_lists_both(index):
     }
 
 
-def test_an_exact_name_counts_before_a_spelling_without_marks(index, tmp_path, titles):
-    ((path,),) = index.execute("SELECT path FROM duckdb_databases() WHERE NOT internal").fetchall()
-    shutil.copy(path, tmp_path / "spelled.duckdb")
-    (tmp_path / "spelled.duckdb").chmod(0o644)
-    with duckdb.connect(str(tmp_path / "spelled.duckdb")) as connection:
+def test_an_exact_name_counts_before_a_spelling_without_marks(copy, titles):
+    with duckdb.connect(copy) as connection:
         spell = "INSERT INTO search.entity_names BY NAME SELECT md5_number_lower(?) AS name, ? AS entity"
         for entity in ("Cyrus Field", "Niagara"):
             connection.execute(spell, ["great eastern", titles[entity]])
@@ -484,17 +480,14 @@ def test_similar_entities_share_neighbors(index, graph, titles):
     assert [row[1] for row in rows] == sorted((row[1] for row in rows), reverse=True)
 
 
-def test_community_changes_are_those_since_another_publication(index, tmp_path):
-    ((path,),) = index.execute("SELECT path FROM duckdb_databases() WHERE NOT internal").fetchall()
-    shutil.copy(path, tmp_path / "before.duckdb")
-    (tmp_path / "before.duckdb").chmod(0o644)
-    with duckdb.connect(str(tmp_path / "before.duckdb")) as before:
+def test_community_changes_are_those_since_another_publication(sample_index, copy):
+    with duckdb.connect(copy) as before:
         before.execute("UPDATE community_reports SET title = 'Old' WHERE community = 5")
         before.execute("UPDATE communities SET entity_ids = entity_ids[2:] WHERE community = 7")
         before.execute("DELETE FROM communities WHERE community = 9")
     with duckdb.connect() as connection:
-        connection.execute(f"ATTACH '{tmp_path}/before.duckdb' AS earlier (READ_ONLY)")
-        connection.execute(f"ATTACH '{path}' AS g (READ_ONLY); USE g")
+        connection.execute(f"ATTACH '{copy}' AS earlier (READ_ONLY)")
+        connection.execute(f"ATTACH '{sample_index.root}/index/graphrag.duckdb' AS g (READ_ONLY); USE g")
         changes = connection.execute(
             "SELECT change, community FROM community_changes('earlier') JOIN communities USING (id) ORDER BY community"
         ).fetchall()

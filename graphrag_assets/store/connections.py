@@ -44,11 +44,7 @@ def refuse_path(file: Path) -> None:
 
 @contextlib.contextmanager
 def memory_errors(memory: str) -> Iterator[None]:
-    """Name the setting when a statement needs more memory than this: not everything can be spilled.
-
-    Raises:
-        StoreError: a statement needs more memory.
-    """
+    """Raise StoreError, with the setting, when a statement needs more memory than this: not everything is spilled."""
     try:
         yield
     except duckdb.OutOfMemoryException as error:
@@ -59,11 +55,7 @@ def memory_errors(memory: str) -> Iterator[None]:
 
 
 def refuse_other_version(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
-    """Raise OtherVersionError unless the `schema_version` of a table, of the file at `path`, is that of this package.
-
-    Raises:
-        duckdb.CatalogException: there is no such table.
-    """
+    """Raise OtherVersionError unless the `schema_version` in a table of the file at `path` is that of this package."""
     try:
         found = connection.execute(f"SELECT DISTINCT schema_version FROM {table}").fetchall()
     except duckdb.BinderException:
@@ -74,11 +66,7 @@ def refuse_other_version(connection: duckdb.DuckDBPyConnection, table: str, path
 
 @contextlib.contextmanager
 def attached(**paths: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to a database in memory with the publications attached, read-only, under their names.
-
-    Raises:
-        StoreError: a file is missing, is no publication, or was made by another version.
-    """
+    """A connection to a database in memory with the publications attached, read-only, under their names."""
     with duckdb.connect(config=NO_EXTENSIONS) as connection:
         for name, path in paths.items():
             if not path.is_file():

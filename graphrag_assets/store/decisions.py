@@ -70,11 +70,7 @@ def pair_key(one: str, other: str) -> Key:
 
 
 def read_decisions(index_folder: Path) -> list[Decision]:
-    """The decisions, sorted by their keys.
-
-    Raises:
-        StoreError: a line is no decision.
-    """
+    """The decisions, sorted by their keys."""
     return list(_read(index_folder / FILE).values())
 
 

@@ -20,10 +20,6 @@ def replacing(place: Path) -> Iterator[Path]:
     """A path to write a file or link at, which replaces what is at `place` at the end of the block unless it raises.
 
     Only the owner may read the file: it holds what the documents say. Drafts that killed processes left are removed.
-
-    Raises:
-        AccessError: this user may not write there.
-        StoreError: there is a folder at `place`.
     """
     make_folder(place.parent)
     refuse_denied(place.parent, os.R_OK | os.W_OK)
@@ -45,11 +41,7 @@ def replacing(place: Path) -> Iterator[Path]:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder of the index if it is missing, and let only its owner enter it.
-
-    Raises:
-        StoreError: there is a file in its place, or in that of a folder above, or this user may not write there.
-    """
+    """Create a folder of the index if it is missing, and let only its owner enter it."""
     try:
         if not folder.is_dir():
             refuse_denied(folder)

@@ -145,12 +145,7 @@ class InputFolder(Input):
         return Path(target).is_relative_to(Path(self.location).resolve())
 
     def open(self, location: UPath | str) -> BinaryIO:
-        """Open a file for reading, by the rules that it was listed by: its name may lead to another file by now.
-
-        Raises:
-            RefusedFileError: it is not a regular file, or outside of the input folder.
-            OSError: it cannot be opened.
-        """
+        """Open a file for reading, by the rules that it was listed by: its name may lead to another file by now."""
         if not isinstance(location, Path):
             return UPath(location).open("rb")
         stream = open(location, "rb", opener=_without_waiting)  # noqa: SIM115  (closed by the caller)

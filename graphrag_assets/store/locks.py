@@ -29,11 +29,7 @@ _POLL_SECONDS = 0.5
 
 
 def lock_file(index_folder: Path, name: str) -> Path:
-    """The file of the lock `name`; its folder is created if it is missing.
-
-    Raises:
-        AccessError: this user may not write it.
-    """
+    """The file of the lock `name`; its folder is created if it is missing."""
     for folder in (index_folder, index_folder / FOLDER):  # made as a parent, it would be open to other users
         make_folder(folder)
     file = index_folder / FOLDER / f"{name}.lock"

@@ -50,11 +50,7 @@ def record_profile(working: WorkingDatabase, profile: PromptProfile, **record: A
 
 
 def adopt(working: WorkingDatabase, version: int) -> None:
-    """Put a version in force, 0 being the built-in prompts.
-
-    Raises:
-        SettingsError: there is no such version.
-    """
+    """Put a version in force, 0 being the built-in prompts."""
     with working.transaction() as connection:
         rows = connection.execute(
             "UPDATE prompt_profile SET adopted = (version = $version) RETURNING adopted", {"version": version}

@@ -24,12 +24,7 @@ def publication_file(index_folder: Path, number: int) -> Path:
 
 
 def current_number(index_folder: Path) -> int | None:
-    """The number of the publication that readers see; None before the first.
-
-    Raises:
-        AccessError: this user may not read the pointer.
-        StoreError: a folder has its name.
-    """
+    """The number of the publication that readers see; None before the first."""
     pointer = index_folder / POINTER
     refuse_folder(pointer)
     try:
@@ -47,11 +42,7 @@ def points_to(index_folder: Path, number: int) -> bool:
 
 
 def point_to(index_folder: Path, number: int) -> None:
-    """Make publication `number` the current one: first the pointer file, then the stable name.
-
-    Raises:
-        StoreError: a folder has one of their names.
-    """
+    """Make publication `number` the current one: first the pointer file, then the stable name."""
     target = publication_file(Path(), number)
     with replacing(index_folder / POINTER) as pointer:
         pointer.write_text(f"{target.as_posix()}\n", encoding="utf-8")

@@ -320,11 +320,7 @@ def _has_publication(folder: Path) -> bool:
 
 
 def open_publication(path: Path) -> duckdb.DuckDBPyConnection:
-    """An in-memory database with the file attached read-only as `published`, and nothing else within its reach.
-
-    Raises:
-        StoreError: the file is missing, damaged or no publication, or another version made it.
-    """
+    """An in-memory database with the file attached read-only as `published`, and nothing else within its reach."""
     if not path.is_file():
         raise StoreError(f"The publication {path} no longer exists. Publish again: `graphrag-assets index`.")
     refuse_denied(path)

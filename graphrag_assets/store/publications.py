@@ -82,9 +82,6 @@ def roll_back(index_folder: Path, name: str | int) -> tuple[int, bool]:
 
     Returns:
         Its number, and whether another one was current.
-
-    Raises:
-        StoreError: it is not kept, or its file is damaged.
     """
     with FileLock(lock_file(index_folder, "publishing")):  # a process that publishes deletes old ones
         number, before = resolve(index_folder, str(name)), current_number(index_folder)
@@ -109,9 +106,6 @@ def resolve(index_folder: Path, name: str) -> int:
     """The number of the publication called `name`: a number, or one of `WORDS`.
 
     `previous` is the one kept before the current one.
-
-    Raises:
-        StoreError: it is not kept; the message lists those that are.
     """
     kept = kept_publications(index_folder)
     if not kept:
@@ -132,9 +126,6 @@ def compare(before: Path, after: Path) -> dict[str, pl.DataFrame]:
     """What differs between two published files, by the views of `sql/compare.sql`.
 
     In change_counts, rows that are the same in both count as `kept`.
-
-    Raises:
-        StoreError: a file is missing or is no publication.
     """
     with attached(before=before, after=after) as connection:
         try:

@@ -73,11 +73,7 @@ class WorkingDatabase:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Lock the database for this process.
-
-        Raises:
-            StoreError: another process held it for ten minutes.
-        """
+        """Lock the database for this process."""
         lock = FileLock(lock_file(self.path.parent, self.path.stem), timeout=LOCK_TIMEOUT_SECONDS)
         try:
             held = lock.acquire()
@@ -102,11 +98,7 @@ class WorkingDatabase:
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """As `connect`; where this user may not write the index, as on a read-only disk, a connection without locks.
-
-        Raises:
-            AccessError: this user may not read the database.
-        """
+        """As `connect`; where this user may not write the index, as on a read-only disk, a connection without locks."""
         try:
             lock_file(self.path.parent, self.path.stem)
             refuse_denied(self.path, os.R_OK | os.W_OK)

@@ -38,12 +38,11 @@ from graphrag_assets.text.languages import without_names
 
 FAILED, STOPPED = "failed", "not_published"
 """Metadata: the batches that failed, and why; what to say if nothing was published for that."""
-_NOT_PUBLISHED = (
-    "Nothing was published. {} and run again: only the rest is paid for. To publish what there is, launch the job "
-    "update_index with which: NOTHING."
+_ONLY_THE_REST = "only the rest is paid for. To publish what there is, launch the job update_index with which: NOTHING."
+NOT_PUBLISHED = f"Nothing was published. Run again when the cause is removed: {_ONLY_THE_REST}"
+OUT_OF_BUDGET = (
+    f"The budget is used up, so nothing was published. Raise GRAPHRAG_BUDGET_USD and run again: {_ONLY_THE_REST}"
 )
-NOT_PUBLISHED = _NOT_PUBLISHED.format("Remove the cause")
-OUT_OF_BUDGET = f"The budget is used up. {_NOT_PUBLISHED.format('Raise GRAPHRAG_BUDGET_USD')}"
 _TABLES_SHOWN, _ERRORS_LOGGED = 50, 3
 _DEPENDENCIES = {
     "documents": (SOURCE_FILES,),

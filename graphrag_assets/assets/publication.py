@@ -86,7 +86,7 @@ def _summary(published: Publication, index: Index, problems: pl.DataFrame) -> st
         skipped = problems.filter(~pl.col("stage").is_in(OF_READ_TEXT)).select("source", "error").iter_rows()
         named = listed([as_markdown(f"{source}: {error}") for source, error in skipped], _SKIPPED_SHOWN, "; ")
         what = ": ".join(filter(None, (problems_in_words(problems["stage"]), named)))
-        lines.append(f"- {what}. Remedies: checks of `documents`, table `index_errors`.")
+        lines.append(f"- {what}. Remedies: checks of `batch_state`, table `index_errors`.")
     return "\n".join(lines)
 
 

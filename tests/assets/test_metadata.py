@@ -99,7 +99,7 @@ def test_a_publication_says_what_changed(project):
     assert first.startswith("Published: publication 2, ")
     assert changes[0] == "- documents: 1 edited, 1 unchanged"
     assert changes[-1].startswith("- 1 skipped: two/broken.docx: not readable as docx: ")
-    assert changes[-1].endswith(". Remedies: checks of `documents`, table `index_errors`.")
+    assert changes[-1].endswith(". Remedies: checks of `batch_state`, table `index_errors`.")
     logs = [
         entry.user_message for run in project.instance.get_runs() for entry in project.instance.all_logs(run.run_id)
     ]

@@ -18,7 +18,6 @@ from filelock import FileLock
 from hypothesis import settings
 
 from graphrag_assets.assets import run_in_process
-from graphrag_assets.assets.asset_checks import check_keys
 from graphrag_assets.assets.candidates import update_candidates
 from graphrag_assets.assets.communities import update_communities
 from graphrag_assets.assets.embeddings import update_embeddings
@@ -181,15 +180,11 @@ class Project(IndexFolder):
         """Register the batches of the input folder as partitions."""
         register_batches(IndexNames(), self.instance, scan_input(self.index))
 
-    def check(self, succeed: bool | None = True, *keys: dg.AssetCheckKey) -> dg.ExecuteInProcessResult:
-        """Run checks, all of them by default, as *Execute* does in the UI."""
+    def check(self, *keys: dg.AssetCheckKey) -> dg.ExecuteInProcessResult:
+        """Run checks, as *Execute* does in the UI."""
         job = repository().get_job("__ASSET_JOB")
-        checks = job.get_subset(
-            asset_selection=frozenset(), asset_check_selection=set(keys or check_keys(IndexNames()))
-        )
-        result = checks.execute_in_process(instance=self.instance, raise_on_error=bool(succeed), run_config=QUIET)
-        assert succeed is None or result.success == succeed
-        return result
+        checks = job.get_subset(asset_selection=frozenset(), asset_check_selection=set(keys))
+        return checks.execute_in_process(instance=self.instance, raise_on_error=False, run_config=QUIET)
 
     def run_all(self, *batches: str) -> dg.ExecuteInProcessResult:
         """Scan, index the batches (default: all registered), refresh: as Dagster runs."""

@@ -34,11 +34,6 @@ def check_key(names: IndexNames, check: Check) -> dg.AssetCheckKey:
     return dg.AssetCheckKey(names.key(asset_of_check(check)), check.name)
 
 
-def check_keys(names: IndexNames) -> list[dg.AssetCheckKey]:
-    """The keys of all checks of an index."""
-    return [check_key(names, check) for check in CHECKS]
-
-
 def check_specs(names: IndexNames, assets: Iterable[str]) -> list[dg.AssetCheckSpec]:
     """The checks that run in the step of these assets, after it has written them."""
     return [

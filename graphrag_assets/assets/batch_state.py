@@ -99,8 +99,3 @@ def batches_check(names: IndexNames) -> dg.AssetChecksDefinition:
             raise dg.Failure(f"{failures}. The other batches are indexed.", allow_retries=False)
 
     return check_batch_state
-
-
-def batches_check_key(names: IndexNames) -> dg.AssetCheckKey:
-    """The key of that check."""
-    return dg.AssetCheckKey(names.key(BATCH_STATE), _CHECK)

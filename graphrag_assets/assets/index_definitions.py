@@ -5,9 +5,8 @@ from typing import Any
 
 import dagster as dg
 
-from graphrag_assets.assets.asset_checks import check_keys
 from graphrag_assets.assets.automation import document_batches_sensor, nightly_refresh
-from graphrag_assets.assets.batch_state import BATCHES, batches_check, batches_check_key
+from graphrag_assets.assets.batch_state import BATCHES, batches_check
 from graphrag_assets.assets.communities import DETECT_COMMUNITIES
 from graphrag_assets.assets.corpus import index_batch, source_files
 from graphrag_assets.assets.dead_runs import dead_runs_sensor
@@ -21,7 +20,7 @@ from graphrag_assets.assets.reports import WRITE_COMMUNITY_REPORTS
 from graphrag_assets.assets.resources import IndexSettings, index_resources
 from graphrag_assets.assets.stages import asset_of
 from graphrag_assets.extras.cost_preview.job import preview_cost_job
-from graphrag_assets.extras.evaluation.job import evaluate_job, quality_check, quality_check_key
+from graphrag_assets.extras.evaluation.job import evaluate_job, quality_check
 from graphrag_assets.runtime.tracing import start_tracing
 
 STAGES = (
@@ -61,10 +60,9 @@ def index_definitions(
 
 def update_index_job(names: IndexNames) -> Any:
     """The job update_index, as `dg.Definitions` resolves it: all global assets, and their checks."""
-    checks = [*check_keys(names), batches_check_key(names), quality_check_key(names)]
     return dg.define_asset_job(
         names.name(UPDATE_INDEX),
-        dg.AssetSelection.assets(*names.keys(GLOBAL_ASSETS)).without_checks() | dg.AssetSelection.checks(*checks),
+        dg.AssetSelection.assets(*names.keys(GLOBAL_ASSETS)),
         description="Start here: index what changed in the input folder, refresh the graph, publish. which: FAILED, "
         "ALL or NOTHING, or batches by name, to index these instead.",
         tags=WRITE,

@@ -10,7 +10,9 @@ import dagster as dg
 import pytest
 
 from graphrag_assets.assets import alerts
+from graphrag_assets.assets.asset_checks import check_key
 from graphrag_assets.assets.checks import CHECKS
+from graphrag_assets.assets.index_names import IndexNames
 from graphrag_assets.errors import AlertError
 from tests.conftest import repository
 
@@ -106,7 +108,7 @@ def test_a_failed_check_is_reported_with_what_should_hold_and_the_remedy(project
     with project.index.working.transaction() as connection:
         connection.execute("DELETE FROM community_reports WHERE community = 0")
     (check,) = [check for check in CHECKS if check.name == "every_community_has_a_report"]
-    run_id = project.check(succeed=False).run_id
+    run_id = project.check(check_key(IndexNames(), check)).run_id
     tick(project, cursor)
     (said,) = webhook.posted
     assert said["text"].startswith("Failed: assets. Check failed: ")

@@ -1,4 +1,4 @@
-"""The sensor against real instances, folders and runs; beside it, what Dagster's stock automation does."""
+"""The sensor against real instances, folders and runs."""
 
 import os
 import time
@@ -201,40 +201,6 @@ def test_what_was_committed_without_a_refresh_is_published(at_rest):
     at_rest.run_batch("b")
     assert settle(at_rest) == ["NOTHING"]
     assert "Robert Halpin" in titles(at_rest)
-
-
-def test_dagsters_own_eager_condition_loses_a_batch_that_lands_while_the_merge_runs():
-    """The reason for a sensor that compares states: the stock condition takes the merge's end for its update."""
-    batches = dg.DynamicPartitionsDefinition(name="batches")
-
-    @dg.asset(partitions_def=batches)
-    def mentions() -> None: ...
-
-    @dg.asset(deps=[mentions], automation_condition=dg.AutomationCondition.eager())
-    def entities() -> None: ...
-
-    definitions = dg.Definitions([mentions, entities])
-    with dg.DagsterInstance.ephemeral() as instance:
-        instance.add_dynamic_partitions("batches", ["a", "b"])
-
-        def land(batch: str) -> None:
-            instance.report_runless_asset_event(dg.AssetMaterialization("mentions", partition=batch))
-
-        def requested(cursor):
-            result = dg.evaluate_automation_conditions(definitions, instance=instance, cursor=cursor)
-            return result, result.get_requested_partitions(dg.AssetKey("entities"))
-
-        land("a")
-        land("b")
-        result, _ = requested(None)
-        land("a")
-        result, first = requested(result.cursor)
-        assert first  # the merge starts, and reads its mentions
-        land("b")  # lands meanwhile, unread
-        instance.report_runless_asset_event(dg.AssetMaterialization("entities"))  # the merge ends
-        for _ in range(3):
-            result, later = requested(result.cursor)
-            assert not later  # b is never carried on
 
 
 def run_in(instance: dg.DagsterInstance, pid: int, at: float, *events: dg.DagsterEventType) -> str:

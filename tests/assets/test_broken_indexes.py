@@ -153,7 +153,7 @@ def test_broken_index_fails_its_check_with_the_row_and_the_remedy(copy, name):
     with copy.index.working.transaction() as connection:
         (named,) = connection.execute(broken.named).fetchone()
         connection.execute(broken.statement)
-    result = copy.check(None, check_key(IndexNames(), broken_check))
+    result = copy.check(check_key(IndexNames(), broken_check))
     (evaluation,) = (e for e in result.get_asset_check_evaluations() if e.check_name == name)
     assert not evaluation.passed
     assert evaluation.blocking == broken.blocking
@@ -197,5 +197,5 @@ def test_remedy_repairs_the_index(start_with, name, job):
 
 
 def _failed(project: Project, broken_check: Check) -> list[str]:
-    result = project.check(None, check_key(IndexNames(), broken_check))
+    result = project.check(check_key(IndexNames(), broken_check))
     return [e.check_name for e in result.get_asset_check_evaluations() if not e.passed]

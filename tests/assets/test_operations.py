@@ -143,22 +143,6 @@ def test_refresh_clusters_from_scratch_on_request(cables):
     assert cables.sql("SELECT count(*) FROM communities") == before
 
 
-@pytest.mark.long
-def test_free_space_of_the_working_database_is_given_back_after_publication(cables):
-    with cables.index.working.connect() as connection:
-        connection.execute("CREATE TABLE much AS SELECT uuid() FROM range(6_000_000)")
-        connection.execute("CHECKPOINT")
-        connection.execute(
-            "CREATE TABLE behind AS SELECT uuid() FROM range(10_000)"
-        )  # DuckDB cuts a free end off itself
-        connection.execute("CHECKPOINT")
-        connection.execute("DROP TABLE much")
-    assert cables.index.working.path.stat().st_size > 64 * 2**20
-    cables.run("update_index")
-    assert cables.index.working.path.stat().st_size < 16 * 2**20
-    assert publications(cables) == [1]  # and nothing was published for it
-
-
 def test_a_reason_that_batches_share_is_said_once():
     wrong = "The model cannot be called: HTTP 401. Check the API key."
     failures = BatchFailures()

@@ -65,11 +65,6 @@ def _metadata(measured: Evaluation) -> dict[str, float | dg.MetadataValue]:
     }
 
 
-def quality_check_key(names: IndexNames) -> dg.AssetCheckKey:
-    """The key of the check retrieval_quality."""
-    return dg.AssetCheckKey(names.key(PUBLICATION), CHECK)
-
-
 def quality_check(names: IndexNames) -> dg.AssetChecksDefinition:
     """The check retrieval_quality: the current publication beside the one before it, on the user's questions."""
 

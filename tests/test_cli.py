@@ -93,10 +93,6 @@ def test_errors_are_one_clear_line_without_a_traceback(project, arguments, messa
     assert "Traceback" not in output
 
 
-def test_a_subcommand_without_its_command_is_named(project):
-    assert "Did you mean 'index plan'?" in run_command("plan", status=2)
-
-
 def test_a_bad_setting_names_the_variable(project):
     output = run_command("index", status=1, GRAPHRAG_CHUNK_SIZE="many")
     assert "GRAPHRAG_CHUNK_SIZE='many'" in output
@@ -146,10 +142,6 @@ def test_index_that_fails_prints_no_tables(project, monkeypatch):
     printed = run_command("index", status=1)
     assert "Failed: batch one: no luck" in printed
     assert "rows per" not in printed
-
-
-def test_status_of_an_empty_project_says_what_to_do(project):
-    assert "graphrag-assets index" in run_command("status")
 
 
 @pytest.mark.long

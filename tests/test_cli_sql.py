@@ -37,18 +37,6 @@ def test_query_may_begin_with_a_comment(index, comment):
     assert run(index, f"{comment}\n{COUNT}", "--format", "csv").stdout == "n\n20\n"
 
 
-def test_a_data_folder_stands_for_its_index(index):
-    assert run(index.parent, COUNT).stdout == "n\n20\n"
-
-
-def test_query_prints_a_table_with_the_option(index):
-    printed = run(index, "--format", "table", "SELECT title, 0.5 AS half FROM entities WHERE title = 'Cyrus Field'")
-    lines = printed.stdout.splitlines()
-    assert lines[1].split() == ["┃", "title", "┃", "half", "┃"]
-    assert lines[3].split() == ["│", "Cyrus", "Field", "│", "0.5", "│"]
-    assert lines[-1] == "1 row"
-
-
 def test_nested_values_are_json_in_csv(index):
     printed = run(index, "SELECT [1, 2] AS numbers, {'a': 'é'} AS named, NULL::INT[] AS nothing").stdout
     assert printed == 'numbers,named,nothing\n"[1,2]","{""a"":""é""}",\n'

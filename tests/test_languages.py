@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphrag_assets.text.languages import LANGUAGES, UNKNOWN, language_of, stem, stems, stop_words
+from graphrag_assets.text.languages import UNKNOWN, language_of, stem
 
 TEXTS = {
     "en": "Customers complained about late deliveries. The company promised refunds.",
@@ -51,18 +51,3 @@ def test_language_is_detected_from_the_beginning_of_a_long_text() -> None:
 )
 def test_stem(word: str, language: str, expected: str) -> None:
     assert stem(word, language) == expected
-
-
-def test_stems_are_those_of_the_words_one_by_one() -> None:
-    words = ["ships", "sailing", "1866", "", "Ships"]
-    assert stems(words, "en") == [stem(word, "en") for word in words]
-
-
-def test_stop_words_of_languages() -> None:
-    assert {"the", "what", "about"} <= stop_words("en")
-    assert {"der", "warum", "über"} <= stop_words("de")
-    assert {"и", "кто"} <= stop_words("ru")
-    assert "och" in stop_words("sv")
-    assert "ikke" in stop_words("no")
-    assert stop_words(UNKNOWN) == stop_words("no such language") == frozenset()
-    assert all(word == word.lower() for language in LANGUAGES for word in stop_words(language))

@@ -3,9 +3,8 @@
 import pytest
 
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.query.ask import KINDS, kind_by_rules
+from graphrag_assets.query.ask import kind_by_rules
 from graphrag_assets.query.drift import DriftOptions
-from graphrag_assets.query.graphrag import SEARCH_METHODS as METHODS
 
 
 @pytest.mark.parametrize(
@@ -69,12 +68,6 @@ def test_ask_sees_the_history(rag: GraphRAG) -> None:
     assert str(answer.choice) == (
         "drift search: it follows on from 'Compare the Niagara with the Agamemnon.': it compares ('compare') (by rules)"
     )
-
-
-def test_every_kind_has_a_method_with_options_that_it_knows() -> None:
-    for kind in KINDS.values():
-        options = METHODS[kind.method].options(**kind.options)
-        assert kind.options.items() <= vars(options).items()
 
 
 @pytest.mark.parametrize(

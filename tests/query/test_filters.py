@@ -378,12 +378,6 @@ def test_documents_are_chosen_by_batch_name_and_metadata(whole: Reader, filter: 
     assert sorted({UNITS[number][0] for number in units}) == documents
 
 
-def test_a_filter_that_leaves_nothing_gives_empty_contexts(whole: Reader) -> None:
-    nothing = Filter(batches="ships", documents="Sale")
-    for method in ("local", "global", "drift", "basic"):
-        assert GraphRAG(whole.path).context(method, "Hudson", filter=nothing).text == ""
-
-
 @pytest.mark.parametrize(
     ("filter", "name"),
     [

@@ -25,7 +25,6 @@ from tests.word_vectors import embedded_question
 QUESTION = "What did Hudson and Gooch do with the Niagara and the Agamemnon?"
 VISIBLE = ("voyage", "sale")
 ALIASES = [("voyage", "hudson", "hudson the bribed")]
-CONDITIONS = ("batches", "documents", "entity_types", "relationship_types")
 
 
 def cites_all(evidence: Evidence) -> str:
@@ -184,13 +183,6 @@ def test_an_empty_list_of_types_allows_none(rag: GraphRAG, condition: str) -> No
     assert frames["relationships"].is_empty()
     assert frames["entities"].is_empty() == (condition == "entity_types")
     assert frames["sources"].height > 0
-
-
-@pytest.mark.parametrize("condition", [*CONDITIONS, "metadata", "as_of", "since"])
-def test_none_is_no_condition(rag: GraphRAG, condition: str) -> None:
-    everywhere = rag.context("local", QUESTION).text
-    assert rag.context("local", QUESTION, **{condition: None}).text == everywhere
-    assert rag.context("local", QUESTION, filter=Filter(**{condition: None})).text == everywhere
 
 
 def test_the_command_line_filters_only_when_told_to(path: Path) -> None:

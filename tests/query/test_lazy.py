@@ -1,13 +1,9 @@
 """Lazy search: a budget of relevance tests, spent where relevant text units are."""
 
-import asyncio
 import csv
-import itertools
 import json
 import random
 import re
-import threading
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_assets.contracts.answering import NO_ANSWER
 from graphrag_assets.extras.lazy.exploration import Exploration
 from graphrag_assets.query import Callbacks, GraphRAG
 from graphrag_assets.query.passages import rank_passages
@@ -195,16 +190,6 @@ def test_the_same_question_costs_nothing_again(planted, server, tmp_path):
 
 
 @pytest.mark.extended
-def test_a_question_without_relevant_text_units_ends_early_and_says_so(planted, server, tmp_path):
-    rag, oracle = rag_of(planted, server, tmp_path, set())
-    answer = rag.lazy(QUESTION, budget=500)
-    assert answer.answer == f"{NO_ANSWER} None of the {len(oracle.asked)} text units that were tested is relevant."
-    assert server.counts["task RelevantUnits"] <= 13
-    assert server.counts["task MapAnswer"] == server.counts["task text"] == 0
-    assert answer.citations == []
-
-
-@pytest.mark.extended
 def test_failed_tests_are_reported_and_the_others_are_used(planted, server, tmp_path):
     rag, oracle = rag_of(planted, server, tmp_path, planted.relevant)
     lost: list[set[int]] = []
@@ -291,51 +276,6 @@ def test_points_cite_sentences_and_those_that_were_not_sent_are_dropped(commande
     assert (citation.document_id, citation.start_char, citation.end_char) == ("d0", 61, 106)
     assert citation.quote == "Captain William Hudson commanded the Niagara."
     assert answer.context["sources"]["text"][0] == rag.sql("SELECT text FROM text_units LIMIT 1").item()
-
-
-def test_a_lazy_search_that_is_canceled_tests_nothing_more(commanded, index_file, tmp_path):
-    rag = GraphRAG(index_file, answerer=chat_answerer(commanded, tmp_path))
-    rag.basic("Who saw penguins?")  # imports the client
-    begun = threading.Event()
-    content, n_before = commanded.content, len(commanded.chats)
-
-    def first_test_waits(body: dict[str, Any]) -> str:
-        if '"RelevantUnits"' in json.dumps(body):
-            begun.set()
-            assert canceled.wait(20)
-        return content(body)
-
-    canceled, commanded.content = threading.Event(), first_test_waits
-
-    async def story() -> None:
-        task = asyncio.create_task(rag.alazy("Who was captain?", batch=1))
-        assert await asyncio.to_thread(begun.wait, 20)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        canceled.set()
-
-    asyncio.run(story())
-    tasks = [request.task for request in commanded.chats[n_before:]]
-    assert tasks == ["SubQuestions", "RelevantUnits"]
-    commanded.content = content
-    rag.lazy("Who was captain?", batch=1)  # the test that was under way was paid for, and is not repeated
-    units = [user_message(r.body).partition("(1) ")[2][:40] for r in commanded.chats if r.task == "RelevantUnits"]
-    assert len(units) == len(set(units)) == 5
-
-
-@pytest.mark.extended
-def test_tests_and_answer_do_not_depend_on_the_order_of_replies(planted, server, tmp_path):
-    answers = []
-    for run, latencies in enumerate(([0.0], [0.02, 0.1, 0.0, 0.05])):
-        (tmp_path / str(run)).mkdir()
-        rag, oracle = rag_of(planted, server, tmp_path / str(run), planted.relevant)
-        turns = itertools.cycle(latencies)
-        server.content = lambda body, turns=turns, oracle=oracle: (time.sleep(next(turns)), oracle.content(body))[1]
-        answers.append(rag.lazy(QUESTION))
-    first, second = answers
-    assert first.tests.equals(second.tests)
-    assert (first.answer, first.citations) == (second.answer, second.citations)
 
 
 @pytest.mark.extended

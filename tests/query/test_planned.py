@@ -101,14 +101,6 @@ def test_a_step_that_finds_nothing_is_reported_and_those_that_need_it_are_skippe
     assert server.counts["task text"] == 0
 
 
-def test_a_missing_step_is_named_after_the_answer_from_the_others(rag, server):
-    plan = [*PLAN["steps"], {"variable": "depth", "question": "How deep was the sea?"}]
-    server.content = model({"steps": [plan[2], *plan[:2]]}, VALUES)
-    pieces = list(stream := rag.planned.stream(QUESTION))
-    ending = "Step 1 (How deep was the sea?) found nothing: nothing in the index answers it."
-    assert stream.result.answer == "".join(pieces) == f"{MET} {COMMANDED}\n\n{ending}"
-
-
 def test_statements_without_a_valid_reference_are_not_used(rag, server):
     invented = [("Great Eastern", "The Great Eastern met her. [Data: Sources (77)]"), ("Arctic", "It was the Arctic.")]
     server.content = model(PLAN, VALUES | {"Which ship met the Agamemnon?": invented})
@@ -162,18 +154,6 @@ def test_text_outside_the_filter_is_never_sent(rag, server):
     assert answer.steps["found"].to_list() == [True, True]
     assert "Great Eastern" not in bodies
     assert "Penguin" not in bodies
-
-
-def test_independent_steps_run_at_the_same_time_and_all_are_read_for_the_answer(rag, server):
-    server.latency = 0.2
-    values = {
-        "When did the Agamemnon reach Valentia?": [("5 August 1858", "On 5 August 1858. [Data: Sources (1)]")],
-        "When did the Great Eastern leave Valentia?": [("July 1866", "In July 1866. [Data: Sources (3)]")],
-    }
-    server.content = model({"steps": [{"variable": f"v{n}", "question": q} for n, q in enumerate(values)]}, values)
-    answer = rag.planned("Which was at Valentia first, the Agamemnon or the Great Eastern?")
-    assert answer.answer == "On 5 August 1858. [Data: Sources (1)] In July 1866. [Data: Sources (3)]"
-    assert (server.most_in_flight, server.counts["task StepValues"]) == (2, 2)
 
 
 def test_a_value_that_several_questions_find_is_kept_once_in_the_order_of_their_ranks(rag, server):

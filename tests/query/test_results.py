@@ -15,13 +15,6 @@ from .modeled import chat_answerer, says
 QUESTION = "Who commanded the Niagara?"
 
 
-def test_answers_are_equal_whatever_they_took(rag: GraphRAG) -> None:
-    one, other, third = (rag.local(text) for text in (QUESTION, QUESTION, "What did the Great Eastern do?"))
-    assert one == other
-    assert one.seconds != other.seconds
-    assert one != third
-
-
 def test_rows_of_answers_are_written_to_parquet_also_those_without_citations(rag: GraphRAG, tmp_path: Path) -> None:
     nothing, answer = rag.local("What is the capital of Mongolia?"), rag.local(QUESTION)
     answers_to_frame([nothing]).write_parquet(tmp_path / "nothing.parquet")

@@ -19,7 +19,7 @@ from graphrag_assets.store.bm25_index import write_bm25_index
 from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.passage_graph import write_passage_graph
 from graphrag_assets.store.publication_content import create_tables
-from graphrag_assets.store.schema import COUNTED_TEXTS, SCHEMA_VERSION
+from graphrag_assets.store.schema import SCHEMA_VERSION, WORKING
 from graphrag_assets.store.token_counts import count_new, counted_columns
 from graphrag_assets.text.languages import STOP_WORDS
 from graphrag_assets.text.words import count_tokens
@@ -27,6 +27,10 @@ from graphrag_assets.text.words import count_tokens
 VOCABULARY = 200_000
 _ROWS_PER_PART = 20_000
 _LEVELS = (1_000, 100, 10)  # entities in a community, from level 0 on
+
+
+COUNTED_TEXTS = [table for table in WORKING if table.name in ("token_counts", "indexed_texts", "postings", "words")]
+"""What an index keeps of texts by their hash."""
 
 
 def main() -> None:

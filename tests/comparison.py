@@ -10,6 +10,7 @@ import igraph
 import polars as pl
 import pytest
 
+from benchmarks.synthetic_index import COUNTED_TEXTS
 from graphrag_assets.assets.candidates import update_candidates
 from graphrag_assets.assets.checks import failed_blocking_checks
 from graphrag_assets.assets.communities import update_communities
@@ -23,7 +24,7 @@ from graphrag_assets.assets.scan import scan
 from graphrag_assets.pipeline.report_citations import references_in
 from graphrag_assets.store.publication_files import STABLE_NAME, publication_file
 from graphrag_assets.store.publication_writer import publish
-from graphrag_assets.store.schema import COUNTED_TEXTS, PUBLISHED, Table, identifier
+from graphrag_assets.store.schema import PUBLISHED, Table, identifier
 from graphrag_assets.store.working import WorkingDatabase
 from graphrag_assets.text.words import sentences
 from tests.model_index import SAMPLE_INPUT

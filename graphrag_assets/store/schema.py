@@ -147,8 +147,6 @@ BATCH_STATE, INDEX_ERRORS, INDEX_RUNS, INDEX_SETTINGS, INDEX_OPTIONS = _named(
 PROMPT_PROFILE, PUBLICATIONS, NUMBERS, SUMMARIZED, CLUSTERED_EDGES, REFRESH_STATE = _named(
     "prompt_profile", "publications", "numbers", "summarized", "clustered_edges", "refresh_state"
 )
-COUNTED_TEXTS = _named("token_counts", "indexed_texts", "postings", "words")
-"""What is kept of texts by their hash."""
 
 _COLUMNS = ((t.sql_name, c.name, c.type) for t in (*WORKING, *PUBLISHED) for c in t.columns)
 SCHEMA_VERSION = stable_id(sql("resolved_claims"), sql("claims_taken_back"), *_COLUMNS)[:8]

@@ -41,17 +41,13 @@ def known_facts(
         WHERE batch IN (SELECT unnest($batches::VARCHAR[])) AND extractor = $extractor
         AND document_id IN (SELECT id FROM documents WHERE source IN (SELECT unnest($sources::VARCHAR[])))
     """
+    units = f"""
+        SELECT t.id, t.headings, d.title, d.language, d.document_date, d.raw_data::VARCHAR AS raw_data
+        FROM (FROM text_units {scope}) t JOIN documents d ON d.id = t.document_id ORDER BY t.id
+    """
+    facts = (f"FROM {name} {scope} ORDER BY id" for name in FACTS)
     parameters = {"batches": list(batches), "sources": list(sources), "extractor": extractor}
-    with working.connect() as connection:
-        units = connection.sql(
-            f"""
-            SELECT t.id, t.headings, d.title, d.language, d.document_date, d.raw_data::VARCHAR AS raw_data
-            FROM (FROM text_units {scope}) t JOIN documents d ON d.id = t.document_id ORDER BY t.id
-            """,
-            params=parameters,
-        ).pl()
-        facts = [connection.sql(f"FROM {name} {scope} ORDER BY id", params=parameters).pl() for name in FACTS]
-    return [units, *facts]
+    return working.read_all(units, *facts, parameters=parameters)
 
 
 def languages_extracted_by(working: WorkingDatabase, extractor: str) -> pl.Series:

@@ -154,8 +154,7 @@ class WorkingDatabase:
 
     def read(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
         """The result of one query."""
-        with self._reading() as connection:
-            return pl.DataFrame(connection.sql(query, params=dict(parameters or {})))
+        return self.read_all(query, parameters=parameters)[0]
 
     def content_versions(self, tables: Iterable[str], batch: str | None = None) -> dict[str, str]:
         """The version of the rows of each table, or of a batch there, by its name: equal contents have equal versions.
@@ -181,10 +180,10 @@ class WorkingDatabase:
             connection.execute(f"ATTACH {literal(draft)} AS rewritten ({ROW_GROUPS})")
             connection.execute(f"COPY FROM DATABASE {name} TO rewritten; DETACH rewritten")
 
-    def read_all(self, *queries: str) -> list[pl.DataFrame]:
-        """The results of several queries, all as of the same moment."""
+    def read_all(self, *queries: str, parameters: Mapping[str, Any] | None = None) -> list[pl.DataFrame]:
+        """The results of several queries with the same parameters, all as of the same moment."""
         with self._reading() as connection:
-            return [pl.DataFrame(connection.sql(query)) for query in queries]
+            return [pl.DataFrame(connection.sql(query, params=dict(parameters or {}))) for query in queries]
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from graphrag_assets.assets.index_batch import ask_about_batch, named_options
+from graphrag_assets.assets.index_batch import ask_about_batch, same_on_all_machines
 from graphrag_assets.assets.index_names import EXTRACT, EXTRACT_BATCH, IndexNames
 from graphrag_assets.assets.jobs import job_of
 from graphrag_assets.assets.masked import masked
@@ -53,7 +53,7 @@ def extract_batch_job(names: IndexNames, settings: IndexSettings) -> dg.JobDefin
         asked = Asked(
             options=dict(index.run_options),
             profile=asdict(index.profile) if index.profile else {},
-            made_with=named_options(index.settings, index.models()),
+            made_with=same_on_all_machines(index.settings, index.models()),
         )
         return {"ops": {names.name(_STEP): {"config": asked.model_dump()}}}
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
@@ -139,37 +139,29 @@ def chunk_options(settings: Settings) -> ChunkOptions:
     )
 
 
-def deciding_options(settings: Settings, models: IndexingModels) -> tuple[Any, ...]:
-    """Everything but the files that determines the rows of a batch."""
+def deciding_options(settings: Settings, models: IndexingModels) -> dict[str, str]:
+    """Everything but the files that determines the rows of a batch, by name."""
     by_model = settings.text_unit_context == "model"
-    contexts = (
-        settings.text_unit_context,
-        models.context_writer if by_model else "",
-        *settings.metadata_column_list,
-    )
-    return load_options(settings), chunk_options(settings), models.extractor, contexts, CORPUS_VERSION
+    options: dict[str, object] = {
+        **asdict(load_options(settings)),
+        **{f"chunk_{name}": value for name, value in asdict(chunk_options(settings)).items()},
+        "extractor": models.extractor,
+        "text_unit_context": settings.text_unit_context,
+        "context_writer": models.context_writer if by_model else "",
+        "metadata_columns": settings.metadata_column_list,
+        "corpus_version": CORPUS_VERSION,
+    }
+    return {name: str(value) for name, value in options.items()}
 
 
 def read_with(index: Index) -> str:
     """Hash of what determines the documents and text units of any batch besides its files."""
-    return stable_id("corpus", __version__, *deciding_options(index.settings, index.models()))
+    return stable_id("corpus", __version__, *deciding_options(index.settings, index.models()).items())
 
 
-def named_options(settings: Settings, models: IndexingModels) -> dict[str, str]:
-    """`deciding_options` of any batch by name, and the versions of the code: what must be the same on all machines."""
-    load, chunk, extractor, (context, writer, *columns), corpus_version = deciding_options(settings, models)
-    options: dict[str, object] = {
-        **asdict(load),
-        **{f"chunk_{name}": value for name, value in asdict(chunk).items()},
-        "extractor": extractor,
-        "text_unit_context": context,
-        "context_writer": writer,
-        "metadata_columns": columns,
-        "corpus_version": corpus_version,
-        "code_version": CODE_VERSION,
-        "version": __version__,
-    }
-    return {name: str(value) for name, value in options.items()}
+def same_on_all_machines(settings: Settings, models: IndexingModels) -> dict[str, str]:
+    """What the machines that share a ledger must have in common: `deciding_options`, and the versions of the code."""
+    return {**deciding_options(settings, models), "code_version": CODE_VERSION, "version": __version__}
 
 
 def batch_digest(index: Index, batch: str, files: list[SourceFile]) -> str:
@@ -180,7 +172,7 @@ def batch_digest(index: Index, batch: str, files: list[SourceFile]) -> str:
     folder = index.input
     if not folder.has(batch):
         return stable_id(DELETED)  # has no rows, whatever its options
-    return stable_id(folder.digest(batch, files), *deciding_options(index.settings, index.models()))
+    return stable_id(folder.digest(batch, files), *deciding_options(index.settings, index.models()).items())
 
 
 def refuse_imported(index: Index, batch: str) -> None:
@@ -277,7 +269,7 @@ def ask_about_batch(
     """Extract a batch for the answers of the models alone, which are in the ledger then. Uses no working database.
 
     Args:
-        elsewhere: `named_options` on the machine that indexes the batch.
+        elsewhere: `same_on_all_machines` on the machine that indexes the batch.
 
     Returns:
         The numbers of text units and of errors, and the usage.
@@ -286,7 +278,7 @@ def ask_about_batch(
         SettingsError: with the settings of this machine that one would not find the answers.
         InputError: the input of this machine has no such batch.
     """
-    here = named_options(index.settings, models)
+    here = same_on_all_machines(index.settings, models)
     names = sorted(name for name in here.keys() | elsewhere.keys() if here.get(name) != elsewhere.get(name))
     if names:
         differing = "; ".join(f"{name}: {elsewhere.get(name)} there, {here.get(name)} here" for name in names)

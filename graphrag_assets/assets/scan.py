@@ -195,7 +195,7 @@ def _deciding_options_by_batch(index: Index) -> Callable[[str], tuple[object, ..
     @functools.cache
     def deciding(options: frozenset[tuple[str, str]]) -> tuple[object, ...]:
         own = index.with_options(dict(options))
-        return deciding_options(own.settings, own.models())
+        return tuple(deciding_options(own.settings, own.models()).items())
 
     return lambda batch: deciding(frozenset(given.get(batch, {}).items()))
 

@@ -115,7 +115,7 @@ def test_the_ui_shows_no_resource_with_a_key(recorded):
 def test_a_key_cannot_be_typed_into_a_run(recorded):
     project, server = recorded
     job = defs().get_repository_def().get_job("update_index")
-    for resource in ("settings", "models", "database"):
+    for resource in ("settings", "models"):
         config = {"resources": {resource: {"config": {"chat_api_key": "typed0123"}}}}
         with pytest.raises(dg.DagsterInvalidConfigError) as refused:  # before there is a run
             job.execute_in_process(instance=project.instance, run_config=config)

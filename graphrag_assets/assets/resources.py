@@ -1,10 +1,11 @@
-"""The two resources of an index: its settings, and how models are called."""
+"""The resources of an index: its settings, how models are called, and its publication for SQL in other assets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import dagster as dg
+from dagster_duckdb import DuckDBResource
 from pydantic import Field
 
 from graphrag_assets.assets.index import Index
@@ -12,6 +13,7 @@ from graphrag_assets.assets.index_names import IndexNames
 from graphrag_assets.assets.options import refuse_impossible
 from graphrag_assets.contracts.indexing_models import NO_KEYS, Keys
 from graphrag_assets.settings import Settings
+from graphrag_assets.store.publication_files import STABLE_NAME
 
 
 @dataclass(frozen=True)
@@ -61,14 +63,19 @@ class ModelCalls(dg.ConfigurableResource):
         return {name: value for name in type(self).model_fields if (value := getattr(self, name)) is not None}
 
 
-SETTINGS, MODELS = "settings", "models"
+SETTINGS, MODELS, DATABASE = "settings", "models", "database"
 """Names of the resources; `IndexNames.name` makes them unique in a project with several indexes."""
 
 
 def index_resources(names: IndexNames, settings: IndexSettings) -> dict[str, object]:
-    """The resources of an index, by name. The settings have no fields in the launchpad: a run must not change them."""
+    """The resources of an index, by name. The settings have no fields in the launchpad: a run must not change them.
+
+    `database` is for other assets of the project: it opens the present publication, and cannot write it.
+    """
     kept = dg.ResourceDefinition(lambda _: settings, config_schema={}, description=IndexSettings.__doc__)
-    return {names.name(SETTINGS): kept, names.name(MODELS): ModelCalls()}
+    published = str(settings.load().index_folder / STABLE_NAME)
+    database = DuckDBResource(database=published, connection_config={"access_mode": "READ_ONLY"})
+    return {names.name(SETTINGS): kept, names.name(MODELS): ModelCalls(), names.name(DATABASE): database}
 
 
 def needs(names: IndexNames, *resources: str) -> set[str]:

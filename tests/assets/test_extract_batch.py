@@ -17,7 +17,7 @@ from graphrag_assets.contracts.prompt_profile import ProfileType, PromptProfile
 from graphrag_assets.definitions import defs
 from graphrag_assets.store.batches import record_options
 from graphrag_assets.store.prompt_profiles import adopt, record_profile
-from tests.conftest import QUIET, Project
+from tests.conftest import QUIET, IndexFolder, Project
 from tests.model_index import ModelIndex, differences
 from tests.openai_server import OpenAIServer, running
 from tests.postgres import cluster
@@ -110,10 +110,12 @@ def test_two_workers_fill_the_ledger_and_indexing_asks_nothing_about_a_batch(
         paid = [request for request in openai_server.chats if request.task in of_batches]
         assert len(paid) > 3 * 2 * len(BATCHES)  # each text unit: a context, an extraction, a gleaning
         openai_server.requests.clear()
-        writer.run()
+        IndexFolder(writer.folder).index_all()
         assert [request for request in openai_server.chats if request.task in of_batches] == []
         alone = made_at(tmp_path / "alone", documents, openai_server, "")
-        alone.run()
+        for name, value in alone.environment.items():
+            monkeypatch.setenv(name, value)
+        IndexFolder(alone.folder).index_all()
         assert len([request for request in openai_server.chats if request.task in of_batches]) == len(paid)
         ours, theirs = writer.tables(), alone.tables()
         del ours["prompt_profile"], theirs["prompt_profile"]  # made at another time

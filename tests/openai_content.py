@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from graphrag_assets.llm.structured_output import strict_schema
+from graphrag_assets.llm.tasks.extract_graph import ExtractGraph, ExtractGraphWithClaims
 from graphrag_assets.llm.tasks.summarize_descriptions import Summary
 
 Schema = dict[str, Any]
@@ -22,7 +23,7 @@ _FENCE = re.compile(r"```[a-z]*\n(.*?)```|<(\w+) id=\"([0-9a-f]{8})\">\n(.*?)\n<
 _SCHEMA = re.compile(r"```json schema\n(\{.*?\})\n```", re.DOTALL)
 _PLACE = re.compile(r"^\n?\[[^\n]*\]\n\n")
 CORRECTION = "This answer cannot be used."  # how `structured.again` begins
-_TASK = re.compile(r"^### Task \d+ of \d+\n", re.MULTILINE)  # how summaries are asked for together
+_TASK = re.compile(r"^### (?:Task|Passage) \d+ of \d+\n", re.MULTILINE)  # how several are asked for together
 _NAMES = {"title", "name", "source", "target", "subject", "object", "entity"}
 
 
@@ -30,7 +31,7 @@ def content_for(body: dict[str, Any]) -> str:
     """The message that answers a chat request."""
     asked, schema = asked_of(body), schema_of(body)
     if tasks := _TASK.split("\n\n".join(asked))[1:]:
-        return _answers_together(tasks)
+        return _answers_together(tasks, task_of(body))
     seed = json.dumps([asked, schema], sort_keys=True).encode()
     data = fenced_text("\n".join(asked))
     text = _Words(
@@ -43,16 +44,17 @@ def content_for(body: dict[str, Any]) -> str:
     return json.dumps(_instance(schema, schema, "", text))
 
 
-def _answers_together(tasks: list[str]) -> str:
+def _answers_together(tasks: list[str], name: str) -> str:
     """The answers to several tasks in one request: each is the one that the task would have by itself."""
-    wanted = {"type": "json_schema", "json_schema": {"schema": strict_schema(Summary)}}
+    form = {"ExtractGraphs": ExtractGraph, "ExtractGraphsWithClaims": ExtractGraphWithClaims}.get(name, Summary)
+    wanted = {"type": "json_schema", "json_schema": {"name": form.__name__, "schema": strict_schema(form)}}
     alone = ({"messages": [{"role": "user", "content": task.strip()}], "response_format": wanted} for task in tasks)
     numbered = [
         {"number": number, "title": fenced_text(body["messages"][0]["content"]).split("\n")[0]}
         | json.loads(content_for(body))
         for number, body in enumerate(alone, 1)
     ]
-    return json.dumps({"summaries": numbered})
+    return json.dumps({"summaries" if form is Summary else "passages": numbered})
 
 
 def asked_of(body: dict[str, Any]) -> list[str]:

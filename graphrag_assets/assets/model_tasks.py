@@ -20,18 +20,22 @@ from graphrag_assets.embedded import write_reports as embedded_reports
 from graphrag_assets.ids import stable_id
 from graphrag_assets.llm.event_loop import run_concurrently
 from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected
-from graphrag_assets.llm.model_options import SAME_ANSWER, ChatRequest
+from graphrag_assets.llm.model_options import SAME_ANSWER, ChatRequest, Completion
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.task import Chat, Task, TaskModel
 from graphrag_assets.llm.tasks.chat_protocol import Origin
 from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
 from graphrag_assets.llm.tasks.extract_graph import (
+    MAX_TOKENS_TOGETHER,
     MORE,
     PROMPT,
+    TOGETHER,
     TYPES,
     WITH_CLAIMS,
     ExtractionOptions,
+    answers_together,
     extract_text_unit,
+    first_request,
 )
 from graphrag_assets.llm.tasks.summarize_descriptions import (
     SUMMARIES,
@@ -49,6 +53,7 @@ from graphrag_assets.llm.tasks.write_report import GRAPH_REPORT, TEXT_REPORT, Co
 from graphrag_assets.pipeline.grounding import grounded
 from graphrag_assets.pipeline.unit_contexts import place_line
 from graphrag_assets.settings import Settings
+from graphrag_assets.text.words import count_tokens
 
 log = logging.getLogger(__name__)
 _SMALL = 2
@@ -93,7 +98,7 @@ class IndexingTasks:
     def extractor(self) -> str:
         """Fingerprint of extractions; see `EXTRACTOR` for the parts of the embedded default."""
         options, columns = self.extraction, self.settings.metadata_column_list
-        names = (PROMPT, MORE, TYPES) if options.relationship_types else (PROMPT, MORE)
+        names = (PROMPT, TOGETHER, MORE, *([TYPES] if options.relationship_types else []))
         unplaced = ["unplaced"] if self.settings.text_unit_context == "none" else []
         more = (*([columns] if columns else []), *unplaced)
         by_model = self._fingerprint(names, options, *more)
@@ -168,17 +173,24 @@ class IndexingTasks:
         return f"{what} of batch {self.batch}" if self.batch else what
 
     def extract(self, units: Iterable[TextUnit]) -> Iterator[Extracted]:
-        """Extractions of text units, as they complete."""
-        options, claims, chat = self.extraction, self.settings.choices.claims, self.chat()
+        """Extractions of text units, as they complete; short ones of a file are asked about in one request."""
+        options, claims, chat, units = self.extraction, self.settings.choices.claims, self.chat(), list(units)
         placed = self.settings.text_unit_context != "none"
+        places = {unit.id: place_line(unit.headings, unit.text, unit.document_date) if placed else "" for unit in units}
+        packs = {unit.id: pack for pack in _packs(units, self.settings.tokenizer) for unit in pack.units}
 
         async def extract_one(unit: TextUnit) -> UnitExtraction:
-            origin = Origin(self.batch, unit.id, self.run_id)
-            place = place_line(unit.headings, unit.text, unit.document_date) if placed else ""
-            found = await extract_text_unit(
-                chat, self.prompts, unit.text, options, origin, unit.document_date, unit.metadata, place
-            )
-            shown = f"{place}\n{unit.metadata}\n{unit.text}"
+            pack = packs[unit.id]
+            if pack.answers is None:  # the first of them asks for all
+                for one in pack.units:
+                    origin, known = Origin(self.batch, one.id, self.run_id), (one.document_date, one.metadata)
+                    pack.requests[one.id] = first_request(
+                        self.prompts, one.text, options, origin, *known, places[one.id]
+                    )
+                pack.answers = asyncio.ensure_future(answers_together(chat, self.prompts, pack.requests))
+            answer = (await pack.answers).get(unit.id)
+            found = await extract_text_unit(chat, self.prompts, unit.text, pack.requests[unit.id], options, answer)
+            shown = f"{places[unit.id]}\n{unit.metadata}\n{unit.text}"
             found = grounded(found, f"{unit.title}\n{unit.headings}\n{shown}")
             return replace(found, claims=(await _embedded(unit)).claims) if claims == "embedded" else found
 
@@ -300,6 +312,26 @@ class IndexingTasks:
         for group in (first, [unit for unit in units if unit in others]):
             for unit, written in run_concurrently(write_one, group, self._of_batch("text unit contexts"), self.meter):
                 yield unit.id, written
+
+
+@dataclass
+class _Pack:
+    """Text units of a file that are asked about in one request, and the answers on them by id, once they are wanted."""
+
+    units: list[TextUnit] = field(default_factory=list)
+    requests: dict[str, ChatRequest] = field(default_factory=dict)
+    answers: asyncio.Future[dict[str, Completion]] | None = None
+
+
+def _packs(units: Sequence[TextUnit], encoding: str) -> list[_Pack]:
+    packs, room = list[_Pack](), 0
+    for unit, n_tokens in zip(units, count_tokens([unit.text for unit in units], encoding), strict=True):
+        if not packs or n_tokens > room or not unit.source or unit.source != packs[-1].units[0].source:
+            packs.append(_Pack())
+            room = MAX_TOKENS_TOGETHER
+        packs[-1].units.append(unit)
+        room -= n_tokens
+    return packs
 
 
 async def _embedded(unit: TextUnit) -> UnitExtraction:

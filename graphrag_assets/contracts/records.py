@@ -13,7 +13,7 @@ class TextUnit(NamedTuple):
     """What an extraction is made from: a text unit, and of its document title, language (ISO 639-1), date, metadata.
 
     `headings`: the document's title and the headings above and in the text unit, with " › " between them.
-    `correspondents`: the names of sender and receivers of a mail, one a line.
+    `correspondents`: the names of sender and receivers of a mail, one a line. `source`: the file.
     """
 
     id: str
@@ -24,6 +24,7 @@ class TextUnit(NamedTuple):
     metadata: str = ""
     headings: str = ""
     correspondents: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,10 +141,10 @@ def already_extracted(
 
 
 def in_documents(text_units: pl.DataFrame, documents: pl.DataFrame, metadata_columns: Sequence[str]) -> pl.DataFrame:
-    """`text_units` with what an extraction uses besides: headings, and of documents title, language, date and mail."""
+    """`text_units` with what an extraction uses besides: headings, and of documents title, date, mail, file …"""
     raw_data = documents["raw_data"]
     context = documents.with_columns(metadata_texts(raw_data, metadata_columns), correspondents(raw_data)).select(
-        *_OF_EMBEDDED, "metadata", document_id="id"
+        *_OF_EMBEDDED, "metadata", "source", document_id="id"
     )
     return text_units.with_columns(_HEADINGS).join(context, on="document_id", maintain_order="left")
 

@@ -11,14 +11,18 @@ from graphrag_assets.extras.cost_preview.preview import plan_index
 
 
 @click.command()
-def plan() -> None:
+@click.option("--sample", is_flag=True, help="Have five text units extracted first, paid for once, to estimate by.")
+def plan(sample: bool) -> None:
     """Estimate the cost of the next `index`: calls, tokens and dollars of the requests that are not in the ledger."""
     console = Console()
     with console.status("Reading the changed batches"):
-        planned = plan_index(Index.from_environment())
+        planned = plan_index(Index.from_environment(), sample)
     names = f" ({', '.join(planned.batches)})" if planned.batches else ""
     console.say(f"Batches to index: {len(planned.batches)}{names}")
     print_table(console, cost_table(planned.costs))
+    if planned.cost_usd:
+        least, most = planned.costs.select(pl.col("least_usd", "most_usd").sum()).row(0)
+        console.say(f"Between ${_dollars(least)} and ${_dollars(most)}.")
     for note in planned.notes:
         console.say(note)
 
@@ -26,7 +30,7 @@ def plan() -> None:
 def cost_table(rows: pl.DataFrame) -> Table:
     """A table of costs by task, with their sums; a cost that is null is unknown, and the sum is then a minimum."""
     numbers = ("calls", "in ledger", "prompt tokens", "answer tokens", "US$")
-    table = table_of("task", numbers=numbers, title="requests to be paid for, ± 30 %")
+    table = table_of("task", numbers=numbers, title="requests to be paid for, estimated")
     columns = ["calls", "in_ledger", "prompt_tokens", "completion_tokens", "cost_usd"]
     for task, calls, known, prompt, completion, cost in rows.select("task", *columns).iter_rows():
         table.add_row(task, f"{calls:,}", f"{known:,}", f"{prompt:,}", f"{completion:,}", _dollars(cost))

@@ -17,14 +17,14 @@ def preview_cost_job(names: IndexNames) -> dg.JobDefinition:
     @dg.op(
         name=names.name("preview"),
         required_resource_keys=needs(names, MODELS),
-        description="The calls, tokens and dollars of indexing what changed that are not in the ledger yet, ± 30 %.",
+        description="The calls, tokens and dollars of indexing what changed that are not in the ledger yet, estimated.",
     )
     @masked
     def preview(context: dg.OpExecutionContext) -> dg.Output[None]:
         from graphrag_assets.extras.cost_preview.preview import plan_index  # imports the clients of models
 
         plan = plan_index(begin_step(names, context))
-        costs = pl.col("cost_usd").cast(pl.String).fill_null("unknown")
+        costs = pl.col("cost_usd", "least_usd", "most_usd").cast(pl.String).fill_null("unknown")
         table = markdown_table(plan.costs.with_columns(costs), 50)
         total = plan.costs.select(pl.col("calls", "prompt_tokens", "completion_tokens").sum())
         context.log.info("%d batches to index\n\n%s\n\n%s", len(plan.batches), table, "\n".join(plan.notes))

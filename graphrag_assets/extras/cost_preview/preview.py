@@ -1,5 +1,6 @@
 """The cost preview: reads and chunks what changed, counts the requests about it, and estimates those that follow."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,6 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from graphrag_assets.assets.doctor import sample_yield
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import extract_batch, known_of
 from graphrag_assets.assets.model_tasks import IndexingTasks, with_tasks
@@ -24,7 +26,7 @@ from graphrag_assets.llm.model_options import ChatRequest, Completion, Embedding
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.provider import Prices, missing_key, provider_of
 from graphrag_assets.llm.task import prompt_tokens
-from graphrag_assets.llm.tasks.extract_graph import MORE, PROMPT, WITH_CLAIMS
+from graphrag_assets.llm.tasks.extract_graph import MIN_TOKENS_GLEANED, MORE, PROMPT, WITH_CLAIMS
 from graphrag_assets.llm.tasks.summarize_descriptions import SUMMARY
 from graphrag_assets.llm.tasks.write_context import CONTEXT
 from graphrag_assets.llm.tasks.write_report import GRAPH_REPORT, TEXT_REPORT
@@ -41,9 +43,17 @@ _ANSWERS = {
     WITH_CLAIMS: (1.5, 40),
     f"{WITH_CLAIMS}_continue": (0.5, 20),
 }
-"""Rules of thumb: tokens of an answer per token of the text, and in addition."""
+"""Rules of thumb: tokens of an answer per token of prose, and in addition."""
+_DENSE = 4
+"""Letters, minutes and rows of tables have so many times the facts of prose."""
+_DENSE_TOKENS = 600
+"""A text unit of at most so many tokens is dense, and one of list items and rows."""
+_ITEM = re.compile(r"\s*(?:[-*•|]|\d+[.)]\s|[^:]{1,40}: )")
 _LISTED = 0.45
 """Of the tokens of an answer: what the prompt of a gleaning lists of it."""
+_BETWEEN = {True: (0.8, 1.25), False: (0.5, 1.6)}
+"""What estimates may be wrong by: those by the means of the ledger, and those by rules of thumb."""
+_SAMPLE = 5
 _DERIVED = {
     SUMMARY.name: (0.1, 2500, 250),
     GRAPH_REPORT.name: (2.0, 2700, 700),
@@ -58,7 +68,8 @@ _MIN_ANSWERS = 5
 """From so many answers of a task in the ledger, their number and mean tokens replace the rules of thumb."""
 _SECONDS_BEFORE_ANSWER, _TOKENS_PER_SECOND = 1.0, 50.0
 _SUMS = ("calls", "in_ledger", "prompt_tokens", "completion_tokens")
-_SCHEMA = {"task": pl.String, **dict.fromkeys(_SUMS, pl.Int64), "cost_usd": pl.Float64}
+_DOLLARS = ("cost_usd", "least_usd", "most_usd")
+_SCHEMA = {"task": pl.String, **dict.fromkeys(_SUMS, pl.Int64), **dict.fromkeys(_DOLLARS, pl.Float64)}
 _NAMES_GONE = """
 SELECT DISTINCT title_key FROM entity_mentions
 WHERE batch = $batch AND text_unit_id NOT IN (SELECT unnest($units::VARCHAR[]))
@@ -82,7 +93,7 @@ class CostPlan:
     Attributes:
         batches: batches to index.
         costs: a row per task: calls (to be paid), in_ledger (paid for), prompt_tokens, completion_tokens, cost_usd
-            (null: no price is known).
+            (null: no price is known), least_usd, most_usd.
         notes: what the numbers are based on, in sentences.
     """
 
@@ -98,12 +109,16 @@ class CostPlan:
 
 
 class _Requests(NamedTuple):
-    """Requests of a task that are to be paid for, and the mean tokens of their prompts and answers."""
+    """Requests of a task that are to be paid for, and the mean tokens of their prompts and answers.
+
+    `certain`: they are counted, not estimated.
+    """
 
     task: str
     calls: float
     prompt_tokens: float
     completion_tokens: float
+    certain: bool = False
 
 
 @dataclass
@@ -111,13 +126,13 @@ class _Changes:
     """What changed: text units to extract, and keys of the names in new and removed text.
 
     `meter` counts the requests about it that the ledger has answers to; `unpaid` has the others: by the ledger's key
-    their task and the tokens of their prompt.
+    their task, the tokens of their prompt, and the ids of their text units.
     """
 
     units: list[TextUnit] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     meter: UsageMeter = field(default_factory=UsageMeter)
-    unpaid: dict[str, tuple[str, int]] = field(default_factory=dict)
+    unpaid: dict[str, tuple[str, int, list[str | None]]] = field(default_factory=dict)
 
 
 class _NotPaidError(Exception):
@@ -145,27 +160,34 @@ class _LedgerOnly:
         if reason := await self.given_up(request):
             raise reason
         if not (request.parts and all([await self.known(part) for part in request.parts])):
-            tokens = prompt_tokens(request, self.encoding)
-            self.changes.unpaid[self.model.key(request)] = request.task, tokens
+            tokens, units = prompt_tokens(request, self.encoding), [one.unit for one in request.parts or [request]]
+            self.changes.unpaid[self.model.key(request)] = request.task, tokens, units
         raise _NotPaidError(request.name)
 
 
-def plan_index(index: Index) -> CostPlan:
-    """Estimate the cost of indexing the changed batches and of what is derived from them. Nothing is sent or written.
+def plan_index(index: Index, sample: bool = False) -> CostPlan:
+    """Estimate the cost of indexing the changed batches and of what is derived from them. Nothing is written.
+
+    Nothing is sent either, unless `sample` has the model extract a few text units first, whose answers stay paid for.
 
     Raises:
         InputError: the input folder cannot be read.
+        CircuitOpen, BudgetExceeded, LedgerError: the sample cannot be extracted.
     """
+    if sample and index.settings.choices.extraction == "model":
+        list(sample_yield(index, _SAMPLE))
     settings, due, changes = index.settings, scan(index).due, _Changes()
     if not settings.calls_models:
         why = f"{settings.embedding_model} runs on this machine" if settings.embeds_locally else "No model is set"
-        return CostPlan(due, _cost_frame(settings, (), changes.meter), (f"{why}, so nothing is paid for.",))
+        return CostPlan(
+            due, _cost_frame(settings, (), changes.meter, _Means(settings)), (f"{why}, so nothing is paid for.",)
+        )
     for batch in due:
         _read(index.with_run_options(batch), batch, changes)
     means = _Means(settings)
     requests = list(_requests(index.with_run_options(None), changes, means))
     said = (f"Method: {settings.method_in_words}.", *_notes(settings, requests, means))
-    return CostPlan(due, _cost_frame(settings, requests, changes.meter), said)
+    return CostPlan(due, _cost_frame(settings, requests, changes.meter, means), said)
 
 
 def _read(index: Index, batch: str, changes: _Changes) -> None:
@@ -213,39 +235,53 @@ class _Means:
     def n_answers(self, task: str) -> int:
         return int(self.by_task[task][0]) if task in self.by_task else 0
 
-    def answer_tokens(self, task: str, text_tokens: float) -> float:
-        """Tokens of an answer about a text of so many."""
+    def answer_tokens(self, task: str, units: Iterable[float]) -> float:
+        """Tokens of the answers about text units, given by their tokens, those of a dense one weighted."""
         per_token, constant = _ANSWERS[task]
-        return self.by_task[task][2] if task in self.by_task else per_token * text_tokens + constant
+        mean = self.by_task[task][2] if task in self.by_task else None
+        return sum(per_token * tokens + constant if mean is None else mean for tokens in units)
 
     def derived(self, task: str, n_units: int, text_tokens: float, n_indexed: int, more: int = 0) -> _Requests:
         """Requests that follow from `n_units` text units with so many tokens in all, and `more` of them.
 
         As many per text unit as the ledger has, with answers about `n_indexed` of them.
         """
-        per_thousand, *tokens = _DERIVED[task]
+        per_thousand, prompt, answer = _DERIVED[task]
         calls = per_thousand * text_tokens / 1000
         if task in self.by_task and n_indexed:
-            n_answers, *tokens = self.by_task[task]
+            n_answers, prompt, answer = self.by_task[task]
             calls = n_answers / n_indexed * n_units
-        return _Requests(task, calls + more, *tokens)
+        return _Requests(task, calls + more, prompt, answer)
 
 
 def _requests(index: Index, changes: _Changes, means: _Means) -> Iterator[_Requests]:
     """The requests to be paid for: those that were counted, and those that follow from their answers."""
     settings, choices, working = index.settings, index.settings.choices, index.working
-    n_units, tokens = len(changes.units), sum(count_tokens((unit.text for unit in changes.units), settings.tokenizer))
-    n_indexed, per_unit = int(working.read("SELECT count(*) FROM text_units").item()), tokens / max(n_units, 1)
-    prompts = defaultdict[str, list[float]](list)
-    for task, length in changes.unpaid.values():
-        prompts[task].append(length)
+    n_indexed = int(working.read("SELECT count(*) FROM text_units").item())
+    lengths = count_tokens([unit.text for unit in changes.units], settings.tokenizer)
+    plain = dict(zip((unit.id for unit in changes.units), lengths, strict=True))
+    dense = {
+        unit.id: plain[unit.id] * (_DENSE if _is_dense(unit.text, plain[unit.id]) else 1) for unit in changes.units
+    }
+    n_units, per_unit = len(plain), sum(dense.values()) / max(len(plain), 1)
+    first = WITH_CLAIMS if choices.claims == "model" else PROMPT
+    prompts = defaultdict[str, list[tuple[float, list[str | None]]]](list)
+    for task, length, units in changes.unpaid.values():
+        prompts[task].append((length, units))
+    for task, asked in prompts.items():
+        about = [dense.get(unit or "", per_unit) for _, units in asked for unit in units]
+        mean = sum(length for length, _ in asked) / len(asked)
+        yield _Requests(task, len(asked), mean, means.answer_tokens(task, about) / len(asked), certain=True)
     if choices.extraction == "model":
-        first = WITH_CLAIMS if choices.claims == "model" else PROMPT
-        n_indexed, n_units = means.n_answers(first), len(prompts[first])
-        listed = _LISTED * means.answer_tokens(first, per_unit)
-        prompts[f"{first}_continue"] += [length + listed for length in prompts[first]] * settings.max_gleanings
-    for task, lengths in prompts.items():
-        yield _Requests(task, len(lengths), sum(lengths) / max(len(lengths), 1), means.answer_tokens(task, per_unit))
+        extracted = [unit or "" for _, units in prompts[first] for unit in units]
+        long = [unit for unit in extracted if plain.get(unit, per_unit) > MIN_TOKENS_GLEANED] * settings.max_gleanings
+        more, n_indexed, n_units = f"{first}_continue", means.n_answers(first), len(extracted)
+        answers = means.answer_tokens(more, (dense.get(unit, per_unit) for unit in long))
+        repeated = sum(length for length, units in prompts[first] if {*units} & {*long})
+        listed = _LISTED * means.answer_tokens(first, (dense.get(unit, per_unit) for unit in long))
+        n_gleaned = len(long) * (means.n_answers(more) / n_indexed if means.n_answers(more) else 1)
+        if long:
+            yield _Requests(more, n_gleaned, (repeated + listed) / len(long), answers / len(long))
     if choices.summaries == "model":
         yield means.derived(SUMMARY.name, n_units, n_units * per_unit, n_indexed)
     n_due = working.read(_REPORTS_DUE, {"reporter": index.models().reporter, "names": list(changes.names)}).item()
@@ -257,17 +293,30 @@ def _requests(index: Index, changes: _Changes, means: _Means) -> Iterator[_Reque
         yield means.derived(EMBED, n_units, n_units * per_unit, n_indexed, n_due + without)
 
 
-def _cost_frame(settings: Settings, requests: Iterable[_Requests], meter: UsageMeter) -> pl.DataFrame:
+def _is_dense(text: str, n_tokens: int) -> bool:
+    """Whether a text unit has many facts for its length."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return n_tokens <= _DENSE_TOKENS or 2 * sum(bool(_ITEM.match(line)) for line in lines) > len(lines)
+
+
+def _cost_frame(settings: Settings, requests: Iterable[_Requests], meter: UsageMeter, means: "_Means") -> pl.DataFrame:
     """The costs of requests, see `CostPlan`; `meter` has counted those that are paid for."""
-    rows: dict[str, tuple[int, int, int, int, float | None]] = {
-        task: (0, used.ledger_hits, 0, 0, 0.0) for task, used in meter.by_task.items() if used.ledger_hits
+    rows: dict[str, tuple[int | float | None, ...]] = {
+        task: (0, used.ledger_hits, 0, 0, 0.0, 0.0, 0.0) for task, used in meter.by_task.items() if used.ledger_hits
     }
-    for task, n, *lengths in requests:
+    for task, n, prompt_length, answer_length, certain in requests:
         if calls := ceil(n / EmbeddingOptions.batch_size if task == EMBED else n):
-            prompt, answer = (round(n * length) for length in lengths)
-            prices = _prices(settings, task)
-            cost = None if prices.source == "unknown" else prices.cost(prompt, answer)
-            rows[task] = calls, rows.get(task, (0, 0))[1], prompt, answer, cost
+            prompt, answer = round(n * prompt_length), round(n * answer_length)
+            prices, (least, most) = _prices(settings, task), _BETWEEN[task in means.by_task]
+            if task.endswith("_continue") and task not in means.by_task:
+                least = 0.0
+            costs = [
+                None
+                if prices.source == "unknown"
+                else prices.cost(round(prompt * (1 if certain else f)), round(answer * f))
+                for f in (1, least, most)
+            ]
+            rows[task] = calls, rows.get(task, (0, 0))[1], prompt, answer, *costs
     ordered = [(task, *rows[task]) for task in (*_ANSWERS, *_DERIVED) if task in rows]
     return pl.DataFrame(ordered, _SCHEMA, orient="row")
 
@@ -287,7 +336,11 @@ def _notes(settings: Settings, requests: Sequence[_Requests], means: _Means) -> 
     asked = [one for one in requests if one.calls]
     guessed = [one.task for one in asked if one.task not in means.by_task]
     basis = f"by rules of thumb for {', '.join(guessed)}" if guessed else "by the means in the ledger"
-    said = [f"An estimate, ± 30 %: numbers and lengths {basis}."] if asked else []
+    said = [f"An estimate: numbers and lengths {basis}."] if asked else []
+    if guessed and settings.choices.extraction == "model":
+        said.append(
+            f"`plan --sample` has {_SAMPLE} text units extracted, paid for once, and estimates by their answers."
+        )
     chats = [one for one in asked if one.task != EMBED]
     if chats:
         at_once = settings.concurrency

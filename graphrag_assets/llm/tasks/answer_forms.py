@@ -106,6 +106,6 @@ class RecordsForm(AnswerForm):
     """An answer that consists of lists of records."""
 
     @property
-    def empty(self) -> bool:
-        """Whether all lists are empty."""
-        return not any(value for value in self.__dict__.values() if isinstance(value, list))
+    def n_records(self) -> int:
+        """The number of records in all lists."""
+        return sum(len(value) for value in self.__dict__.values() if isinstance(value, list))

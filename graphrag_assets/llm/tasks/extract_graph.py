@@ -1,23 +1,35 @@
 """Entities, relationships and claims of a text unit, in one conversation."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from operator import attrgetter
 from typing import ClassVar
 
 from pydantic import Field
 
-from graphrag_assets.contracts.records import UNKNOWN, EntityRecord, Losses, RelationshipRecord, UnitExtraction
-from graphrag_assets.llm.model_options import ChatRequest, Message
+from graphrag_assets.contracts.records import (
+    UNKNOWN,
+    ClaimRecord,
+    EntityRecord,
+    Losses,
+    RelationshipRecord,
+    UnitExtraction,
+)
+from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected, StoredInParts
+from graphrag_assets.llm.model_options import ChatRequest, Completion, Message
 from graphrag_assets.llm.prompts import Prompts, with_rules
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm, Strength, Text
+from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Strength, Text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, stops_the_run
 from graphrag_assets.llm.tasks.claims import ExtractedClaim, claim_records
-from graphrag_assets.text.words import title_key
+from graphrag_assets.llm.tasks.shared_requests import by_place
+from graphrag_assets.text.words import count_tokens, title_key
 
 PROMPT, MORE = "extract_graph", "extract_graph_continue"
 """The templates, and the tasks in the ledger without claims."""
+TOGETHER = "extract_graph_together"
+"""The template of what is added to the first one for several texts in one request."""
 TYPES = "extract_graph_types"
 """The template of what is added to the first one for wanted relationship types."""
 DATE = "extract_graph_date"
@@ -26,6 +38,12 @@ WITH_CLAIMS = "extract_all"
 """The task in the ledger with claims, whose answers are longer."""
 ENTITY_TYPES = ("organization", "person", "geo", "event")
 MIDDLE_STRENGTH = 5.0  # of a relationship without a stated strength
+MAX_TOKENS_TOGETHER = 600
+"""Of the texts in one request."""
+MIN_TOKENS_GLEANED = 60
+"""A shorter text is read once: nothing is missed in it."""
+_TOKENS_PER_RECORD = 12
+"""A text with a record for so few of its tokens is exhausted: further rounds repeat it, or add trifles."""
 _LISTED_LENGTH = 60  # characters of a claim
 MAX_NAME_LENGTH = 200  # characters; anything longer is a sentence
 
@@ -81,8 +99,27 @@ class ExtractGraphWithClaims(ExtractGraph):
     claims: Salvaged[ExtractedClaim] = Field(default_factory=list)
 
 
-async def extract_text_unit(
-    chat: Chat,
+class _Numbered(Form):
+    number: int
+
+
+class NumberedGraph(ExtractGraph, _Numbered):
+    pass
+
+
+class NumberedGraphWithClaims(ExtractGraphWithClaims, _Numbered):
+    pass
+
+
+class ExtractGraphs(AnswerForm):
+    passages: Salvaged[NumberedGraph]
+
+
+class ExtractGraphsWithClaims(AnswerForm):
+    passages: Salvaged[NumberedGraphWithClaims]
+
+
+def first_request(
     prompts: Prompts,
     text: str,
     options: ExtractionOptions = _DEFAULTS,
@@ -90,14 +127,11 @@ async def extract_text_unit(
     document_date: date | None = None,
     metadata: str = "",
     place: str = "",
-) -> UnitExtraction:
-    """What `text` says: its entities and relationships, and its claims if the options want them.
+) -> ChatRequest:
+    """The request for what `text` says: its entities and relationships, and its claims if the options want them.
 
     Relative dates in it refer to `document_date`, if there is one. `place`, a line that says where the text stands, and
     `metadata` stand before it; claims quote `text`.
-
-    Raises:
-        Exception: what `chat` raises, except for gleanings: these keep the answers before them.
     """
     claims = options.claim_description
     messages = prompts.render(
@@ -114,35 +148,114 @@ async def extract_text_unit(
         (dated,) = prompts.render(DATE, document_date=document_date)
         *before, last = messages
         messages = (*before, Message(role=last["role"], content=f"{last['content']}\n\n{dated['content']}"))
+    task, form = (PROMPT, ExtractGraph) if claims is None else (WITH_CLAIMS, ExtractGraphWithClaims)
+    return origin.request(task, messages, form)
 
-    def asking_for_more(answers: Sequence[ExtractGraph]) -> str:
-        (message,) = prompts.render(MORE, listed=listed(answers), claim_description=claims)
+
+async def answers_together(chat: Chat, prompts: Prompts, requests: Mapping[str, ChatRequest]) -> dict[str, Completion]:
+    """Answers of one request to several, which have the same rules, by their keys; it may lack some.
+
+    Requests that the ledger has an answer to, or that are given up, are left out. An unusable answer is none: each
+    request is sent alone then.
+
+    Raises:
+        Exception: what `chat` raises otherwise.
+    """
+    several = requests if len(requests) > 1 else {}
+    keys = [key for key, one in several.items() if not await chat.known(one) and not await chat.given_up(one)]
+    if len(keys) < 2:
+        return {}
+    parts = tuple(requests[key] for key in keys)
+
+    def by_part(found: ExtractGraphs | ExtractGraphsWithClaims) -> dict[int, ExtractGraph]:
+        answers = by_place(found.passages, attrgetter("number"), len(parts))
+        return {n: answer for n, answer in answers.items() if _is_about(answer, parts[n])}
+
+    def split(found: ExtractGraphs | ExtractGraphsWithClaims) -> dict[int, str]:
+        return {n: answer.model_dump_json(exclude={"number"}) for n, answer in by_part(found).items()}
+
+    rules = with_rules(parts[0].messages, prompts.render(TOGETHER, count=len(parts)))[0]
+    texts = (f"### Passage {n} of {len(parts)}\n{one.messages[-1]['content']}" for n, one in enumerate(parts, 1))
+    messages = (rules, Message(role="user", content="\n\n".join(texts)))
+    form = ExtractGraphsWithClaims if parts[0].response_model is ExtractGraphWithClaims else ExtractGraphs
+    try:
+        whole = replace(parts[0], messages=messages, response_model=form, parts=parts, split=split)
+        found = (await chat.complete(whole)).parsed
+    except (StoredInParts, InvalidAnswer, RequestRejected):
+        return {}
+    return {keys[n]: Completion("", answer) for n, answer in by_part(found).items()}
+
+
+def _is_about(answer: ExtractGraph, request: ChatRequest) -> bool:
+    """Whether an answer can be on the text of a request: it has a word of a name, unless the answer has no names."""
+    text, words = request.messages[-1]["content"].casefold(), [e.name.casefold().split() for e in answer.entities]
+    return not words or any(word in text for name in words for word in name)
+
+
+async def extract_text_unit(
+    chat: Chat,
+    prompts: Prompts,
+    text: str,
+    first: ChatRequest,
+    options: ExtractionOptions = _DEFAULTS,
+    answer: Completion | None = None,
+) -> UnitExtraction:
+    """What `text` says by the answer to its `first_request`, which is sent unless `answer` is given, and gleanings.
+
+    Raises:
+        Exception: what `chat` raises, except for gleanings: these keep the answers before them.
+    """
+    n_tokens = count_tokens([text])[0]
+
+    def asking_for_more(answers: Sequence[ExtractGraph]) -> str | None:
+        n_records = sum(one.n_records for one in answers)
+        if n_tokens <= MIN_TOKENS_GLEANED or n_records * _TOKENS_PER_RECORD >= n_tokens:
+            return None
+        (message,) = prompts.render(MORE, listed=listed(answers), claim_description=options.claim_description)
         return message["content"]
 
-    task, form = (PROMPT, ExtractGraph) if claims is None else (WITH_CLAIMS, ExtractGraphWithClaims)
-    first = origin.request(task, messages, form)
-    answers, losses = await request_rounds(chat, first, options.max_gleanings, asking_for_more)
+    answers, losses = await request_rounds(chat, first, options.max_gleanings, asking_for_more, answer)
     stated, n_invented = claim_records(_claims(answers), text)
-    return replace(graph_records(answers), claims=stated, losses=replace(losses, invented_claims=n_invented))
+    graph = graph_records(answers)
+    relationships = [_described(one, stated) for one in graph.relationships]
+    losses = replace(losses, invented_claims=n_invented)
+    return UnitExtraction(graph.entities, relationships, stated, losses)
+
+
+def _described(relationship: RelationshipRecord, claims: Sequence[ClaimRecord]) -> RelationshipRecord:
+    """`relationship` with a description: that of a claim on both its ends, where the answer has none of its own."""
+    ends = {title_key(relationship.source), title_key(relationship.target)}
+    said = (
+        [] if relationship.description else [c for c in claims if {title_key(c.subject), title_key(c.object)} == ends]
+    )
+    said = [one for one in said if one.status != "FALSE"] or said
+    return replace(relationship, description=said[0].description) if said else relationship
 
 
 async def request_rounds(
-    chat: Chat, first: ChatRequest, max_gleanings: int, asking_for_more: Callable[[Sequence[ExtractGraph]], str]
+    chat: Chat,
+    first: ChatRequest,
+    max_gleanings: int,
+    asking_for_more: Callable[[Sequence[ExtractGraph]], str | None],
+    answer: Completion | None = None,
 ) -> tuple[list[ExtractGraph], Losses]:
     """The answer to `first`, then up to `max_gleanings` answers with missed records, and what they lack.
 
     A gleaning repeats `first` and appends what `asking_for_more` says to the answers so far. So a provider has the
     prompt in its cache up to there, and the answers are not paid for again as part of it.
 
-    Ends with the first round that finds nothing more, or says so in words. A failed gleaning keeps the answers before
-    it, and its error is in the losses; only errors that stop the whole run, such as an exhausted budget, are raised.
+    Ends with the first round that finds nothing, or says so in words, and where nothing is asked for. A failed
+    gleaning keeps the answers before it, and its error is in the losses; only errors that stop the whole run, such as
+    an exhausted budget, are raised.
     """
-    completions = [await chat.complete(first)]
+    completions = [answer or await chat.complete(first)]
     answers: list[ExtractGraph] = [completions[0].parsed]
     *before, last = first.messages
     error_of_gleaning = ""
     for _ in range(max_gleanings):
-        more = Message(role=last["role"], content=f"{last['content']}\n\n{asking_for_more(answers)}")
+        if not answers[-1].n_records or (wanted := asking_for_more(answers)) is None:
+            break
+        more = Message(role=last["role"], content=f"{last['content']}\n\n{wanted}")
         request = replace(first, task=f"{first.task}_continue", messages=(*before, more), may_say_nothing=True)
         try:
             completions.append(await chat.complete(request))
@@ -151,17 +264,14 @@ async def request_rounds(
                 raise
             error_of_gleaning = f"{type(error).__name__}: {error}"
             break
-        answer = completions[-1].parsed
-        if answer.empty:
-            break
-        answers.append(answer)
+        answers.append(completions[-1].parsed)
     dropped = sum(completion.dropped_records for completion in completions)
     guessed = sum(completion.guessed for completion in completions)
     return answers, Losses(error_of_gleaning, dropped, guessed)
 
 
 def listed(answers: Sequence[ExtractGraph]) -> str:
-    """The records of the answers by what identifies them: names, and the first of the words that carry a claim.
+    """The records of the answers by what identifies them: names, and the first words of a claim.
 
     Descriptions are left out: they are most of an answer, and what was missed is found without them.
     """
@@ -171,7 +281,7 @@ def listed(answers: Sequence[ExtractGraph]) -> str:
         related = (record for answer in answers for record in answer.relationships)
         yield "Relationships: " + "; ".join(f"{record.source} {record.type} {record.target}" for record in related)
         for claim in _claims(answers):
-            yield f"Claim: {(claim.source_text or claim.description)[:_LISTED_LENGTH]}"
+            yield f"Claim: {(claim.description or claim.source_text)[:_LISTED_LENGTH]}"
 
     return "\n".join(lines())
 

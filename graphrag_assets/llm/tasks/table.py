@@ -45,6 +45,7 @@ _TYPED = "persona domain entity_types examples claims"
 _EXTRACTION: tuple[Task[Any], ...] = (
     Task("extract_graph", None, {"text": "document"}, "entity_types claim_description", "language", _TYPED),
     Task("extract_graph_types", None, {}, "relationship_types", blocks=SYSTEM),
+    Task("extract_graph_together", None, {}, "count", blocks=SYSTEM),
     Task("extract_graph_date", None, {}, "document_date", blocks=USER),
     Task("extract_graph_continue", None, {"listed": "listed"}, "", "claim_description", blocks=USER),
 )

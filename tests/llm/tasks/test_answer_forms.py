@@ -101,8 +101,8 @@ def test_a_field_by_its_own_name_wins_over_another_one():
 
 
 def test_an_explicitly_empty_extraction_is_valid():
-    assert parse('{"entities": [], "relationships": []}', ExtractGraph).value.empty
-    assert not parse('{"entities": [{"name": "A"}], "relationships": []}', ExtractGraph).value.empty
+    assert parse('{"entities": [], "relationships": []}', ExtractGraph).value.n_records == 0
+    assert parse('{"entities": [{"name": "A"}], "relationships": []}', ExtractGraph).value.n_records == 1
 
 
 @pytest.mark.parametrize(

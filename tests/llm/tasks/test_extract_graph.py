@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from datetime import date
+from typing import Any
 
 import pytest
 
@@ -18,11 +19,12 @@ from graphrag_assets.llm.tasks.extract_graph import (
     ExtractGraph,
     ExtractionOptions,
     extract_text_unit,
+    first_request,
     graph_records,
 )
 from tests.llm.tasks.scripted_chat import Said, ScriptedChat
 
-TEXT = "Scrooge was Marley's only partner. Bob Cratchit was his clerk."
+TEXT = "Scrooge was Marley's only partner. Bob Cratchit was his clerk." + " It was cold, bleak, biting weather." * 12
 PROMPTS = Prompts()
 DEFAULTS = ExtractionOptions()
 
@@ -51,7 +53,14 @@ MORE = answer(
 
 def extract(script: Sequence[Said], options: ExtractionOptions = DEFAULTS) -> tuple[UnitExtraction, ScriptedChat]:
     chat = ScriptedChat(script)
-    return asyncio.run(extract_text_unit(chat, PROMPTS, TEXT, options)), chat
+    return extract_with(chat, options), chat
+
+
+def extract_with(
+    chat: ScriptedChat, options: ExtractionOptions = DEFAULTS, text: str = TEXT, **context: Any
+) -> UnitExtraction:
+    request = first_request(PROMPTS, text, options, **context)
+    return asyncio.run(extract_text_unit(chat, PROMPTS, text, request, options))
 
 
 def records(*answers: str):
@@ -103,6 +112,29 @@ def test_gleaning_ends_with_the_first_round_that_finds_nothing():
     assert len(chat.requests) == 1
 
 
+def test_a_short_text_an_empty_answer_and_an_exhausted_text_are_not_gleaned():
+    chat = ScriptedChat([FIRST])
+    extract_with(chat, text="Scrooge was Marley's only partner. " * 6)  # 55 tokens
+    extract([answer()])
+    names = [entity(f"Name {n}") for n in range(10)]  # of a text of 125 tokens
+    _, thin = extract([answer(names), answer()])
+    _, dense = extract([answer(names, [relation("Name 1", "Name 2")])])
+    assert [len(one.requests) for one in (chat, thin, dense)] == [1, 2, 1]
+
+
+def test_a_claim_on_both_ends_describes_a_relationship_that_has_no_description():
+    post = claim("Bob Cratchit", "Bob Cratchit was his clerk.") | {"object": "Scrooge"}
+    refuted = post | {"status": "FALSE", "description": "Marley says he was a partner.", "type": "OTHER"}
+    bare = relation("Scrooge", "Bob Cratchit", type="EMPLOYS"), relation("Scrooge", "Marley", type="KNOWS")
+    said = relation("Bob Cratchit", "Scrooge", type="WORKS_FOR", description="His clerk.")
+    unit, _ = extract([with_claims(answer([], [*bare, said]), refuted, post), answer()], CLAIMS)
+    assert [(r.type, r.description) for r in unit.relationships] == [
+        ("EMPLOYS", "A claim."),
+        ("KNOWS", ""),
+        ("WORKS_FOR", "His clerk."),
+    ]
+
+
 def test_a_gleaning_that_says_in_words_that_nothing_was_missed_finds_nothing():
     said = "I have read the document again, and nothing was missed."
     unit, chat = extract([FIRST, said], ExtractionOptions(max_gleanings=5))
@@ -143,7 +175,7 @@ def test_a_failed_first_answer_fails_the_unit():
 def test_requests_carry_their_batch_and_text_unit():
     chat = ScriptedChat([FIRST, MORE])
     origin = Origin(batch="carol", unit="u1", run_id="r1")
-    asyncio.run(extract_text_unit(chat, PROMPTS, TEXT, origin=origin))
+    extract_with(chat, origin=origin)
     assert {(r.batch, r.unit, r.run_id) for r in chat.requests} == {("carol", "u1", "r1")}
 
 
@@ -221,7 +253,7 @@ def test_claims_come_with_the_graph_in_the_same_requests():
     assert chat.tasks == ["extract_all", "extract_all_continue"]
     first, second = (request.messages for request in chat.requests)
     assert "someone may want to check: Posts and partners.\n" in first[0]["content"]
-    assert "\nClaim: Bob Cratchit was his clerk.\n</listed" in second[1]["content"]
+    assert "\nClaim: A claim.\n</listed" in second[1]["content"]
 
 
 def test_a_failed_gleaning_keeps_the_first_claims():
@@ -246,7 +278,7 @@ def test_answer_without_the_list_of_claims_is_valid():
 def test_a_documents_date_follows_the_document_and_its_request_is_otherwise_the_same():
     def requests(document_date: date | None) -> list[ChatRequest]:
         chat = ScriptedChat([FIRST, MORE])
-        asyncio.run(extract_text_unit(chat, PROMPTS, TEXT, DEFAULTS, document_date=document_date))
+        extract_with(chat, document_date=document_date)
         return chat.requests
 
     plain, dated = requests(None), requests(date(1843, 12, 19))
@@ -260,7 +292,7 @@ def test_a_documents_date_follows_the_document_and_its_request_is_otherwise_the_
 
 def test_the_place_of_the_text_stands_before_it_in_every_round_and_is_not_quoted():
     chat, place = ScriptedChat([FIRST, MORE]), "A Christmas Carol › Stave One; 1843-12-19"
-    asyncio.run(extract_text_unit(chat, PROMPTS, TEXT, DEFAULTS, place=place, metadata="author: Dickens"))
+    extract_with(chat, place=place, metadata="author: Dickens")
     shown = fence(f"[{place}]\n\nauthor: Dickens\n\n{TEXT}")
     assert len(chat.requests) == 2
     assert all(request.messages[-1]["content"].startswith(shown) for request in chat.requests)

@@ -21,7 +21,7 @@ from graphrag_assets.store.decisions import Decision, read_decisions
 from graphrag_assets.store.working import Changes, replace_table
 from graphrag_assets.text.abbreviations import SMALL
 
-CODE_VERSION = "3"
+CODE_VERSION = "4"
 """Incremented when the same inputs give other rows."""
 MOST = 50
 """A block of more names says nothing about two of them."""
@@ -43,7 +43,7 @@ FROM given WHERE name IN (FROM named) AND other IN (FROM named)
 _INPUTS = """
 SELECT concat_ws(' ',
     (SELECT sum(hash(human_readable_id, title_key, type, frequency, text_unit_ids)::HUGEINT) FROM entities),
-    (SELECT sum(hash(source_id, target_id)::HUGEINT) FROM relationships),
+    (SELECT sum(hash(source_id, target_id, relations, type)::HUGEINT) FROM relationships),
     (SELECT sum(hash(id, fingerprint)::HUGEINT) FROM embeddings WHERE kind = 'entity'),
     (SELECT sum(hash(name, other)::HUGEINT) FROM decided)
 )

@@ -29,7 +29,7 @@ from graphrag_assets.store.batches import record_stage
 from graphrag_assets.store.decisions import Decision, read_decisions
 from graphrag_assets.store.working import assign_numbers, numbered, replace_table
 
-CODE_VERSION = "7"
+CODE_VERSION = "8"
 """Incremented when the same inputs give other rows."""
 MIN_CONCEPT_MENTIONS = 2
 """A common-noun concept that only the embedded default finds becomes an entity when so many text units name it."""
@@ -44,9 +44,17 @@ NUMBERED = {
     "JOIN text_units t ON t.id = c.text_unit_id JOIN documents d ON d.id = t.document_id",
 }
 # An imported index has resolved its names: rules made for our own extraction would undo its communities.
+_OWN = f"m.extractor NOT IN ('{schema.IMPORTED}', '{schema.DENIED}')"
+_BY_MODEL = f"NOT starts_with(m.extractor, '{EXTRACTOR}') AND m.extractor <> '{schema.STATED}'"
 _OWN_NAMES = f"""
-SELECT document_id, title, title_key, type FROM entity_mentions
-WHERE extractor NOT IN ('{schema.IMPORTED}', '{schema.DENIED}')
+SELECT m.document_id, m.title, title_key, type, CASE WHEN {_BY_MODEL} THEN text_unit_id END AS text_unit_id,
+       coalesce(contains(d.raw_data->>'from', '@') AND NOT contains(lower(t.text), lower(m.title)), false) AS in_header
+FROM entity_mentions m JOIN documents d ON d.id = m.document_id JOIN text_units t ON t.id = m.text_unit_id
+WHERE {_OWN}
+"""
+_OWN_RELATIONSHIPS = f"""
+SELECT document_id, source_key, target_key, type <> '' AND {_BY_MODEL} AS by_model
+FROM relationship_mentions m WHERE {_OWN}
 """
 _STATED_ALIASES = f"""
 SELECT DISTINCT source_key, target_key, extractor = '{schema.DENIED}' AS is_denied FROM relationship_mentions
@@ -165,7 +173,9 @@ def forget_summaries(connection: duckdb.DuckDBPyConnection) -> None:
 
 def resolved_aliases(index: Index) -> pl.DataFrame:
     """The aliases in force: what the rules find in all names, changed by decisions of people and judges."""
-    own, stored, stated = index.working.read_all(_OWN_NAMES, "FROM entity_aliases ORDER BY ALL", _STATED_ALIASES)
+    own, related, stored, stated = index.working.read_all(
+        _OWN_NAMES, _OWN_RELATIONSHIPS, "FROM entity_aliases ORDER BY ALL", _STATED_ALIASES
+    )
     # The decisions of the file, and of pairs that it lacks those that files of facts state.
     decided = {one.key: one for one in read_decisions(index.settings.index_folder)}
     for name, other, is_denied in stated.iter_rows():
@@ -175,7 +185,8 @@ def resolved_aliases(index: Index) -> pl.DataFrame:
     def read_named(keys: Collection[str]) -> pl.DataFrame:
         return index.working.read(_NAMED_AS, {"keys": sorted(keys)})
 
-    return decided_aliases(propose_aliases(own), stored, [decided[key] for key in sorted(decided)], read_named)
+    proposed = propose_aliases(own, related)
+    return decided_aliases(proposed, stored, [decided[key] for key in sorted(decided)], read_named)
 
 
 def merged(connection: duckdb.DuckDBPyConnection, aliases: pl.DataFrame, summarizer: str) -> Graph:

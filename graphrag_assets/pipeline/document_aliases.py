@@ -13,6 +13,9 @@ NEVER_SURNAMES = ("jr", "jr.", "sr", "sr.", "ii", "iii", "iv")
 # A surname after one of these is not the person's own, or not enough of a name to be one person's.
 TITLED = ("mrs", "mrs.", "miss", "lady", "madame", "aunt", "mistress", "queen", "king", "prince", "princess",
           "duke", "duchess", "earl", "emperor", "pope")  # fmt: skip
+_FORMAL = frozenset({"mr", "mr.", "ms", "ms.", "dr", "dr.", "prof", "prof.", "herr", "frau", "monsieur", "m.", "mme"})
+"""Before a surname alone they make no name of their own."""
+_BODIES = frozenset({"ORGANIZATION", "COMPANY", "AGENCY", "INSTITUTION", "GEO", "PLACE", "LOCATION", "CITY", "COUNTRY"})
 
 
 def short_forms(names: pl.DataFrame) -> pl.DataFrame:
@@ -26,20 +29,27 @@ def short_forms(names: pl.DataFrame) -> pl.DataFrame:
         short=pl.col("word").list.last()
     )
     bears_one = ~pl.col("short").is_in(NEVER_SURNAMES) & ~pl.col("word").list.contains("of")
-    surnames = words.filter((pl.col("word").list.len() > 1) & bears_one).select("short", "title_key", "type")
+    named = (pl.col("word").list.len() > 1) & ~_is_formal(pl.col("word"))
+    surnames = words.filter(named & bears_one).select("short", "title_key", "type")
     qualified = names.filter(pl.col("title_key").str.ends_with(")")).select("title_key", "stands_for", "type")
     stated = [(split[1], *full) for key, *full in qualified.iter_rows() if (split := split_abbreviation(key))]
     abbreviations = pl.DataFrame(stated, schema=surnames.schema, orient="row").filter(pl.col("type") != "PERSON")
     return pl.concat([surnames, abbreviations]).unique().sort(pl.all())
 
 
-def document_aliases(mentions: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
-    """Rows of document_id, alias_key, title_key, rule for the documents of `mentions` (document_id, title_key, type).
+def _is_formal(words: pl.Expr) -> pl.Expr:
+    """Whether the words of a name are a title and a surname."""
+    return (words.list.len() == 2) & words.list.first().is_in(list(_FORMAL))
 
-    A surname stands for the only person of the document who bears it, or, where the document names none in
-    full and the word is known for a person's name, for the only one of the whole corpus. A given name stands for a
-    full name of its own document that is named repeatedly. An abbreviation stands for what the document, or else only
-    one name of the corpus, has before it in parentheses, or for the only name of the document whose initials fit.
+
+def document_aliases(mentions: pl.DataFrame, names: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataFrame:
+    """Rows of document_id, alias_key, title_key, rule for the documents of `mentions`, see `propose_aliases`.
+
+    A surname, also after Mr or Dr, stands for the only person of the document who bears it, or, where the document
+    names none in full and the word is known for a person's name, for the only one of the whole corpus. A given name
+    stands for a full name of its own document that is named repeatedly. An abbreviation stands for what the document,
+    or else only one name of the corpus, has before it in parentheses, or for the only name of the document whose
+    initials fit.
 
     Args:
         names: what the keys of `mentions` stand for: title_key, stands_for, type.
@@ -49,34 +59,67 @@ def document_aliases(mentions: pl.DataFrame, names: pl.DataFrame) -> pl.DataFram
     anywhere: dict[tuple[str, bool], list[str]] = defaultdict(list)
     for short, name, kind in short_forms(names).iter_rows():
         anywhere[short, kind == "PERSON"].append(name)
+    bodies = related_bodies(relationships, roots, types)
+    everywhere: dict[str, set[str]] = defaultdict(set)
+    for (_, root), others in bodies.items():
+        everywhere[root] |= others
     documents: dict[str, _Document] = defaultdict(_Document)
-    for document, key, person, n in (
-        mentions.group_by("document_id", "title_key", person=pl.col("type") == "PERSON").len().iter_rows()
+    for document, key, person, n, units, in_header in (
+        mentions.group_by("document_id", "title_key", person=pl.col("type") == "PERSON")
+        .agg(pl.len(), pl.col("text_unit_id").drop_nulls().unique(), pl.col("in_header").all())
+        .iter_rows()
     ):
         if key:
-            documents[document].add(key, roots[key], bool(person), n)
+            documents[document].add(key, roots[key], bool(person), n, units, in_header)
     rows: list[tuple[str, str, str, str]] = []
     for name, document in documents.items():
         bearers, given, acronyms = _full_forms(document.keys, types)
+        ends = {key.rpartition(" ")[2] for key in document.keys if " " in key and types[key] == "NAME"}
         for short in document.keys:
-            if " " in short:
+            title, _, last = short.rpartition(" ")
+            if title and (title not in _FORMAL or types[short] != "PERSON"):
                 continue
-            here = bearers.get(short, [])
+            here = bearers.get(last, [])
             target, rule = "", "surname"
             if here and types[short] in ("PERSON", "NAME"):
                 target = document.person(_only(here), short)
-            elif types[short] == "PERSON":
-                target = document.bearer(_only(anywhere.get((short, True), [])), short)
+            elif types[short] == "PERSON" and last not in ends:
+                target = document.bearer(_only(anywhere.get((last, True), [])), short)
             if not target and not here and types[short] == "PERSON":
                 full = _only(given.get(short, []))
                 target, rule = full if document.counts[full] > 1 else "", "given_name"
-            if not target:
-                fitting = document.stated.get(short) or acronyms(short) or anywhere.get((short, False), [])
+            if document.tells_apart(short, target) or _differ(bodies.get((name, short)), everywhere[target]):
+                target, here = "", [target]
+            if not target and not here:
+                stated = document.stated.get(short)
+                fitting = stated or acronyms(short) or anywhere.get((short, False), [])
                 target, rule = _only([full for full in fitting if _may_be_one(types[short], types[full])]), "acronym"
+                target = target if stated or not document.listed[short] & document.listed[target] else ""
             if target and target != short:
                 rows += [(name, key, target, rule) for key in sorted(document.keys[short])]
     schema = dict.fromkeys(("document_id", "alias_key", "title_key", "rule"), pl.String)
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def related_bodies(
+    relationships: pl.DataFrame, roots: Mapping[str, str], types: Mapping[str, str]
+) -> dict[tuple[str, str], set[str]]:
+    """By document and name, the organizations and places that a model relates it to."""
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    stated = relationships.filter("by_model").select("document_id", "source_key", "target_key")
+    for document, *pair in stated.iter_rows():
+        source, target = (roots.get(key, key) for key in pair)
+        for one, other in ((source, target), (target, source)):
+            if types.get(other) in _BODIES:
+                found[document, one].add(other)
+    return found
+
+
+def _differ(bodies: set[str] | None, others: set[str]) -> bool:
+    """Whether both are named and none of one is, in a shorter or longer form, one of the other."""
+    if not bodies or not others:
+        return False
+    return not any(f"{a} ".startswith(f"{b} ") or f"{b} ".startswith(f"{a} ") for a in bodies for b in others)
 
 
 @dataclass(slots=True)
@@ -88,20 +131,30 @@ class _Document:
         counts: mentions.
         people: what is mentioned as a person.
         stated: what stands before an abbreviation in parentheses.
+        listed: the text units in which a model lists the name.
+        in_header: names that stand only in the header of a mail.
     """
 
     keys: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     counts: Counter[str] = field(default_factory=Counter)
     people: set[str] = field(default_factory=set)
     stated: dict[str, list[str]] = field(default_factory=dict)
+    listed: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    in_header: dict[str, bool] = field(default_factory=dict)
 
-    def add(self, key: str, root: str, person: bool, n: int) -> None:
+    def add(self, key: str, root: str, person: bool, n: int, units: Iterable[str], in_header: bool) -> None:
         self.keys[root].add(key)
         self.counts[root] += n
+        self.listed[root].update(units)
+        self.in_header[root] = in_header and self.in_header.get(root, True)
         if person:
             self.people.add(root)
         if key.endswith(")") and (split := split_abbreviation(key)):
             self.stated[split[1]] = sorted({*self.stated.get(split[1], []), root})
+
+    def tells_apart(self, short: str, full: str) -> bool:
+        """Whether a model's answer lists both names, or the full one is only a sender or receiver of a mail."""
+        return bool(self.listed[short] & self.listed[full]) or self.in_header.get(full, False)
 
     def bearer(self, full: str, short: str) -> str:
         """The full name, of another document, that a surname stands for, or "": one of them is evidently a person's."""
@@ -132,7 +185,7 @@ def _full_forms(
     others: dict[int, list[str]] = defaultdict(list)
     for key in keys:
         words = key.split()
-        if len(words) < 2:
+        if len(words) < 2 or (len(words) == 2 and words[0] in _FORMAL):
             continue
         if types[key] == "PERSON" and "of" not in words:
             if words[-1] not in NEVER_SURNAMES:

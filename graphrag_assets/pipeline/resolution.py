@@ -19,30 +19,47 @@ from graphrag_assets.text.abbreviations import split_abbreviation
 from graphrag_assets.text.inflections import case_key, is_oblique
 from graphrag_assets.text.words import without_qualifier
 
+LEGAL_FORM = "legal_form"
 ALIAS_SCHEMA = polars_schema(schema.ENTITY_ALIASES)
 UNTYPED = ("NAME", "UNKNOWN", "")
 _MARKS = re.compile(r"(?<=\w)\.|[\-‐‑–]")  # not that of ".NET"
 _LETTERS = re.compile(r"\b(\w) (?=\w\b)")
 _SPELLED = re.compile(r"[.\-‐‑–&]|\b\w \w\b|\s\s|[^\S ]|^\s|\s$")
 """What a name can have in common with another spelling of it."""
+_LEGAL_FORM = re.compile(
+    r"(.+?),? (?:ltd|limited|llc|llp|plc|inc|incorporated|corp|corporation|pty|gmbh|ag|kg|kgaa|ohg|se|ab|asa|a/s|aps"
+    r"|oyj?|b\.?v|n\.?v|s\.?a|s\.?a\.?s|s\.?a\.?r\.?l|s\.?p\.?a|s\.?r\.?l|s\.?l)\.?(?: & co\.?(?: kg)?)?"
+)
+_GUESSES = ("qualifier", "acronym_prefix", "middle_name", "initials")
+"""Rules that do not relate two names which a model has told apart."""
 Pairs = list[tuple[str, str]]
 
 
-def propose_aliases(entity_mentions: pl.DataFrame) -> pl.DataFrame:
-    """Aliases among the keys of `entity_mentions` (document_id, title, title_key, type).
+def propose_aliases(entity_mentions: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataFrame:
+    """Aliases among the keys of `entity_mentions`.
+
+    A model's distinctions are kept: two names that one of its answers lists are not related by a rule that guesses, nor
+    is a short name with the person whose organizations and places are others.
+
+    Args:
+        entity_mentions: document_id, title, title_key, type; text_unit_id of a model's extraction, else null;
+            in_header: the name stands only in the header of a mail.
+        relationships: document_id, source_key, target_key; by_model: a model has found and named it.
 
     Returns one row per alias, sorted: document_id (null: in every document), alias_key, the title_key that it stands
     for, the rule, accepted (True). There are no chains of aliases, so applying them is idempotent.
     """
-    names = _resolved_names(entity_mentions)
+    names = _resolved_names(entity_mentions, relationships)
     everywhere = names.drop_nulls("rule").select(
         pl.lit(None, pl.String).alias("document_id"), alias_key="title_key", title_key="stands_for", rule="rule"
     )
-    aliases = pl.concat([everywhere, document_aliases(entity_mentions, names)]).with_columns(accepted=pl.lit(True))
+    aliases = pl.concat([everywhere, document_aliases(entity_mentions, names, relationships)]).with_columns(
+        accepted=pl.lit(True)
+    )
     return aliases.cast(ALIAS_SCHEMA).sort("document_id", "alias_key", nulls_last=False)
 
 
-def _resolved_names(entity_mentions: pl.DataFrame) -> pl.DataFrame:
+def _resolved_names(entity_mentions: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataFrame:
     """What each key of `entity_mentions` stands for in every document: title_key, stands_for, rule, type; sorted.
 
     rule: null where the name is no alias. type: the most frequent one of the name that it stands for.
@@ -59,8 +76,17 @@ def _resolved_names(entity_mentions: pl.DataFrame) -> pl.DataFrame:
         if key not in types:
             families[family(key)].append(key)
         types[key][kind] += n
+    listed: dict[str, set[str]] = defaultdict(set)
+    for key, unit in entity_mentions.select("title_key", "text_unit_id").drop_nulls().unique().iter_rows():
+        listed[key].add(unit)
+    formal = {key: plain for key in types if (plain := without_legal_form(key)) in types and plain != key}
+    legal = pl.Series([*formal, *formal.values()], dtype=pl.String).unique()
+    partners: dict[str, set[str]] = defaultdict(set)
+    for one, other in (("source_key", "target_key"), ("target_key", "source_key")):
+        for key, partner in relationships.filter(pl.col(one).is_in(legal.implode())).select(one, other).iter_rows():
+            partners[key].add(partner)
     led = entity_mentions.filter(pl.col("title").str.contains(r"^\p{Lu}{2,5} \p{Lu}\p{Ll}"))["title_key"].unique()
-    ends = pl.concat([led, led.str.replace(r"^\S+ ", "")])
+    ends = pl.concat([led, led.str.replace(r"^\S+ ", ""), legal])
     named = (
         entity_mentions.filter(pl.col("title_key").is_in(ends.implode())).select("title_key", "document_id").unique()
     )
@@ -71,7 +97,8 @@ def _resolved_names(entity_mentions: pl.DataFrame) -> pl.DataFrame:
     rows: list[tuple[str, str, str | None, str]] = []
     for members in families.values():
         counts = {key: types[key].total() for key in members}
-        keys = _Keys(counts, {key: types[key] for key in members}, sorted(leading & counts.keys()), documents)
+        own = {key: types[key] for key in members}
+        keys = _Keys(counts, own, sorted(leading & counts.keys()), documents, partners, listed)
         if len(members) > 1:
             keys.resolve()
         rows += [(key, keys.root(key), keys.rules.get(key), keys.type(keys.root(key))) for key in members]
@@ -85,10 +112,20 @@ def family(key: str) -> str:
     >>> family("submarine cables"), family("the Submarine-Cable (1866)")
     ('cabl', 'Cabl')
     """
-    words = _form(without_qualifier(key)).split()
+    words = _form(without_legal_form(without_qualifier(key))).split()
     if not words:
         return ""
     return words[-1].rstrip("eisy") if words[-1].isascii() else case_key(words[-1]).rstrip("аeisy")
+
+
+def without_legal_form(key: str) -> str:
+    """A name without the legal form at its end.
+
+    >>> without_legal_form("kestrel refrigeration ltd."), without_legal_form("maier gmbh & co. kg")
+    ('kestrel refrigeration', 'maier')
+    """
+    found = _LEGAL_FORM.fullmatch(key)
+    return found[1] if found else key
 
 
 def apply_aliases(frame: pl.DataFrame, aliases: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
@@ -112,12 +149,18 @@ def apply_aliases(frame: pl.DataFrame, aliases: pl.DataFrame, columns: Sequence[
 
 @dataclass(slots=True)
 class _Keys:
-    """The keys of a family that are not (yet) aliases, with counts and types; and what the others stand for."""
+    """The keys of a family that are not (yet) aliases, with counts and types; and what the others stand for.
+
+    Of names with and without a legal form also the documents and the names that they are related to. `listed`: the text
+    units in which a model names a key.
+    """
 
     counts: dict[str, int]
     types: dict[str, Counter[str]]
     acronym_led: list[str]
     documents: dict[str, set[str]]
+    partners: dict[str, set[str]]
+    listed: dict[str, set[str]]
     parent: dict[str, str] = field(default_factory=dict)
     rules: dict[str, str] = field(default_factory=dict)
     best_types: dict[str, str] = field(default_factory=dict)
@@ -127,6 +170,7 @@ class _Keys:
         for rule, proposals in (
             ("article", _articles),
             ("spelling", _spellings),
+            (LEGAL_FORM, _legal_forms),
             ("plural", _plurals),
             ("inflection", _inflections),
             ("qualifier", _qualified),
@@ -156,7 +200,7 @@ class _Keys:
         """Makes each (alias, canonical) one key, which later rules see with the counts of both."""
         for alias, canonical in sorted(pairs):
             alias, canonical = self.root(alias), self.root(canonical)
-            if alias == canonical:
+            if alias == canonical or (rule in _GUESSES and self.listed[alias] & self.listed[canonical]):
                 continue
             self.parent[alias], self.rules[alias] = canonical, rule
             self.counts[canonical] += self.counts.pop(alias)
@@ -182,6 +226,22 @@ def _form(key: str) -> str:
     if not _SPELLED.search(key):
         return key
     return _LETTERS.sub(r"\1", " ".join(_MARKS.sub(" ", key).replace("&", " and ").split()))  # "j w brett": "jw brett"
+
+
+def _legal_forms(keys: _Keys) -> Pairs:
+    """ "telvane" is "telvane ltd" where a document names both, or they are related to one thing; not a person."""
+    formal: dict[str, list[str]] = defaultdict(list)
+    for key in keys.counts:
+        if (plain := without_legal_form(key)) != key:
+            formal[plain].append(key)
+    return [
+        (plain, same[0])
+        for plain, same in formal.items()
+        if len(same) == 1
+        and plain in keys.counts
+        and keys.type(plain) not in ("PERSON", "GEO")
+        and (keys.documents[plain] & keys.documents[same[0]] or keys.partners[plain] & keys.partners[same[0]])
+    ]
 
 
 def _plurals(keys: _Keys) -> Pairs:

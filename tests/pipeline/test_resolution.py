@@ -9,15 +9,32 @@ from graphrag_assets.pipeline.resolution import ALIAS_SCHEMA, apply_aliases, pro
 from graphrag_assets.text.words import title_key
 
 Row = tuple[str, str, str]
-SCHEMA = {"document_id": pl.String, "title": pl.String, "title_key": pl.String, "type": pl.String}
+Related = tuple[str, str, str]
+SCHEMA = dict.fromkeys(("document_id", "title", "title_key", "type", "text_unit_id"), pl.String) | {
+    "in_header": pl.Boolean
+}
 
 
-def mentions(*rows: Row) -> pl.DataFrame:
-    return pl.DataFrame([(d, title, title_key(title), kind) for d, title, kind in rows], schema=SCHEMA, orient="row")
+def mentions(*rows: Row, by_model: bool = False, in_header: str = "") -> pl.DataFrame:
+    """Mentions, those of a document in one text unit. `in_header`: the name that stands in no text."""
+    full = [(d, t, title_key(t), kind, f"unit of {d}" if by_model else None, t == in_header) for d, t, kind in rows]
+    return pl.DataFrame(full, schema=SCHEMA, orient="row")
 
 
-def aliases(*rows: Row) -> set[tuple[str | None, str, str, str]]:
-    return set(propose_aliases(mentions(*rows)).drop("accepted").rows())
+def related(*rows: Related, by_model: bool = True) -> pl.DataFrame:
+    full = [(d, title_key(source), title_key(target), by_model) for d, source, target in rows]
+    columns = dict.fromkeys(("document_id", "source_key", "target_key"), pl.String) | {"by_model": pl.Boolean}
+    return pl.DataFrame(full, schema=columns, orient="row")
+
+
+def propose(frame: pl.DataFrame, relationships: pl.DataFrame | None = None) -> pl.DataFrame:
+    return propose_aliases(frame, related() if relationships is None else relationships)
+
+
+def aliases(
+    *rows: Row, relationships: pl.DataFrame | None = None, **more: object
+) -> set[tuple[str | None, str, str, str]]:
+    return set(propose(mentions(*rows, **more), relationships).drop("accepted").rows())
 
 
 @pytest.mark.parametrize(
@@ -130,11 +147,62 @@ def test_a_surname_alone_in_a_document_is_the_only_bearer_in_the_corpus() -> Non
     rows: list[Row] = [("a", "cyrus field", "PERSON"), ("b", "field", "PERSON")]
     assert aliases(*rows) == {("b", "field", "cyrus field", "surname")}
     assert aliases(*rows, ("c", "matthew field", "PERSON")) == set()
+    assert aliases(*rows, ("b", "inspector emil field", "NAME")) == set()
 
 
 @pytest.mark.parametrize("kind", ["GEO", "ORGANIZATION", "EVENT", "CONCEPT"])
 def test_a_word_that_is_something_else_is_no_surname(kind: str) -> None:
     assert aliases(("a", "george washington", "PERSON"), ("a", "washington", kind)) == set()
+
+
+IDA: Row = ("a", "Ida Brandt", "PERSON")
+BRANDT: Row = ("a", "Brandt", "PERSON")
+
+
+def test_two_names_that_a_models_answer_lists_are_not_one() -> None:
+    assert aliases(IDA, BRANDT, by_model=True) == set()
+    assert aliases(IDA, ("a", "I. Brandt", "PERSON"), by_model=True) == set()
+    assert aliases(IDA, IDA, ("a", "Ida", "PERSON"), by_model=True) == set()
+    board: list[Row] = [("a", "Northern Health Board", "ORGANIZATION"), ("a", "NHB", "ORGANIZATION")]
+    assert aliases(*board, by_model=True) == set()
+    elsewhere: Row = ("b", "Brandt", "PERSON")
+    assert aliases(IDA, elsewhere, by_model=True) == {("b", "brandt", "ida brandt", "surname")}
+
+
+def test_a_surname_of_another_organization_is_not_that_person() -> None:
+    rows = [IDA, ("b", "Brandt", "PERSON"), ("a", "Marlow", "ORGANIZATION"), ("b", "Kestrel", "ORGANIZATION")]
+    apart = related(("a", "Ida Brandt", "Marlow"), ("b", "Brandt", "Kestrel"))
+    assert aliases(*rows, by_model=True, relationships=apart) == set()
+    of_both = related(("a", "Ida Brandt", "Kestrel"), ("b", "Brandt", "Kestrel"))
+    assert aliases(*rows, by_model=True, relationships=of_both) == {("b", "brandt", "ida brandt", "surname")}
+    counted = apart.with_columns(by_model=False)
+    assert aliases(*rows, relationships=counted) == {("b", "brandt", "ida brandt", "surname")}
+
+
+def test_the_sender_of_a_mail_is_not_whom_it_speaks_of() -> None:
+    assert aliases(IDA, BRANDT, in_header="Ida Brandt") == set()
+    assert aliases(IDA, BRANDT, in_header="Tom Field") == {("a", "brandt", "ida brandt", "surname")}
+
+
+def test_a_title_with_a_surname_is_the_only_bearer() -> None:
+    rows: list[Row] = [("a", "Helen Marsh", "PERSON"), ("a", "Ms Marsh", "PERSON"), ("b", "Mr. Marsh", "PERSON")]
+    here, there = ("a", "ms marsh", "helen marsh", "surname"), ("b", "mr. marsh", "helen marsh", "surname")
+    assert aliases(*rows) == {here, there}
+    assert aliases(*rows, ("c", "Tom Marsh", "PERSON")) == {here}
+    assert aliases(*rows[1:]) == set()
+
+
+def test_names_with_and_without_a_legal_form_are_one() -> None:
+    rows: list[Row] = [("a", "Telvane Ltd", "ORGANIZATION"), ("b", "Telvane", "ORGANIZATION")]
+    one = {(None, "telvane", "telvane ltd", "legal_form")}
+    assert aliases(*rows) == set()
+    assert aliases(*rows, ("b", "Telvane Ltd", "ORGANIZATION"), by_model=True) == one
+    assert (
+        aliases(*rows, relationships=related(("a", "Telvane Ltd", "SIM"), ("b", "SIM", "Telvane"), by_model=False))
+        == one
+    )
+    assert aliases(*rows, ("b", "Telvane Ltd", "ORGANIZATION"), ("b", "Telvane GmbH", "ORGANIZATION")) == set()
+    assert aliases(("a", "Marsh Ltd", "ORGANIZATION"), ("a", "Marsh", "PERSON")) == set()
 
 
 def test_a_wife_is_not_her_husband() -> None:
@@ -205,8 +273,8 @@ def test_aliases_lead_to_the_end_of_a_chain() -> None:
 
 
 def test_no_mentions_give_no_aliases() -> None:
-    assert propose_aliases(mentions()).schema == pl.Schema(ALIAS_SCHEMA)
-    assert propose_aliases(mentions()).is_empty()
+    assert propose(mentions()).schema == pl.Schema(ALIAS_SCHEMA)
+    assert propose(mentions()).is_empty()
 
 
 def test_a_documents_own_alias_goes_before_the_general_one_and_rejected_ones_do_not_count() -> None:
@@ -225,7 +293,7 @@ def test_a_documents_own_alias_goes_before_the_general_one_and_rejected_ones_do_
 
 def test_nothing_changes_without_aliases() -> None:
     frame = mentions(("a", "x", "GEO"), ("a", "x", "GEO"))
-    assert apply_aliases(frame, propose_aliases(mentions()), ["title_key"]).equals(frame)
+    assert apply_aliases(frame, propose(mentions()), ["title_key"]).equals(frame)
 
 
 KEYS = st.sampled_from(
@@ -244,10 +312,10 @@ def test_aliases_do_not_depend_on_order_and_applying_them_twice_is_applying_them
     rows: list[Row], random: object
 ) -> None:
     frame = mentions(*rows)
-    table = propose_aliases(frame)
+    table = propose(frame)
     shuffled = list(rows)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert propose_aliases(mentions(*shuffled)).equals(table)
+    assert propose(mentions(*shuffled)).equals(table)
     assert not table.select("document_id", "alias_key").is_duplicated().any()
     assert (table["alias_key"] != table["title_key"]).all()
     assert set(table["title_key"]) <= set(frame["title_key"])

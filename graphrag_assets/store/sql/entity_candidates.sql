@@ -4,7 +4,7 @@
 -- compared only with those in its blocks, and a million names take minutes.
 
 CREATE OR REPLACE TEMP TABLE names AS
-SELECT human_readable_id::INTEGER AS n, title_key AS key, type, frequency, text_unit_ids FROM entities;
+SELECT human_readable_id::INTEGER AS n, id, title_key AS key, type, frequency, text_unit_ids FROM entities;
 
 CREATE OR REPLACE TEMP TABLE edges AS  -- in both directions
 WITH ends AS (
@@ -107,14 +107,36 @@ SELECT a, b, 'neighbors', 0.4 * s.n / (p.degree + q.degree - s.n)
 FROM shared s JOIN degrees p ON p.n = a JOIN degrees q ON q.n = b
 WHERE s.n >= 3 AND 2 * s.n >= p.degree + q.degree - s.n AND NOT EXISTS (FROM edges e WHERE e.a = s.a AND e.b = s.b);
 
--- The pairs of the same or an unknown type, with what else they share; the more evidence, the higher the score.
+-- Names that a relationship says are one thing's.
+INSERT INTO pairs
+SELECT DISTINCT least(s.n, t.n), greatest(s.n, t.n), 'stated', 0.99
+FROM relationships r JOIN names s ON s.id = r.source_id JOIN names t ON t.id = r.target_id
+WHERE len(list_filter(r.types, lambda one: regexp_full_match(one.type,
+    '(IS_|WAS_)?((FORMERLY|PREVIOUSLY|NOW|ALSO|BETTER)_)?(KNOWN|NAMED|CALLED|TRADES|TRADING)_?(AS)?|RENAMED(_TO|_AS|_FROM)?|ALIAS(_OF)?'
+))) > 0;
+
+-- Names in documents of two languages with a dated claim on one day each and a common neighbor.
+INSERT INTO pairs
+WITH said AS (
+    SELECT DISTINCT n.n, d.language, c.start_date AS day
+    FROM covariates c JOIN documents d ON d.id = c.document_id JOIN names n ON n.key IN (c.subject_key, c.object_key)
+    WHERE length(c.start_date) = 10
+)
+SELECT DISTINCT a.n, b.n, 'dates', 0.4
+FROM said a JOIN said b ON a.day = b.day AND a.language <> b.language AND a.n < b.n
+JOIN edges x ON x.a = a.n JOIN edges y ON y.a = b.n AND y.b = x.b
+WHERE NOT EXISTS (FROM edges e WHERE e.a = a.n AND e.b = b.n);
+
+-- The pairs of the same or an unknown type, with what else they share; the more evidence, the higher the score. Names that
+-- differ in a number are two things.
 CREATE OR REPLACE TEMP TABLE candidates AS
 WITH united AS (
     SELECT a, b, 1 - product(1 - score) AS score, string_agg(kind, ', ' ORDER BY kind) AS kinds
     FROM (SELECT a, b, kind, max(score) AS score FROM pairs GROUP BY ALL) GROUP BY a, b
 ), typed AS (
-    SELECT u.* FROM united u JOIN names x ON x.n = a JOIN names y ON y.n = b
-    WHERE x.type = y.type OR x.type IN ('', 'NAME', 'UNKNOWN') OR y.type IN ('', 'NAME', 'UNKNOWN')
+    SELECT u.* FROM united u JOIN forms x ON x.n = a JOIN forms y ON y.n = b
+    WHERE (x.type = y.type OR x.type IN ('', 'NAME', 'UNKNOWN') OR y.type IN ('', 'NAME', 'UNKNOWN'))
+      AND (trim(x.digits) = trim(y.digits) OR trim(x.digits) = '' OR trim(y.digits) = '')
 ), degrees AS (SELECT a AS n, count(*) AS degree FROM edges GROUP BY a),
 shared_neighbors AS (
     SELECT t.a, t.b, count(*) AS n FROM typed t JOIN edges x ON x.a = t.a JOIN edges y ON y.a = t.b AND y.b = x.b GROUP BY ALL

@@ -68,11 +68,19 @@ SELECT key, key, title, 'UNKNOWN', description, 1, text_unit_id, extractor, coun
     UNION ALL SELECT CASE WHEN forward THEN high ELSE low END, target, * FROM pairs
 ) WHERE key NOT IN (SELECT key FROM named);
 
-CREATE TEMP TABLE titled AS  -- by a form of the name itself where there is one; an alias may lead to a name without
-WITH forms AS (
-    SELECT key, title, coalesce(sum(n_sentences), 0) AS n, bool_or(own = key) AS own FROM named GROUP BY key, title
+-- By a form of the name itself where there is one; an alias may lead to a name without. Of names that were accepted as
+-- one, by the fullest.
+CREATE TEMP TABLE titled AS
+WITH accepted AS (
+    SELECT alias_key AS own FROM aliases WHERE accepted AND rule = 'decision'
+), forms AS (
+    SELECT key, title, coalesce(sum(n_sentences), 0) AS n, bool_or(own = key) AS own,
+           bool_or(own IN (FROM accepted)) AS accepted, len(string_split(title, ' ')) AS words
+    FROM named GROUP BY key, title
 ), best AS (
-    SELECT key, arg_min(title, (NOT own, -n, title)) AS title, bool_or(own) AS own,
+    SELECT key, CASE WHEN bool_or(accepted)
+                     THEN arg_min(title, (-words, NOT own, -n, title)) FILTER (own OR accepted)
+                     ELSE arg_min(title, (NOT own, -n, title)) END AS title, bool_or(own) AS own,
            nullif(regexp_extract(key, '( \(.+\))$', 1), '') AS qualifier
     FROM forms GROUP BY key
 )

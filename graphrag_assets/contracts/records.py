@@ -39,18 +39,25 @@ class EntityRecord:
 
 @dataclass(frozen=True, slots=True)
 class RelationshipRecord:
-    """A relation of two entities stated in a text unit. `strength`: 1 to 10 from a model, or a sentence count."""
+    """A relation of two entities stated in a text unit. `strength`: 1 to 10 from a model, or a sentence count.
+
+    `replaces`: what no longer holds because of it, in the words of the text.
+    """
 
     source: str
     target: str
     description: str
     strength: float = 1.0
     type: str = ""
+    replaces: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimRecord:
-    """A dated or quantified statement. `status` is TRUE, FALSE or SUSPECTED; dates are ISO 8601 or None."""
+    """A dated or quantified statement. `status` is TRUE, FALSE or SUSPECTED; dates are ISO 8601 or None.
+
+    `replaces`: what no longer holds because of it, in the words of the text.
+    """
 
     subject: str
     object: str
@@ -60,6 +67,7 @@ class ClaimRecord:
     status: str = "TRUE"
     start_date: str | None = None
     end_date: str | None = None
+    replaces: str = ""
 
 
 ENCODING = "encoding"

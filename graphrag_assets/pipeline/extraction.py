@@ -158,6 +158,7 @@ def _relationship(record: RelationshipRecord, unit: str) -> dict[str, object]:
         "type": record.type.upper(),
         "description": record.description,
         "strength": float(record.strength),
+        "replaces": record.replaces,
     }
 
 
@@ -175,6 +176,7 @@ def _claim(record: ClaimRecord, unit: str) -> dict[str, object]:
         "start_date": record.start_date,
         "end_date": record.end_date,
         "source_text": record.source_text,
+        "replaces": record.replaces,
     }
 
 

@@ -50,6 +50,7 @@ class ExtractedClaim(Form):
     end_date: Text | None = None
     description: Text = ""
     source_text: Text = ""
+    replaces: Text = ""
 
 
 def claim_records(claims: Iterable[ExtractedClaim], text: str) -> tuple[list[ClaimRecord], int]:
@@ -80,6 +81,7 @@ def claim_records(claims: Iterable[ExtractedClaim], text: str) -> tuple[list[Cla
             status=_STATUS.get(claim.status.upper(), "SUSPECTED"),
             start_date=start,
             end_date=end,
+            replaces=claim.replaces,
         )
         key = (title_key(subject), title_key(record.object), record.type, quoted)
         known = records.setdefault(key, record)

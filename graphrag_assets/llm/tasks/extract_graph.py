@@ -88,6 +88,7 @@ class ExtractedRelationship(Form):
     type: Text = ""
     description: Text = ""
     strength: Strength = None
+    replaces: Text = ""
 
 
 class ExtractGraph(RecordsForm):
@@ -322,6 +323,7 @@ def _relationships(found: Iterable[ExtractedRelationship]) -> list[RelationshipR
             relationship.description,
             MIDDLE_STRENGTH if relationship.strength is None else relationship.strength,
             _predicate(relationship.type),
+            relationship.replaces,
         )
         endpoints = title_key(record.source), title_key(record.target)
         if not all(endpoints) or max(len(record.source), len(record.target)) > MAX_NAME_LENGTH:
@@ -334,6 +336,7 @@ def _relationships(found: Iterable[ExtractedRelationship]) -> list[RelationshipR
             known,
             description=_longer(known.description, record.description),
             strength=max(known.strength, record.strength),
+            replaces=known.replaces or record.replaces,
         )
     return list(records.values())
 

@@ -6,13 +6,16 @@ from graphrag_assets.query.filters.scope import Scope
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.store.schema import sql
 
-# The slots of the chosen rows, with all that the scope states of them.
+# The slots of the chosen rows, with all that the scope states of them, and what ends them.
 _TIMES = f"""
 WITH chosen AS (SELECT unnest($numbers::INT[]) AS number),
-facts AS (
-    FROM search.facts WHERE {{allowed}} AND (kind = $kind AND number IN (FROM chosen) OR slot IN (
-        SELECT slot FROM search.facts WHERE kind = $kind AND number IN (FROM chosen)
-    ))
+asked AS (
+    SELECT id, slot FROM search.facts WHERE kind = $kind AND number IN (FROM chosen)
+), ending AS (
+    SELECT id FROM (SELECT id, unnest(ends) AS ended FROM search.facts) WHERE ended IN (SELECT id FROM asked)
+), facts AS (
+    FROM search.facts WHERE {{allowed}} AND (id IN (SELECT id FROM asked) OR slot IN (SELECT slot FROM asked)
+        OR id IN (FROM ending))
 ), times AS (
     SELECT f.id, f.number, least(f.stated_end, s.valid_until) AS valid_until, s.superseded_by
     FROM facts f LEFT JOIN ({sql("supersession")}) s USING (id)

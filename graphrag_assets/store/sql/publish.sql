@@ -77,13 +77,34 @@ SELECT * EXCLUDE (document_date), coalesce(document_date, starts_on, ends_on) AS
        search.stated_end(start_date, end_date, ends_on) AS stated_end
 FROM numbered;
 
+-- Predicates with one holder at a time: of the target (source), or of the source (target). Offices are told by their last
+-- words, as in GROUP_CEO_OF. Not what several may be or have at once: directors, owners, members, partners, employees.
+CREATE TEMP TABLE predicates AS
+WITH patterns(pattern, family, holder) AS (
+    VALUES ('(.+_)?(CEO|CHIEF_EXECUTIVE(_OFFICER)?)', 'CEO', 'source'), ('(.+_)?MANAGING_DIRECTOR', 'MANAGING DIRECTOR', 'source'),
+           ('GENERAL_MANAGER', 'GENERAL MANAGER', 'source'), ('(.+_)?PRESIDENT', 'PRESIDENT', 'source'),
+           ('(.+_)?CHAIR(MAN|WOMAN|PERSON|ED|S)?', 'CHAIR', 'source'), ('CHAIRED_BY', 'CHAIR', 'target'),
+           ('(.+_)?MAYOR', 'MAYOR', 'source'), ('(.+_)?GOVERNOR', 'GOVERNOR', 'source'),
+           ('(.+_)?(COMMANDER|CAPTAIN|COMMAND(ED|S))', 'COMMAND', 'source'), ('COMMANDED_BY', 'COMMAND', 'target'),
+           ('(LEADER|LED|LEADS|HEAD|HEADED|HEADS)', 'LEAD', 'source'), ('(LED|HEADED)_BY', 'LEAD', 'target'),
+           ('(SITE|PLANT|STATION|STORE|SHOP|BRANCH|OFFICE|WAREHOUSE|FACTORY|HARBOU?R|HOTEL)_MANAGER', 'SITE MANAGER', 'source'),
+           ('(MANAGER|MANAGED|MANAGES)', 'MANAGE', 'source'), ('MANAGED_BY', 'MANAGE', 'target'),
+           ('HEADQUARTERED_IN', 'SEAT', 'target'), ('(LIVE[SD]|RESIDES)_IN', 'LIVE', 'target'),
+           ('REPORTS_TO', 'REPORT', 'target')
+), types AS (
+    SELECT type, regexp_replace(regexp_replace(upper(type), '[ _-]+', '_', 'g'), '_(OF|AT|FOR|IN)$', '') AS words
+    FROM (SELECT DISTINCT type FROM working.relationship_mentions WHERE type <> '')
+)
+SELECT type, family, holder FROM types JOIN patterns
+ON regexp_full_match(words, '((IS|WAS|ARE|WERE|BECAME|SERVES_AS|SERVED_AS|NEW|ACTING|INTERIM)_)*' || regexp_replace(pattern, '_IN$', ''))
+WHERE NOT regexp_matches(words, '(^|_)(VICE|DEPUTY|ASSISTANT|CO|JOINT|FORMER|EX|PAST|HONORARY)_');
+
 -- The statements of which one supersedes another have the same slot: what can have one value at a time, such as the
 -- commander of a ship or the price of a thing. A slot is a hash of normalized names and words; nothing is compared by
 -- similarity.
 CREATE TEMP TABLE statements AS
 WITH kinds(type, family, has_object) AS (
-    VALUES ('ROLE', 'ROLE', false), ('POSITION', 'ROLE', false), ('OFFICE', 'ROLE', false),
-           ('RESIDENCE', 'RESIDENCE', false),
+    VALUES ('RESIDENCE', 'RESIDENCE', false),
            ('LOCATION', 'LOCATION', false), ('HEADQUARTERS', 'HEADQUARTERS', false), ('ADDRESS', 'ADDRESS', false),
            ('LEADER', 'LEADER', false),
            ('LEADERSHIP', 'LEADER', false), ('STATUS', 'STATUS', false),
@@ -93,7 +114,7 @@ WITH kinds(type, family, has_object) AS (
            ('VERSION', 'VERSION', true)
 ), dated_claims AS (
     SELECT c.id, c.human_readable_id AS number, c.text_unit_number AS text_unit, c.valid_from, c.stated_on, c.stated_end,
-           coalesce(s.title_key, c.subject_key) AS subject, c.type, k.family, k.has_object,
+           c.status, c.replaces, c.description, coalesce(s.title_key, c.subject_key) AS subject, c.type, k.family, k.has_object,
            coalesce(o.title_key, c.object_key) AS object,
            regexp_matches(c.object_id, '\d') AS is_value,
            -- What is measured, in words; dates and the other numbers are not part of it.
@@ -105,34 +126,14 @@ WITH kinds(type, family, has_object) AS (
     LEFT JOIN working.entities s ON s.human_readable_id = c.subject_number
     LEFT JOIN working.entities o ON o.human_readable_id = c.object_number
     LEFT JOIN kinds k ON k.type = regexp_replace(c.type, '[ _-]+', '_', 'g')
-    WHERE c.valid_from IS NOT NULL AND c.status = 'TRUE'
 ), of_claims AS (
-    SELECT id, number, text_unit, valid_from, stated_on, stated_end,
-           CASE WHEN is_value OR has_object AND object IS NULL
+    SELECT id, number, text_unit, valid_from, stated_on, stated_end, type, status, replaces, description, subject, object,
+           CASE WHEN status <> 'TRUE' OR valid_from IS NULL THEN NULL WHEN is_value OR has_object AND object IS NULL
                 THEN concat_ws(chr(31), 'measure', subject, coalesce(family, type), array_to_string(words, ' '))
                 WHEN has_object THEN concat_ws(chr(31), 'measure of', subject, family, object)
                 WHEN NOT has_object AND object IS NOT NULL THEN concat_ws(chr(31), 'object', subject, family) END AS slot,
            CASE WHEN is_value OR NOT has_object THEN object ELSE nullif(array_to_string(numbers, ' '), '') END AS value
     FROM dated_claims
-), predicates(type, family, holder) AS (
-    -- Predicates with one holder at a time: of the target (source), or of the source (target). Not what several may
-    -- be or have at once: directors, owners, members, partners, employees.
-    VALUES ('LED', 'LEAD', 'source'), ('LEADS', 'LEAD', 'source'), ('LEADER_OF', 'LEAD', 'source'),
-           ('HEADED', 'LEAD', 'source'), ('HEADS', 'LEAD', 'source'), ('HEAD_OF', 'LEAD', 'source'),
-           ('LED_BY', 'LEAD', 'target'), ('HEADED_BY', 'LEAD', 'target'),
-           ('CHAIRED', 'CHAIR', 'source'), ('CHAIRS', 'CHAIR', 'source'), ('CHAIR_OF', 'CHAIR', 'source'),
-           ('CHAIRMAN_OF', 'CHAIR', 'source'), ('CHAIRWOMAN_OF', 'CHAIR', 'source'), ('CHAIRED_BY', 'CHAIR', 'target'),
-           ('CEO_OF', 'CEO', 'source'), ('PRESIDENT_OF', 'PRESIDENT', 'source'), ('MAYOR_OF', 'MAYOR', 'source'),
-           ('GOVERNOR_OF', 'GOVERNOR', 'source'),
-           ('CHIEF_EXECUTIVE_OF', 'CEO', 'source'), ('CHIEF_EXECUTIVE_OFFICER_OF', 'CEO', 'source'),
-           ('MANAGING_DIRECTOR_OF', 'MANAGING DIRECTOR', 'source'), ('GENERAL_MANAGER_OF', 'GENERAL MANAGER', 'source'),
-           ('SITE_MANAGER_OF', 'SITE MANAGER', 'source'), ('PLANT_MANAGER_OF', 'PLANT MANAGER', 'source'),
-           ('COMMANDED', 'COMMAND', 'source'), ('COMMANDS', 'COMMAND', 'source'),
-           ('COMMANDER_OF', 'COMMAND', 'source'), ('CAPTAIN_OF', 'COMMAND', 'source'),
-           ('COMMANDED_BY', 'COMMAND', 'target'), ('MANAGED', 'MANAGE', 'source'), ('MANAGES', 'MANAGE', 'source'),
-           ('MANAGER_OF', 'MANAGE', 'source'), ('MANAGED_BY', 'MANAGE', 'target'),
-           ('HEADQUARTERED_IN', 'SEAT', 'target'), ('LIVES_IN', 'LIVE', 'target'), ('LIVED_IN', 'LIVE', 'target'),
-           ('RESIDES_IN', 'LIVE', 'target'), ('REPORTS_TO', 'REPORT', 'target')
 ), dated AS (  -- the dates of claims on the same two in the same text unit
     SELECT text_unit_number AS text_unit, least(subject_number, object_number) AS low,
            greatest(subject_number, object_number) AS high, min(starts_on) AS starts_on, max(stated_end) AS stated_end
@@ -141,11 +142,11 @@ WITH kinds(type, family, has_object) AS (
     SELECT m.id, m.relationship_number AS number, m.text_unit_number AS text_unit,
            CASE WHEN c.starts_on IS NULL AND c.stated_end IS NOT NULL THEN NULL
                 ELSE coalesce(c.starts_on, d.document_date) END AS valid_from,
-           coalesce(d.document_date, c.starts_on, c.stated_end) AS stated_on, c.stated_end,
-           p.family || chr(31) || CASE p.holder WHEN 'source' THEN t.title_key ELSE s.title_key END AS slot,
+           coalesce(d.document_date, c.starts_on, c.stated_end) AS stated_on, c.stated_end, m.type, 'TRUE' AS status,
+           m.replaces, m.description, s.title_key AS subject, t.title_key AS object, p.family || chr(31) || CASE p.holder WHEN 'source' THEN t.title_key ELSE s.title_key END AS slot,
            CASE p.holder WHEN 'source' THEN s.title_key ELSE t.title_key END AS value
     FROM relationship_mentions m
-    LEFT JOIN predicates p ON p.type = regexp_replace(regexp_replace(m.type, '[ _-]+', '_', 'g'), '^(IS|WAS|ARE|WERE|BECAME)_', '')
+    LEFT JOIN predicates p USING (type)
     JOIN working.entities s ON s.human_readable_id = m.source_number
     JOIN working.entities t ON t.human_readable_id = m.target_number
     LEFT JOIN documents d ON d.id = m.document_id
@@ -153,12 +154,51 @@ WITH kinds(type, family, has_object) AS (
         AND c.high = greatest(m.source_number, m.target_number)
     WHERE m.relationship_number IS NOT NULL AND m.type <> ''
 )
-SELECT id, kind, number, text_unit, md5_number_lower(kind || chr(31) || slot) AS slot, md5_number_lower(value) AS value,
-       stated_end, valid_from, stated_on
 FROM (
     SELECT 'claim' AS kind, * FROM of_claims UNION ALL BY NAME SELECT 'relationship' AS kind, * FROM of_relationships
 )
-WHERE slot IS NOT NULL AND value IS NOT NULL AND valid_from IS NOT NULL OR kind = 'relationship' AND stated_end IS NOT NULL;
+SELECT id, kind, number, text_unit, md5_number_lower(kind || chr(31) || slot) AS slot, md5_number_lower(value) AS value,
+       stated_end, CASE WHEN status = 'FALSE' THEN stated_on ELSE valid_from END AS valid_from, stated_on, type, status,
+       lower(replaces) AS replaces, lower(description) AS description, subject, object,
+       regexp_replace(lower(replace(type, '_', ' ')), ' (of|at|for|in|by|to)$', '') AS kind_in_words;
+
+-- What a statement ends, because its text says so: a fact of the kind that it names, or of its own, whose other end it
+-- names, or whose words it repeats. A notice ends when a later statement says that it no longer holds.
+CREATE TEMP TABLE ended AS
+WITH replacing AS (
+    SELECT id, type, subject, object, valid_from, replaces FROM statements
+    WHERE replaces <> '' AND valid_from IS NOT NULL AND status <> 'SUSPECTED'
+), of_kinds AS (
+    SELECT r.*, t.type AS ended_type FROM replacing r JOIN (SELECT DISTINCT type, kind_in_words FROM statements) t
+    ON t.type = r.type OR contains(r.replaces, t.kind_in_words)
+), named AS (
+    SELECT f.id, r.id AS ender, CASE WHEN f.subject IN (r.subject, r.object) THEN 1 ELSE 0 END AS same_subject,
+           CASE WHEN f.object IN (r.subject, r.object) THEN 1 ELSE 0 END AS same_object,
+           length(f.subject) > 2 AND (contains(r.replaces, f.subject) OR ends_with(f.subject, ' ' || r.replaces)) AS says_subject,
+           length(f.object) > 2 AND (contains(r.replaces, f.object) OR ends_with(f.object, ' ' || r.replaces)) AS says_object,
+           contains(f.description, r.replaces) AS repeats
+    FROM of_kinds r JOIN statements f ON f.type = r.ended_type
+    WHERE f.id <> r.id AND f.status = 'TRUE' AND coalesce(f.valid_from < r.valid_from, true)
+)
+SELECT id, ender FROM named
+WHERE CASE WHEN same_subject + same_object = 2 THEN repeats
+           WHEN same_subject = 1 THEN coalesce(says_object, false) OR repeats
+           ELSE coalesce(says_subject, false) END
+UNION
+SELECT f.id, w.id FROM statements w JOIN statements f
+ON w.kind = 'claim' AND f.kind = 'claim' AND f.type = w.type AND f.subject = w.subject
+   AND coalesce(f.object = w.object, true) AND f.stated_on < w.stated_on
+WHERE w.status = 'FALSE' AND f.status = 'TRUE'
+  AND regexp_matches(f.type, 'NOTICE|TERMINATION|CANCEL|RESIGN|OFFER|ORDER|BAN\b|WARNING|RECALL|ANNOUNCE|INVITATION');
+
+ALTER TABLE statements ADD COLUMN ends VARCHAR[];
+UPDATE statements SET ends = e.ends FROM (
+    SELECT ender, list(id ORDER BY id) AS ends FROM ended GROUP BY ender
+) e WHERE e.ender = statements.id;
+DELETE FROM statements WHERE NOT (
+    slot IS NOT NULL AND value IS NOT NULL AND valid_from IS NOT NULL OR kind = 'relationship' AND stated_end IS NOT NULL
+    OR ends IS NOT NULL OR id IN (SELECT id FROM ended)
+);
 
 CREATE TEMP TABLE times AS
 WITH facts AS (FROM statements), superseded AS ({supersession})
@@ -166,7 +206,7 @@ SELECT f.id, f.kind, f.number, least(f.stated_end, s.valid_until) AS valid_until
 FROM facts f LEFT JOIN superseded s USING (id);
 
 INSERT INTO search.facts BY NAME
-SELECT s.*, t.valid_until, t.superseded_by FROM statements s JOIN times t USING (id, kind, number);
+SELECT s.* EXCLUDE (type, status, replaces, description, subject, object, kind_in_words), t.valid_until, t.superseded_by FROM statements s JOIN times t USING (id, kind, number);
 
 CREATE TEMP VIEW covariates_now AS
 SELECT c.* EXCLUDE (stated_end), t.superseded_by,

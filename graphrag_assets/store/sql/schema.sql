@@ -157,6 +157,7 @@ CREATE TABLE covariates (  -- both; key: id; order: subject_number, human_readab
     start_date VARCHAR,  -- ISO 8601, as precise as known: 1866, 1866-07 or 1866-07-27.
     end_date VARCHAR,  -- ISO 8601, as precise as known.
     source_text VARCHAR,  -- The quoted passage, literally in the text unit.
+    replaces VARCHAR,  -- What no longer holds because of it, in the words of the text; null or empty: nothing.
     extractor VARCHAR  -- What extracted it: method or model, prompt and options. Null: not done yet.
 );
 -- One row per entity and level: each entity is in exactly one community per level. A community that is not split further stays its members' community at all deeper levels.
@@ -210,6 +211,7 @@ CREATE TABLE relationship_mentions (  -- both; key: id; order: relationship_numb
     type VARCHAR,  -- Short upper-case predicate, such as COMMANDED; empty when none is known.
     description VARCHAR,  -- What the text unit says of the relation.
     strength DOUBLE,  -- 1 to 10 from a language model; number of sentences from the embedded default.
+    replaces VARCHAR,  -- What no longer holds because of it, in the words of the text; null or empty: nothing.
     extractor VARCHAR  -- What extracted it: method or model, prompt and options. Null: not done yet.
 );
 -- Decisions of entity resolution: one name stands for another, everywhere or in one document.
@@ -515,6 +517,7 @@ CREATE TABLE search.facts (  -- publication; key: id; order: slot, valid_from, i
     slot UBIGINT,  -- Hash of what has one value at a time: subject, family of predicates, object slot.
     value UBIGINT,  -- Hash of the value that it states.
     stated_end DATE,  -- The first day on which it no longer holds, by the text.
+    ends VARCHAR[],  -- Ids of the statements that it ends, because its text says so.
     stated_on DATE,  -- The date of the newest document that states it, else the date in the text.
     valid_from DATE,  -- Since when it holds: the date in the text, else of the first document that states it.
     valid_until DATE,  -- The first day on which it no longer holds, by the text or a later statement.

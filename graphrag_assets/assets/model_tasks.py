@@ -23,7 +23,6 @@ from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected
 from graphrag_assets.llm.model_options import SAME_ANSWER, ChatRequest, Completion
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.task import Chat, Task, TaskModel
-from graphrag_assets.llm.tasks.chat_protocol import Origin
 from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
 from graphrag_assets.llm.tasks.extract_graph import (
     MAX_TOKENS_TOGETHER,
@@ -174,7 +173,7 @@ class IndexingTasks:
 
     def extract(self, units: Iterable[TextUnit]) -> Iterator[Extracted]:
         """Extractions of text units, as they complete; short ones of a file are asked about in one request."""
-        options, claims, chat, units = self.extraction, self.settings.choices.claims, self.chat(), list(units)
+        options, claims, model, units = self.extraction, self.settings.choices.claims, self.model, list(units)
         placed = self.settings.text_unit_context != "none"
         places = {unit.id: place_line(unit.headings, unit.text, unit.document_date) if placed else "" for unit in units}
         packs = {unit.id: pack for pack in _packs(units, self.settings.tokenizer) for unit in pack.units}
@@ -183,13 +182,11 @@ class IndexingTasks:
             pack = packs[unit.id]
             if pack.answers is None:  # the first of them asks for all
                 for one in pack.units:
-                    origin, known = Origin(self.batch, one.id, self.run_id), (one.document_date, one.metadata)
-                    pack.requests[one.id] = first_request(
-                        self.prompts, one.text, options, origin, *known, places[one.id]
-                    )
-                pack.answers = asyncio.ensure_future(answers_together(chat, self.prompts, pack.requests))
+                    asked, where = replace(model, batch=self.batch, unit=one.id), (one.document_date, one.metadata)
+                    pack.requests[one.id] = first_request(asked, one.text, options, *where, places[one.id])
+                pack.answers = asyncio.ensure_future(answers_together(model, pack.requests))
             answer = (await pack.answers).get(unit.id)
-            found = await extract_text_unit(chat, self.prompts, unit.text, pack.requests[unit.id], options, answer)
+            found = await extract_text_unit(model, unit.text, pack.requests[unit.id], options, answer)
             shown = f"{places[unit.id]}\n{unit.metadata}\n{unit.text}"
             found = grounded(found, f"{unit.title}\n{unit.headings}\n{shown}")
             return replace(found, claims=(await _embedded(unit)).claims) if claims == "embedded" else found

@@ -93,7 +93,7 @@ def test_prompts_for_other_documents_and_questions_are_the_same_up_to_the_docume
     assert len(shared) > 0.75 * (len(first) - sum(len(fence(f"One {name}")) for name in changing))
 
 
-@pytest.mark.parametrize(("claims", "limit"), [(None, 345), (CLAIM_DESCRIPTION, 570)])
+@pytest.mark.parametrize(("claims", "limit"), [(None, 400), (CLAIM_DESCRIPTION, 640)])
 def test_the_extraction_prompt_is_short(claims: str | None, limit: int):
     given = values("extract_graph", text="", claim_description=claims)
     messages = Prompts().render("extract_graph", **given)

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from graphrag_assets.contracts.records import TextUnit, UnitExtraction
 from graphrag_assets.assets.model_tasks import IndexingTasks
+from graphrag_assets.contracts.records import TextUnit, UnitExtraction
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.settings import Settings
 from tests.llm.conftest import ONE_DOLLAR_PER_TOKEN, Lab

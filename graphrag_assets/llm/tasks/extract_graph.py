@@ -16,14 +16,13 @@ from graphrag_assets.contracts.records import (
     RelationshipRecord,
     UnitExtraction,
 )
-from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected, StoredInParts
+from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected, StoredInParts, stops_the_run
 from graphrag_assets.llm.model_options import ChatRequest, Completion, Message
-from graphrag_assets.llm.prompts import Prompts, with_rules
+from graphrag_assets.llm.prompts import with_rules
 from graphrag_assets.llm.structured_output import Salvaged
+from graphrag_assets.llm.task import Chat, TaskModel, by_place
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Strength, Text
-from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, stops_the_run
 from graphrag_assets.llm.tasks.claims import ExtractedClaim, claim_records
-from graphrag_assets.llm.tasks.shared_requests import by_place
 from graphrag_assets.text.words import count_tokens, title_key
 
 PROMPT, MORE = "extract_graph", "extract_graph_continue"
@@ -121,10 +120,9 @@ class ExtractGraphsWithClaims(AnswerForm):
 
 
 def first_request(
-    prompts: Prompts,
+    model: TaskModel,
     text: str,
     options: ExtractionOptions = _DEFAULTS,
-    origin: Origin = NOWHERE,
     document_date: date | None = None,
     metadata: str = "",
     place: str = "",
@@ -135,7 +133,7 @@ def first_request(
     `metadata` stand before it; claims quote `text`.
     """
     claims = options.claim_description
-    messages = prompts.render(
+    messages = model.prompts.render(
         PROMPT,
         text="\n\n".join(part for part in (f"[{place}]" if place else "", metadata, text) if part),
         entity_types=", ".join(options.entity_types),
@@ -143,17 +141,17 @@ def first_request(
         language=options.language,
     )
     if options.relationship_types:
-        rules = prompts.render(TYPES, relationship_types=", ".join(options.relationship_types))
+        rules = model.prompts.render(TYPES, relationship_types=", ".join(options.relationship_types))
         messages = with_rules(messages, rules)
     if document_date:
-        (dated,) = prompts.render(DATE, document_date=document_date)
+        (dated,) = model.prompts.render(DATE, document_date=document_date)
         *before, last = messages
         messages = (*before, Message(role=last["role"], content=f"{last['content']}\n\n{dated['content']}"))
     task, form = (PROMPT, ExtractGraph) if claims is None else (WITH_CLAIMS, ExtractGraphWithClaims)
-    return origin.request(task, messages, form)
+    return ChatRequest(task, messages, form, batch=model.batch, unit=model.unit, run_id=model.run_id)
 
 
-async def answers_together(chat: Chat, prompts: Prompts, requests: Mapping[str, ChatRequest]) -> dict[str, Completion]:
+async def answers_together(model: TaskModel, requests: Mapping[str, ChatRequest]) -> dict[str, Completion]:
     """Answers of one request to several, which have the same rules, by their keys; it may lack some.
 
     Requests that the ledger has an answer to, or that are given up, are left out. An unusable answer is none: each
@@ -162,7 +160,7 @@ async def answers_together(chat: Chat, prompts: Prompts, requests: Mapping[str, 
     Raises:
         Exception: what `chat` raises otherwise.
     """
-    several = requests if len(requests) > 1 else {}
+    chat, several = model.chat, requests if len(requests) > 1 else {}
     keys = [key for key, one in several.items() if not await chat.known(one) and not await chat.given_up(one)]
     if len(keys) < 2:
         return {}
@@ -175,7 +173,7 @@ async def answers_together(chat: Chat, prompts: Prompts, requests: Mapping[str, 
     def split(found: ExtractGraphs | ExtractGraphsWithClaims) -> dict[int, str]:
         return {n: answer.model_dump_json(exclude={"number"}) for n, answer in by_part(found).items()}
 
-    rules = with_rules(parts[0].messages, prompts.render(TOGETHER, count=len(parts)))[0]
+    rules = with_rules(parts[0].messages, model.prompts.render(TOGETHER, count=len(parts)))[0]
     texts = (f"### Passage {n} of {len(parts)}\n{one.messages[-1]['content']}" for n, one in enumerate(parts, 1))
     messages = (rules, Message(role="user", content="\n\n".join(texts)))
     form = ExtractGraphsWithClaims if parts[0].response_model is ExtractGraphWithClaims else ExtractGraphs
@@ -194,8 +192,7 @@ def _is_about(answer: ExtractGraph, request: ChatRequest) -> bool:
 
 
 async def extract_text_unit(
-    chat: Chat,
-    prompts: Prompts,
+    model: TaskModel,
     text: str,
     first: ChatRequest,
     options: ExtractionOptions = _DEFAULTS,
@@ -212,10 +209,10 @@ async def extract_text_unit(
         n_records = sum(one.n_records for one in answers)
         if n_tokens <= MIN_TOKENS_GLEANED or n_records * _TOKENS_PER_RECORD >= n_tokens:
             return None
-        (message,) = prompts.render(MORE, listed=listed(answers), claim_description=options.claim_description)
+        (message,) = model.prompts.render(MORE, listed=listed(answers), claim_description=options.claim_description)
         return message["content"]
 
-    answers, losses = await request_rounds(chat, first, options.max_gleanings, asking_for_more, answer)
+    answers, losses = await request_rounds(model.chat, first, options.max_gleanings, asking_for_more, answer)
     stated, n_invented = claim_records(_claims(answers), text)
     graph = graph_records(answers)
     relationships = [_described(one, stated) for one in graph.relationships]

@@ -13,7 +13,7 @@ from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, Invali
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts, fence, prompt_text
 from graphrag_assets.llm.structured_output import schema_text
-from graphrag_assets.llm.tasks.chat_protocol import Origin
+from graphrag_assets.llm.task import TaskModel
 from graphrag_assets.llm.tasks.extract_graph import (
     MIDDLE_STRENGTH,
     ExtractGraph,
@@ -59,8 +59,8 @@ def extract(script: Sequence[Said], options: ExtractionOptions = DEFAULTS) -> tu
 def extract_with(
     chat: ScriptedChat, options: ExtractionOptions = DEFAULTS, text: str = TEXT, **context: Any
 ) -> UnitExtraction:
-    request = first_request(PROMPTS, text, options, **context)
-    return asyncio.run(extract_text_unit(chat, PROMPTS, text, request, options))
+    model = TaskModel(chat, PROMPTS, "carol", "u1", "r1")
+    return asyncio.run(extract_text_unit(model, text, first_request(model, text, options, **context), options))
 
 
 def records(*answers: str):
@@ -174,8 +174,7 @@ def test_a_failed_first_answer_fails_the_unit():
 
 def test_requests_carry_their_batch_and_text_unit():
     chat = ScriptedChat([FIRST, MORE])
-    origin = Origin(batch="carol", unit="u1", run_id="r1")
-    extract_with(chat, origin=origin)
+    extract_with(chat)
     assert {(r.batch, r.unit, r.run_id) for r in chat.requests} == {("carol", "u1", "r1")}
 
 

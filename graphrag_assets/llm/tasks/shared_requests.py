@@ -1,5 +1,0 @@
-"""Several items in one request."""
-
-from graphrag_assets.llm.task import by_place
-
-__all__ = ["by_place"]

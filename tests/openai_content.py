@@ -15,6 +15,8 @@ from graphrag_assets.llm.tasks.extract_graph import ExtractGraph, ExtractGraphWi
 from graphrag_assets.llm.tasks.summarize_descriptions import Summary
 
 Schema = dict[str, Any]
+FILLER = " it rained." * 50
+"""Makes a text long enough for a gleaning: neither a name nor a sentence for answers."""
 DIMENSIONS = 32
 
 _NAME = re.compile(r"\b[A-Z][a-z]+(?: [A-Z][a-z]+)*\b")

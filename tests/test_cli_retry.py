@@ -4,12 +4,14 @@ import pytest
 
 from graphrag_assets.store.publication_files import current_number
 from tests.cli import run_command
-from tests.openai_content import content_for, task_of
+from tests.openai_content import FILLER, content_for, task_of
 from tests.openai_server import running
 
 DOCUMENTS = {
-    "one/a.md": "Captain James Anderson commanded the Great Eastern. Cyrus Field sailed with Samuel Canning to Newfoundland.",
-    "two/b.md": "The Great Eastern reached Newfoundland. Robert Halpin and James Anderson were honored in London.",
+    "one/a.md": "Captain James Anderson commanded the Great Eastern. Cyrus Field sailed with Samuel Canning to Newfoundland."
+    + FILLER,
+    "two/b.md": "The Great Eastern reached Newfoundland. Robert Halpin and James Anderson were honored in London."
+    + FILLER,
 }
 
 

@@ -21,11 +21,12 @@ from graphrag_assets.query import Answerer, Evidence, GraphRAG, Reply
 from graphrag_assets.runtime import tracing
 
 from .conftest import Project
+from .openai_content import FILLER
 from .openai_server import running
 
 KEY, TEXT = (
     "sk-planted-key-of-the-trace-tests",
-    "Ada Lovelace met Charles Babbage in London. She wrote to Mary Somerville.",
+    f"Ada Lovelace met Charles Babbage in London. She wrote to Mary Somerville.{FILLER}",
 )
 QUESTION = "Whom did Ada Lovelace meet?"
 

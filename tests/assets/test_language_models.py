@@ -15,20 +15,20 @@ from graphrag_assets.store import schema
 from tests.cli import run_command
 from tests.conftest import Project, build_once, default_settings
 from tests.limits import limit_calls
+from tests.openai_content import FILLER
 from tests.openai_server import FaultPlan, OpenAIServer, running
 
-_REST = " it rained." * 50  # neither names nor sentences; a short text is not gleaned
 BATCHES = {
     "one/a.md": "Captain James Anderson commanded the Great Eastern. Cyrus Field sailed with Samuel Canning to Newfoundland."
-    + _REST,
+    + FILLER,
     "one/b.md": "William Thomson invented the mirror galvanometer. Cyrus Field met William Thomson in Valentia."
-    + _REST,
+    + FILLER,
     "two/c.md": "The Great Eastern reached Newfoundland. Robert Halpin and James Anderson were honoured in London."
-    + _REST,
+    + FILLER,
 }
 MANY = {
     f"{name}/ship.md": f"Captain {name.title()} Anderson commanded the {name.title()} Eastern. {name.title()} Field "
-    f"sailed with Samuel Canning to {name.title()} Valentia. Robert Halpin met {name.title()} Field in London.{_REST}"
+    f"sailed with Samuel Canning to {name.title()} Valentia. Robert Halpin met {name.title()} Field in London.{FILLER}"
     for name in ("john", "james", "henry", "william", "george", "edward")
 }
 TABLES = [table.name for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES)]

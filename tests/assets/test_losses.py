@@ -6,13 +6,14 @@ import pytest
 
 from tests.assets.test_language_models import is_gleaning_of, use
 from tests.conftest import Project
+from tests.openai_content import FILLER
 from tests.openai_server import running
 
 TEXTS = {
     "dropped": "Ada Byron wrote notes.",
     "guessed": "Cyrus Field laid a cable.",
     "invented": "Daniel Gooch bought a ship.",
-    "glean": "Robert Halpin sailed.",
+    "glean": f"Robert Halpin sailed.{FILLER}",
 }
 STAGES = {
     "dropped": "dropped_records",

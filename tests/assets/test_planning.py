@@ -90,7 +90,7 @@ def test_first_index_and_edits_of_the_sample_corpus_cost_about_what_was_planned(
     # The rules of thumb are those of better models than the server, which writes half as much.
     assert 0.7 < ratios["first index"] < 2, ratios
     assert 0.6 < ratios["edit"] < 1.5, ratios
-    assert 0.6 < ratios["addition"] < 1.5, ratios
+    assert 0.5 < ratios["addition"] < 1.5, ratios
 
 
 def test_a_plan_gives_a_range_which_a_sample_narrows(priced, server):

@@ -51,7 +51,7 @@ _DENSE_TOKENS = 600
 _ITEM = re.compile(r"\s*(?:[-*•|]|\d+[.)]\s|[^:]{1,40}: )")
 _LISTED = 0.45
 """Of the tokens of an answer: what the prompt of a gleaning lists of it."""
-_BETWEEN = {True: (0.8, 1.25), False: (0.5, 1.6)}
+_BETWEEN = {True: (0.7, 1.6), False: (0.5, 1.8)}
 """What estimates may be wrong by: those by the means of the ledger, and those by rules of thumb."""
 _SAMPLE = 5
 _DERIVED = {

@@ -52,7 +52,7 @@ from graphrag_assets.store.batches import (
 from graphrag_assets.store.input_files import SourceFile
 from graphrag_assets.store.working import Changes
 
-CORPUS_VERSION = 7
+CORPUS_VERSION = 8
 """Incremented when the same files give other documents or text units: all batches are read again."""
 CODE_VERSION = f"{CORPUS_VERSION}/{EXTRACTOR}"
 """Differs when the same files give other rows."""

@@ -1,4 +1,4 @@
-"""The date of a document: as its file states it, or as its name does."""
+"""The date of a document: as its file states it, or as its name or the head of its text does."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,6 +13,15 @@ FIELDS = ("document_date", "date")
 
 _YEAR_OR_MONTH = re.compile(r"\d{4}(?:-\d\d)?")
 _IN_NAME = re.compile(r"(?<!\d)(?:(\d{4})([-_.])(\d\d)\2(\d\d)|((?:19|20)\d\d)(\d\d)(\d\d))(?!\d)")
+
+_HEAD_LINES, _LONGEST_LINE = 12, 60
+_DATE_LINE = re.compile(
+    r"(?:(?:date|dated|datum|fecha|stand|issued)\s*:?|(?:[^\W\d_][\w.'’-]*[ ]?){1,4},)?\s*(?:the|den|le|el|of)?\s*"
+    r"(\d{1,2}(?:st|nd|rd|th)?\.?\s(?:de\s)?[^\W\d_]{3,}\.?,?\s(?:de\s)?\d{4}|[^\W\d_]{3,}\.?\s\d{1,2}(?:st|nd|rd|th)?,\s\d{4}"
+    r"|\d{4}-\d\d-\d\d|\d{1,2}\.\d{1,2}\.\d{4})\.?",
+    re.IGNORECASE,
+)
+"""A line that is a date, alone or after a place, a day of the week or the word "date"."""
 
 
 def date_of(stated: str | None) -> date | None:
@@ -41,6 +50,23 @@ def in_fields(fields: Mapping[str, Any], names: Iterable[str]) -> str | None:
     metadata = fields.get("metadata")
     places = [fields, *([metadata] if isinstance(metadata, Mapping) else [])]
     return first_date(place.get(name) for place in places for name in names)
+
+
+def in_head(text: str) -> date | None:
+    """The date that stands as a line of its own in the head of a letter or report; None if other days follow so.
+
+    >>> in_head("Foundry Lane, Stennis\\nStennis, 25 April 2025\\n\\nDear Ms Marsh")
+    datetime.date(2025, 4, 25)
+    """
+    lines = [line.strip(" \t*_#") for line in text.splitlines() if line.strip()]
+    found = [(place, match[1]) for place, line in enumerate(lines) if (match := _dated(line))]
+    days = {date_of(re.sub(r"\bde ", "", stated)) for _, stated in found}
+    return days.pop() if found and found[0][0] < _HEAD_LINES and len(days) == 1 else None
+
+
+def _dated(line: str) -> re.Match[str] | None:
+    is_short = len(line) <= _LONGEST_LINE and line[-2:-1].isdigit()
+    return _DATE_LINE.fullmatch(line) if is_short else None
 
 
 def in_name(path: str) -> date | None:

@@ -13,7 +13,7 @@ from graphrag_assets.errors import RefusedFileError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.chats import SLACK_LISTS, SLACK_USERS, slack_names
 from graphrag_assets.pipeline.decoding import UnreadableError, decode
-from graphrag_assets.pipeline.document_dates import date_of, in_name
+from graphrag_assets.pipeline.document_dates import date_of, in_head, in_name
 from graphrag_assets.pipeline.formats import (
     Converter,
     RefusedKind,
@@ -152,7 +152,7 @@ def load_documents(
                     "title": title,
                     "text": item.text,
                     "creation_date": created,
-                    "document_date": stated or in_name(source),
+                    "document_date": stated or in_name(source) or (None if item.row_number else in_head(item.text)),
                     "raw_data": item.raw_data,
                     "content_hash": content_hash,
                     "format": item.format,

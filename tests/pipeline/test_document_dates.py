@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from graphrag_assets.pipeline.document_dates import date_of, in_name
+from graphrag_assets.pipeline.document_dates import date_of, in_head, in_name
 from graphrag_assets.pipeline.text_files import split_front_matter
 from tests.pipeline.test_loading import load
 
@@ -30,6 +30,26 @@ DAY = date(2021, 4, 3)
 )
 def test_common_forms_of_a_date_are_read(stated: str) -> None:
     assert date_of(stated) == DAY
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Kestrel Ltd, 12 Foundry Lane, Stennis\n3 April 2021\n\nTo Marlow Ltd\n\nYour reviewer errs.", DAY),
+        ("Harwick, den 3. April 2021\n\nSehr geehrte Frau Marsh", DAY),
+        ("Paris, le 3 avril 2021\n\nMadame", DAY),
+        ("Madrid, 3 de abril de 2021\n\nEstimada", DAY),
+        ("# Report on the fan\n\n**Date: April 3, 2021**\n\nThe fan stopped.", DAY),
+        ("Saturday, 3 April 2021\n\nDear all", DAY),
+        ("The fan was installed on 3 April 2021\nand works.", None),
+        ("Due: 3 April 2021\n\nThe fan.", None),
+        ("Diary\n\n3 April 2021\n\nRain.\n\n4 April 2021\n\nSun.", None),  # of several days
+        ("line\n" * 20 + "3 April 2021\n", None),
+        ("3/4/2021\n\nDear all", None),
+    ],
+)
+def test_the_head_of_a_letter_or_report_has_its_date(text: str, expected: date | None) -> None:
+    assert in_head(text) == expected
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from graphrag_assets.store.working import Changes, replace_rows, replace_table
 
 log = logging.getLogger(__name__)
 
-CODE_VERSION = f"5/{REPORTER}"
+CODE_VERSION = f"6/{REPORTER}"
 """Differs when the same inputs give other reports."""
 ENTITIES_PER_PART = 10_000
 """Communities of one level are reported on together until they have so many entities, so that memory is bounded."""
@@ -135,9 +135,10 @@ def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: b
     started, encoding = time.monotonic(), index.settings.tokenizer
     with index.working.transaction() as connection:
         due, changes = _begin(connection, index, models, rewrite)
-    reports, by_part = pl.DataFrame(schema=REPORT_TYPES), [changes]
+    reports, by_part, removed = pl.DataFrame(schema=REPORT_TYPES), [changes], list[str]()
     for part in _parts(due):
-        reports = community_reports(_read(index, part), models.write_reports, models.reporter, encoding=encoding)
+        inputs = _read(index, part)
+        reports = community_reports(inputs, models.write_reports, models.reporter, encoding=encoding, removed=removed)
         with index.working.transaction() as connection:
             by_part.append(_write(connection, reports, part["community"]))
         log.info("%d reports are up to date", by_part[-1]["community_reports"].rows)
@@ -151,6 +152,7 @@ def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: b
         "reports_kept": changes["community_reports"].rows - due.height,
         "citations": changes["citations"].rows,
         "unresolved_citations": n_unresolved,
+        "removed_citations": len(removed),
     }
     written = reports.select("community", "level", "title", "rank", "size").sort("rank", descending=True)
     seconds = time.monotonic() - started

@@ -5,6 +5,7 @@ entities, relationships, claims or sub-reports it was taken from.
 """
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,14 +16,17 @@ from graphrag_assets.embedded.centrality import centrality
 from graphrag_assets.text.references import reference
 from graphrag_assets.text.words import sentences
 
-REPORTER = "embedded/extractive-2"
+REPORTER = "embedded/extractive-3"
 MIN_FINDINGS = 5
 MAX_FINDINGS = 10
 SENTENCES_PER_FINDING = 3
 _MAX_CITED = 5  # rows of a table, in one reference
+_SAME = 0.9
+"""A statement that has this share of the words of another one, or of which the other one has it, repeats it."""
 _CENTRAL = 3
 _RELATED = 2
 _CONNECTED = 5
+_DATE = re.compile(r"\(\d{4}-\d\d-\d\d\)\s*")
 _LEAD = 12  # characters: room for an article or an honorific before the name
 
 
@@ -33,6 +37,10 @@ class _Statement:
     describes: str = ""  # the entity whose description it opens
     names: set[str] = field(default_factory=set)
     cited: set[tuple[str, int]] = field(default_factory=set)  # sections and numbers of rows
+
+    @property
+    def words(self) -> set[str]:
+        return set(re.findall(r"\w+", self.text.casefold()))
 
     def with_citation(self) -> str:
         return f"{self.text} {reference(sorted(self.cited), _MAX_CITED)}"
@@ -52,18 +60,20 @@ def write_reports(materials: Sequence[ReportMaterial], ranked: bool = True) -> l
         scores = [-place for listed in statements for place in range(len(listed))]
     for statement, score in zip((s for listed in statements for s in listed), scores, strict=True):
         statement.score = score
-    return [_write(material, listed) for material, listed in zip(materials, statements, strict=True)]
+    return [_write(material, listed, ranked) for material, listed in zip(materials, statements, strict=True)]
 
 
-def _write(material: ReportMaterial, statements: list[_Statement]) -> ReportRecord:
+def _write(material: ReportMaterial, statements: list[_Statement], ranked: bool) -> ReportRecord:
+    """The report; of a small community each statement stands in the summary or in a finding."""
     central = sorted(statements, key=lambda s: (-s.score, s.text))
+    summary, chosen = _summary(material, central)
     n = material.n_text_units
     rating = min(10.0, round(5 * math.log10(1 + n), 1))
     spoken = "1 text unit of the corpus speaks" if n == 1 else f"{n} text units of the corpus speak"
     return ReportRecord(
         title=_enumerate(_central_names(material)) or "Unnamed community",
-        summary=_summary(material, central),
-        findings=_findings(material, central),
+        summary=summary,
+        findings=_findings(material, central if ranked else _extended([], central, len(central), chosen)),
         rating=rating,
         rating_explanation=f"Rated {rating} of 10 because {spoken} of its members.",
     )
@@ -76,8 +86,8 @@ def _central_names(material: ReportMaterial) -> list[str]:
     return [name for name in leading if name not in parts][:_CENTRAL]
 
 
-def _summary(material: ReportMaterial, central: list[_Statement]) -> str:
-    """The descriptions of the central entities, their relationships, and their other connections.
+def _summary(material: ReportMaterial, central: list[_Statement]) -> tuple[str, list[_Statement]]:
+    """The descriptions of the central entities, their relationships, and their other connections; what was chosen.
 
     `central`: the statements, the most central first. None is chosen that contains, or is contained in, a chosen one.
     """
@@ -95,20 +105,27 @@ def _summary(material: ReportMaterial, central: list[_Statement]) -> str:
     chosen = _extended(chosen, related, len(chosen) + _RELATED) or _extended([], central, _CENTRAL)
     parts = [*(s.with_citation() for s in chosen), _connected(material, names)]
     alone = "stands by itself" if len(names) == 1 else "stand by themselves"
-    return " ".join(filter(None, parts)) or f"{_enumerate(names)} {alone}."
+    return " ".join(filter(None, parts)) or f"{_enumerate(names)} {alone}.", chosen
 
 
-def _extended(chosen: Sequence[_Statement], further: Iterable[_Statement], most: int) -> list[_Statement]:
-    """`chosen` and `further` statements, up to `most` in all, none repeating another."""
+def _extended(
+    chosen: Sequence[_Statement], further: Iterable[_Statement], most: int, besides: Sequence[_Statement] = ()
+) -> list[_Statement]:
+    """`chosen` and `further` statements, up to `most` in all, none repeating another, nor one that stands `besides`."""
     extended = list(chosen)
     for statement in further:
-        if len(extended) < most and not _repeats(statement, extended):
+        if len(extended) < most and not _repeats(statement, [*extended, *besides]):
             extended.append(statement)
     return extended
 
 
 def _repeats(statement: _Statement, chosen: Iterable[_Statement]) -> bool:
-    return any(statement.text in other.text or other.text in statement.text for other in chosen)
+    """Whether a statement says what a chosen one does, in the same words or most of them."""
+    return any(_overlap(statement.words, other.words) >= _SAME for other in chosen)
+
+
+def _overlap(one: set[str], other: set[str]) -> float:
+    return len(one & other) / (min(len(one), len(other)) or 1)
 
 
 def _connected(material: ReportMaterial, names: Sequence[str]) -> str:
@@ -145,7 +162,7 @@ def _statements(rows: Iterable[ReportRow]) -> list[_Statement]:
 def _extracts(row: ReportRow) -> list[str]:
     extracts: list[str] = []
     for span in sentences(row.text):
-        text = row.text[span.start : span.end].strip()
+        text = _DATE.sub("", row.text[span.start : span.end]).strip()  # the date of a description follows it
         if not begins_with_anaphor(text) or text.startswith(row.names):
             extracts += [text] if text else []
         elif extracts:

@@ -48,10 +48,11 @@ def community_reports(
     reporter: str,
     max_tokens: int = MAX_TOKENS,
     encoding: str = "o200k_base",
+    removed: list[str] | None = None,
 ) -> pl.DataFrame:
     """The rows of community_reports of `inputs.communities`, written by `write`, whose fingerprint is `reporter`.
 
-    `max_tokens` is the limit of each context.
+    `max_tokens` is the limit of each context. References to unknown rows are added to `removed`.
     """
     communities, members, sub_members, entities, relationships, claims, sub_reports, text_units = inputs
     lines = evidence(entities, relationships, claims, encoding)
@@ -66,8 +67,10 @@ def community_reports(
     communities = communities.join(contexts, on="community", how="left").with_columns(pl.col("context").fill_null(""))
     communities = communities.sort("community")
     materials = _materials(communities, rows, _details(entities, relationships, claims, sub_reports), members, entities)
-    records = [checked_report(*pair) for pair in zip(write(materials), materials, strict=True)]
-    return _report_frame(records, communities, reporter, encoding)
+    checked = [checked_report(*pair) for pair in zip(write(materials), materials, strict=True)]
+    if removed is not None:
+        removed += [lost for _, each in checked for lost in each]
+    return _report_frame([record for record, _ in checked], communities, reporter, encoding)
 
 
 def _details(

@@ -1,7 +1,6 @@
 """References `[Data: Entities (5, 7); Relationships (23)]` in reports: checked, and as rows that can be joined.
 
-A reference to a row that its report was not written from is marked in the report, as in answers. It counts as a
-citation without a row, also if a row has this number later.
+A reference to a row that its report was not written from is removed, and counted.
 """
 
 import re
@@ -28,19 +27,22 @@ _SECTION = re.compile(r"-----(\w+)-----")
 _ROW = re.compile(r"(\d+),")
 
 
-def checked_report(record: ReportRecord, material: ReportMaterial) -> ReportRecord:
-    """The report with its references in canonical form, and those to rows that it was not written from marked."""
-    given = _citable(material)
+def checked_report(record: ReportRecord, material: ReportMaterial) -> tuple[ReportRecord, list[str]]:
+    """The report with its references in canonical form, and those that it loses: to rows it was not written from."""
+    given, removed = _citable(material), dict[str, None]()
 
     def checked(text: str) -> str:
-        return Checked.text(text, given)[0]
+        checked, lost = Checked.text(text, given, remove=True)
+        removed.update(dict.fromkeys(lost))
+        return checked
 
-    return replace(
+    known = replace(
         record,
         summary=checked(record.summary),
         findings=[Finding(checked(one.summary), checked(one.explanation)) for one in record.findings],
         rating_explanation=checked(record.rating_explanation),
     )
+    return known, list(removed)
 
 
 def _citable(material: ReportMaterial) -> Given:

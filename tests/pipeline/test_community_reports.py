@@ -10,7 +10,6 @@ from graphrag_assets.embedded.reporter import write_reports
 from graphrag_assets.pipeline.community_reports import REPORT_TYPES, ReportInputs, community_reports
 from graphrag_assets.pipeline.report_citations import checked_report, references_in
 from graphrag_assets.text.words import count_tokens
-from tests.comparison import resolved
 
 NO_REPORTS = pl.DataFrame(schema=REPORT_TYPES)
 
@@ -123,28 +122,22 @@ def test_what_a_report_cites_is_checked_against_what_it_was_written_from():
         said = "They met [Relationships (0)], (Data: Entities (0, 999)) and 【Data: entity 2】, as [Data: the letter] says."
         return [ReportRecord("Title", said, [Finding("Met.", said)], 5.0, said) for _ in materials]
 
-    inputs = graph()
-    written = pl.concat(community_reports(inputs, write, "model") for inputs in (graph(), part()))
+    removed: list[str] = []
+    written = pl.concat(community_reports(inputs, write, "model", removed=removed) for inputs in (graph(), part()))
     whole, sub = written.iter_rows(named=True)
-    met = "They met [Data: Relationships (0)], [Data: Entities (0)] [unresolved: Entities (999)] and "
-    assert whole["summary"] == f"{met}[Data: Entities (2)], as [unresolved: the letter] says."
+    met = "They met [Data: Relationships (0)], [Data: Entities (0)] and"
+    assert whole["summary"] == f"{met} [Data: Entities (2)], as says."
     # Entity 2 exists, but the sub-community does not have it.
-    assert sub["summary"] == f"{met}[unresolved: Entities (2)], as [unresolved: the letter] says."
+    assert sub["summary"] == f"{met}, as says."
     assert sub["findings"][0]["explanation"] == sub["rating_explanation"] == sub["summary"]
-    assert sub["full_content"].count("[unresolved: Entities (999)]") == 2
-    assert "[unresolved: Entities (999)]" in sub["full_content_json"]
-    numbers = inputs.entities.select(table_name=pl.lit("entities"), id="id", human_readable_id="human_readable_id")
-    lost = resolved(references_in(written), numbers).filter(
-        pl.col("cited_id").is_null() & (pl.col("table_name") != "relationships")
-    )
-    assert lost.select("table_name", "human_readable_id").rows() == [
-        *[("entities", 999), ("the letter", None)],
-        *[("entities", 2), ("entities", 999), ("the letter", None)],
-    ]
+    assert "999" not in whole["full_content"] + sub["full_content_json"]
+    assert removed == ["Entities (999)", "the letter", "Entities (999)", "Entities (2)", "the letter"]
+    assert not references_in(written)["is_marked"].any()
 
 
 def test_a_report_may_cite_what_the_reports_in_its_context_cite():
     context = "-----Reports-----\nid,title,content\n4,Ada,She met Ben [Data: Entities (7)].\n\n-----Entities-----\nid,entity\n5,[Data: Entities (8)]"
     material = ReportMaterial(2, 1, (), (), context)
-    record = checked_report(ReportRecord("T", "A [Data: Entities (5, 7, 8); Reports (4)].", [], 5.0, ""), material)
-    assert record.summary == "A [Data: Entities (5, 7); Reports (4)] [unresolved: Entities (8)]."
+    report = ReportRecord("T", "A [Data: Entities (5, 7, 8); Reports (4)].", [], 5.0, "")
+    record, removed = checked_report(report, material)
+    assert (record.summary, removed) == ("A [Data: Entities (5, 7); Reports (4)].", ["Entities (8)"])

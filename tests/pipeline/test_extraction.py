@@ -26,6 +26,7 @@ OF_DOCUMENT = {"title": pl.lit("Ada"), "language": pl.lit("en"), "document_date"
     "raw_data": pl.lit(None, pl.String),
     "metadata": pl.lit(""),
     "correspondents": pl.lit(""),
+    "source": pl.lit("a.txt"),
 }
 DOCUMENTS = pl.DataFrame({"id": ["d"], "format": ["txt"]}).with_columns(**OF_DOCUMENT)
 WITH_DOCUMENT = UNITS.with_columns(**OF_DOCUMENT)

@@ -38,7 +38,9 @@ async def _judged(model: TaskModel, pairs: Sequence[Pair]) -> list[bool]:
 
 async def is_right(model: TaskModel, question: Question, answer: str) -> bool:
     """Whether a chat model finds that an answer says what the expected one says."""
-    given = {"question": question.question, "expected": question.answer, "answer": without_references(answer)}
+    quoted = [f"The documents say: {gold.quote}" for gold in question.gold if gold.quote]
+    expected = "\n\n".join([question.answer or "", *quoted])
+    given = {"question": question.question, "expected": expected, "answer": without_references(answer)}
     return (await ask_model(model, JUDGE_ANSWER, **given))[0].right
 
 

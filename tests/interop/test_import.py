@@ -92,7 +92,7 @@ def test_communities_and_reports_are_kept_with_their_numbers(small):
     # Cyrus Field has joined Valentia; the penguin is by itself.
     assert rows == [(0, 0, -1, [2, 3], 4), (1, 0, -1, [], 2), (2, 1, 0, [], 2), (3, 1, 0, [], 2), (4, 0, -1, [], 1)]
     reports = dict(small.sql("SELECT community, model FROM community_reports"))
-    assert reports == {0: "imported", 1: "imported", 2: "imported", 3: "embedded/extractive-2"}
+    assert reports == {0: "imported", 1: "imported", 2: "imported", 3: "embedded/extractive-3"}
     assert failed_blocking_checks(small.index) == []
 
 
@@ -136,7 +136,7 @@ def test_report_is_rewritten_when_its_community_changes(imported):
         "SELECT model FROM community_reports r JOIN communities c USING (community) WHERE list_contains("
         "c.entity_ids, (SELECT id FROM entities WHERE title_key = 'great eastern')) AND r.level = 0"
     )
-    assert found == [("embedded/extractive-2",)]
+    assert found == [("embedded/extractive-3",)]
 
 
 @pytest.mark.extended
@@ -152,7 +152,7 @@ def test_removed_documents_are_deleted_with_everything_derived(imported):
     alone = contents(imported)
     assert {row["batch"] for row in alone["documents"]} == {"new.md"}
     assert not [row for row in alone["entities"] if "AGAMEMNON" in row["title"]]
-    assert {row["model"] for row in alone["community_reports"]} == {"embedded/extractive-2"}
+    assert {row["model"] for row in alone["community_reports"]} == {"embedded/extractive-3"}
 
 
 @pytest.mark.extended

@@ -217,7 +217,7 @@ def test_switching_embeds_again_and_extracts_again_only_without_contexts(heading
     monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "none")
     heading_index.index_all()
     asked = sent(server, before)  # their requests have no line of the place any more
-    assert asked["ExtractGraphWithClaims"] + asked["ExtractGraphsWithClaims"] >= units / 4
+    assert asked["ExtractGraphWithClaims"] + asked["ExtractGraphsWithClaims"] > 0
 
 
 @pytest.mark.long

@@ -17,7 +17,7 @@ import duckdb
 from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 
-from graphrag_assets.store.working import WorkingDatabase
+from graphrag_assets.store.index_database import IndexDatabase
 from tests.dagster_dev import dagster_dev
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -131,7 +131,7 @@ def picture_of_launchpad(page: Page, url: str) -> None:
 
 def picture_of_checks(page: Page, url: str, working: Path) -> None:
     """A check that fails beside one that passes, on an index that was broken on purpose."""
-    with WorkingDatabase(working).transaction() as connection:
+    with IndexDatabase(working).transaction() as connection:
         connection.execute("UPDATE relationships SET target = 'Nobody' WHERE human_readable_id IN (3, 5, 8)")
     page.goto(f"{url}/assets/relationships?view=checks")
     page.get_by_role("button", name="Execute all").click(timeout=MINUTE)

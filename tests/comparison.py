@@ -22,10 +22,10 @@ from graphrag_assets.assets.publish import update_publication
 from graphrag_assets.assets.reports import stale_reports, update_reports
 from graphrag_assets.assets.scan import scan
 from graphrag_assets.pipeline.report_citations import references_in
+from graphrag_assets.store.index_database import IndexDatabase
 from graphrag_assets.store.publication_files import STABLE_NAME, publication_file
 from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.schema import PUBLISHED, Table, identifier
-from graphrag_assets.store.working import WorkingDatabase
 from graphrag_assets.text.words import sentences
 from tests.model_index import SAMPLE_INPUT
 
@@ -162,7 +162,7 @@ def assert_published(index: Index) -> None:
     """The current publication has the rows of one for which all texts are counted."""
     folder = index.database.parent
     with tempfile.TemporaryDirectory() as scratch:
-        copy = WorkingDatabase(Path(scratch) / "working.duckdb")
+        copy = IndexDatabase(Path(scratch) / "working.duckdb")
         with index.working.lock():
             shutil.copyfile(index.database, copy.path)
         with copy.transaction() as connection:

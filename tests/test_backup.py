@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from graphrag_assets.cli import main
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.store.working import WorkingDatabase
+from graphrag_assets.store.index_database import IndexDatabase
 from tests.conftest import SAMPLE_INPUT
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -47,7 +47,7 @@ def test_an_unpublished_index_is_backed_up_for_its_ledger(tmp_path):
     if shutil.which("flock") is None:
         pytest.skip("flock (util-linux) is not installed")
     index = tmp_path / "data" / "index"
-    WorkingDatabase(index / "working.duckdb").read("SELECT 1")
+    IndexDatabase(index / "working.duckdb").read("SELECT 1")
     with sqlite3.connect(index / "ledger.sqlite") as ledger:
         ledger.execute("CREATE TABLE paid (answer TEXT)")
     copy = backup(tmp_path / "data", tmp_path / "backups")
@@ -64,7 +64,7 @@ def test_backup_of_an_index_in_use_is_consistent_and_usable(sample_index, tmp_pa
         ledger.execute("PRAGMA journal_mode = wal")
         ledger.execute("CREATE TABLE IF NOT EXISTS paid (answer TEXT)")
         ledger.execute("INSERT INTO paid VALUES ('kept')")
-    working, done = WorkingDatabase(data / "index/working.duckdb"), Event()
+    working, done = IndexDatabase(data / "index/working.duckdb"), Event()
 
     def write() -> None:
         """Two tables that agree after every commit."""
@@ -88,7 +88,7 @@ def test_backup_of_an_index_in_use_is_consistent_and_usable(sample_index, tmp_pa
     for copy in copies:
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d{6}Z", copy.name)
         assert [path.name for path in copy.parent.iterdir()] == [copy.name]  # nothing half done beside it
-        counts = WorkingDatabase(copy / "working.duckdb").read(
+        counts = IndexDatabase(copy / "working.duckdb").read(
             "SELECT (SELECT list(n ORDER BY n) FROM one) = (SELECT list(n ORDER BY n) FROM two) AS agree"
         )
         assert counts.item()

@@ -18,7 +18,7 @@ from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, record_stage, recorded
 from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.store.decisions import Decision, read_decisions
-from graphrag_assets.store.working import Changes, replace_table
+from graphrag_assets.store.index_database import Changes, replace_table
 from graphrag_assets.text.abbreviations import SMALL
 
 CODE_VERSION = "4"

@@ -16,7 +16,7 @@ from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, record_options, record_stage, recorded_inputs
 from graphrag_assets.store.connections import execute_with, one_value
-from graphrag_assets.store.working import assign_numbers, replace_rows, replace_table
+from graphrag_assets.store.index_database import assign_numbers, replace_rows, replace_table
 
 CODE_VERSION = "2"
 """Incremented when the same inputs give other rows."""

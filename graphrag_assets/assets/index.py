@@ -14,11 +14,11 @@ from graphrag_assets.errors import full_disk_in
 from graphrag_assets.runtime.peak_memory import restart_peak
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import stored_options
+from graphrag_assets.store.index_database import IndexDatabase
 from graphrag_assets.store.input_files import Input
 from graphrag_assets.store.input_folder import InputFolder
 from graphrag_assets.store.input_table import SCHEME, InputTable
 from graphrag_assets.store.prompt_profiles import profile_in_force
-from graphrag_assets.store.working import WorkingDatabase
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -60,8 +60,8 @@ class Index:
         return profile_in_force(self.working.read)
 
     @property
-    def working(self) -> WorkingDatabase:
-        return WorkingDatabase(self.database, self.settings.memory_limit)
+    def working(self) -> IndexDatabase:
+        return IndexDatabase(self.database, self.settings.memory_limit)
 
     @property
     def input(self) -> Input:

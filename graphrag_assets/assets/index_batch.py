@@ -49,8 +49,8 @@ from graphrag_assets.store.batches import (
     recorded_errors,
     write_batch,
 )
+from graphrag_assets.store.index_database import Changes
 from graphrag_assets.store.input_files import SourceFile
-from graphrag_assets.store.working import Changes
 
 CORPUS_VERSION = 8
 """Incremented when the same files give other documents or text units: all batches are read again."""

@@ -27,7 +27,7 @@ from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_stage
 from graphrag_assets.store.decisions import Decision, read_decisions
-from graphrag_assets.store.working import assign_numbers, numbered, replace_table
+from graphrag_assets.store.index_database import assign_numbers, numbered, replace_table
 
 CODE_VERSION = "8"
 """Incremented when the same inputs give other rows."""

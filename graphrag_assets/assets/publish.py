@@ -21,9 +21,9 @@ from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import REFRESHED, inputs_of, record_inputs, recorded_inputs, trim_records
 from graphrag_assets.store.decisions import read_decisions
+from graphrag_assets.store.index_database import replace_table
 from graphrag_assets.store.publication_content import publication_shape
 from graphrag_assets.store.publication_writer import Publication, intact_publication, publish
-from graphrag_assets.store.working import replace_table
 
 log = logging.getLogger(__name__)
 

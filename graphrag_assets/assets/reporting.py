@@ -11,8 +11,8 @@ from graphrag_assets.assets.stage import Markdown, Stage, StageResult
 from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.runtime.outgoing import as_markdown, shown
 from graphrag_assets.store.batches import UsageByTask
+from graphrag_assets.store.index_database import Changes
 from graphrag_assets.store.schema import BATCH_TABLES
-from graphrag_assets.store.working import Changes
 
 PREVIEW_ROWS = 5
 PREVIEW_CHARACTERS = 80

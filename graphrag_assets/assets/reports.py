@@ -23,7 +23,7 @@ from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_stage
 from graphrag_assets.store.connections import execute_with, one_value
-from graphrag_assets.store.working import Changes, replace_rows, replace_table
+from graphrag_assets.store.index_database import Changes, replace_rows, replace_table
 
 log = logging.getLogger(__name__)
 

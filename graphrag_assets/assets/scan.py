@@ -176,7 +176,7 @@ def _refuse_overlap(settings: Settings) -> None:
 def scan_input(index: Index, replace: bool = False, read_every_file: bool = False) -> Scan:
     """Tie the index to its input folder, record names that cannot be batches, and compare folder and index.
 
-    An index of another version begins again, see `WorkingDatabase.renew`.
+    An index of another version begins again, see `IndexDatabase.renew`.
 
     Raises:
         InputError: the folder cannot be read; or the index was built from another folder, and `replace` is false.

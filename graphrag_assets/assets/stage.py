@@ -10,7 +10,7 @@ from graphrag_assets.assets.index import Index
 from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.store.batches import UsageByTask
-from graphrag_assets.store.working import Changes
+from graphrag_assets.store.index_database import Changes
 
 
 class Markdown(str):

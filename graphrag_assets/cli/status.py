@@ -11,8 +11,8 @@ from graphrag_assets.cli.terminal import Console
 from graphrag_assets.contracts.records import OF_READ_TEXT, problems_in_words
 from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
+from graphrag_assets.store.index_database import IndexDatabase
 from graphrag_assets.store.publication_files import current_number, publication_file
-from graphrag_assets.store.working import WorkingDatabase
 
 _SHOWN_ERRORS = 20
 
@@ -22,7 +22,7 @@ def status() -> None:
     """Show rows per table and batch, skipped input and the current publication."""
     console = Console()
     settings = Settings.load()
-    working = WorkingDatabase(settings.index_folder / "working.duckdb")
+    working = IndexDatabase(settings.index_folder / "working.duckdb")
     if not working.path.exists():
         console.say(f"Nothing is indexed yet in {settings.index_folder}. Run `graphrag-assets index`.")
         return
@@ -52,7 +52,7 @@ _SHORT = {
 }
 
 
-def print_rows(console: Console, working: WorkingDatabase, only: Sequence[str] | None = None) -> None:
+def print_rows(console: Console, working: IndexDatabase, only: Sequence[str] | None = None) -> None:
     """Print the rows of each batch, or of those in `only`, and of the whole index."""
     counts = ", ".join(f"(SELECT count(*) FROM {name} t WHERE t.batch = b.batch)" for name in _SHORT)
     rows = working.read(

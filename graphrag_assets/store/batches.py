@@ -11,7 +11,7 @@ from graphrag_assets.runtime.peak_memory import peak_megabytes
 from graphrag_assets.runtime.tracing import annotate
 from graphrag_assets.store import schema
 from graphrag_assets.store.connections import execute_with, one_value
-from graphrag_assets.store.working import Changes, WorkingDatabase, insert_row, replace_table
+from graphrag_assets.store.index_database import Changes, IndexDatabase, insert_row, replace_table
 
 FACTS = tuple(table.name for table in schema.FACTS)
 
@@ -22,14 +22,14 @@ UsageByTask = Mapping[str, Mapping[str, float]]
 """Usage of model calls by task: calls, ledger_hits, prompt_tokens, … as in index_runs."""
 
 
-def batches_of(working: WorkingDatabase, batch: str, sources: Sequence[str]) -> list[str]:
+def batches_of(working: IndexDatabase, batch: str, sources: Sequence[str]) -> list[str]:
     """The batch, and those that hold documents of these files: another option `batch_by` may have moved them."""
     query = "SELECT DISTINCT batch FROM documents WHERE source IN (SELECT unnest($sources::VARCHAR[]))"
     return sorted({batch, *working.read(query, {"sources": list(sources)})["batch"]})
 
 
 def known_facts(
-    working: WorkingDatabase, batches: Sequence[str], sources: Sequence[str], extractor: str
+    working: IndexDatabase, batches: Sequence[str], sources: Sequence[str], extractor: str
 ) -> list[pl.DataFrame]:
     """The stored facts of text units of these files, in any of the batches, that `extractor` has extracted.
 
@@ -50,7 +50,7 @@ def known_facts(
     return working.read_all(units, *facts, parameters=parameters)
 
 
-def languages_extracted_by(working: WorkingDatabase, extractor: str) -> pl.Series:
+def languages_extracted_by(working: IndexDatabase, extractor: str) -> pl.Series:
     """The language of each document with a text unit whose extractor has a name that begins with `extractor`."""
     return working.read(
         "SELECT language FROM documents WHERE id IN (SELECT document_id FROM text_units "
@@ -59,7 +59,7 @@ def languages_extracted_by(working: WorkingDatabase, extractor: str) -> pl.Serie
     )["language"]
 
 
-def known_contexts(working: WorkingDatabase, batch: str) -> pl.DataFrame:
+def known_contexts(working: IndexDatabase, batch: str) -> pl.DataFrame:
     """The contexts that a chat model wrote for the batch's text units: context_fingerprint, context."""
     return working.read(
         "SELECT DISTINCT ON (context_fingerprint) context_fingerprint, context FROM text_units "
@@ -68,7 +68,7 @@ def known_contexts(working: WorkingDatabase, batch: str) -> pl.DataFrame:
     )
 
 
-def known_corpus(working: WorkingDatabase, batch: str, read_with: str) -> list[pl.DataFrame]:
+def known_corpus(working: IndexDatabase, batch: str, read_with: str) -> list[pl.DataFrame]:
     """The stored documents and text units of a batch; nothing if they were `read_with` other settings or code."""
     parameters = {"batch": batch, "read_with": read_with}
     same = "FROM batch_state WHERE batch = $batch AND read_with = $read_with"
@@ -81,7 +81,7 @@ def known_corpus(working: WorkingDatabase, batch: str, read_with: str) -> list[p
         ]
 
 
-def recorded_errors(working: WorkingDatabase, batches: Sequence[str], *stages: str) -> pl.DataFrame:
+def recorded_errors(working: IndexDatabase, batches: Sequence[str], *stages: str) -> pl.DataFrame:
     """The rows of index_errors of the batches' text units in `stages`, such as extract, context or `LOSS_STAGES`."""
     return working.read(
         "SELECT * EXCLUDE (first_seen) FROM index_errors WHERE batch IN (SELECT unnest($batches::VARCHAR[])) "
@@ -226,7 +226,7 @@ def trim_records(connection: duckdb.DuckDBPyConnection, runs: int = 10_000, revi
         connection.execute(f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} QUALIFY {old})")
 
 
-def stored_options(working: WorkingDatabase) -> dict[str | None, dict[str, str]]:
+def stored_options(working: IndexDatabase) -> dict[str | None, dict[str, str]]:
     """The settings that override those of the environment, by batch; None: for communities and reports."""
     found: dict[str | None, dict[str, str]] = {}
     for batch, name, value in working.read("SELECT batch, name, value FROM index_options").iter_rows():
@@ -264,7 +264,7 @@ def remove_inputs(connection: duckdb.DuckDBPyConnection, stage: str) -> None:
     connection.execute("DELETE FROM refresh_state WHERE stage = $stage", {"stage": stage})
 
 
-def recorded_inputs(working: WorkingDatabase, stage: str) -> str | None:
+def recorded_inputs(working: IndexDatabase, stage: str) -> str | None:
     """The inputs that `stage` was last made from; None before its first run."""
     with working.connect() as connection:
         return recorded(connection, stage)

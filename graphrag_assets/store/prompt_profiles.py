@@ -10,8 +10,8 @@ from pydantic import TypeAdapter
 from graphrag_assets.contracts.prompt_profile import BUILT_IN, PromptProfile
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.store.batches import utc_now
+from graphrag_assets.store.index_database import IndexDatabase, insert_row
 from graphrag_assets.store.schema import PROMPT_PROFILE
-from graphrag_assets.store.working import WorkingDatabase, insert_row
 
 Query = Callable[[str, Mapping[str, Any]], pl.DataFrame]
 """Runs a query with parameters."""
@@ -28,7 +28,7 @@ def profile_of(row: Mapping[str, Any]) -> PromptProfile:
     return TypeAdapter(PromptProfile).validate_python(dict(row))
 
 
-def record_profile(working: WorkingDatabase, profile: PromptProfile, **record: Any) -> int:
+def record_profile(working: IndexDatabase, profile: PromptProfile, **record: Any) -> int:
     """Add a version, unless one has the same content, and return its number.
 
     Args:
@@ -49,7 +49,7 @@ def record_profile(working: WorkingDatabase, profile: PromptProfile, **record: A
         return int(last) + 1
 
 
-def adopt(working: WorkingDatabase, version: int) -> None:
+def adopt(working: IndexDatabase, version: int) -> None:
     """Put a version in force, 0 being the built-in prompts."""
     with working.transaction() as connection:
         rows = connection.execute(

@@ -14,6 +14,7 @@ from filelock import FileLock
 
 from graphrag_assets.store.connections import ROW_GROUPS, in_memory, is_below, one_value, opened
 from graphrag_assets.store.drafts import replacing
+from graphrag_assets.store.index_database import IndexDatabase
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file
 from graphrag_assets.store.publication_content import ROWS_PER_TABLE, content_digest, fill, record
@@ -24,7 +25,6 @@ from graphrag_assets.store.publication_files import (
     points_to,
     publication_file,
 )
-from graphrag_assets.store.working import WorkingDatabase
 
 Judge = Callable[[Path], None]
 
@@ -41,7 +41,7 @@ class Publication:
 
 @interrupts_raised()
 def publish(
-    working: WorkingDatabase,
+    working: IndexDatabase,
     index_folder: Path,
     keep: int = 3,
     llm_calls: pl.DataFrame | None = None,
@@ -79,7 +79,7 @@ def publish(
         return Publication(number, path, True, rows)
 
 
-def _options(working: WorkingDatabase) -> str:
+def _options(working: IndexDatabase) -> str:
     """The options of the publication's file, which only ATTACH can set.
 
     Row groups of this size let zone maps find the rows of an entity. A log would write all rows twice, and an
@@ -98,7 +98,7 @@ def delete_publications(index_folder: Path, numbers: Collection[int]) -> None:
             publication_file(index_folder, number).unlink(missing_ok=True)
 
 
-def intact_publication(working: WorkingDatabase, index_folder: Path) -> Publication | None:
+def intact_publication(working: IndexDatabase, index_folder: Path) -> Publication | None:
     """The newest publication, if it was the last one written, and is whole; else None.
 
     Repairs pointer and link if they do not lead to an intact publication.
@@ -109,7 +109,7 @@ def intact_publication(working: WorkingDatabase, index_folder: Path) -> Publicat
         return _whole(working, index_folder, kept) if kept and kept[-1] == last else None
 
 
-def _whole(working: WorkingDatabase, index_folder: Path, kept: list[int]) -> Publication | None:
+def _whole(working: IndexDatabase, index_folder: Path, kept: list[int]) -> Publication | None:
     """The newest publication, unless its file is damaged. Makes pointer and link lead to an intact publication."""
     newest = publication_file(index_folder, kept[-1])
     rows = _rows_of(working, newest)
@@ -123,7 +123,7 @@ def _whole(working: WorkingDatabase, index_folder: Path, kept: list[int]) -> Pub
     return Publication(kept[-1], newest, False, rows)
 
 
-def _rows_of(working: WorkingDatabase, publication: Path) -> dict[str, int] | None:
+def _rows_of(working: IndexDatabase, publication: Path) -> dict[str, int] | None:
     """The rows of each table of a publication; None if the file is damaged."""
     try:
         with in_memory(working.path, working.memory) as connection, opened(connection, publication, "published"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from graphrag_assets.store.working import WorkingDatabase
+from graphrag_assets.store.index_database import IndexDatabase
 
 
 class Killed(BaseException):
@@ -30,15 +30,15 @@ def killed_at(moment: int, die: Callable[[], None]) -> Iterator[None]:
             die()
 
     @contextmanager
-    def transaction(working: WorkingDatabase) -> Iterator[duckdb.DuckDBPyConnection]:
+    def transaction(working: IndexDatabase) -> Iterator[duckdb.DuckDBPyConnection]:
         with committed(working) as connection:
             yield connection
             pass_moment()
         pass_moment()
 
     with pytest.MonkeyPatch.context() as patch:
-        committed = WorkingDatabase.transaction
-        patch.setattr(WorkingDatabase, "transaction", transaction)
+        committed = IndexDatabase.transaction
+        patch.setattr(IndexDatabase, "transaction", transaction)
         for owner, name in CHANGES:
             patch.setattr(owner, name, _between(pass_moment, getattr(owner, name)))
         yield

@@ -31,9 +31,9 @@ from graphrag_assets.query.filters import EVERYTHING, Filter, scope_of
 from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.retrieval import Question, search_texts, vector_scores, word_scores
 from graphrag_assets.store import schema
+from graphrag_assets.store.index_database import IndexDatabase, assign_numbers, replace_table
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.publication_writer import publish
-from graphrag_assets.store.working import WorkingDatabase, assign_numbers, replace_table
 from tests.pipeline.frames import merge
 from tests.word_vectors import MODEL, embed, embedded_question
 
@@ -199,7 +199,7 @@ def write(
             )
             for kind, texts in embedded.items()
         )
-    working = WorkingDatabase(folder / "working.duckdb")
+    working = IndexDatabase(folder / "working.duckdb")
     with working.transaction() as connection:
         for table, frame in frames.items():
             replace_table(connection, table, full(table, frame))

@@ -10,9 +10,9 @@ import pytest
 
 from graphrag_assets.errors import AccessError
 from graphrag_assets.query import GraphRAG
+from graphrag_assets.store.index_database import IndexDatabase
 from graphrag_assets.store.publication_files import point_to
 from graphrag_assets.store.publication_reader import CurrentPublication
-from graphrag_assets.store.working import WorkingDatabase
 from tests.cli import run_command
 from tests.conftest import SAMPLE_INPUT
 
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
     for parent in (tmp_path, *tmp_path.parents):
         if parent.stat().st_mode & 0o005 != 0o005 and parent != Path("/"):
             parent.chmod(0o755)
-    working = WorkingDatabase(tmp_path / "index" / "working.duckdb")
+    working = IndexDatabase(tmp_path / "index" / "working.duckdb")
     working.read("SELECT 1")
     for path in (tmp_path, *tmp_path.rglob("*")):
         os.chown(path, NOBODY, -1)
@@ -49,10 +49,10 @@ def test_a_database_of_root_is_named_with_its_owner_and_the_remedy(folder: Path)
     os.chown(folder / "working.duckdb", 0, 0)
     with other_user():
         with pytest.raises(AccessError, match=f"working.duckdb cannot be used: it {REMEDY}"):
-            WorkingDatabase(folder / "working.duckdb").read("SELECT 1")
+            IndexDatabase(folder / "working.duckdb").read("SELECT 1")
         with (
             pytest.raises(AccessError, match=f"working.duckdb cannot be used: it {REMEDY}"),
-            WorkingDatabase(folder / "working.duckdb").transaction(),
+            IndexDatabase(folder / "working.duckdb").transaction(),
         ):
             pass
 

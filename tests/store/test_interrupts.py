@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.store.working import WorkingDatabase
+from graphrag_assets.store.index_database import IndexDatabase
 from tests.query.conftest import write_index
 
 ENDLESS = "SELECT sum(a.range * b.range) AS n FROM range(1_000_000) a, range(100_000) b"
@@ -44,7 +44,7 @@ def guarded(work: Callable[[], Any]) -> str:
     return "done"
 
 
-def run(working: WorkingDatabase) -> None:
+def run(working: IndexDatabase) -> None:
     with working.connect() as connection:
         connection.execute(ENDLESS).fetchall()
 
@@ -87,7 +87,7 @@ except Exception:
 
 
 def test_a_signal_ends_a_query_of_the_working_database(tmp_path: Path, terminate: threading.Timer) -> None:
-    working = WorkingDatabase(tmp_path / "working.duckdb")
+    working = IndexDatabase(tmp_path / "working.duckdb")
     working.read("SELECT 1")
     terminate.start()
     with pytest.raises(KeyboardInterrupt):
@@ -96,6 +96,6 @@ def test_a_signal_ends_a_query_of_the_working_database(tmp_path: Path, terminate
 
 
 def test_other_errors_stay(tmp_path: Path) -> None:
-    working = WorkingDatabase(tmp_path / "working.duckdb")
+    working = IndexDatabase(tmp_path / "working.duckdb")
     with pytest.raises(RuntimeError, match="other"), working.connect():
         raise RuntimeError("other")

@@ -6,15 +6,15 @@ import shutil
 import pytest
 
 from graphrag_assets.assets.checks import CHECKS
+from graphrag_assets.store.index_database import IndexDatabase
 from graphrag_assets.store.invariants import INVARIANTS
 from graphrag_assets.store.schema import WORKING
-from graphrag_assets.store.working import WorkingDatabase
 
 
 @pytest.fixture
-def copy(sample_index, tmp_path) -> WorkingDatabase:
+def copy(sample_index, tmp_path) -> IndexDatabase:
     shutil.copy(sample_index.root / "index" / "working.duckdb", tmp_path / "working.duckdb")
-    return WorkingDatabase(tmp_path / "working.duckdb")
+    return IndexDatabase(tmp_path / "working.duckdb")
 
 
 BREAKS = [
@@ -45,7 +45,7 @@ BREAKS = [
 ]
 
 
-def offending(working: WorkingDatabase, name: str) -> int:
+def offending(working: IndexDatabase, name: str) -> int:
     (query,) = (invariant.find for invariant in INVARIANTS if invariant.name == name)
     return working.read(query).height
 

@@ -8,7 +8,7 @@ from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.purge.purge import purge
 from graphrag_assets.runtime.peak_memory import peak_megabytes, restart_peak
 from graphrag_assets.store.connections import SPILL_FOLDER
-from graphrag_assets.store.working import WorkingDatabase
+from graphrag_assets.store.index_database import IndexDatabase
 from tests.comparison import SENTENCES, index_all, index_at, no_settings
 
 SORTED = "SELECT count(*) AS n FROM (SELECT DISTINCT md5(range::VARCHAR) FROM range(3_000_000))"
@@ -16,7 +16,7 @@ SORTED = "SELECT count(*) AS n FROM (SELECT DISTINCT md5(range::VARCHAR) FROM ra
 
 @pytest.mark.extended
 def test_a_query_beyond_the_limit_spills_beside_the_index(tmp_path: Path) -> None:
-    working = WorkingDatabase(tmp_path / "working.duckdb", "150MB")
+    working = IndexDatabase(tmp_path / "working.duckdb", "150MB")
     with working.connect() as connection:
         connection.execute("SET threads = 1")
         assert connection.execute(SORTED).fetchall() == [(3_000_000,)]
@@ -25,7 +25,7 @@ def test_a_query_beyond_the_limit_spills_beside_the_index(tmp_path: Path) -> Non
 
 
 def test_a_query_that_cannot_spill_names_the_setting(tmp_path: Path) -> None:
-    small = WorkingDatabase(tmp_path / "working.duckdb", "60MB")
+    small = IndexDatabase(tmp_path / "working.duckdb", "60MB")
     with pytest.raises(StoreError, match="Raise GRAPHRAG_MEMORY_LIMIT"):
         small.read("SELECT len(list(range)) FROM range(20_000_000)")
 

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_assets.store.index_database import IndexDatabase
 from graphrag_assets.store.locks import writer_in_words
-from graphrag_assets.store.working import WorkingDatabase
 
 SPAWN = multiprocessing.get_context("spawn")
 SECONDS = 60
 
 
 @pytest.fixture
-def working(tmp_path: Path) -> WorkingDatabase:
-    return WorkingDatabase(tmp_path / "index" / "working.duckdb")
+def working(tmp_path: Path) -> IndexDatabase:
+    return IndexDatabase(tmp_path / "index" / "working.duckdb")
 
 
 def hold(path: Path, held, release) -> None:
-    with WorkingDatabase(path).writing("knowledge_graph", "run-1"):
+    with IndexDatabase(path).writing("knowledge_graph", "run-1"):
         held.set()
         release.wait(SECONDS)
 

@@ -7,9 +7,9 @@ import pytest
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.llm.ledger import Ledger
+from graphrag_assets.store.index_database import IndexDatabase
 from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.publication_writer import publish
-from graphrag_assets.store.working import WorkingDatabase
 
 NAMES = ["ab:c", "s3:", "http:x", "a#b", "a%20b", "it's", 'a"b', "[x*]", "ünï 東", "a\nb", "~{x};$"]
 
@@ -23,7 +23,7 @@ def relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("name", NAMES)
 def test_an_index_is_written_and_read_in_a_folder_of_any_name(relative: Path, name: str) -> None:
     folder = relative / name / "index"
-    working = WorkingDatabase(folder / "working.duckdb")
+    working = IndexDatabase(folder / "working.duckdb")
     assert publish(working, folder).path.is_file()
     for path in (relative / name, str(folder), folder / "graphrag.duckdb"):
         assert CurrentPublication(path).reader().publication == 1
@@ -35,5 +35,5 @@ def test_an_index_is_written_and_read_in_a_folder_of_any_name(relative: Path, na
 @pytest.mark.parametrize("name", ["a?b", "a?b=c&d", "a\\b"])
 def test_a_name_that_duckdb_cannot_write_is_refused(relative: Path, name: str) -> None:
     with pytest.raises(StoreError, match=r"the path has the character .*Rename the folder, or set GRAPHRAG_DATA"):
-        WorkingDatabase(relative / name / "index" / "working.duckdb").read("SELECT 1")
+        IndexDatabase(relative / name / "index" / "working.duckdb").read("SELECT 1")
     assert not (relative / name / "index" / "working.duckdb").exists()

@@ -9,12 +9,12 @@ import pytest
 
 from graphrag_assets.store import bm25_index, schema, token_counts
 from graphrag_assets.store.drafts import replacing
+from graphrag_assets.store.index_database import IndexDatabase, assign_numbers, replace_rows, replace_table
 from graphrag_assets.store.publication_files import POINTER, STABLE_NAME
 from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.publications import roll_back
 from graphrag_assets.store.schema import PUBLISHED
-from graphrag_assets.store.working import WorkingDatabase, assign_numbers, replace_rows, replace_table
 
 UNITS = pl.DataFrame(
     {
@@ -100,22 +100,22 @@ EMBEDDINGS = pl.DataFrame(
 
 
 @pytest.fixture
-def working(tmp_path: Path) -> WorkingDatabase:
+def working(tmp_path: Path) -> IndexDatabase:
     return write_database(tmp_path)
 
 
 @pytest.fixture
-def published(tmp_path: Path, shared_folder: Path) -> WorkingDatabase:
+def published(tmp_path: Path, shared_folder: Path) -> IndexDatabase:
     """The same database, published: a copy."""
     from tests.conftest import build_once  # not above: processes that import this module need no Dagster
 
     folder = build_once(shared_folder / "published", lambda folder: publish(write_database(folder), folder))
     shutil.copytree(folder, tmp_path, symlinks=True, dirs_exist_ok=True)
-    return WorkingDatabase(tmp_path / "working.duckdb")
+    return IndexDatabase(tmp_path / "working.duckdb")
 
 
-def write_database(folder: Path) -> WorkingDatabase:
-    database = WorkingDatabase(folder / "working.duckdb")
+def write_database(folder: Path) -> IndexDatabase:
+    database = IndexDatabase(folder / "working.duckdb")
     with database.transaction() as connection:
         replace_table(connection, schema.DOCUMENTS, DOCUMENTS)
         replace_table(connection, schema.TEXT_UNITS, UNITS)
@@ -285,7 +285,7 @@ def test_a_failed_publication_leaves_the_present_one(published, tmp_path):
 
 
 def _publish(path: Path, folder: Path) -> None:
-    publish(WorkingDatabase(path), folder)
+    publish(IndexDatabase(path), folder)
 
 
 @pytest.mark.long
@@ -304,7 +304,7 @@ def test_concurrent_publications_get_distinct_numbers(working, tmp_path):
 
 def _publish_often(path: Path, folder: Path) -> None:
     for _ in range(10):
-        publish(WorkingDatabase(path), folder, keep=1, always=True)
+        publish(IndexDatabase(path), folder, keep=1, always=True)
 
 
 @pytest.mark.extended

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_assets.store import schema
-from graphrag_assets.store.working import Changes, replace_rows, replace_table
+from graphrag_assets.store.index_database import Changes, replace_rows, replace_table
 
 COLUMNS = {
     "name": "VARCHAR",

@@ -12,7 +12,7 @@ from graphrag_assets.errors import StoreError
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import trim_records
 from graphrag_assets.store.drafts import leftovers
-from graphrag_assets.store.working import WorkingDatabase, replace_table
+from graphrag_assets.store.index_database import IndexDatabase, replace_table
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -43,19 +43,19 @@ def documents(revision: int, n: int = 4000) -> pl.DataFrame:
     )
 
 
-def write(working: WorkingDatabase, frame: pl.DataFrame) -> None:
+def write(working: IndexDatabase, frame: pl.DataFrame) -> None:
     with working.transaction() as connection:
         replace_table(connection, schema.DOCUMENTS, frame)
 
 
-def size(working: WorkingDatabase) -> int:
+def size(working: IndexDatabase) -> int:
     return working.path.stat().st_size
 
 
 @pytest.fixture
-def working(tmp_path: Path) -> WorkingDatabase:
+def working(tmp_path: Path) -> IndexDatabase:
     """Mostly free blocks of deleted rows."""
-    database = WorkingDatabase(tmp_path / "working.duckdb")
+    database = IndexDatabase(tmp_path / "working.duckdb")
     for revision in range(3):
         write(database, documents(revision))
     write(database, documents(3, 10))
@@ -87,7 +87,7 @@ def test_file_of_free_blocks_is_rewritten_with_all_rows(working):
 
 @pytest.mark.extended
 def test_many_revisions_do_not_grow_the_file_without_bound(tmp_path):
-    working = WorkingDatabase(tmp_path / "working.duckdb")
+    working = IndexDatabase(tmp_path / "working.duckdb")
     write(working, documents(0))
     live, sizes = size(working), []
     for revision in range(1, 16):
@@ -120,7 +120,7 @@ def _hold(path, reading, done) -> None:
 
 def _rewrite_again_and_again(path) -> None:
     while True:
-        WorkingDatabase(path).rewrite()
+        IndexDatabase(path).rewrite()
 
 
 @pytest.mark.long
@@ -139,7 +139,7 @@ def test_kills_while_rewriting_leave_a_whole_database(working):
 
 
 def test_records_of_runs_keep_their_newest_rows_and_the_last_of_each_batch(tmp_path):
-    working = WorkingDatabase(tmp_path / "working.duckdb")
+    working = IndexDatabase(tmp_path / "working.duckdb")
     with working.transaction() as connection:
         connection.execute(
             "INSERT INTO index_runs BY NAME SELECT 'r' || i AS run_id, 'index_batch' AS stage, "
@@ -165,7 +165,7 @@ FROM pragma_storage_info('documents')
 
 
 def test_row_groups_are_small_and_ids_uncompressed_also_after_rewriting(tmp_path: Path) -> None:
-    database = WorkingDatabase(tmp_path / "working.duckdb")
+    database = IndexDatabase(tmp_path / "working.duckdb")
     write(database, documents(0, 20_000))
     assert database.read(LAYOUT).row(0) == (2, ["Uncompressed"])
     database.rewrite()
@@ -178,7 +178,7 @@ SELECT DISTINCT compression FROM pragma_storage_info('embeddings') WHERE column_
 
 
 def test_vectors_are_stored_as_they_are(tmp_path: Path) -> None:
-    database = WorkingDatabase(tmp_path / "working.duckdb")
+    database = IndexDatabase(tmp_path / "working.duckdb")
     with database.transaction() as connection:
         connection.execute("INSERT INTO embeddings (id, vector) SELECT i::VARCHAR, [i / 3] FROM range(5_000) t(i)")
     assert database.read(VECTORS).rows() == [("Uncompressed",)]

@@ -28,7 +28,7 @@ from graphrag_assets.pipeline.loading import INDEX_ERRORS
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import write_batch
 from graphrag_assets.store.connections import execute_with
-from graphrag_assets.store.working import WorkingDatabase, assign_numbers
+from graphrag_assets.store.index_database import IndexDatabase, assign_numbers
 
 PREFIX = "imported-"
 _NO_ERRORS = pl.DataFrame(schema=INDEX_ERRORS)
@@ -76,7 +76,7 @@ def import_index(index: Index, path: Path, name: str | None = None) -> Imported:
     return Imported(batch, {name: table.height for name, table in tables.items()}, rows_out, +counts)
 
 
-def _check_name(working: WorkingDatabase, batch: str) -> None:
+def _check_name(working: IndexDatabase, batch: str) -> None:
     state = working.read("SELECT origin, n_documents FROM batch_state WHERE batch = $batch", {"batch": batch})
     if state.height and state.item(0, "n_documents"):
         origin = state.item(0, "origin")

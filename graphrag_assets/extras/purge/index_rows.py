@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from graphrag_assets.store.connections import execute_with, one_value
-from graphrag_assets.store.working import WorkingDatabase
+from graphrag_assets.store.index_database import IndexDatabase
 
 # The input folder was read before: a batch that has been committed since has rows.
 _LIVE_BATCHES = """
@@ -62,7 +62,7 @@ _STALE_ROWS = {
 }
 
 
-def purge_rows(working: WorkingDatabase, batches: Iterable[str], dry_run: bool = False) -> dict[str, int]:
+def purge_rows(working: IndexDatabase, batches: Iterable[str], dry_run: bool = False) -> dict[str, int]:
     """Delete rows of records and registers that stem from deleted documents; `batches` are those in the input folder.
 
     Returns:

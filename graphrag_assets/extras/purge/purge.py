@@ -16,10 +16,10 @@ from graphrag_assets.extras.purge.index_rows import purge_rows
 from graphrag_assets.store.batches import recorded_inputs
 from graphrag_assets.store.connections import SPILL_FOLDER
 from graphrag_assets.store.drafts import leftovers, remove_leftovers
+from graphrag_assets.store.index_database import OUTDATED
 from graphrag_assets.store.locks import writer_in_words
 from graphrag_assets.store.publication_files import kept_publications
 from graphrag_assets.store.publication_writer import delete_publications, publish
-from graphrag_assets.store.working import OUTDATED
 
 
 class Removed(NamedTuple):

@@ -9,9 +9,9 @@ import pytest
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store import schema
-from graphrag_assets.store.working import (
+from graphrag_assets.store.index_database import (
     Changes,
-    WorkingDatabase,
+    IndexDatabase,
     assign_numbers,
     numbered,
     replace_table,
@@ -19,8 +19,8 @@ from graphrag_assets.store.working import (
 
 
 @pytest.fixture
-def working(tmp_path: Path) -> WorkingDatabase:
-    return WorkingDatabase(tmp_path / "index" / "working.duckdb")
+def working(tmp_path: Path) -> IndexDatabase:
+    return IndexDatabase(tmp_path / "index" / "working.duckdb")
 
 
 def text_units(batch: str, *texts: str) -> pl.DataFrame:
@@ -123,7 +123,7 @@ def test_new_id_takes_over_the_number_of_deleted_content(working):
 
 
 def _commit_batches(path: Path, name: str, commits: int) -> None:
-    working = WorkingDatabase(path)
+    working = IndexDatabase(path)
     for i in range(commits):
         with working.transaction() as connection:
             replace_batch(connection, f"{name}-{i}", text_units(f"{name}-{i}", "x", "y"))
@@ -142,7 +142,7 @@ def test_writers_in_many_processes_queue_and_lose_nothing(working):
 
 
 def _die_in_transaction(path: Path) -> None:
-    with WorkingDatabase(path).transaction() as connection:
+    with IndexDatabase(path).transaction() as connection:
         replace_batch(connection, "a", text_units("a", "new", "new", "new"))
         os.kill(os.getpid(), signal.SIGKILL)
 

@@ -65,7 +65,7 @@ class Changes:
 
 
 @dataclass(frozen=True)
-class WorkingDatabase:
+class IndexDatabase:
     """The working database at `path`, with the memory of its queries. Cheap to create; opens nothing until used."""
 
     path: Path

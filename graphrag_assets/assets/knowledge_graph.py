@@ -47,7 +47,8 @@ NUMBERED = {
 _OWN = f"m.extractor NOT IN ('{schema.IMPORTED}', '{schema.DENIED}')"
 _BY_MODEL = f"NOT starts_with(m.extractor, '{EXTRACTOR}') AND m.extractor <> '{schema.STATED}'"
 _OWN_NAMES = f"""
-SELECT m.document_id, m.title, title_key, type, CASE WHEN {_BY_MODEL} THEN text_unit_id END AS text_unit_id,
+SELECT m.document_id, m.title, title_key, type,
+       CASE WHEN {_BY_MODEL} AND m.n_sentences > 0 THEN text_unit_id END AS text_unit_id,
        coalesce(contains(d.raw_data->>'from', '@') AND NOT contains(lower(t.text), lower(m.title)), false) AS in_header
 FROM entity_mentions m JOIN documents d ON d.id = m.document_id JOIN text_units t ON t.id = m.text_unit_id
 WHERE {_OWN}

@@ -13,7 +13,7 @@ NEVER_SURNAMES = ("jr", "jr.", "sr", "sr.", "ii", "iii", "iv")
 # A surname after one of these is not the person's own, or not enough of a name to be one person's.
 TITLED = ("mrs", "mrs.", "miss", "lady", "madame", "aunt", "mistress", "queen", "king", "prince", "princess",
           "duke", "duchess", "earl", "emperor", "pope")  # fmt: skip
-_FORMAL = frozenset({"mr", "mr.", "ms", "ms.", "dr", "dr.", "prof", "prof.", "herr", "frau", "monsieur", "m.", "mme"})
+FORMAL = frozenset({"mr", "mr.", "ms", "ms.", "dr", "dr.", "prof", "prof.", "herr", "frau", "monsieur", "m.", "mme"})
 """Before a surname alone they make no name of their own."""
 _BODIES = frozenset({"ORGANIZATION", "COMPANY", "AGENCY", "INSTITUTION", "GEO", "PLACE", "LOCATION", "CITY", "COUNTRY"})
 
@@ -39,7 +39,7 @@ def short_forms(names: pl.DataFrame) -> pl.DataFrame:
 
 def _is_formal(words: pl.Expr) -> pl.Expr:
     """Whether the words of a name are a title and a surname."""
-    return (words.list.len() == 2) & words.list.first().is_in(list(_FORMAL))
+    return (words.list.len() == 2) & words.list.first().is_in(list(FORMAL))
 
 
 def document_aliases(mentions: pl.DataFrame, names: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataFrame:
@@ -77,7 +77,7 @@ def document_aliases(mentions: pl.DataFrame, names: pl.DataFrame, relationships:
         ends = {key.rpartition(" ")[2] for key in document.keys if " " in key and types[key] == "NAME"}
         for short in document.keys:
             title, _, last = short.rpartition(" ")
-            if title and (title not in _FORMAL or types[short] != "PERSON"):
+            if title and (title not in FORMAL or types[short] != "PERSON"):
                 continue
             here = bearers.get(last, [])
             target, rule = "", "surname"
@@ -104,14 +104,13 @@ def document_aliases(mentions: pl.DataFrame, names: pl.DataFrame, relationships:
 def related_bodies(
     relationships: pl.DataFrame, roots: Mapping[str, str], types: Mapping[str, str]
 ) -> dict[tuple[str, str], set[str]]:
-    """By document and name, the organizations and places that a model relates it to."""
+    """By document and name, the organizations and places that it belongs to or acts on, as a model says."""
     found: dict[tuple[str, str], set[str]] = defaultdict(set)
     stated = relationships.filter("by_model").select("document_id", "source_key", "target_key")
     for document, *pair in stated.iter_rows():
         source, target = (roots.get(key, key) for key in pair)
-        for one, other in ((source, target), (target, source)):
-            if types.get(other) in _BODIES:
-                found[document, one].add(other)
+        if types.get(target) in _BODIES:
+            found[document, source].add(target)
     return found
 
 
@@ -185,7 +184,7 @@ def _full_forms(
     others: dict[int, list[str]] = defaultdict(list)
     for key in keys:
         words = key.split()
-        if len(words) < 2 or (len(words) == 2 and words[0] in _FORMAL):
+        if len(words) < 2 or (len(words) == 2 and words[0] in FORMAL):
             continue
         if types[key] == "PERSON" and "of" not in words:
             if words[-1] not in NEVER_SURNAMES:

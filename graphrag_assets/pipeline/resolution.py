@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from graphrag_assets.pipeline.document_aliases import NEVER_SURNAMES, TITLED, document_aliases
+from graphrag_assets.pipeline.document_aliases import FORMAL, NEVER_SURNAMES, TITLED, document_aliases
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
 from graphrag_assets.text.abbreviations import split_abbreviation
@@ -321,7 +321,7 @@ def _middle_names(keys: _Keys) -> Pairs:
     for same_surname in _people(keys).values():
         groups: dict[str, list[tuple[str, ...]]] = defaultdict(list)
         for words in same_surname:
-            if words[0] not in TITLED and not _is_initial(words[0]):
+            if words[0] not in TITLED and words[0] not in FORMAL and not _is_initial(words[0]):
                 groups[words[0]].append(words)
         for group in groups.values():
             if len(group) > 1 and all(_agree(a[1:-1], b[1:-1]) for a in group for b in group):

@@ -179,6 +179,15 @@ def test_a_reason_may_have_any_character_and_a_line_that_is_no_decision_is_named
             read_decisions(folder)
 
 
+def test_of_a_name_that_is_decided_already_a_judge_decides_on_what_it_stands_for(index: Index) -> None:
+    record(index, [Decision("accept", "mercury", "venus"), Decision("accept", "mercury", "andersen")])
+    assert {(one.name, one.other) for one in read_decisions(index.settings.index_folder)} == {
+        ("mercury", "venus"),
+        ("andersen", "venus"),
+    }
+    undo_all(index)
+
+
 def some_decision(chance: random.Random) -> Decision:
     one, other = chance.sample(NAMES, 2)
     match chance.randrange(5):

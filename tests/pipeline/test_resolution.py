@@ -175,6 +175,8 @@ def test_a_surname_of_another_organization_is_not_that_person() -> None:
     assert aliases(*rows, by_model=True, relationships=apart) == set()
     of_both = related(("a", "Ida Brandt", "Kestrel"), ("b", "Brandt", "Kestrel"))
     assert aliases(*rows, by_model=True, relationships=of_both) == {("b", "brandt", "ida brandt", "surname")}
+    spoken_to = related(("a", "Ida Brandt", "Marlow"), ("b", "Kestrel", "Brandt"))
+    assert aliases(*rows, by_model=True, relationships=spoken_to) == {("b", "brandt", "ida brandt", "surname")}
     counted = apart.with_columns(by_model=False)
     assert aliases(*rows, relationships=counted) == {("b", "brandt", "ida brandt", "surname")}
 
@@ -190,6 +192,8 @@ def test_a_title_with_a_surname_is_the_only_bearer() -> None:
     assert aliases(*rows) == {here, there}
     assert aliases(*rows, ("c", "Tom Marsh", "PERSON")) == {here}
     assert aliases(*rows[1:]) == set()
+    doctor: list[Row] = [("a", "Dr Anwar Siddiqui", "PERSON"), ("a", "Dr Siddiqui", "PERSON")]
+    assert aliases(*doctor) == {("a", "dr siddiqui", "dr anwar siddiqui", "surname")}
 
 
 def test_names_with_and_without_a_legal_form_are_one() -> None:

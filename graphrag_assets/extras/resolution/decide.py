@@ -80,10 +80,16 @@ def undo(index: Index, *names: str) -> list[Decision]:
 
 
 def record(index: Index, decisions: Sequence[Decision]) -> list[Decision]:
-    """Record decisions of a judge but those that contradict earlier ones; returns the recorded ones."""
+    """Record decisions of a judge but those that contradict earlier ones; returns the recorded ones.
+
+    Of a name that stands for a third one already, the other name stands for that one, too.
+    """
     recorded = []
     with changing_decisions(index.settings.index_folder) as kept:
         for one in decisions:
+            stands_for = {each.name: each.other for each in kept.values() if each.kind == "accept"}
+            if one.kind == "accept" and one.key not in kept and one.name in stands_for:
+                one = replace(one, name=_chain(one.other, stands_for)[-1], other=stands_for[one.name])
             if one.key not in kept and _contradiction(one, kept) is None:
                 kept[one.key] = _dated(one)
                 recorded.append(kept[one.key])

@@ -221,13 +221,22 @@ async def extract_text_unit(
 
 
 def _described(relationship: RelationshipRecord, claims: Sequence[ClaimRecord]) -> RelationshipRecord:
-    """`relationship` with a description: that of a claim on both its ends, where the answer has none of its own."""
+    """`relationship` with a description: that of a claim on both its ends, where the answer has none of its own.
+
+    Of several claims, that which shares the most words with the relationship's type; it dates the relationship, too.
+    """
     ends = {title_key(relationship.source), title_key(relationship.target)}
     said = (
         [] if relationship.description else [c for c in claims if {title_key(c.subject), title_key(c.object)} == ends]
     )
-    said = [one for one in said if one.status != "FALSE"] or said
-    return replace(relationship, description=said[0].description) if said else relationship
+    if not said:
+        return relationship
+    words = set(relationship.type.lower().split("_"))
+
+    def fits(claim: ClaimRecord) -> tuple[bool, int]:
+        return claim.status != "FALSE", len(words & set(f"{claim.type} {claim.description}".lower().split()))
+
+    return replace(relationship, description=max(said, key=fits).description)
 
 
 async def request_rounds(

@@ -112,7 +112,7 @@ INSERT INTO pairs
 SELECT DISTINCT least(s.n, t.n), greatest(s.n, t.n), 'stated', 0.99
 FROM relationships r JOIN names s ON s.id = r.source_id JOIN names t ON t.id = r.target_id
 WHERE len(list_filter(r.types, lambda one: regexp_full_match(one.type,
-    '(IS_|WAS_)?((FORMERLY|PREVIOUSLY|NOW|ALSO|BETTER)_)?(KNOWN|NAMED|CALLED|TRADES|TRADING)_?(AS)?|RENAMED(_TO|_AS|_FROM)?|ALIAS(_OF)?'
+    '(IS_|WAS_)?(FORMERLY|PREVIOUSLY|NOW|ALSO|BETTER)_(KNOWN|NAMED|CALLED)(_AS)?|IS_(NAMED|CALLED)|(IS_|WAS_)?KNOWN_AS|TRAD(ES|ING)_AS|RENAMED(_TO|_AS|_FROM)?|ALIAS(_OF)?'
 ))) > 0;
 
 -- Names in documents of two languages with a dated claim on one day each and a common neighbor.

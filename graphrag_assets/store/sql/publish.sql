@@ -134,9 +134,9 @@ WITH kinds(type, family, has_object) AS (
                 WHEN NOT has_object AND object IS NOT NULL THEN concat_ws(chr(31), 'object', subject, family) END AS slot,
            CASE WHEN is_value OR NOT has_object THEN object ELSE nullif(array_to_string(numbers, ' '), '') END AS value
     FROM dated_claims
-), dated AS (  -- the dates of claims on the same two in the same text unit
+), dated AS (  -- the dates of claims that say the same of the same two in the same text unit
     SELECT text_unit_number AS text_unit, least(subject_number, object_number) AS low,
-           greatest(subject_number, object_number) AS high, min(starts_on) AS starts_on, max(stated_end) AS stated_end
+           greatest(subject_number, object_number) AS high, description, min(starts_on) AS starts_on, max(stated_end) AS stated_end
     FROM claims WHERE object_number IS NOT NULL GROUP BY ALL
 ), of_relationships AS (
     SELECT m.id, m.relationship_number AS number, m.text_unit_number AS text_unit,
@@ -151,7 +151,7 @@ WITH kinds(type, family, has_object) AS (
     JOIN working.entities t ON t.human_readable_id = m.target_number
     LEFT JOIN documents d ON d.id = m.document_id
     LEFT JOIN dated c ON c.text_unit = m.text_unit_number AND c.low = least(m.source_number, m.target_number)
-        AND c.high = greatest(m.source_number, m.target_number)
+        AND c.high = greatest(m.source_number, m.target_number) AND c.description = m.description
     WHERE m.relationship_number IS NOT NULL AND m.type <> ''
 )
 FROM (

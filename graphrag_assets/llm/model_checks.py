@@ -46,7 +46,7 @@ def model_checks(settings: Settings, tasks_by_use: Mapping[Use, Sequence[str]]) 
     for use, tasks in tasks_by_use.items():
         chat = chat_model(settings, cache_not_before=now, use=use)
         before = checks[chat.options].tasks if chat.options in checks else ()
-        # Servers of one's own may cut prompts, so these get one as long as in extraction.
+        # A self-hosted server may truncate prompts, so it gets one as long as in extraction.
         is_own = chat.options.base_url or provider_of(chat.options.model)[0].startswith("ollama")
         filler = "filler " * (settings.max_unit_tokens + _RULES_TOKENS) if is_own else ""
         checks[chat.options] = Check((*before, *tasks), chat.options, partial(_answers, chat, filler), chat.usage)

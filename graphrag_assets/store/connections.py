@@ -80,7 +80,7 @@ def attached(**paths: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def is_below(file: Path, megabytes: int) -> bool:
-    """Whether a file is smaller than so much, or is not there yet."""
+    """Whether a file has fewer megabytes, or does not exist yet."""
     return not file.exists() or file.stat().st_size < megabytes * 2**20
 
 

@@ -170,7 +170,7 @@ class IndexDatabase:
         return dict(self.read(query, {"batch": batch} if batch is not None else {}).iter_rows())
 
     def rewrite(self) -> None:
-        """Write the file anew, without deleted rows: DuckDB only reuses their blocks, which keep what they held.
+        """Rewrite the file without deleted rows: DuckDB reuses their blocks, but does not erase them.
 
         A crash leaves the old file or the new one.
         """

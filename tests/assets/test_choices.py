@@ -10,25 +10,15 @@ from graphrag_assets.extras.cost_preview.preview import plan_index
 from graphrag_assets.settings import METHODS, Settings
 from tests.assets.test_language_models import BATCHES, contents, copy_index, use
 from tests.cli import run_command
-from tests.openai_server import running
 
 GRAPH_TASKS = {"ExtractGraphWithClaims"}
 
 
 @pytest.fixture
-def server():
-    with running() as server:
-        yield server
-
-
-@pytest.fixture
-def modeled(project, server, monkeypatch):
+def modeled(modeled, monkeypatch):
     """A project with documents, and a chat model; embeddings are the embedded default's."""
-    use(monkeypatch, server)
     monkeypatch.delenv("GRAPHRAG_EMBEDDING_MODEL")
-    for path, text in BATCHES.items():
-        project.write(path, text)
-    return project
+    return modeled
 
 
 @pytest.fixture

@@ -5,26 +5,10 @@ import re
 
 import pytest
 
-from tests.assets.test_language_models import BATCHES, copy_index, use
+from tests.assets.test_language_models import copy_index, use
 from tests.cli import run_command
 from tests.limits import limit_calls
 from tests.openai_content import content_for, task_of
-from tests.openai_server import running
-
-
-@pytest.fixture
-def server():
-    with running() as server:
-        yield server
-
-
-@pytest.fixture
-def modeled(project, server, monkeypatch):
-    """A project with documents, a chat model and an embedding model of the test server."""
-    use(monkeypatch, server)
-    for path, text in BATCHES.items():
-        project.write(path, text)
-    return project
 
 
 def break_model(fault, server, monkeypatch):

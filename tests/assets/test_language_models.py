@@ -35,21 +35,6 @@ TABLES = [table.name for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES)]
 
 
 @pytest.fixture
-def server():
-    with running() as server:
-        yield server
-
-
-@pytest.fixture
-def modeled(project, server, monkeypatch):
-    """A project with documents and the models of the test server."""
-    use(monkeypatch, server)
-    for path, text in BATCHES.items():
-        project.write(path, text)
-    return project
-
-
-@pytest.fixture
 def indexed(modeled, shared_folder):
     """The same, indexed: `server` has no requests yet."""
     return copy_index(modeled, shared_folder)

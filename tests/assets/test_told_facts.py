@@ -118,7 +118,7 @@ def test_what_a_filter_hides_ends_nothing(rag: GraphRAG) -> None:
     assert "until 2025-02-01" in context.text
 
 
-@pytest.mark.skipif(not COLD_ROOMS.exists(), reason="shared/data is not there")
+@pytest.mark.skipif(not COLD_ROOMS.exists(), reason="needs ../shared/data/cold-rooms")
 def test_cold_rooms_without_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     no_settings(monkeypatch)
     shutil.copytree(COLD_ROOMS / "corpus", tmp_path / "input")

@@ -87,7 +87,7 @@ def record(index: Index, decisions: Sequence[Decision]) -> list[Decision]:
     recorded = []
     with changing_decisions(index.settings.index_folder) as kept:
         for one in decisions:
-            stands_for = {each.name: each.other for each in kept.values() if each.kind == "accept"}
+            stands_for = _accepted(kept)
             if one.kind == "accept" and one.key not in kept and one.name in stands_for:
                 one = replace(one, name=_chain(one.other, stands_for)[-1], other=stands_for[one.name])
             if one.key not in kept and _contradiction(one, kept) is None:
@@ -113,7 +113,7 @@ def _dated(decision: Decision) -> Decision:
 def _contradiction(decision: Decision, decisions: Mapping[Key, Decision]) -> str | None:
     """Why a decision cannot stand beside the others; None if it can."""
     name, other, kept = decision.name, decision.other, decisions.values()
-    stands_for = {one.name: one.other for one in kept if one.kind == "accept"}
+    stands_for = _accepted(decisions)
     splits = [one for one in kept if one.kind == "split"]
     match decision.kind:
         case "accept":
@@ -141,6 +141,11 @@ def _contradiction(decision: Decision, decisions: Mapping[Key, Decision]) -> str
             if any(one.split_by != decision.split_by or not (one.documents and decision.documents) for one in same):
                 return f"{name!r} is split in another way already. Undo that first."
     return None
+
+
+def _accepted(decisions: Mapping[Key, Decision]) -> dict[str, str]:
+    """What each name stands for by the decisions."""
+    return {one.name: one.other for one in decisions.values() if one.kind == "accept"}
 
 
 def _chain(name: str, stands_for: Mapping[str, str]) -> list[str]:

@@ -14,7 +14,6 @@ from graphrag_assets.assets.options import (
     cache_not_before,
 )
 from graphrag_assets.assets.scan import scan
-from tests.assets.test_language_models import modeled, server  # noqa: F401
 from tests.conftest import SAMPLE_INPUT, repository
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland. "
@@ -208,7 +207,7 @@ def test_failed_units_are_left_alone_when_nothing_is_to_be_redone(project, monke
 
 
 @pytest.mark.long
-def test_rerun_is_free_and_bypassing_the_cache_is_paid_once_per_run(modeled, server):  # noqa: F811
+def test_rerun_is_free_and_bypassing_the_cache_is_paid_once_per_run(modeled, server):
     modeled.index_all()
     sent = len(server.chats)
     modeled.run_batch("one", ops=of_batch(rerun="EXTRACTION"))
@@ -231,7 +230,7 @@ def test_rerun_is_free_and_bypassing_the_cache_is_paid_once_per_run(modeled, ser
 
 
 @pytest.mark.extended
-def test_gleanings_of_a_run_are_asked_for_and_kept(modeled, server):  # noqa: F811
+def test_gleanings_of_a_run_are_asked_for_and_kept(modeled, server):
     modeled.register()
     modeled.run_batch("one", ops=of_batch(max_gleanings=0, entity_types="ship, engineer"))
     assert all("ship" in str(request.body) for request in server.chats if request.task == "ExtractGraphWithClaims")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_assets.conversion.limits import ConversionLimits
-from graphrag_assets.conversion.process import ConversionProcess
 from graphrag_assets.pipeline.loading import LoadOptions, load_documents
+from graphrag_assets.reading.limits import ConversionLimits
+from graphrag_assets.reading.process import ConversionProcess
 from graphrag_assets.store.input_folder import InputFolder
 from graphrag_assets.text.languages import language_of
 from graphrag_assets.text.words import encode

@@ -91,7 +91,7 @@ ELSEWHERE = {
         "graphrag-assets sql \"FROM neighbors('Great Eastern')\"": "tests/test_cli_sql.py::test_piped_queries_run_in_turn_up_to_the_first_that_fails",
     },
     "docs/formats.md": {
-        'GRAPHRAG_TEXT_COLUMN="mail/*=body, *.xlsx=*, text"': "tests/pipeline/test_formats.py::test_the_text_column_may_differ_by_file",
+        'GRAPHRAG_TEXT_COLUMN="mail/*=body, *.xlsx=*, text"': "tests/reading/test_formats.py::test_the_text_column_may_differ_by_file",
     },
     "docs/component.md": {
         "dg scaffold defs graphrag_assets.GraphRagComponent papers": "tests/assets/test_component.py::test_dg_scaffolds_two_indexes_into_a_project",

@@ -15,14 +15,14 @@ LAYERS = {
     "runtime": {"runtime"},
     "contracts": {"contracts"},
     "pictures": {"pictures"},
-    "conversion": {"conversion", "pipeline"},
+    "reading": {"reading"},
     "store": {"store"},
     "llm": {"llm", "store"},
     "embedded": {"embedded", "store"},
-    "pipeline": {"pipeline", "store", "embedded"},
+    "pipeline": {"pipeline", "reading", "store", "embedded"},
     "query": {"query", "embedded", "llm", "store"},
     "integrations": {"integrations", "query"},
-    "assets": {"assets", "conversion", "embedded", "llm", "pictures", "pipeline", "query", "store"},
+    "assets": {"assets", "embedded", "llm", "pictures", "pipeline", "query", "reading", "store"},
 }
 ROOTS = {"query/graphrag.py", "assets/index_definitions.py", "cli/main.py", "cli/init.py", "testing.py"}
 ROOTS |= {"assets/publish.py"}

@@ -19,8 +19,6 @@ from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.stage import usage_sums
 from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.contracts.records import LOSS_STAGES
-from graphrag_assets.conversion.limits import ConversionLimits
-from graphrag_assets.conversion.process import ConversionProcess
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import InputError, SettingsError, full_disk_in
 from graphrag_assets.ids import stable_id
@@ -37,6 +35,8 @@ from graphrag_assets.pipeline.batch import (
 )
 from graphrag_assets.pipeline.chunking import ChunkOptions
 from graphrag_assets.pipeline.loading import LoadOptions
+from graphrag_assets.reading.limits import ConversionLimits
+from graphrag_assets.reading.process import ConversionProcess
 from graphrag_assets.runtime.peak_memory import restart_peak
 from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.settings import Settings

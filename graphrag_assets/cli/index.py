@@ -23,7 +23,7 @@ from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.pipeline.own_facts import FORMAT
-from graphrag_assets.pipeline.source_records import WHOLE_ROW
+from graphrag_assets.reading.source_records import WHOLE_ROW
 from graphrag_assets.store.batches import languages_extracted_by
 from graphrag_assets.store.publication_files import current_number
 from graphrag_assets.store.publications import state_in_words

@@ -10,7 +10,6 @@ from graphrag_assets.contracts.records import GLEAN, TextUnit
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.pipeline.chunking import ChunkOptions, chunk_documents
 from graphrag_assets.pipeline.extraction import Extract, extract_text_units
-from graphrag_assets.pipeline.formats import Converter
 from graphrag_assets.pipeline.loading import (
     DOCUMENTS,
     INDEX_ERRORS,
@@ -21,9 +20,10 @@ from graphrag_assets.pipeline.loading import (
 )
 from graphrag_assets.pipeline.metadata_texts import correspondents, metadata_texts
 from graphrag_assets.pipeline.own_facts import FORMAT, extract_own_facts
-from graphrag_assets.pipeline.source_records import LoadOptions
 from graphrag_assets.pipeline.unit_contexts import SEPARATOR, heading_contexts, outlines_of, unit_headings
 from graphrag_assets.pipeline.unit_places import unit_places
+from graphrag_assets.reading.formats import Converter
+from graphrag_assets.reading.source_records import LoadOptions
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
 

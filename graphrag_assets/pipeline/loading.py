@@ -11,17 +11,6 @@ import polars as pl
 
 from graphrag_assets.errors import RefusedFileError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.pipeline.chats import SLACK_LISTS, SLACK_USERS, slack_names
-from graphrag_assets.pipeline.decoding import UnreadableError, decode
-from graphrag_assets.pipeline.document_dates import date_of, in_head, in_name
-from graphrag_assets.pipeline.formats import (
-    Converter,
-    RefusedKind,
-    format_of,
-    is_plain_text,
-    read_records,
-    refused_kind,
-)
 from graphrag_assets.pipeline.own_facts import (
     Mappings,
     facts_name,
@@ -32,8 +21,19 @@ from graphrag_assets.pipeline.own_facts import (
     unused_mapping,
     with_facts,
 )
-from graphrag_assets.pipeline.source_records import LoadOptions, Problem, Record, clean, too_long
-from graphrag_assets.pipeline.tables import parse_json
+from graphrag_assets.reading.chats import SLACK_LISTS, SLACK_USERS, slack_names
+from graphrag_assets.reading.decoding import UnreadableError, decode
+from graphrag_assets.reading.document_dates import date_of, in_head, in_name
+from graphrag_assets.reading.formats import (
+    Converter,
+    RefusedKind,
+    format_of,
+    is_plain_text,
+    read_records,
+    refused_kind,
+)
+from graphrag_assets.reading.source_records import LoadOptions, Problem, Record, clean, too_long
+from graphrag_assets.reading.tables import parse_json
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
 from graphrag_assets.text.languages import NAMES, language_of, opening

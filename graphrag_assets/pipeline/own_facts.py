@@ -23,7 +23,7 @@ from graphrag_assets.contracts.records import (
     UnitExtraction,
 )
 from graphrag_assets.pipeline.extraction import Extraction, extract_text_units
-from graphrag_assets.pipeline.source_records import WHOLE_ROW, LoadOptions, Problem, Record
+from graphrag_assets.reading.source_records import WHOLE_ROW, LoadOptions, Problem, Record
 from graphrag_assets.store.schema import DENIED, SAME_AS, STATED
 from graphrag_assets.text.iso_dates import iso_date
 

@@ -15,8 +15,8 @@ from graphrag_assets.contracts.records import PlacedUnit
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.chunking import cut_into_parts
 from graphrag_assets.pipeline.extraction import unit_errors
-from graphrag_assets.pipeline.headings import Heading, headings, plain_title, tables
 from graphrag_assets.pipeline.loading import INDEX_ERRORS
+from graphrag_assets.reading.headings import Heading, headings, plain_title, tables
 
 SEPARATOR = " › "
 STAGE = "context"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tests.pipeline.test_kinds_of_files import presentation
+from tests.reading.test_kinds_of_files import presentation
 
 HOST = "http://192.0.2.1"  # reserved for documentation: never answers
 TEXT = "Ida Holm mended the pump of Ulm in 1866."

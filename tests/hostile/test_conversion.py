@@ -15,9 +15,9 @@ import psutil
 import pytest
 
 from graphrag_assets.assets.scan import scan
-from graphrag_assets.conversion.limits import ConversionLimits
-from graphrag_assets.conversion.process import ConversionProcess
-from graphrag_assets.pipeline.source_records import LoadOptions, Problem, Record
+from graphrag_assets.reading.limits import ConversionLimits
+from graphrag_assets.reading.process import ConversionProcess
+from graphrag_assets.reading.source_records import LoadOptions, Problem, Record
 
 PAGE = b"<h1>The cable</h1><p>Cyrus Field met William Thomson in Valentia.</p>"
 TYPES = (
@@ -117,7 +117,7 @@ def test_a_crash_of_the_converter_is_named_and_the_next_file_gets_another_proces
 def test_no_process_outlives_the_one_that_started_it(sent: signal.Signals) -> None:
     program = (
         "import signal\n"
-        "from graphrag_assets.conversion.process import *\n"
+        "from graphrag_assets.reading.process import *\n"
         "from tests.hostile.test_conversion import *\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore it\n"
         "with ConversionProcess(ConversionLimits()) as convert:\n"
@@ -161,7 +161,7 @@ def _others() -> None:
 def workers() -> list[psutil.Process]:
     """The conversion processes of this test."""
     children = psutil.Process().children()
-    found = [child for child in children if "graphrag_assets.conversion.worker" in child.cmdline()]
+    found = [child for child in children if "graphrag_assets.reading.worker" in child.cmdline()]
     return [child for child in found if child not in _BEFORE]
 
 

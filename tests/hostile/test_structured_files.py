@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_assets.conversion.limits import ConversionLimits
-from graphrag_assets.conversion.process import ConversionProcess
-from graphrag_assets.pipeline.formats import read_records
-from graphrag_assets.pipeline.source_records import LoadOptions, Problem, Record
-from graphrag_assets.pipeline.tables import csv_records
+from graphrag_assets.reading.formats import read_records
+from graphrag_assets.reading.limits import ConversionLimits
+from graphrag_assets.reading.process import ConversionProcess
+from graphrag_assets.reading.source_records import LoadOptions, Problem, Record
+from graphrag_assets.reading.tables import csv_records
 
 SIZE = 250_000  # bytes
 REPEATED = [

@@ -8,7 +8,7 @@ import pytest
 
 from graphrag_assets.pipeline.loading import Loaded, LoadOptions, load_documents
 from graphrag_assets.pipeline.own_facts import mapping_of
-from graphrag_assets.pipeline.source_records import Problem
+from graphrag_assets.reading.source_records import Problem
 
 RELATIONSHIP, CLAIM = {"source": "Ada", "target": "Acme"}, {"kind": "claim", "title": "Acme", "description": "It grew."}
 

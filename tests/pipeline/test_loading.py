@@ -17,13 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_assets.conversion.limits import ConversionLimits
-from graphrag_assets.conversion.process import ConversionProcess
 from graphrag_assets.errors import RefusedFileError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.loading import DOCUMENTS, INDEX_ERRORS, Loaded, LoadOptions, load_documents
-from graphrag_assets.pipeline.source_records import Problem, Record
-from graphrag_assets.pipeline.tables import parquet_records
+from graphrag_assets.reading.limits import ConversionLimits
+from graphrag_assets.reading.process import ConversionProcess
+from graphrag_assets.reading.source_records import Problem, Record
+from graphrag_assets.reading.tables import parquet_records
 from graphrag_assets.store.input_folder import InputFolder
 from graphrag_assets.text.words import count_tokens
 

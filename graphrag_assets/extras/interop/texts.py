@@ -10,9 +10,9 @@ import polars as pl
 from graphrag_assets.extras.interop.source import Counts, Tables, fitting
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.chunking import count_sentences
-from graphrag_assets.pipeline.document_dates import FIELDS, date_of, first_date, in_fields, in_name
-from graphrag_assets.pipeline.text_files import split_front_matter
 from graphrag_assets.pipeline.unit_contexts import joined
+from graphrag_assets.reading.document_dates import FIELDS, date_of, first_date, in_fields, in_name
+from graphrag_assets.reading.text_files import split_front_matter
 from graphrag_assets.store import schema
 from graphrag_assets.text.languages import language_of
 from graphrag_assets.text.words import count_tokens

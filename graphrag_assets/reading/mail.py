@@ -10,9 +10,9 @@ from email.utils import parsedate_to_datetime
 
 from mailparser_reply import EmailMessage as Correspondence
 
-from graphrag_assets.conversion.web import mail_text
-from graphrag_assets.pipeline.decoding import UnreadableError, decode
-from graphrag_assets.pipeline.source_records import Problem, Record, metadata_json
+from graphrag_assets.reading.decoding import UnreadableError, decode
+from graphrag_assets.reading.source_records import Problem, Record, metadata_json
+from graphrag_assets.reading.web import mail_text
 
 _NO_TEXT = Problem("the mail has no text that can be read", "If it is encrypted, save it decrypted.")
 _LANGUAGES = ["en", "cs", "da", "de", "es", "fr", "it", "ja", "ko", "nl", "pl", "sv", "zh"]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from graphrag_assets.pipeline.document_dates import FIELDS
+from graphrag_assets.reading.document_dates import FIELDS
 
 WHOLE_ROW = "*"
 """In place of a text column: the row's columns and values are the text."""

@@ -11,9 +11,9 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_assets.pipeline.decoding import UnreadableError
-from graphrag_assets.pipeline.document_dates import in_fields
-from graphrag_assets.pipeline.source_records import (
+from graphrag_assets.reading.decoding import UnreadableError
+from graphrag_assets.reading.document_dates import in_fields
+from graphrag_assets.reading.source_records import (
     WHOLE_ROW,
     LoadOptions,
     Place,

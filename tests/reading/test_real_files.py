@@ -7,11 +7,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from graphrag_assets.conversion.limits import ConversionLimits
-from graphrag_assets.conversion.process import ConversionProcess
 from graphrag_assets.pipeline.batch import read_corpus
 from graphrag_assets.pipeline.chunking import ChunkOptions
-from graphrag_assets.pipeline.source_records import LoadOptions, Record
+from graphrag_assets.reading.limits import ConversionLimits
+from graphrag_assets.reading.process import ConversionProcess
+from graphrag_assets.reading.source_records import LoadOptions, Record
 from graphrag_assets.store.input_folder import InputFolder
 
 DATA = Path(__file__).resolve().parents[3] / "shared/data"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphrag_assets.conversion.pdf import _in_reading_order, _Line
+from graphrag_assets.reading.pdf import _in_reading_order, _Line
 
 
 def drawn(visual: str, order: list[int] | None = None) -> list[_Line]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from graphrag_assets.pipeline.document_dates import date_of, in_head, in_name
-from graphrag_assets.pipeline.text_files import split_front_matter
+from graphrag_assets.reading.document_dates import date_of, in_head, in_name
+from graphrag_assets.reading.text_files import split_front_matter
 from tests.pipeline.test_loading import load
 
 DAY = date(2021, 4, 3)

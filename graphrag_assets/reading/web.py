@@ -7,7 +7,7 @@ from lxml import html as lxml_html
 from lxml.html import HtmlElement
 from trafilatura import extract, extract_metadata
 
-from graphrag_assets.pipeline.source_records import Problem, Record, metadata_json
+from graphrag_assets.reading.source_records import Problem, Record, metadata_json
 
 _NO_TEXT = Problem(
     "no text was found in the page", "If a script writes its text, save the page from a browser as text."

@@ -12,12 +12,12 @@ import kreuzberg
 from kreuzberg import ExtractionConfig, ExtractionResult, PageConfig
 from lxml import etree
 
-from graphrag_assets.conversion import latex
-from graphrag_assets.conversion.properties import stated
-from graphrag_assets.conversion.xml_files import read_xml
-from graphrag_assets.pipeline.decoding import decode
-from graphrag_assets.pipeline.source_records import WHOLE_ROW, LoadOptions, Place, Problem, Record, metadata_json
-from graphrag_assets.pipeline.tables import Table, sheet_records, table_records
+from graphrag_assets.reading import latex
+from graphrag_assets.reading.decoding import decode
+from graphrag_assets.reading.properties import stated
+from graphrag_assets.reading.source_records import WHOLE_ROW, LoadOptions, Place, Problem, Record, metadata_json
+from graphrag_assets.reading.tables import Table, sheet_records, table_records
+from graphrag_assets.reading.xml_files import read_xml
 
 _TYPES = {
     "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
@@ -84,7 +84,7 @@ def read_office(data: bytes, file_format: str, column: str, options: LoadOptions
     if file_format == "xml":
         return read_xml(data)
     if file_format == "rst":
-        from graphrag_assets.conversion.rst import read_rst  # loads docutils, which no other format needs
+        from graphrag_assets.reading.rst import read_rst  # loads docutils, which no other format needs
 
         return read_rst(decode(data).text)
     if file_format == "tex":
@@ -118,7 +118,7 @@ def read_office(data: bytes, file_format: str, column: str, options: LoadOptions
     if file_format == "odp":
         text, places = _with_slides("\n\n".join(_paragraphs(data)))
     if file_format == "msg":
-        from graphrag_assets.conversion.mail import latest_message  # loads trafilatura, which no other format needs
+        from graphrag_assets.reading.mail import latest_message  # loads trafilatura, which no other format needs
 
         text = latest_message(_MAIL_FIELDS.sub("", result.content))
     if not text.strip():

@@ -14,7 +14,7 @@ from docutils.frontend import get_default_settings
 from docutils.parsers.rst import Directive, Parser, directives, languages, roles
 from docutils.utils import new_document
 
-from graphrag_assets.pipeline.source_records import Problem, Record, metadata_json
+from graphrag_assets.reading.source_records import Problem, Record, metadata_json
 
 _NO_TEXT = Problem("no text was found in the file", "Delete it, or check what it holds.")
 # No file is inserted, nothing is printed, and no configuration of a user is read.

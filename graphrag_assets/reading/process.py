@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, TypeVar
 
-from graphrag_assets.conversion.limits import OUT_OF_MEMORY, ConversionLimits
-from graphrag_assets.conversion.readers import reader_of
-from graphrag_assets.pipeline.source_records import LoadOptions, Place, Problem, Record, too_long
+from graphrag_assets.reading.limits import OUT_OF_MEMORY, ConversionLimits
+from graphrag_assets.reading.readers import reader_of
+from graphrag_assets.reading.source_records import LoadOptions, Place, Problem, Record, too_long
 from graphrag_assets.runtime.masking import without_secrets
 
 _Result = TypeVar("_Result")
@@ -64,7 +64,7 @@ class ConversionProcess:
 
     def _start(self, kind: str) -> "subprocess.Popen[bytes]":
         """A worker that is ready for files; the time until then is not counted."""
-        command = [sys.executable, "-m", "graphrag_assets.conversion.worker", kind, json.dumps(asdict(self._limits))]
+        command = [sys.executable, "-m", "graphrag_assets.reading.worker", kind, json.dumps(asdict(self._limits))]
         self._temporary = self._temporary or tempfile.TemporaryDirectory(
             prefix="graphrag_assets-", ignore_cleanup_errors=True
         )

@@ -10,11 +10,11 @@ from pathlib import PurePosixPath
 from typing import Protocol
 
 from graphrag_assets.contracts.records import ENCODING
-from graphrag_assets.pipeline.chats import json_chats, numbered, whatsapp_record
-from graphrag_assets.pipeline.decoding import Decoded, UnreadableError, decode
-from graphrag_assets.pipeline.source_records import LoadOptions, Problem, Record, clean
-from graphrag_assets.pipeline.tables import json_lines, json_table, parse_json, table_records, text_table
-from graphrag_assets.pipeline.text_files import first_heading, subtitle_record, text_record
+from graphrag_assets.reading.chats import json_chats, numbered, whatsapp_record
+from graphrag_assets.reading.decoding import Decoded, UnreadableError, decode
+from graphrag_assets.reading.source_records import LoadOptions, Problem, Record, clean
+from graphrag_assets.reading.tables import json_lines, json_table, parse_json, table_records, text_table
+from graphrag_assets.reading.text_files import first_heading, subtitle_record, text_record
 
 _ENDINGS = {
     "md": "md markdown mdx mkd qmd rmd",

@@ -12,7 +12,7 @@ from html import unescape
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from graphrag_assets.pipeline.source_records import Place, Record, metadata_json
+from graphrag_assets.reading.source_records import Place, Record, metadata_json
 
 _SPEAKERS = (
     *("role", "speaker", "sender", "from", "user", "username", "user_name", "sender_name", "author", "creator"),

@@ -11,9 +11,9 @@ import pypdfium2
 import pypdfium2.raw as raw
 from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
 
-from graphrag_assets.conversion.properties import stated
-from graphrag_assets.pipeline.headings import headings
-from graphrag_assets.pipeline.source_records import Place, Problem, Record, metadata_json
+from graphrag_assets.reading.headings import headings
+from graphrag_assets.reading.properties import stated
+from graphrag_assets.reading.source_records import Place, Problem, Record, metadata_json
 
 _PASSWORD = Problem("the PDF is protected by a password", "Save a copy without the password, and index that.")
 _SCAN = Problem(

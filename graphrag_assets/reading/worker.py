@@ -19,9 +19,9 @@ from typing import Any, BinaryIO
 
 import psutil
 
-from graphrag_assets.conversion.limits import OUT_OF_MEMORY, ConversionLimits
-from graphrag_assets.conversion.readers import Read, reader
-from graphrag_assets.pipeline.source_records import LoadOptions, Problem, Record, clean
+from graphrag_assets.reading.limits import OUT_OF_MEMORY, ConversionLimits
+from graphrag_assets.reading.readers import Read, reader
+from graphrag_assets.reading.source_records import LoadOptions, Problem, Record, clean
 
 _Request = tuple[dict[str, Any], bytes]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from lxml import etree
 from lxml import html as lxml_html
 
-from graphrag_assets.pipeline.source_records import Problem, Record
+from graphrag_assets.reading.source_records import Problem, Record
 
 _TITLES = frozenset({"article-title", "title", "head", "heading", "invention-title"})
 _PROSE = frozenset(

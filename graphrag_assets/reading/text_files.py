@@ -10,9 +10,9 @@ from typing import Any
 import webvtt
 import yaml
 
-from graphrag_assets.pipeline.document_dates import in_fields
-from graphrag_assets.pipeline.headings import headings
-from graphrag_assets.pipeline.source_records import LoadOptions, Place, Problem, Record, metadata_json
+from graphrag_assets.reading.document_dates import in_fields
+from graphrag_assets.reading.headings import headings
+from graphrag_assets.reading.source_records import LoadOptions, Place, Problem, Record, metadata_json
 
 _YAML = re.compile(r"\A---[ \t]*\n(?!\s*\n)(.{0,20000}?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FIELD = re.compile(r"^([A-Za-z][\w-]*):[ \t]+([^\[{&*!|>%@`\s].*?)[ \t]*$", re.MULTILINE)

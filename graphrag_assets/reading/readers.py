@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from graphrag_assets.pipeline.source_records import LoadOptions, Problem, Record
+from graphrag_assets.reading.source_records import LoadOptions, Problem, Record
 
 Read = Callable[[bytes, str, str, LoadOptions], list[Record | Problem]]
 """From the bytes of a file, its format, the text column of tables, and options."""
@@ -20,21 +20,21 @@ def reader(name: str) -> Read:
 
 
 def _pdf() -> Read:
-    from graphrag_assets.conversion.pdf import read_pdf
+    from graphrag_assets.reading.pdf import read_pdf
 
     return lambda data, file_format, column, options: read_pdf(data)
 
 
 def _web() -> Read:
-    from graphrag_assets.conversion.mail import read_mail, read_mailbox
-    from graphrag_assets.conversion.web import read_page
+    from graphrag_assets.reading.mail import read_mail, read_mailbox
+    from graphrag_assets.reading.web import read_page
 
     readers = {"html": lambda data: read_page(data.decode()), "eml": read_mail, "mbox": read_mailbox}
     return lambda data, file_format, column, options: readers[file_format](data)
 
 
 def _office() -> Read:
-    from graphrag_assets.conversion.office import read_office
+    from graphrag_assets.reading.office import read_office
 
     return read_office
 
@@ -44,7 +44,7 @@ def _parquet() -> Read:
 
     import polars
 
-    from graphrag_assets.pipeline.tables import parquet_records
+    from graphrag_assets.reading.tables import parquet_records
 
     empty = io.BytesIO()
     polars.DataFrame({"text": []}).write_parquet(empty)

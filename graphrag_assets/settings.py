@@ -255,11 +255,6 @@ class Settings(BaseSettings):
         ge=32,
         description="Maximum tokens of a text that the embedding model takes; longer ones are cut.",
     )
-    rerank_model: str = Field(
-        "",
-        description="Model that puts the best passages first in local, basic and retrieve: a reranking model "
-        "(cohere/…, jina_ai/…, infinity/…, hosted_vllm/…) or a chat model; unset: none.",
-    )
     prompts_dir: str = Field("", description="Folder of prompt templates that replace the built-in ones.")
     entity_types: str = Field(
         "organization, person, geo, event", description="Entity types requested from the chat model."
@@ -509,8 +504,7 @@ class Settings(BaseSettings):
 
         What performs a task is given as it is chosen, not as it is set.
         """
-        where = {"data", "input", "ledger_url", "automation", "memory_limit"}
-        where |= {"rerank_model", "block_worse"}
+        where = {"data", "input", "ledger_url", "automation", "memory_limit", "block_worse"}
         in_force = {"chunk_size": self.max_unit_tokens, "method": self.method_in_force, "claims": self.choices.claims}
         settings = self.model_dump(exclude=where) | in_force
         return {name: None if value is None else without_credentials(str(value)) for name, value in settings.items()}

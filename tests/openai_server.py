@@ -1,8 +1,7 @@
 """A real local HTTP server that speaks the OpenAI protocol, with scripted content and faults.
 
-Chat completions (plain and streamed, with `response_format`), embeddings, reranking as Cohere, Jina,
-Infinity and vLLM have it, and the list of models. Written on asyncio streams, because closed connections and broken bodies are part of its job. In a test
-it is the fixture `openai_server`; in a process of its own `python -m tests.openai_server --port 8123`.
+Chat completions (plain and streamed, with `response_format`), embeddings, and the list of models.
+Written on asyncio streams, because closed connections and broken bodies are part of its job. In a test it is the fixture `openai_server`; in a process of its own `python -m tests.openai_server --port 8123`.
 """
 
 import argparse
@@ -41,12 +40,8 @@ FAULTS = (
     "wrong-schema",  # JSON of another shape
     "fewer-vectors",  # embeddings: one is missing
     "wrong-dimensions",  # embeddings: one is shorter than the others
-    "fewer-scores",  # reranking: only the best document has one
-    "strange-scores",  # reranking: one twice, and two of documents that were not sent
-    "no-scores",  # reranking: there are none
 )
 _OF_EMBEDDINGS = {"fewer-vectors", "wrong-dimensions"}
-_OF_RERANKING = {"fewer-scores", "strange-scores", "no-scores"}
 _OF_MESSAGES = {"malformed-content", "truncated", "empty", "refusal", "filtered", "wrong-schema"}
 
 
@@ -99,17 +94,11 @@ class _ReplyError(Exception):
         self.body = {"error": {"message": message, "type": "test", "param": None, "code": None} | error}
 
 
-def shared_words(query: str, document: str) -> float:
-    """The share of the query's words that the document has."""
-    asked = set(query.lower().split())
-    return len(asked & set(document.lower().split())) / len(asked)
-
-
 @dataclass
 class OpenAIServer:
     """The server and what it has seen. All attributes may be changed while it runs.
 
-    `content` makes the message of a chat request, `relevance` the score of a query and a document; `next_faults` are given to the next requests in turn (None:
+    `content` makes the message of a chat request; `next_faults` are given to the next requests in turn (None:
     no fault), then `faults` is drawn from. `rejected_formats` are the types of response_format answered with 400.
     `replace` may give another reply (status, headers, body) to a request, given its JSON or form.
     `cached` is the share of each prompt that is said to come from the prompt cache.
@@ -118,7 +107,6 @@ class OpenAIServer:
     """
 
     content: Callable[[Body], str] = content_for
-    relevance: Callable[[str, str], float] = shared_words
     replace: Callable[[Body], tuple[int, dict[str, str], bytes] | None] | None = None
     faults: FaultPlan = field(default_factory=FaultPlan)
     next_faults: deque[str | None] = field(default_factory=deque)
@@ -231,8 +219,6 @@ class OpenAIServer:
             return await _send(writer, 200, b"<html>502 Bad Gateway</html>")
         try:
             self._refuse(fault, body, request.headers)
-            if request.route.endswith("/rerank"):
-                return await _send(writer, 200, _scores(body, self.relevance, fault), cut=fault == "cut")
             if request.route.endswith("/embeddings"):
                 return await _send(writer, 200, self._embeddings(body, fault), cut=fault == "cut")
             message, finish = self._message(body, fault)
@@ -250,10 +236,9 @@ class OpenAIServer:
         """Count the request, and choose its fault."""
         self.attempts[key] += 1
         body = json.loads(raw) if raw.lstrip().startswith(b"{") else dict(parse_qsl(raw.decode()))  # of a token
-        task = task_of(body) if "messages" in body else "rerank" if "documents" in body else "embedding"
+        task = task_of(body) if "messages" in body else "embedding"
         fault = self.next_faults.popleft() if self.next_faults else self.faults.draw(raw, self.attempts[key])
-        of_others = _OF_MESSAGES | _OF_EMBEDDINGS | _OF_RERANKING
-        if fault in of_others - {"embedding": _OF_EMBEDDINGS, "rerank": _OF_RERANKING}.get(task, _OF_MESSAGES):
+        if fault in (_OF_MESSAGES if task == "embedding" else _OF_EMBEDDINGS):
             fault = None
         self.counts.update(["requests", f"path {path}", f"task {task}", *([f"fault {fault}"] if fault else [])])
         request = Request(path, body, headers, task, fault, time.monotonic())
@@ -313,24 +298,6 @@ class OpenAIServer:
         tokens = sum(_tokens(str(text)) for text in texts)
         usage = {"prompt_tokens": tokens, "total_tokens": tokens}
         return {"object": "list", "model": body["model"], "data": data, "usage": usage}
-
-
-def _scores(body: Body, relevance: Callable[[str, str], float], fault: str | None) -> Body:
-    scores = [relevance(body["query"], document) for document in body["documents"]]
-    found = sorted(enumerate(scores), key=lambda pair: -pair[1])
-    if fault == "fewer-scores":
-        found = found[:1]
-    if fault == "strange-scores":
-        found = [found[0], (found[0][0], 0.0), (len(scores), 1.0), (-1, 1.0), *found[1:]]
-    if fault == "no-scores":
-        found = []
-    tokens = sum(_tokens(document) for document in body["documents"])
-    return {
-        "id": "rerank-1",
-        "results": [{"index": place, "relevance_score": score} for place, score in found],
-        "meta": {"api_version": {"version": "2"}, "billed_units": {"search_units": 1}},
-        "usage": {"total_tokens": tokens, "prompt_tokens": tokens},
-    }
 
 
 def _tokens(text: str) -> int:

@@ -142,14 +142,6 @@ class Relevance:
 
 
 @dataclass(frozen=True, slots=True)
-class Reranked:
-    """The places of passages, best first; those left out come after them, in their order."""
-
-    order: tuple[int, ...]
-    usage: Usage = field(default_factory=Usage)
-
-
-@dataclass(frozen=True, slots=True)
 class Planned:
     """The plan of a question."""
 

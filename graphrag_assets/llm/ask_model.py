@@ -92,7 +92,6 @@ class ModelClient(Generic[Options]):
         what: str,
         send: Callable[[], Awaitable[T]],
         tokens: Callable[[], tuple[int, int]],
-        queries: int = 0,
         n_suspicious: int | None = None,
     ) -> T:
         """What `send` returns, within limits and budget; `tokens`: of prompt and answer, are called if limited."""
@@ -100,7 +99,7 @@ class ModelClient(Generic[Options]):
 
         def price() -> float:
             prompt, answer = tokens()
-            return prices.cost(round(prompt * _TOKENIZER_MARGIN), answer, queries=queries)
+            return prices.cost(round(prompt * _TOKENIZER_MARGIN), answer)
 
         async with self.limits.slot() as waited:
             trace.seconds_waiting += waited

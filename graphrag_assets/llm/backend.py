@@ -1,4 +1,4 @@
-"""Chat, embedding and reranking models of the settings, their ledger, prices, limits and budget."""
+"""Chat and embedding models of the settings, their ledger, prices, limits and budget."""
 
 import os
 
@@ -21,13 +21,6 @@ from graphrag_assets.settings import Settings, Use
 def chat_answerer(settings: Settings, profile: PromptProfile | None = None) -> ChatAnswerer:
     """Answers questions by the chat model of the settings for questions."""
     return ChatAnswerer(chat_model(settings, use="query"), prompts_of(settings, profile), settings.model_of("query"))
-
-
-def rerank_options(settings: Settings) -> tuple[ModelOptions, Ledger, Limits, Budget]:
-    """The reranking model of the settings, with ledger, limits and budget."""
-    load_dotenv(".env")  # the provider's own variables
-    options = ModelOptions(model=settings.rerank_model, timeout=settings.request_timeout)
-    return options, *_shared(settings, options)
 
 
 def chat_model(

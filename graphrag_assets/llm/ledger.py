@@ -30,7 +30,7 @@ LLM_CALLS = sa.Table(
     "llm_calls",
     sa.MetaData(),
     sa.Column("key", sa.String(64), primary_key=True, comment="Hash of all that determines the answer"),
-    sa.Column("kind", sa.String(16), nullable=False, comment="chat, embedding, rerank, invalid, replaced, purged"),
+    sa.Column("kind", sa.String(16), nullable=False, comment="chat, embedding, invalid, replaced, purged"),
     sa.Column("task", sa.String(64), nullable=False),
     sa.Column("provider", sa.String(64), nullable=False),
     sa.Column("model", sa.String(255), nullable=False),

@@ -80,14 +80,6 @@ def known(model: str) -> dict[str, Any] | None:
     return entry
 
 
-def is_reranker(model: str) -> bool:
-    """Whether a model is a reranking model: by litellm's table, else if its name says so or Infinity serves it."""
-    if mode := (known(model) or {}).get("mode"):
-        return bool(mode == "rerank")
-    vendor, name = provider_of(model)
-    return vendor == "infinity" or "rerank" in name.lower()
-
-
 def address(options: ModelOptions) -> dict[str, Any]:
     """Model, address, key and timeout as litellm's parameters."""
     key = options.api_key
@@ -141,19 +133,18 @@ class Prices:
     output_usd: float
     source: str  # "options", "litellm" or "unknown", which counts as free
     cached_usd: float  # of prompt tokens from the provider's prompt cache
-    query_usd: float = 0.0  # of a query to a reranking model
 
-    def cost(self, prompt_tokens: int, completion_tokens: int = 0, cached_tokens: int = 0, queries: int = 0) -> float:
+    def cost(self, prompt_tokens: int, completion_tokens: int = 0, cached_tokens: int = 0) -> float:
         """Cost of a call in US dollars; `cached_tokens` are some of the prompt tokens."""
         prompt = (prompt_tokens - cached_tokens) * self.input_usd + cached_tokens * self.cached_usd
-        return prompt + completion_tokens * self.output_usd + queries * self.query_usd
+        return prompt + completion_tokens * self.output_usd
 
     @classmethod
     def of(cls, model: str, options: PriceOptions = LISTED_PRICES) -> "Prices":
         """Prices of a model: those of the options, where unset litellm's. Warns once where there are none."""
         own_input, own_output = options.input_usd_per_million, options.output_usd_per_million
         entry = {} if None not in (own_input, own_output) else known(model) or {}
-        names = ("input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost", "input_cost_per_query")
+        names = ("input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost")
         listed = {name: float(entry[name]) for name in names if entry.get(name) is not None}
         source = "litellm" if "input_cost_per_token" in listed else "unknown"
         if own_input is not None or own_output is not None:
@@ -166,7 +157,7 @@ class Prices:
         input_usd = listed.get("input_cost_per_token", 0.0) if own_input is None else own_input / 1e6
         output_usd = listed.get("output_cost_per_token", 0.0) if own_output is None else own_output / 1e6
         cached = listed.get("cache_read_input_token_cost", input_usd) if own_input is None else input_usd
-        return cls(input_usd, output_usd, source, cached, listed.get("input_cost_per_query", 0.0))
+        return cls(input_usd, output_usd, source, cached)
 
 
 # Replies
@@ -246,21 +237,6 @@ async def send_embedding(options: EmbeddingOptions, texts: list[str]) -> tuple[l
     usage = response.usage
     billed = (_count(usage.prompt_tokens) or _count(usage.total_tokens) or 0) if usage else 0
     return [rows[index] for index in range(len(rows))], billed
-
-
-async def send_rerank(
-    options: ModelOptions, query: str, documents: list[str]
-) -> tuple[list[tuple[int, float]], int, int]:
-    """Send one reranking request; returns the places of documents with their scores, the tokens, and billed queries."""
-    response = await litellm().arerank(query=query, documents=documents, return_documents=False, **address(options))
-    try:
-        scores = [(row["index"], float(row["relevance_score"])) for row in response.results]
-    except (KeyError, TypeError, ValueError):
-        raise BadReplyError("The reply has no list of scores.") from None
-    if not all(isinstance(place, int) and math.isfinite(score) for place, score in scores):
-        raise BadReplyError("A place or a score is not a number.")
-    billed = (response.meta or {}).get("billed_units") or {}
-    return scores, _count(billed.get("total_tokens")) or 0, _count(billed.get("search_units")) or 1
 
 
 def _cost(response: Any, model: str) -> float | None:

@@ -8,7 +8,6 @@ from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.local import CLAIMS, SOURCES
 from graphrag_assets.query.option_types import Count, Share
 from graphrag_assets.query.question_options import CommonOptions
-from graphrag_assets.query.reranking import RERANKED, reranked
 from graphrag_assets.query.results import Draft
 from graphrag_assets.query.retrieval import Question, search_texts
 from graphrag_assets.query.search import Search, SearchMethod
@@ -31,15 +30,9 @@ class BasicOptions(CommonOptions):
 
 async def build_context(search: Search[BasicOptions]) -> Context:
     """The context of a basic search, within the tokens that the history leaves."""
-    options = search.options
     await search.embed(search.question)
-    units = None
-    if search.reranker:
-        limit = max(options.k, RERANKED)
-        found = await search.in_thread(search_texts, search.reader, "text_unit", search.question, limit, search.scope)
-        units = (await reranked(search, found))[: options.k]
     return search.add_context(
-        await search.in_thread(basic_context, search.reader, search.question, search.fitting, search.scope, units)
+        await search.in_thread(basic_context, search.reader, search.question, search.fitting, search.scope)
     )
 
 
@@ -54,18 +47,10 @@ _DEFAULTS = BasicOptions()
 
 
 def basic_context(
-    reader: Reader,
-    question: Question,
-    options: BasicOptions = _DEFAULTS,
-    scope: Scope = EVERYTHING,
-    units: list[int] | None = None,
+    reader: Reader, question: Question, options: BasicOptions = _DEFAULTS, scope: Scope = EVERYTHING
 ) -> Context:
-    """The context of a basic search: a section Sources and one of their claims.
-
-    The sources are `units`, or else found by BM25 and vectors.
-    """
-    if units is None:
-        units = search_texts(reader, "text_unit", question, options.k, scope)
+    """The context of a basic search: a section Sources, found by BM25 and vectors, and one of their claims."""
+    units = search_texts(reader, "text_unit", question, options.k, scope)
     claims = [(CLAIMS.with_dates(reader), claims_in(reader, units, scope), 1.0)] if options.claims_prop else []
     groups = [
         (options.claims_prop, claims),

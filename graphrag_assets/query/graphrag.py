@@ -4,7 +4,7 @@ import asyncio
 import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -38,9 +38,6 @@ from graphrag_assets.query.suggestions import Suggestions, split_history
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_reader import CurrentPublication
 
-if TYPE_CHECKING:
-    from graphrag_assets.llm.rerank import ModelReranker
-
 SEARCH_METHODS: Mapping[str, SearchMethod[...]] = {
     kind.METHOD.name: kind.METHOD
     for kind in (local_search, global_search, drift_search, basic_search, lazy_search, planned_search)
@@ -61,7 +58,6 @@ class GraphRAG:
             "openai/gpt-4.1-nano"; default: the answerer.
         settings: `Settings.load(chat_model=…)`; default: those of the environment.
         embedder: embeds questions as the texts of the index are embedded; default: the model of the settings.
-        reranker: puts the best passages first; default: the model of the settings, if they name one.
 
     Attributes:
         local: answers about particular things.
@@ -102,7 +98,6 @@ class GraphRAG:
         *,
         settings: Settings | None = None,
         embedder: Embedder | None = None,
-        reranker: "ModelReranker | None" = None,
     ) -> None:
         settings = settings or Settings.load()
         self.index = CurrentPublication(index, settings.index_folder)
@@ -114,7 +109,6 @@ class GraphRAG:
             self.index,
             self.answerer,
             rater or self.answerer,
-            reranker or query_models.reranker(settings),
             SEARCH_METHODS,
             embedder,
         )

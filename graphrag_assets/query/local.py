@@ -16,10 +16,9 @@ from graphrag_assets.query.excerpts import excerpts
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.linking import LinkingOptions, linked
 from graphrag_assets.query.option_types import Options
-from graphrag_assets.query.passages import RankedPassages, rank_passages
+from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.paths import paths
 from graphrag_assets.query.question_options import CommonOptions
-from graphrag_assets.query.reranking import reranked
 from graphrag_assets.query.results import Draft
 from graphrag_assets.query.retrieval import Question, fuse, search_texts
 from graphrag_assets.query.search import Search, SearchMethod
@@ -77,12 +76,8 @@ async def build_context(search: Search[LocalSearchOptions]) -> Context:
     """The context of a local search, within the tokens that the history leaves."""
     search.question = await linked(search, search.text, search.question)
     await search.embed(search.question)
-    passages = None
-    if search.reranker:
-        found = await search.in_thread(rank_passages, search.reader, search.question, _MAX_TEXT_UNITS, search.scope)
-        passages = found.reordered(await reranked(search, found.numbers))
     return search.add_context(
-        await search.in_thread(local_context, search.reader, search.question, search.fitting, search.scope, passages)
+        await search.in_thread(local_context, search.reader, search.question, search.fitting, search.scope)
     )
 
 
@@ -150,17 +145,15 @@ def local_context(
     question: Question,
     options: LocalOptions = _DEFAULTS,
     scope: Scope = EVERYTHING,
-    passages: RankedPassages | None = None,
 ) -> Context:
     """The context of a local search: Reports, Entities, Relationships, Claims, Sources, within the token limit.
 
     Args:
-        passages: the text units of the question; None: as `rank_passages` ranks them.
 
     Raises:
         QueryError: an entity to include or to exclude does not exist.
     """
-    passages = passages or rank_passages(reader, question, _MAX_TEXT_UNITS, scope)
+    passages = rank_passages(reader, question, _MAX_TEXT_UNITS, scope)
     entities = entities_for(
         reader,
         question,

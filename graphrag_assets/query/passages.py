@@ -26,7 +26,6 @@ from graphrag_assets.query.option_types import PositiveCount
 from graphrag_assets.query.pagerank import personalized_pagerank
 from graphrag_assets.query.preferences import with_preference
 from graphrag_assets.query.question_options import QuestionOptions
-from graphrag_assets.query.reranking import RERANKED, reranked
 from graphrag_assets.query.retrieval import Question, Scores
 from graphrag_assets.query.search import Search
 from graphrag_assets.store.publication_reader import Reader
@@ -75,11 +74,9 @@ async def retrieve(search: Search[RetrieveOptions]) -> pl.DataFrame:
     options = search.options
     if options.method != "words":
         await search.embed(search.question)
-    reranks = search.reranker is not None and options.method in ("graph", "text")
-    limit = max(options.k, RERANKED) if reranks else options.k
-    ranked = await search.in_thread(rank_passages, search.reader, search.question, limit, search.scope, options.method)
-    if reranks:
-        ranked = ranked.reordered((await reranked(search, ranked.numbers))[: options.k])
+    ranked = await search.in_thread(
+        rank_passages, search.reader, search.question, options.k, search.scope, options.method
+    )
     return await search.in_thread(passage_frame, search.reader, ranked, search.scope)
 
 
@@ -105,10 +102,6 @@ class RankedPassages:
     def numbers(self) -> list[int]:
         """The text units, best first."""
         return list(self.scores)
-
-    def reordered(self, numbers: Sequence[int]) -> "RankedPassages":
-        """These text units of the ranking, in this order."""
-        return dataclasses.replace(self, scores={number: self.scores[number] for number in numbers})
 
 
 def rank_passages(

@@ -5,7 +5,6 @@ Clients of providers are imported only if a setting needs them.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +15,6 @@ from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.settings import ONNX, Settings
 from graphrag_assets.store.prompt_profiles import profile_in_force
 from graphrag_assets.store.publication_reader import Reader
-
-if TYPE_CHECKING:
-    from graphrag_assets.llm.rerank import ModelReranker
 
 
 def answerer(settings: Settings, reader: Reader, chat_model: str | None = None) -> Answerer:
@@ -34,15 +30,6 @@ def answerer(settings: Settings, reader: Reader, chat_model: str | None = None) 
 
     profile = profile_in_force(reader.query, "operations.prompt_profile")
     return chat_answerer(settings, profile)
-
-
-def reranker(settings: Settings) -> "ModelReranker | None":
-    """The reranker of the settings, if they name a model."""
-    if not settings.rerank_model:
-        return None
-    from graphrag_assets.llm.rerank import ModelReranker
-
-    return ModelReranker(settings)
 
 
 def embedder(settings: Settings, index_model: str) -> Callable[[Sequence[str]], np.ndarray]:

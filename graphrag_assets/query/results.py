@@ -90,7 +90,7 @@ class Answer:
         context: a frame per section (reports, entities, relationships, claims, sources) with the flags
             `in_context` (the row was given to the answerer) and `cited`.
         usage: by category: build_context, response, map, reduce, hypothesis, primer, action, rating, rewrite, test,
-            link, rerank, plan, step, choice. The seconds of concurrent calls are added up.
+            link, plan, step, choice. The seconds of concurrent calls are added up.
         seconds: from question to answer.
         actions: DRIFT's graph of steps.
         errors: calls that failed while others succeeded; their results are missing.

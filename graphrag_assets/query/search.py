@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, TypeVar
+from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -40,9 +40,6 @@ from graphrag_assets.runtime.cancellation import Cancellation
 from graphrag_assets.runtime.tracing import span
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
-
-if TYPE_CHECKING:
-    from graphrag_assets.llm.rerank import ModelReranker
 
 Embedder = Callable[[Sequence[str]], "np.ndarray | Sequence[Sequence[float]]"]
 """A function that embeds questions as the texts of the index are embedded: one vector of each."""
@@ -80,7 +77,6 @@ class Tools:
     publications: CurrentPublication
     answerer: Answerer
     rater: Answerer
-    reranker: "ModelReranker | None"
     methods: Mapping[str, "SearchMethod[...]"]
     embedder: Embedder | None = None
     running: "WeakSet[Search[Any]]" = field(default_factory=WeakSet)
@@ -127,7 +123,6 @@ class Search(Generic[OptionsOf]):
     streaming: bool = False
     answerer: Answerer = field(init=False)
     rater: Answerer = field(init=False)
-    reranker: "ModelReranker | None" = field(init=False)
     reader: Reader = field(init=False)
     scope: Scope = EVERYTHING
     history: Section | None = None
@@ -145,7 +140,7 @@ class Search(Generic[OptionsOf]):
 
     def __post_init__(self) -> None:
         Question(self.text)  # refuses an empty question, even with a history
-        self.answerer, self.rater, self.reranker = self.tools.answerer, self.tools.rater, self.tools.reranker
+        self.answerer, self.rater = self.tools.answerer, self.tools.rater
         turns = ConversationHistory.of(self.options.history)
         earlier = turns.newest(self.options.conversation_history_max_turns, user_turns_only=True)
         self.earlier = [turn.content for turn in earlier]

@@ -161,8 +161,6 @@ def test_the_keys_of_paid_answers_never_change(lab: Lab) -> None:
         == "b78ed7c5ef2715dbce9bc36a2c2f6d44279b6af39e34f517dc4b833390146c85"
     )
     assert embedding.key("Zoë") == "b03ee010c94a4d06cff9b19c3a15d89f296c83a45a118eff93c4d6557e9b0ffd"
-    order = key_of("rerank", "cohere", "rerank-v3.5", "q", ["a", "b"])
-    assert order == "95b059e10d76d312d195cbd2bc50f2a9e727fa875f519f3c116a5dce2a9f8584"
     stored = '{"entities": [{"title": "Ada", "type": "PERSON", "strength": 1}]}'
     run(lab.ledger.put(entry(chat.key(ask(model=Extraction)), response=stored)))
     assert run(chat.complete(ask(model=Extraction))).text == stored

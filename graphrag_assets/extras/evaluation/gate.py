@@ -58,7 +58,6 @@ class Comparison(NamedTuple):
 def compare(settings: Settings, before: Path, after: Path) -> Comparison:
     """Compare two published files by the questions in the data folder; no model is asked but that of the vectors."""
     asked = load_questions(settings.questions_file)
-    settings = settings.model_copy(update={"rerank_model": ""})
     with GraphRAG(before, settings=settings) as old, GraphRAG(after, settings=settings) as new:
         first, second = evaluate(old, asked), evaluate(new, asked)
     changes, common = [], list[str]()

@@ -1,4 +1,4 @@
-"""What helps to answer a question: ratings of community reports, tests of passages, and an order of passages."""
+"""What helps to answer a question: ratings of community reports, and tests of passages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,12 +9,9 @@ from pydantic import Field, model_validator
 from graphrag_assets.contracts.answering import Passage, Relevance, Usage
 from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.task import Task, TaskModel, as_json, ask_model, ask_numbered, ask_together, numbered
+from graphrag_assets.llm.task import Task, TaskModel, as_json, ask_numbered, ask_together, numbered
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Stars, Text
-from graphrag_assets.text.words import cut_text, sentence_lines, sentences
-
-_BEST = 10  # passages of an order
-_PASSAGE_TOKENS = 500  # of a passage to be ordered: fifty of them fit every model of today
+from graphrag_assets.text.words import sentence_lines, sentences
 
 
 class ReportRating(Form):
@@ -52,14 +49,8 @@ class RelevantUnits(RecordsForm):
     units: Salvaged[RelevantUnit] = Field(default_factory=list)
 
 
-class PassageOrder(RecordsForm):
-    other_names: ClassVar = {"passages": "order", "ranking": "order"}
-    order: Salvaged[int] = Field(default_factory=list)
-
-
 RATE_REPORTS = Task("community_rating", CommunityRatings, {"reports": "data"}, "question")
 TEST_PASSAGES = Task("relevance_test", RelevantUnits, {"passages": "data"}, "question")
-ORDER_PASSAGES = Task("rerank_passages", PassageOrder, {"passages": "data"}, "question count")
 
 
 async def ratings_of(
@@ -107,10 +98,3 @@ def _verdicts(found: RelevantUnits, passages: Sequence[Passage]) -> dict[int, tu
             valid = tuple(sorted({number for number in unit.sentences if 1 <= number <= n}))
             verdicts[unit.id - 1] = valid or tuple(range(1, n + 1)) or (1,)
     return verdicts
-
-
-async def order_of(model: TaskModel, question: str, passages: Sequence[Passage]) -> tuple[list[int], Usage]:
-    """The places of the passages that help most, best first, by one listwise request (RankGPT, Sun et al. 2023)."""
-    listed = numbered(f"{passage.title}\n{cut_text(passage.text, _PASSAGE_TOKENS)}" for passage in passages)
-    found, usage = await ask_model(model, ORDER_PASSAGES, passages=listed, question=question, count=_BEST)
-    return [number - 1 for number in dict.fromkeys(found.order) if 1 <= number <= len(passages)], usage

@@ -16,6 +16,7 @@ from graphrag_assets.errors import (
     QueryTimeout,
     StoreError,
 )
+from graphrag_assets.query.ask import Answering, MethodName
 from graphrag_assets.query.callbacks import Call, Callbacks
 from graphrag_assets.query.citations import Citation, CitedRow
 from graphrag_assets.query.context import Context, Section
@@ -28,19 +29,18 @@ from graphrag_assets.query.local import LocalOptions
 from graphrag_assets.query.results import (
     Action,
     Answer,
-    Chosen,
     Failure,
+    MethodChoice,
     answer_to_json,
     answer_to_markdown,
     answers_to_frame,
 )
-from graphrag_assets.query.search import Answering, MethodName
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 
 __all__ = [
     "METHODS", "Action", "Answer", "AnswerStream", "Answerer", "Answering", "AsyncAnswerStream",
-    "Call", "Callbacks", "Chosen", "Citation", "CitedRow", "Context", "ConversationHistory", "DriftOptions",
+    "Call", "Callbacks", "Citation", "CitedRow", "Context", "ConversationHistory", "DriftOptions",
     "DynamicOptions", "Evidence", "Failure", "Filter", "GraphRAG", "GraphRAGError", "IndexMissing", "InvalidOption",
-    "LocalOptions", "MethodName", "ModelUnavailable", "Passage", "QueryError", "QueryTimeout", "Reply",
+    "LocalOptions", "MethodChoice", "MethodName", "ModelUnavailable", "Passage", "QueryError", "QueryTimeout", "Reply",
     "Section", "StoreError", "Turn", "answer_to_json", "answer_to_markdown", "answers_to_frame",
 ]  # fmt: skip

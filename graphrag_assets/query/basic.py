@@ -2,6 +2,7 @@
 
 from pydantic.dataclasses import dataclass
 
+from graphrag_assets.query.ask import Ask, SearchMethod
 from graphrag_assets.query.context import Context, fill_sections
 from graphrag_assets.query.fetch import claims_in, sources
 from graphrag_assets.query.filters import EVERYTHING, Scope
@@ -10,7 +11,6 @@ from graphrag_assets.query.option_types import Count, Share
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Draft
 from graphrag_assets.query.retrieval import Question, search_texts
-from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
 
 
@@ -28,17 +28,17 @@ class BasicOptions(CommonOptions):
     claims_prop: Share = 0.0
 
 
-async def build_context(search: Search[BasicOptions]) -> Context:
+async def build_context(ask: Ask[BasicOptions]) -> Context:
     """The context of a basic search, within the tokens that the history leaves."""
-    await search.embed(search.question)
-    return search.add_context(
-        await search.in_thread(basic_context, search.reader, search.question, search.fitting, search.scope)
+    await ask.embed(ask.question)
+    return ask.add_context(
+        await ask.in_thread(basic_context, ask.reader, ask.question, ask.options_within_budget, ask.scope)
     )
 
 
-async def answer(search: Search[BasicOptions]) -> Draft:
+async def answer(ask: Ask[BasicOptions]) -> Draft:
     """An answer from the most similar text units alone, without the graph."""
-    return await search.respond(await build_context(search))
+    return await ask.respond(await build_context(ask))
 
 
 METHOD = SearchMethod("basic", BasicOptions, build_context, answer)

@@ -14,16 +14,16 @@ from pydantic import BeforeValidator, Field, InstanceOf
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.contracts.answering import Mapped, Point
+from graphrag_assets.query.ask import Ask, SearchMethod
 from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.fetch import nearest_reports, report_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.linking import LinkingOptions, linked
+from graphrag_assets.query.linking import LinkingOptions, link_question
 from graphrag_assets.query.local import LocalOptions, local_context, reports_layout
 from graphrag_assets.query.option_types import Count, Flag, OptionalCount, Options, PositiveCount, made_of
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Action, Draft
 from graphrag_assets.query.retrieval import Question
-from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.languages import STOP_WORDS
 from graphrag_assets.text.words import search_words_of
@@ -107,80 +107,80 @@ class DriftSearchOptions(CommonOptions, LinkingOptions, DriftOptions):
         return self.linking == "model" and self.max_calls > 2
 
 
-async def build_context(search: Search[DriftSearchOptions]) -> Context:
+async def build_context(ask: Ask[DriftSearchOptions]) -> Context:
     """The reports that the primer reads, found by the question itself."""
-    if search.options.links:
-        search.question = await linked(search, search.text, search.question)
-    await search.embed(search.question)
-    return await _primer(search, search.question)
+    if ask.options.links:
+        ask.question = await link_question(ask, ask.text, ask.question)
+    await ask.embed(ask.question)
+    return await _primer(ask, ask.question)
 
 
-async def answer(search: Search[DriftSearchOptions]) -> Draft:
+async def answer(ask: Ask[DriftSearchOptions]) -> Draft:
     """An answer found in steps: reports raise follow-up questions, local searches answer them."""
-    options, question = search.options, search.text
-    primer = await _primer(search, await _primer_question(search))
+    options, question = ask.options, ask.text
+    primer = await _primer(ask, await _primer_question(ask))
     sections = list(primer.sections)
     folds = [section for section in primer.sections if section.passages]
     calls = [
-        (f"fold {number} of {len(folds)} of the primer", search.map("primer", question, fold.evidence, options.breadth))
+        (f"fold {number} of {len(folds)} of the primer", ask.map("primer", question, fold.evidence, options.breadth))
         for number, fold in enumerate(folds, 1)
     ]
-    steps = [_step(question, 0, None, mapped) for mapped in await search.gather("primer", calls)]
+    steps = [_step(question, 0, None, mapped) for mapped in await ask.gather("primer", calls)]
     for depth in range(1, options.depth + 1):
         raised = await asyncio.to_thread(next_questions, question, steps, depth, options)
-        contexts = await _local_contexts(search, [asked for asked, _ in raised])
+        contexts = await _local_contexts(ask, [asked for asked, _ in raised])
         sections += [section for found in contexts for section in found.sections]
         calls = [
-            (f"the step {asked!r}", search.map("action", asked, found.evidence, options.breadth, question))
+            (f"the step {asked!r}", ask.map("action", asked, found.evidence, options.breadth, question))
             for (asked, _), found in zip(raised, contexts, strict=True)
         ]
         # If the primer found points, an answer is possible without these steps.
-        answers = await search.gather("action", calls, all_may_fail=any(step.points for step in steps))
+        answers = await ask.gather("action", calls, all_may_fail=any(step.points for step in steps))
         steps += [_step(asked, depth, parent, one) for (asked, parent), one in zip(raised, answers, strict=True)]
     points = [point for step in steps for point in step.points]
-    draft = await search.reduce(points, options.max_reduce_tokens, sections, drift=True)
+    draft = await ask.reduce(points, options.max_reduce_tokens, sections, drift=True)
     return replace(draft, actions=[step.action for step in steps])
 
 
 METHOD = SearchMethod("drift", DriftSearchOptions, build_context, answer)
 
 
-async def _primer(search: Search[DriftSearchOptions], question: Question) -> Context:
+async def _primer(ask: Ask[DriftSearchOptions], question: Question) -> Context:
     """The reports nearest to `question`, within the tokens that the history leaves."""
-    found = await search.in_thread(primer_context, search.reader, question, search.fitting, search.scope)
-    return search.add_context(found)
+    found = await ask.in_thread(primer_context, ask.reader, question, ask.options_within_budget, ask.scope)
+    return ask.add_context(found)
 
 
-async def _primer_question(search: Search[DriftSearchOptions]) -> Question:
+async def _primer_question(ask: Ask[DriftSearchOptions]) -> Question:
     """The question with a hypothetical answer as the text that is embedded, if there is one."""
-    if search.options.links:
-        search.question = await linked(search, search.text, search.question)
-    question = search.question
-    await search.embed(question)
-    if not search.options.makes_hypothesis:
+    if ask.options.links:
+        ask.question = await link_question(ask, ask.text, ask.question)
+    question = ask.question
+    await ask.embed(question)
+    if not ask.options.makes_hypothesis:
         return question
-    example = await search.in_thread(example_report, search.reader, question, search.options, search.scope)
+    example = await ask.in_thread(example_report, ask.reader, question, ask.options, ask.scope)
     if not example:
         return question
     lost = "the hypothetical answer to search with"
-    reply = await search.optional("hypothesis", lost, search.answerer.ahypothesis(search.text, example))
-    if reply and reply.text and reply.text != search.text:
+    reply = await ask.optional("hypothesis", lost, ask.answerer.ahypothesis(ask.text, example))
+    if reply and reply.text and reply.text != ask.text:
         question = replace(question.for_reports, vector_text=reply.text)
-        await search.embed(question)
+        await ask.embed(question)
     return question
 
 
-async def _local_contexts(search: Search[DriftSearchOptions], texts: Sequence[str]) -> list[Context]:
-    questions = [search.question if text == search.text else Question(text) for text in texts]
-    if new := [question for question in questions if question is not search.question]:
-        await search.embed(*new)
-    options = search.options.of_steps
+async def _local_contexts(ask: Ask[DriftSearchOptions], texts: Sequence[str]) -> list[Context]:
+    questions = [ask.question if text == ask.text else Question(text) for text in texts]
+    if new := [question for question in questions if question is not ask.question]:
+        await ask.embed(*new)
+    options = ask.options.of_steps
     async with asyncio.TaskGroup() as group:
         tasks = [
-            group.create_task(search.in_thread(local_context, search.reader, question, options, search.scope))
+            group.create_task(ask.in_thread(local_context, ask.reader, question, options, ask.scope))
             for question in questions
         ]
-    return [search.add_step_context(task.result()) for task in tasks]
+    return [ask.add_step_context(task.result()) for task in tasks]
 
 
 def _step(question: str, depth: int, parent: int | None, mapped: "Mapped | Exception") -> "Step":

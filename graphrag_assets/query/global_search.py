@@ -11,6 +11,7 @@ from pydantic.dataclasses import dataclass
 
 from graphrag_assets.contracts.answering import Passage
 from graphrag_assets.embedded import rate
+from graphrag_assets.query.ask import Ask, SearchMethod
 from graphrag_assets.query.basic import BasicOptions, basic_context
 from graphrag_assets.query.context import Context, Layout, Section, columns, fill, lines_of, packed
 from graphrag_assets.query.dynamic import Descent, DynamicOptions
@@ -20,7 +21,6 @@ from graphrag_assets.query.option_types import Count, Flag, Number, PositiveCoun
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Draft, Failure
 from graphrag_assets.query.retrieval import Question
-from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.words import count_tokens
 
@@ -64,73 +64,71 @@ class GlobalOptions(CommonOptions):
     nearest_reports: PositiveCount = 30
 
 
-async def build_context(search: Search[GlobalOptions]) -> Context:
+async def build_context(ask: Ask[GlobalOptions]) -> Context:
     """The reports in batches, each within the tokens that the history leaves."""
-    options = search.fitting
+    options = ask.options_within_budget
     if not options.dynamic:
-        found = await search.in_thread(global_context, search.reader, search.question, options, search.scope)
+        found = await ask.in_thread(global_context, ask.reader, ask.question, options, ask.scope)
     else:
-        reports = await (_nearest_reports(search) if options.dynamic == "vector" else _selected_reports(search))
-        found = await search.in_thread(batched, search.question, reports, options)
-    return search.add_context(found)
+        reports = await (_nearest_reports(ask) if options.dynamic == "vector" else _selected_reports(ask))
+        found = await ask.in_thread(batched, ask.question, reports, options)
+    return ask.add_context(found)
 
 
-async def answer(search: Search[GlobalOptions]) -> Draft:
+async def answer(ask: Ask[GlobalOptions]) -> Draft:
     """An answer about the whole: every report of a level is read, and the best points become the answer."""
-    context = await build_context(search)
+    context = await build_context(ask)
     batches = [section for section in context.sections if section.passages]
-    points = await search.map_parts(batches, "the reports", ranked=False)
+    points = await ask.map_parts(batches, "the reports", ranked=False)
     sections = context.sections
-    direct = search.answerer.min_direct_score
-    of_any_rank = search.options.min_community_rank <= 0
+    direct = ask.answerer.min_direct_score
+    of_any_rank = ask.options.min_community_rank <= 0
     if direct is not None and (batches or of_any_rank) and not any(point.score >= direct for point in points):
         # Reports quote little of the text, and entities without relationships have none: if no report answers, the
         # text itself is read.
-        text = await _nearest_passages(search)
-        points += (await search.map("map", search.text, text.evidence)).points
+        text = await _nearest_passages(ask)
+        points += (await ask.map("map", ask.text, text.evidence)).points
         sections = (*sections, *text.sections)
-    return await search.reduce(points, search.options.max_reduce_tokens, sections)
+    return await ask.reduce(points, ask.options.max_reduce_tokens, sections)
 
 
 METHOD = SearchMethod("global", GlobalOptions, build_context, answer)
 
 
-async def _nearest_passages(search: Search[GlobalOptions]) -> Context:
+async def _nearest_passages(ask: Ask[GlobalOptions]) -> Context:
     """The passages nearest to the question, within the tokens that the history leaves."""
-    await search.embed(search.question)
-    options = BasicOptions(max_context_tokens=search.room(search.options.max_context_tokens))
-    return search.add_context(
-        await search.in_thread(basic_context, search.reader, search.question, options, search.scope)
-    )
+    await ask.embed(ask.question)
+    options = BasicOptions(max_context_tokens=ask.tokens_left(ask.options.max_context_tokens))
+    return ask.add_context(await ask.in_thread(basic_context, ask.reader, ask.question, options, ask.scope))
 
 
-async def _selected_reports(search: Search[GlobalOptions]) -> pl.DataFrame:
+async def _selected_reports(ask: Ask[GlobalOptions]) -> pl.DataFrame:
     """The reports that dynamic selection finds relevant, with the columns of `level_reports`."""
-    dynamic = search.options.dynamic if isinstance(search.options.dynamic, DynamicOptions) else DynamicOptions()
-    tree = await search.in_thread(report_tree, search.reader, search.scope)
+    dynamic = ask.options.dynamic if isinstance(ask.options.dynamic, DynamicOptions) else DynamicOptions()
+    tree = await ask.in_thread(report_tree, ask.reader, ask.scope)
     descent, small = Descent(tree, dynamic), set(tree.filter(pl.col("size") <= _SMALL)["community"])
     while descent.due:
-        rows = await search.in_thread(report_rows, search.reader, [descent.report[c] for c in descent.due])
+        rows = await ask.in_thread(report_rows, ask.reader, [descent.report[c] for c in descent.due])
         texts = dict(zip(descent.due, rows["summary" if dynamic.use_summary else "full_content"], strict=True))
         few_entities = {c: text or "" for c, text in texts.items() if c in small}
-        ratings = await search.in_thread(lambda few: {c: rate(search.text, t) for c, t in few.items()}, few_entities)
+        ratings = await ask.in_thread(lambda few: {c: rate(ask.text, t) for c, t in few.items()}, few_entities)
         others = {c: text or "" for c, text in texts.items() if c not in small}
-        ratings |= await _ratings(search, others, dynamic, all_may_fail=bool(descent.ratings or ratings))
+        ratings |= await _ratings(ask, others, dynamic, all_may_fail=bool(descent.ratings or ratings))
         descent.rated(ratings)
-    search.progress_notes.append(f"{len(descent.ratings)} communities rated, {len(descent.chosen)} chosen")
-    rows = await search.in_thread(report_rows, search.reader, [descent.report[c] for c in sorted(descent.chosen)])
+    ask.progress_notes.append(f"{len(descent.ratings)} communities rated, {len(descent.chosen)} chosen")
+    rows = await ask.in_thread(report_rows, ask.reader, [descent.report[c] for c in sorted(descent.chosen)])
     return _with_weights(rows, tree).with_columns(
         rating=pl.col("community").replace_strict(descent.ratings, default=None, return_dtype=pl.Float64)
     )
 
 
-async def _nearest_reports(search: Search[GlobalOptions]) -> pl.DataFrame:
+async def _nearest_reports(ask: Ask[GlobalOptions]) -> pl.DataFrame:
     """The reports most similar to the question, with the columns of `level_reports`."""
-    await search.embed(search.question)
-    limit = search.options.nearest_reports
-    nearest = await search.in_thread(nearest_reports, search.reader, search.question, limit, search.scope)
-    tree = await search.in_thread(report_tree, search.reader, search.scope)
-    return _with_weights(await search.in_thread(report_rows, search.reader, nearest), tree)
+    await ask.embed(ask.question)
+    limit = ask.options.nearest_reports
+    nearest = await ask.in_thread(nearest_reports, ask.reader, ask.question, limit, ask.scope)
+    tree = await ask.in_thread(report_tree, ask.reader, ask.scope)
+    return _with_weights(await ask.in_thread(report_rows, ask.reader, nearest), tree)
 
 
 def _with_weights(reports: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
@@ -146,37 +144,35 @@ def _with_weights(reports: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
 
 
 async def _ratings(
-    search: Search[GlobalOptions], reports: dict[int, str], options: DynamicOptions, all_may_fail: bool
+    ask: Ask[GlobalOptions], reports: dict[int, str], options: DynamicOptions, all_may_fail: bool
 ) -> dict[int, float]:
     """The medians of independent ratings by the model, by community; several reports share a request.
 
     A report whose rating failed is read: it may be relevant.
     """
-    sizes = await search.in_thread(count_tokens, list(reports.values()))
+    sizes = await ask.in_thread(count_tokens, list(reports.values()))
     least = _RATED_TOKENS // _RATED_TOGETHER
     parts = packed([max(size, least) for size in sizes], _RATED_TOKENS) if reports else []
     groups = [[list(reports)[place] for place in part] for part in parts]
     calls = [
-        (f"the ratings of {len(group)} communities", _medians(search, [reports[c] for c in group], options))
+        (f"the ratings of {len(group)} communities", _medians(ask, [reports[c] for c in group], options))
         for group in groups
     ]
     ratings = dict.fromkeys(reports, options.threshold)
-    for group, found in zip(groups, await search.gather("rating", calls, all_may_fail), strict=True):
+    for group, found in zip(groups, await ask.gather("rating", calls, all_may_fail), strict=True):
         for community, rating in zip(group, [] if isinstance(found, Exception) else found, strict=False):
             if rating is None:
-                search.add_error(Failure("rating", f"the rating of community {community}", "The model gave none."))
+                ask.add_error(Failure("rating", f"the rating of community {community}", "The model gave none."))
             else:
                 ratings[community] = rating
     return ratings
 
 
-async def _medians(
-    search: Search[GlobalOptions], reports: Sequence[str], options: DynamicOptions
-) -> list[float | None]:
+async def _medians(ask: Ask[GlobalOptions], reports: Sequence[str], options: DynamicOptions) -> list[float | None]:
     repeated = []
     for repeat in range(options.num_repeats):
-        ratings, usage = await search.rater.arate(search.text, reports, repeat)
-        search.add_usage("rating", usage)
+        ratings, usage = await ask.rater.arate(ask.text, reports, repeat)
+        ask.add_usage("rating", usage)
         repeated.append(ratings)
     given = ([rating for rating in ratings if rating is not None] for ratings in zip(*repeated, strict=True))
     return [float(median(ratings)) if ratings else None for ratings in given]

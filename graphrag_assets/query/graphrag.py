@@ -13,11 +13,11 @@ from graphrag_assets.errors import InvalidOption, QueryError
 from graphrag_assets.extras.lazy import search as lazy_search
 from graphrag_assets.extras.planned import search as planned_search
 from graphrag_assets.llm.event_loop import submit
-from graphrag_assets.query import ask as ask_search
 from graphrag_assets.query import basic as basic_search
+from graphrag_assets.query import choice, global_search, passages, query_models
 from graphrag_assets.query import drift as drift_search
-from graphrag_assets.query import global_search, passages, query_models
 from graphrag_assets.query import local as local_search
+from graphrag_assets.query.ask import Answering, Ask, Embedder, MethodName, SearchMethod, Tools
 from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.context import Context
 from graphrag_assets.query.history import History
@@ -27,12 +27,11 @@ from graphrag_assets.query.method import (
     AsyncMethod,
     Method,
     answering,
-    completed,
+    as_answer,
     options_of,
 )
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Answer
-from graphrag_assets.query.search import Answering, Embedder, MethodName, Search, SearchMethod, Tools
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 from graphrag_assets.query.suggestions import Suggestions, split_history
 from graphrag_assets.settings import Settings
@@ -83,8 +82,8 @@ class GraphRAG:
     basic, abasic = answering(basic_search.METHOD)
     lazy, alazy = answering(lazy_search.METHOD)
     planned, aplanned = answering(planned_search.METHOD)
-    ask = AnswerMethod("ask", ask_search.AskOptions, completed(ask_search.answer))
-    aask = AsyncAnswerMethod("ask", ask_search.AskOptions, completed(ask_search.answer))
+    ask = AnswerMethod("ask", choice.AskOptions, as_answer(choice.answer))
+    aask = AsyncAnswerMethod("ask", choice.AskOptions, as_answer(choice.answer))
     retrieve = Method("retrieve", passages.RetrieveOptions, passages.retrieve)
     aretrieve = AsyncMethod("retrieve", passages.RetrieveOptions, passages.retrieve)
     plan = Method("plan", CommonOptions, planned_search.plan)
@@ -230,9 +229,9 @@ class GraphRAG:
             raise InvalidOption(f"Unknown search method {name!r}.{hint} The methods are: {', '.join(names)}.")
         return getattr(self, "global_" if (name, prefix) == ("global", "") else prefix + name)
 
-    def _suggestions(self, history: History | str, count: int, options: dict[str, object]) -> Search[Any]:
+    def _suggestions(self, history: History | str, count: int, options: dict[str, object]) -> Ask[Any]:
         asked, before = split_history(history)
         suggestions = Suggestions(asked, count)
         # The newest question is searched for; the earlier ones are its history.
         given = options_of(local_search.LocalSearchOptions, (), {"history": before, **options})
-        return Search(self.tools, "local", suggestions.find, asked[-1] if asked else "?", given)
+        return Ask(self.tools, "local", suggestions.find, asked[-1] if asked else "?", given)

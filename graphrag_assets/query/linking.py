@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.option_types import Options
 from graphrag_assets.query.retrieval import Question
-from graphrag_assets.query.search import Search
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,16 +23,16 @@ class LinkingOptions(Options):
     linking: Annotated[Literal["names", "model"], Field(description="'names' or 'model'")] = "names"
 
 
-async def linked(search: Search[Any], text: str, question: Question) -> Question:
+async def link_question(ask: Ask[Any], text: str, question: Question) -> Question:
     """Return what to search for instead of `question`: with `linking="model"`, the names and keywords of `text`, too.
 
     Names and low-level keywords are searched for in titles, aliases and descriptions of entities and in passages;
     high-level keywords in reports. If the request fails, the question is searched for as it is.
     """
-    if search.options.linking != "model":
+    if ask.options.linking != "model":
         return question
     lost = "the names and keywords of the question"
-    found = await search.optional("link", lost, search.answerer.alink(text, search.form))
+    found = await ask.optional("link", lost, ask.answerer.alink(text, ask.form))
     if found is None:
         return question
     reports = Question("\n".join([question.text, *found.high_level])) if found.high_level else None

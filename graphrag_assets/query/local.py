@@ -10,18 +10,18 @@ from pydantic.dataclasses import dataclass
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import fetch
 from graphrag_assets.query import option_types as types
+from graphrag_assets.query.ask import Ask, SearchMethod
 from graphrag_assets.query.context import Context, Layout, columns, fill_sections
 from graphrag_assets.query.entities import called_entities, entities_for
 from graphrag_assets.query.excerpts import excerpts
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.linking import LinkingOptions, linked
+from graphrag_assets.query.linking import LinkingOptions, link_question
 from graphrag_assets.query.option_types import Options
 from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.paths import paths
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Draft
 from graphrag_assets.query.retrieval import Question, fuse, search_texts
-from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
 
 
@@ -72,18 +72,18 @@ class LocalSearchOptions(CommonOptions, LinkingOptions, LocalOptions):
     """All options of `rag.local`."""
 
 
-async def build_context(search: Search[LocalSearchOptions]) -> Context:
+async def build_context(ask: Ask[LocalSearchOptions]) -> Context:
     """The context of a local search, within the tokens that the history leaves."""
-    search.question = await linked(search, search.text, search.question)
-    await search.embed(search.question)
-    return search.add_context(
-        await search.in_thread(local_context, search.reader, search.question, search.fitting, search.scope)
+    ask.question = await link_question(ask, ask.text, ask.question)
+    await ask.embed(ask.question)
+    return ask.add_context(
+        await ask.in_thread(local_context, ask.reader, ask.question, ask.options_within_budget, ask.scope)
     )
 
 
-async def answer(search: Search[LocalSearchOptions]) -> Draft:
+async def answer(ask: Ask[LocalSearchOptions]) -> Draft:
     """An answer about particular things: from their part of the graph and the text that names them."""
-    return await search.respond(await build_context(search))
+    return await ask.respond(await build_context(ask))
 
 
 METHOD = SearchMethod("local", LocalSearchOptions, build_context, answer)
@@ -202,16 +202,16 @@ def _sources(reader: Reader, question: Question, units: list[int], options: Loca
     """The passages; the best of those that exceed their share of the tokens have excerpts."""
     found = fetch.sources(reader, units, scope)
     share = options.text_unit_prop * options.max_context_tokens
-    fitting = int((found["line_tokens"].fill_null(0).cum_sum() <= share).sum())
-    if fitting >= _MAX_EXCERPTS or fitting == found.height:
+    options_within_budget = int((found["line_tokens"].fill_null(0).cum_sum() <= share).sum())
+    if options_within_budget >= _MAX_EXCERPTS or options_within_budget == found.height:
         return found
-    shortened = found[fitting:_MAX_EXCERPTS]
+    shortened = found[options_within_budget:_MAX_EXCERPTS]
     made = excerpts(reader, question, shortened.select("text", "language").rows())
-    texts = [*found["text"][:fitting], *made, *found["text"][_MAX_EXCERPTS:]]
+    texts = [*found["text"][:options_within_budget], *made, *found["text"][_MAX_EXCERPTS:]]
     return found.with_columns(
         pl.Series("excerpt", texts, dtype=pl.String),
         # Of excerpts, tokens are counted when they are needed.
-        excerpt_tokens=pl.when(pl.int_range(pl.len()).is_between(fitting, _MAX_EXCERPTS - 1))
+        excerpt_tokens=pl.when(pl.int_range(pl.len()).is_between(options_within_budget, _MAX_EXCERPTS - 1))
         .then(0)
         .otherwise("line_tokens"),
     )

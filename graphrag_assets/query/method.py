@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, get_type_hints
 
 from graphrag_assets.errors import InvalidOption, QueryError
+from graphrag_assets.query.ask import Ask, SearchMethod, Tools
 from graphrag_assets.query.context import Context
 from graphrag_assets.query.results import Answer, Draft
-from graphrag_assets.query.search import Search, SearchMethod, Tools
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 
 Options = ParamSpec("Options")
 Result = TypeVar("Result")
-Steps = Callable[[Search[Any]], Awaitable[Result]]
+Steps = Callable[[Ask[Any]], Awaitable[Result]]
 
 
 class HasTools(Protocol):
@@ -64,8 +64,8 @@ class Method(_Method[Options, Result]):
     """A search for synchronous callers."""
 
     def __call__(self, question: str, *args: Options.args, **options: Options.kwargs) -> Result:
-        search = Search(self._tools, self._name, self._steps, question, options_of(self._options, args, options))
-        return AnswerStream[Result](search).wait()
+        ask = Ask(self._tools, self._name, self._steps, question, options_of(self._options, args, options))
+        return AnswerStream[Result](ask).wait()
 
 
 class AsyncMethod(_Method[Options, Result]):
@@ -74,8 +74,8 @@ class AsyncMethod(_Method[Options, Result]):
     prefix = "a"
 
     async def __call__(self, question: str, *args: Options.args, **options: Options.kwargs) -> Result:
-        search = Search(self._tools, self._name, self._steps, question, options_of(self._options, args, options))
-        return await AsyncAnswerStream[Result](search).wait()
+        ask = Ask(self._tools, self._name, self._steps, question, options_of(self._options, args, options))
+        return await AsyncAnswerStream[Result](ask).wait()
 
 
 class AnswerMethod(Method[Options, Answer]):
@@ -84,7 +84,7 @@ class AnswerMethod(Method[Options, Answer]):
     def stream(self, question: str, *args: Options.args, **options: Options.kwargs) -> AnswerStream[Answer]:
         """The answer in pieces of text; after the last piece, `result` of the stream is the complete answer."""
         return AnswerStream(
-            Search(self._tools, self._name, self._steps, question, options_of(self._options, args, options), True)
+            Ask(self._tools, self._name, self._steps, question, options_of(self._options, args, options), True)
         )
 
 
@@ -102,7 +102,7 @@ class ContextMethod(AnswerMethod[Options]):
         `max_context_tokens`. Lazy search tests text units for it, and planned search takes its steps.
         """
         given = options_of(self._options, args, options)
-        return AnswerStream[Context](Search(self._tools, self._name, self._context, question, given)).wait()
+        return AnswerStream[Context](Ask(self._tools, self._name, self._context, question, given)).wait()
 
 
 class AsyncAnswerMethod(AsyncMethod[Options, Answer]):
@@ -110,8 +110,8 @@ class AsyncAnswerMethod(AsyncMethod[Options, Answer]):
 
     def stream(self, question: str, *args: Options.args, **options: Options.kwargs) -> AsyncAnswerStream[Answer]:
         """The answer in pieces of text; after the last piece, `result` of the stream is the complete answer."""
-        search = Search(self._tools, self._name, self._steps, question, options_of(self._options, args, options), True)
-        return AsyncAnswerStream(search)
+        ask = Ask(self._tools, self._name, self._steps, question, options_of(self._options, args, options), True)
+        return AsyncAnswerStream(ask)
 
 
 class AsyncContextMethod(AsyncAnswerMethod[Options]):
@@ -124,7 +124,7 @@ class AsyncContextMethod(AsyncAnswerMethod[Options]):
     async def context(self, question: str, *args: Options.args, **options: Options.kwargs) -> Context:
         """See `ContextMethod.context`."""
         given = options_of(self._options, args, options)
-        return await AsyncAnswerStream[Context](Search(self._tools, self._name, self._context, question, given)).wait()
+        return await AsyncAnswerStream[Context](Ask(self._tools, self._name, self._context, question, given)).wait()
 
 
 def options_of(kind: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
@@ -137,16 +137,16 @@ def options_of(kind: Callable[..., Any], args: Sequence[Any], options: Mapping[s
 
 def answering(method: SearchMethod[Options]) -> tuple[ContextMethod[Options], AsyncContextMethod[Options]]:
     """A search method, for synchronous and for asynchronous callers."""
-    parts = (method.name, method.options, completed(method.answer), method.context)
+    parts = (method.name, method.options, as_answer(method.answer), method.context)
     return ContextMethod(*parts), AsyncContextMethod(*parts)
 
 
-def completed(answer: Steps[Draft]) -> Steps[Answer]:
+def as_answer(answer: Steps[Draft]) -> Steps[Answer]:
     """The steps of an answer, from those of its draft."""
 
     @functools.wraps(answer)
-    async def steps(search: Search[Any]) -> Answer:
-        return await search.finish(await answer(search))
+    async def steps(ask: Ask[Any]) -> Answer:
+        return await ask.finish(await answer(ask))
 
     return steps
 

@@ -18,6 +18,7 @@ from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import InvalidOption
 from graphrag_assets.query import retrieval
+from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.citations import place_of
 from graphrag_assets.query.entities import named_things
 from graphrag_assets.query.fetch import entity_rows
@@ -27,7 +28,6 @@ from graphrag_assets.query.pagerank import personalized_pagerank
 from graphrag_assets.query.preferences import with_preference
 from graphrag_assets.query.question_options import QuestionOptions
 from graphrag_assets.query.retrieval import Question, Scores
-from graphrag_assets.query.search import Search
 from graphrag_assets.store.publication_reader import Reader
 
 RankingMethod = Literal["graph", "text", "words", "vectors"]
@@ -59,7 +59,7 @@ class RetrieveOptions(QuestionOptions):
     method: Annotated[RankingMethod, Field(description=" or ".join(map(repr, RANKING_METHODS)))] = "graph"
 
 
-async def retrieve(search: Search[RetrieveOptions]) -> pl.DataFrame:
+async def retrieve(ask: Ask[RetrieveOptions]) -> pl.DataFrame:
     """The passages (text units) that match the question best, without an answer.
 
     Returns:
@@ -71,13 +71,11 @@ async def retrieve(search: Search[RetrieveOptions]) -> pl.DataFrame:
     Raises:
         QueryError: the question, an option or its value is not allowed, or the timeout is over.
     """
-    options = search.options
+    options = ask.options
     if options.method != "words":
-        await search.embed(search.question)
-    ranked = await search.in_thread(
-        rank_passages, search.reader, search.question, options.k, search.scope, options.method
-    )
-    return await search.in_thread(passage_frame, search.reader, ranked, search.scope)
+        await ask.embed(ask.question)
+    ranked = await ask.in_thread(rank_passages, ask.reader, ask.question, options.k, ask.scope, options.method)
+    return await ask.in_thread(passage_frame, ask.reader, ranked, ask.scope)
 
 
 @dataclasses.dataclass(frozen=True)

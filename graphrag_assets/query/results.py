@@ -40,7 +40,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class MethodChoice:
     """The choice of `ask`: the kind of question, the method and its options, the reason, and who chose."""
 
     kind: str
@@ -57,7 +57,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Draft:
-    """What a method writes; `Search.finish` makes the answer of it.
+    """What a method writes; `Ask.finish` makes the answer of it.
 
     Attributes:
         text: the answer with checked references.
@@ -72,7 +72,7 @@ class Draft:
     given: Given
     note: str = ""
     actions: Sequence[Action] = ()
-    choice: Chosen | None = None
+    choice: MethodChoice | None = None
     tests: pl.DataFrame | None = None
     steps: pl.DataFrame | None = None
 
@@ -114,7 +114,7 @@ class Answer:
     publication: int
     actions: list[Action] = field(default_factory=list)
     errors: list[Failure] = field(default_factory=list)
-    choice: Chosen | None = None
+    choice: MethodChoice | None = None
     tests: pl.DataFrame | None = field(default=None, compare=False)
     steps: pl.DataFrame | None = field(default=None, compare=False)
 

@@ -13,8 +13,8 @@ from typing import Any, Generic, TypeVar
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.event_loop import is_current, submit
+from graphrag_assets.query.ask import DONE, FAILED, Ask, Event
 from graphrag_assets.query.citations import Citation, given_by, references, resolve
-from graphrag_assets.query.search import DONE, FAILED, Event, Search
 
 Result = TypeVar("Result")
 _CLOSED = "closed"
@@ -23,8 +23,8 @@ _CLOSED = "closed"
 class _Stream(Generic[Result]):
     """The events of a search on the models' loop, of which the pieces of its answer are some."""
 
-    def __init__(self, search: Search[Any]) -> None:
-        self._search = search
+    def __init__(self, ask: Ask[Any]) -> None:
+        self._search = ask
         self._run: Future[None] | None = None
         self._end: Event | None = None
 

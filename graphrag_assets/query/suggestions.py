@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from graphrag_assets.contracts.answering import Evidence
 from graphrag_assets.errors import InvalidOption
 from graphrag_assets.query import local
+from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.context import fill
 from graphrag_assets.query.fetch import level_reports
 from graphrag_assets.query.history import ConversationHistory, History
-from graphrag_assets.query.search import Search
 
 
 @dataclass(frozen=True)
@@ -23,14 +23,14 @@ class Suggestions:
         if not isinstance(self.count, int) or isinstance(self.count, bool) or self.count < 1:
             raise InvalidOption(f"The number of questions is {self.count!r}; it must be a whole number from 1.")
 
-    async def find(self, search: Search[local.LocalSearchOptions]) -> list[str]:
+    async def find(self, ask: Ask[local.LocalSearchOptions]) -> list[str]:
         """The questions; from a local search for the newest one, or from the most important reports."""
         if self.asked:
-            evidence = (await local.build_context(search)).evidence
+            evidence = (await local.build_context(ask)).evidence
         else:
-            evidence = await search.in_thread(_top_reports, search)
-        questions, usage = await search.answerer.aquestions(self.asked, evidence, self.count, search.form)
-        search.add_usage("questions", usage)
+            evidence = await ask.in_thread(_top_reports, ask)
+        questions, usage = await ask.answerer.aquestions(self.asked, evidence, self.count, ask.form)
+        ask.add_usage("questions", usage)
         return list(questions)
 
 
@@ -45,6 +45,6 @@ def split_history(given: History | str) -> tuple[list[str], ConversationHistory]
     return [history.turns[place].content for place in places], before
 
 
-def _top_reports(search: Search[local.LocalSearchOptions]) -> Evidence:
-    reports = level_reports(search.reader, 0, search.scope).with_columns(full_content="content")
-    return fill(local.REPORTS, reports, search.options.max_context_tokens).evidence
+def _top_reports(ask: Ask[local.LocalSearchOptions]) -> Evidence:
+    reports = level_reports(ask.reader, 0, ask.scope).with_columns(full_content="content")
+    return fill(local.REPORTS, reports, ask.options.max_context_tokens).evidence

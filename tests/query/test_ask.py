@@ -3,7 +3,7 @@
 import pytest
 
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.query.ask import kind_by_rules
+from graphrag_assets.query.choice import kind_by_rules
 from graphrag_assets.query.drift import DriftOptions
 
 

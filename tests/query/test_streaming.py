@@ -249,7 +249,7 @@ def _searches() -> list[Any]:
     """Running searches on the models' event loop."""
     from graphrag_assets.llm.event_loop import _loop
 
-    return [task for task in asyncio.all_tasks(_loop()) if "Search.run" in str(task.get_coro())]
+    return [task for task in asyncio.all_tasks(_loop()) if "Ask.run" in str(task.get_coro())]
 
 
 def _requests_in_flight(rag: GraphRAG) -> Any:

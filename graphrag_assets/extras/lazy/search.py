@@ -25,16 +25,16 @@ from graphrag_assets.extras.lazy.exploration import (
     tests_frame,
 )
 from graphrag_assets.ids import number_of
+from graphrag_assets.query.ask import Ask, SearchMethod
 from graphrag_assets.query.context import Context, Section, fill, lines_of, packed
 from graphrag_assets.query.fetch import entity_rows, source_passages, sources
-from graphrag_assets.query.linking import LinkingOptions, linked
+from graphrag_assets.query.linking import LinkingOptions, link_question
 from graphrag_assets.query.local import SOURCES
 from graphrag_assets.query.option_types import Count, PositiveCount
 from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Draft
 from graphrag_assets.query.retrieval import Question, fuse, known_terms, search_texts
-from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.words import count_tokens, fold, sentence_lines, sentences
 
@@ -71,98 +71,97 @@ class LazyOptions(CommonOptions, LinkingOptions):
     max_reduce_words: PositiveCount = 1000
 
 
-async def build_context(search: Search[LazyOptions]) -> Context:
+async def build_context(ask: Ask[LazyOptions]) -> Context:
     """The relevant text units, in groups of communities, each within the token limit."""
-    return (await _tested(search))[0]
+    return (await _tested(ask))[0]
 
 
-async def _tested(search: Search[LazyOptions]) -> tuple[Context, pl.DataFrame]:
+async def _tested(ask: Ask[LazyOptions]) -> tuple[Context, pl.DataFrame]:
     """The context, and the relevance tests that found it; see `Answer.tests`."""
-    rewritten = await _rewritten(search)
-    ranking = await _ranking(search, rewritten)
-    exploration = await _explore(search, rewritten.question, ranking)
-    tests = await search.in_thread(tests_frame, search.reader, exploration.tests.values())
-    search.progress_notes.append(f"{len(exploration.tests)} text units tested, {len(exploration.hits)} relevant")
-    sections = await search.in_thread(_groups, search, exploration)
-    return search.add_context(Context("lazy", search.text, tuple(sections))), tests
+    rewritten = await _rewritten(ask)
+    ranking = await _ranking(ask, rewritten)
+    exploration = await _explore(ask, rewritten.question, ranking)
+    tests = await ask.in_thread(tests_frame, ask.reader, exploration.tests.values())
+    ask.progress_notes.append(f"{len(exploration.tests)} text units tested, {len(exploration.hits)} relevant")
+    sections = await ask.in_thread(_groups, ask, exploration)
+    return ask.add_context(Context("lazy", ask.text, tuple(sections))), tests
 
 
-async def answer(search: Search[LazyOptions]) -> Draft:
+async def answer(ask: Ask[LazyOptions]) -> Draft:
     """An answer from the text units that a budget of relevance tests finds; `Answer.tests` has the verdicts."""
-    context, tests = await _tested(search)
+    context, tests = await _tested(ask)
     groups = [section for section in context.sections if section.passages]
     if groups:
-        points = await search.map_parts(groups, "the relevant text units")
-        draft = await search.reduce(points, search.options.max_reduce_tokens, context.sections)
+        points = await ask.map_parts(groups, "the relevant text units")
+        draft = await ask.reduce(points, ask.options.max_reduce_tokens, context.sections)
     else:
-        draft = await _nothing_found(search, context, tests)
+        draft = await _nothing_found(ask, context, tests)
     return replace(draft, tests=tests)
 
 
-async def _nothing_found(search: Search[LazyOptions], context: Context, tests: pl.DataFrame) -> Draft:
+async def _nothing_found(ask: Ask[LazyOptions], context: Context, tests: pl.DataFrame) -> Draft:
     """The answer that there is none; by an answerer without a model, the passages that come closest."""
     tested = tests.drop_nulls("relevant")["human_readable_id"].to_list()
-    if search.answerer.min_direct_score is None:
+    if ask.answerer.min_direct_score is None:
         text = f"{NO_ANSWER} None of the {len(tested)} text units that were tested is relevant."
-        search.show(text)
+        ask.show(text)
         return Draft(text, context.sections, {})
-    layout, limit = SOURCES.with_dates(search.reader), search.room(search.options.max_context_tokens)
-    rows = await search.in_thread(sources, search.reader, tested, search.scope)
-    closest = await search.in_thread(fill, layout, rows, limit)
-    return await search.respond(replace(context, sections=(closest,)))
+    layout, limit = SOURCES.with_dates(ask.reader), ask.tokens_left(ask.options.max_context_tokens)
+    rows = await ask.in_thread(sources, ask.reader, tested, ask.scope)
+    closest = await ask.in_thread(fill, layout, rows, limit)
+    return await ask.respond(replace(context, sections=(closest,)))
 
 
 METHOD = SearchMethod("lazy", LazyOptions, build_context, answer)
 
 
-async def _rewritten(search: Search[LazyOptions]) -> Rewritten:
+async def _rewritten(ask: Ask[LazyOptions]) -> Rewritten:
     """The question, understood by itself, and the questions that it consists of."""
-    search.question = await linked(search, search.text, search.question)
-    await search.embed(search.question)
-    if not search.options.subqueries:
-        return Rewritten(search.text)
-    concepts = await search.in_thread(_concepts, search)
-    call = search.answerer.arewrite(search.text, concepts, search.options.subqueries, search.form)
-    rewritten = await search.optional("rewrite", "the questions that the question consists of", call)
+    ask.question = await link_question(ask, ask.text, ask.question)
+    await ask.embed(ask.question)
+    if not ask.options.subqueries:
+        return Rewritten(ask.text)
+    concepts = await ask.in_thread(_concepts, ask)
+    call = ask.answerer.arewrite(ask.text, concepts, ask.options.subqueries, ask.form)
+    rewritten = await ask.optional("rewrite", "the questions that the question consists of", call)
     if rewritten is None:
-        return Rewritten(search.text)
+        return Rewritten(ask.text)
     # Without a conversation the question stays as it is: the verdicts stored for it hold, whatever else is rewritten.
-    return rewritten if search.history else replace(rewritten, question=search.text)
+    return rewritten if ask.history else replace(rewritten, question=ask.text)
 
 
-def _concepts(search: Search[LazyOptions]) -> list[str]:
+def _concepts(ask: Ask[LazyOptions]) -> list[str]:
     """Titles of the entities that match the question best."""
-    numbers = search_texts(search.reader, "entity", search.question, _CONCEPTS, search.scope)
-    return entity_rows(search.reader, numbers, search.scope)["title"].to_list()
+    numbers = search_texts(ask.reader, "entity", ask.question, _CONCEPTS, ask.scope)
+    return entity_rows(ask.reader, numbers, ask.scope)["title"].to_list()
 
 
-async def _ranking(search: Search[LazyOptions], rewritten: Rewritten) -> list[int]:
+async def _ranking(ask: Ask[LazyOptions], rewritten: Rewritten) -> list[int]:
     """Text units by the fused rankings of the question and of the questions that it was rewritten into."""
-    questions = [search.question, *map(Question, rewritten.questions)]
+    questions = [ask.question, *map(Question, rewritten.questions)]
     if rewritten.questions:
-        await search.embed(*questions[1:])
+        await ask.embed(*questions[1:])
     rankings = [
-        (await search.in_thread(rank_passages, search.reader, question, RANKED, search.scope)).numbers
-        for question in questions
+        (await ask.in_thread(rank_passages, ask.reader, question, RANKED, ask.scope)).numbers for question in questions
     ]
     return rankings[0] if len(rankings) == 1 else fuse(*rankings)[:RANKED]
 
 
-async def _explore(search: Search[LazyOptions], question: str, ranking: Sequence[int]) -> Exploration:
-    options, reader, scope = search.options, search.reader, search.scope
-    levels = await search.in_thread(n_levels, reader)
+async def _explore(ask: Ask[LazyOptions], question: str, ranking: Sequence[int]) -> Exploration:
+    options, reader, scope = ask.options, ask.reader, ask.scope
+    levels = await ask.in_thread(n_levels, reader)
     exploration = Exploration(
         ranking, levels, options.budget, options.batch, options.deeper_after, neighbors=bool(options.neighbors)
     )
-    rarity = await search.in_thread(_rarity, reader, question)
-    verdicts_on = partial(_verdicts, search, exploration, question, rarity)
-    await _play(search, exploration, verdicts_on, ranking)
+    rarity = await ask.in_thread(_rarity, reader, question)
+    verdicts_on = partial(_verdicts, ask, exploration, question, rarity)
+    await _play(ask, exploration, verdicts_on, ranking)
     if exploration.hits and exploration.neighbors_left > 0:
-        near = await search.in_thread(neighbors_of, reader, exploration.hits, options.neighbors, scope)
+        near = await ask.in_thread(neighbors_of, reader, exploration.hits, options.neighbors, scope)
         units = [unit for unit in near if unit not in exploration.tests][: exploration.neighbors_left]
         batches = in_batches(units, options.batch)
         exploration.record_neighbors(await verdicts_on(batches) if batches else {})
-        await _play(search, exploration, verdicts_on, ranking)
+        await _play(ask, exploration, verdicts_on, ranking)
     return exploration
 
 
@@ -171,7 +170,7 @@ Verdicts = dict[int, Sentences | None]
 
 
 async def _play(
-    search: Search[LazyOptions],
+    ask: Ask[LazyOptions],
     exploration: Exploration,
     verdicts_on: Callable[[Sequence[Sequence[int]]], Awaitable[Verdicts]],
     ranking: Sequence[int],
@@ -181,15 +180,15 @@ async def _play(
         if batches := exploration.due():
             exploration.record(await verdicts_on(batches))
         elif exploration.level is not None and exploration.room > 0:
-            level, reader = exploration.level, search.reader
-            found = await search.in_thread(communities_of_level, reader, level, ranking, exploration, search.scope)
+            level, reader = exploration.level, ask.reader
+            found = await ask.in_thread(communities_of_level, reader, level, ranking, exploration, ask.scope)
             exploration.enter(found)
         else:
             return
 
 
 async def _verdicts(
-    search: Search[LazyOptions],
+    ask: Ask[LazyOptions],
     exploration: Exploration,
     question: str,
     rarity: Mapping[str, float],
@@ -201,16 +200,16 @@ async def _verdicts(
         Exception: the first error, if no test of the search has succeeded.
     """
     units = [unit for batch in batches for unit in batch]
-    sent = await search.in_thread(source_passages, search.reader, units, search.scope)
+    sent = await ask.in_thread(source_passages, ask.reader, units, ask.scope)
     passages = {passage.number: passage for passage in sent}
     calls = [
         (
             f"the test of {len(batch)} text units",
-            search.counted("test", search.rater.atest(question, [passages[u] for u in batch], rarity)),
+            ask.counted("test", ask.rater.atest(question, [passages[u] for u in batch], rarity)),
         )
         for batch in batches
     ]
-    answers = await search.gather("test", calls, all_may_fail="test" in search.usage)
+    answers = await ask.gather("test", calls, all_may_fail="test" in ask.usage)
     verdicts: Verdicts = {}
     for batch, found in zip(batches, answers, strict=True):
         if isinstance(found, Exception):
@@ -228,11 +227,11 @@ def _rarity(reader: Reader, question: str) -> dict[str, float]:
     return {term: rarity[number] for term, number in terms.items() if number in rarity}
 
 
-def _groups(search: Search[LazyOptions], exploration: Exploration) -> list[Section]:
+def _groups(ask: Ask[LazyOptions], exploration: Exploration) -> list[Section]:
     """The relevant text units in sections within the token limit: those of a community and a document adjoin."""
     units = exploration.hits
-    layout, limit = SOURCES.with_dates(search.reader), search.room(search.options.max_context_tokens)
-    of_unit = search.reader.rows(
+    layout, limit = SOURCES.with_dates(ask.reader), ask.tokens_left(ask.options.max_context_tokens)
+    of_unit = ask.reader.rows(
         """
         SELECT text_unit, community FROM search.entity_text_units JOIN search.entity_communities USING (entity)
         WHERE level = 0 AND text_unit IN (SELECT unnest($units::INT[])) GROUP BY text_unit, community
@@ -240,7 +239,7 @@ def _groups(search: Search[LazyOptions], exploration: Exploration) -> list[Secti
         """,
         {"units": list(units)},
     )
-    rows = sources(search.reader, list(units), search.scope).join(
+    rows = sources(ask.reader, list(units), ask.scope).join(
         of_unit, left_on="human_readable_id", right_on="text_unit", how="left", maintain_order="left"
     )
     first = {community: place for place, community in reversed(list(enumerate(rows["community"])))}

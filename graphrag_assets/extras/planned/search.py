@@ -19,15 +19,15 @@ from pydantic.dataclasses import dataclass
 from graphrag_assets.contracts.answering import CLOSEST, NO_ANSWER, Finding, Planner, Point
 from graphrag_assets.contracts.plans import Plan, Step
 from graphrag_assets.embedded import in_conversation
+from graphrag_assets.query.ask import Ask, SearchMethod
 from graphrag_assets.query.citations import Checked, given_by, references
 from graphrag_assets.query.context import Context, Section
-from graphrag_assets.query.linking import LinkingOptions, linked
+from graphrag_assets.query.linking import LinkingOptions, link_question
 from graphrag_assets.query.local import LocalOptions, local_context
 from graphrag_assets.query.option_types import PositiveCount
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Draft
 from graphrag_assets.query.retrieval import Question
-from graphrag_assets.query.search import Search, SearchMethod
 
 NO_PLANNER = (
     "Planned search needs a chat model (GRAPHRAG_CHAT_MODEL or GRAPHRAG_QUERY_MODEL). Local search answered the "
@@ -76,55 +76,55 @@ class Taken:
         return [each.value for each in self.found if each.value]
 
 
-async def plan(search: Search[Any]) -> Plan:
+async def plan(ask: Ask[Any]) -> Plan:
     """The steps by which `planned` answers the question, without an answer.
 
     Returns:
         steps, each with variable and question. Without a chat model, one step, and a note that says so.
     """
-    if not isinstance(search.answerer, Planner):
-        question = re.sub("[{}]", "", in_conversation(search.text, search.form.history))
+    if not isinstance(ask.answerer, Planner):
+        question = re.sub("[{}]", "", in_conversation(ask.text, ask.form.history))
         return Plan(question=question, steps=(Step(variable="answer", question=question),), note=NO_PLANNER)
-    planned = await search.counted("plan", search.answerer.aplan(search.text, search.form))
-    search.progress_notes.append(f"a plan of {len(planned.plan.steps)} steps")
+    planned = await ask.counted("plan", ask.answerer.aplan(ask.text, ask.form))
+    ask.progress_notes.append(f"a plan of {len(planned.plan.steps)} steps")
     return planned.plan
 
 
-async def build_context(search: Search[PlannedOptions]) -> Context:
+async def build_context(ask: Ask[PlannedOptions]) -> Context:
     """The contexts of all steps."""
-    planned = await plan(search)
+    planned = await plan(ask)
     if planned.note:
-        return await _context_of_one_step(search)
-    sections = tuple(section for each in await _take_all(search, planned) for section in each.sections)
-    return Context("planned", search.text, sections, search.seconds, search.history)
+        return await _context_of_one_step(ask)
+    sections = tuple(section for each in await _take_all(ask, planned) for section in each.sections)
+    return Context("planned", ask.text, sections, ask.seconds, ask.history)
 
 
-async def answer(search: Search[PlannedOptions]) -> Draft:
+async def answer(ask: Ask[PlannedOptions]) -> Draft:
     """An answer in steps: what the question describes is found first; `Answer.steps` says what each step found."""
-    planned = await plan(search)
+    planned = await plan(ask)
     if planned.note:
-        return await _answer_in_one_step(search, planned)
-    taken = await _take_all(search, planned)
+        return await _answer_in_one_step(ask, planned)
+    taken = await _take_all(ask, planned)
     sections = [section for each in taken for section in each.sections]
     used = {name for each in taken for name in each.step.needs}
     missing = _missing(taken)
     if not any(each.found for each in taken if each.step.variable not in used):
         text = "\n\n".join(filter(None, (NO_ANSWER, _listed(taken))))
-        search.show(text)
+        ask.show(text)
         return Draft(text, sections, given_by(references(text)), missing, steps=_frame(taken))
     points = [Point(_note(each), 100.0 - place) for place, each in enumerate(taken) if each.found]
-    draft = await search.reduce(points, search.options.max_reduce_tokens, sections, category="response")
+    draft = await ask.reduce(points, ask.options.max_reduce_tokens, sections, category="response")
     return replace(draft, note=missing, steps=_frame(taken))
 
 
-async def _context_of_one_step(search: Search[PlannedOptions]) -> Context:
+async def _context_of_one_step(ask: Ask[PlannedOptions]) -> Context:
     """The context of a local search without a chat model."""
-    return search.add_context(Context("planned", search.text, await _local(search, search.question)))
+    return ask.add_context(Context("planned", ask.text, await _local(ask, ask.question)))
 
 
-async def _answer_in_one_step(search: Search[PlannedOptions], planned: Plan) -> Draft:
+async def _answer_in_one_step(ask: Ask[PlannedOptions], planned: Plan) -> Draft:
     """The answer of a local search, without a chat model, with the plan's note."""
-    draft = await search.respond(await _context_of_one_step(search))
+    draft = await ask.respond(await _context_of_one_step(ask))
     (step,) = planned.steps
     said = () if draft.text.startswith((NO_ANSWER, CLOSEST)) else (Finding("", draft.text),)
     return replace(draft, note=planned.note, steps=_frame([Taken(step, step.question, said, problem=planned.note)]))
@@ -133,7 +133,7 @@ async def _answer_in_one_step(search: Search[PlannedOptions], planned: Plan) -> 
 METHOD = SearchMethod("planned", PlannedOptions, build_context, answer)
 
 
-async def _take_all(search: Search[PlannedOptions], planned: Plan) -> list[Taken]:
+async def _take_all(ask: Ask[PlannedOptions], planned: Plan) -> list[Taken]:
     """The steps in the order of the plan. Each begins when those that it needs have ended.
 
     Raises:
@@ -143,7 +143,7 @@ async def _take_all(search: Search[PlannedOptions], planned: Plan) -> list[Taken
         tasks: dict[str, asyncio.Task[Taken]] = {}
         for step in planned.steps:
             needs = {name: tasks[name] for name in step.needs}
-            tasks[step.variable] = group.create_task(_take(search, step, needs))
+            tasks[step.variable] = group.create_task(_take(ask, step, needs))
     taken = [task.result() for task in tasks.values()]
     errors = [each.error for each in taken if not each.skipped]
     if errors[0] and all(errors):
@@ -151,20 +151,20 @@ async def _take_all(search: Search[PlannedOptions], planned: Plan) -> list[Taken
     return taken
 
 
-async def _take(search: Search[PlannedOptions], step: Step, needs: Mapping[str, asyncio.Task[Taken]]) -> Taken:
+async def _take(ask: Ask[PlannedOptions], step: Step, needs: Mapping[str, asyncio.Task[Taken]]) -> Taken:
     """A step, taken for the best values of the steps that it needs."""
     values = {name: (await task).values for name, task in needs.items()}
     if without := [name for name in step.needs if not values[name]]:
         problem = f"it needs {without[0]}, for which nothing was found"
         return Taken(step, step.question, problem=problem, skipped=True)
-    limit = search.options.max_values
+    limit = ask.options.max_values
     places = product(*(range(min(len(values[name]), limit)) for name in step.needs))
     questions = [
         step.filled({name: values[name][place] for name, place in zip(step.needs, chosen, strict=True)})
         for chosen in sorted(places, key=sum)[:limit]
     ]
-    calls = [(f"the step {question!r}", _find(search, question)) for question in questions]
-    results = await search.gather("step", calls, all_may_fail=True)
+    calls = [(f"the step {question!r}", _find(ask, question)) for question in questions]
+    results = await ask.gather("step", calls, all_may_fail=True)
     answered = [(q, *result) for q, result in zip(questions, results, strict=True) if not isinstance(result, Exception)]
     if not answered:
         error = next(result for result in results if isinstance(result, Exception))
@@ -187,29 +187,29 @@ async def _take(search: Search[PlannedOptions], step: Step, needs: Mapping[str, 
     )
 
 
-async def _find(search: Search[PlannedOptions], text: str) -> tuple[list[Finding], tuple[Section, ...]]:
+async def _find(ask: Ask[PlannedOptions], text: str) -> tuple[list[Finding], tuple[Section, ...]]:
     """What answers the question of a step, with valid references only, and what was read for it."""
-    sections = await _local(search, Question(text))
-    context = search.add_step_context(Context("planned", text, sections))
+    sections = await _local(ask, Question(text))
+    context = ask.add_step_context(Context("planned", text, sections))
     if not context.evidence.passages:
         return [], sections
-    assert isinstance(search.answerer, Planner)  # which made the plan
-    call = search.answerer.afind(text, context.evidence, search.text)
+    assert isinstance(ask.answerer, Planner)  # which made the plan
+    call = ask.answerer.afind(text, context.evidence, ask.text)
     given, findings = given_by(context.evidence.passages), []
-    for finding in (await search.counted("step", call)).findings:
+    for finding in (await ask.counted("step", call)).findings:
         statement, lost = Checked.text(finding.statement, given, remove=True)
-        search.unresolved |= dict.fromkeys(lost)
+        ask.unresolved |= dict.fromkeys(lost)
         if references(statement):  # what cites nothing is not used
             findings.append(Finding(finding.value, statement))
     return findings, sections
 
 
-async def _local(search: Search[PlannedOptions], question: Question) -> tuple[Section, ...]:
+async def _local(ask: Ask[PlannedOptions], question: Question) -> tuple[Section, ...]:
     """The context of a local search."""
-    question = await linked(search, question.text, question)
-    await search.embed(question)
-    options = LocalOptions(max_context_tokens=search.room(search.options.max_context_tokens))
-    return (await search.in_thread(local_context, search.reader, question, options, search.scope)).sections
+    question = await link_question(ask, question.text, question)
+    await ask.embed(question)
+    options = LocalOptions(max_context_tokens=ask.tokens_left(ask.options.max_context_tokens))
+    return (await ask.in_thread(local_context, ask.reader, question, options, ask.scope)).sections
 
 
 def _note(taken: Taken) -> str:

@@ -1,0 +1,201 @@
+"""Selects the search method for a question by its kind: the model names it, or rules find it by the wording."""
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from pydantic.dataclasses import dataclass as options_dataclass
+
+from graphrag_assets.embedded import Asked, EmbeddedAnswerer
+from graphrag_assets.query.ask import Ask
+from graphrag_assets.query.entities import named_entities
+from graphrag_assets.query.question_options import CommonOptions
+from graphrag_assets.query.results import Draft, MethodChoice
+from graphrag_assets.query.retrieval import Question
+
+
+@options_dataclass(frozen=True, kw_only=True)
+class AskOptions(CommonOptions):
+    """All options of `rag.ask`. They apply to the selected method, whose own defaults stand for those left out."""
+
+
+async def answer(ask: Ask[Any]) -> Draft:
+    """An answer by the method that suits the kind of the question; `Answer.choice` says which one, and why."""
+    chosen = await _choose(ask)
+    if chosen.method == "global" and await ask.in_thread(_has_extracts_only, ask):
+        chosen = replace(chosen, method="lazy", reason=f"{chosen.reason}; no model wrote the index's reports")
+    ask.options, ask.method = _options_of(ask, chosen.method, chosen.options), chosen.method
+    await asyncio.to_thread(ask.prepare)  # the method's options shape the answer
+    ask.progress_notes.append(f"{chosen.method} search chosen")
+    return replace(await ask.tools.methods[chosen.method].answer(ask), choice=chosen)
+
+
+def _has_extracts_only(ask: Ask[Any]) -> bool:
+    """Whether a model answers, and the embedded default wrote all reports, which quote and do not sum up."""
+    if isinstance(ask.answerer, EmbeddedAnswerer):
+        return False
+    return ask.reader.numbers("SELECT bool_and(model LIKE 'embedded/%') FROM community_reports", {}) == [True]
+
+
+def _options_of(ask: Ask[Any], method: str, chosen: Mapping[str, Any]) -> CommonOptions:
+    """The options of a method: those given to `ask`, then those of the choice."""
+    default = AskOptions()
+    values = {f.name: getattr(ask.options, f.name) for f in fields(CommonOptions)}
+    given = {name: value for name, value in values.items() if value != getattr(default, name)}
+    return ask.tools.methods[method].options(**{**chosen, **given})
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of question: its description, and the search that answers it."""
+
+    description: str
+    method: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+KINDS: Mapping[str, Kind] = {
+    "fact": Kind(
+        "a fact about particular named persons, things, places or events, or what one of them did, was or had", "local"
+    ),
+    "overview": Kind("who or what one named person, thing, place or event is, or an overview of it", "local"),
+    "relation": Kind(
+        "how two or more named things are connected, perhaps over others that lie between them", "local", {"hops": 2}
+    ),
+    "comparison": Kind(
+        "a comparison of several things, or an inquiry with several sides that have to be looked up one by one",
+        "drift",
+    ),
+    "chain": Kind(
+        "a fact that is reached in steps, because the question describes a thing instead of naming it, as 'the ship "
+        "that laid the cable' does, or a count or comparison of facts that are looked up one by one",
+        "planned",
+    ),
+    "list": Kind(
+        "a complete list: all things, persons or events of some kind that the collection mentions",
+        "lazy",
+    ),
+    "theme": Kind(
+        "what the collection as a whole says: themes, trends, summaries, what is most important",
+        "global",
+    ),
+    "open": Kind("what happened, how or why, without naming a person, thing, place or event", "local"),
+    "passage": Kind("where an exact wording or number occurs", "basic"),
+}
+
+_THEME = re.compile(
+    r"\b(?:(?:main|major|overall|central|key|chief|recurring|common|top|biggest|greatest|largest|worst|most \w+)"
+    r" (?:\w+ )?(?:themes?|topics?|ideas?|points?|subjects?|threads?|lessons?|patterns?|findings?|conclusions?|trends?"
+    r"|stories|problems?|issues?|challenges?|difficulties|troubles?|obstacles?|risks?|complaints?|concerns?|reasons?"
+    r"|events?|people|places)"
+    r"|summar(?:y|i[sz]e)|overview|in general|as a whole|on the whole|altogether"
+    r"|(?:whole|entire) (?:collection|corpus|data ?set|book|archive|story)"
+    r"|(?:across|over|in) all (?:the )?(?:documents|texts|reports|files)"
+    r"|(?:wichtigsten?|größten?|zentralen?) (?:\w+ )?(?:themen|probleme|ereignisse|gründe)|hauptthemen|zusammenfassung"
+    r"|überblick|insgesamt|(?:principaux|grands) (?:thèmes|sujets|problèmes|événements)|thèmes principaux"
+    r"|résum(?:é|e[rz]?)|aperçu|(?:principales|grandes) (?:temas|problemas|acontecimientos)|temas principales|resumen"
+    r"|(?:главные|основные) (?:темы|проблемы|события)|обзор|в целом)\b",
+    re.IGNORECASE,
+)
+_WORDING = re.compile(r"[\"“„«][^\"“”„«»]{3,}[\"”“»]")
+_COMPARISON = re.compile(
+    r"\b(?:compar(?:e|ed|ison|ing)|contrast(?:ed)?|differ(?:s|ed|ence|ences|ent|ently)?|versus|vs\b\.?|similarit(?:y|ies)"
+    r"|in common|unlike|disagree(?:d|ment)?|rival(?:s|ry)?|advantages?|pros and cons"
+    r"|(?:better|worse|larger|smaller|faster|longer|more|less) \w* ?than)\b",
+    re.IGNORECASE,
+)
+_RELATION = re.compile(
+    r"\b(?:connect(?:s|ed|ion|ions)?|relat(?:e|es|ed|ion|ions|ionship|ionships)|link(?:s|ed)?|between|ties?|tied"
+    r"|have to do with|had to do with|by way of|through whom|via|influenced?|know each other|knew)\b",
+    re.IGNORECASE,
+)
+
+
+_LIST = re.compile(
+    r"^(?:please )?(?:list|enumerate|énumère|enumera)\b|\b(?:name|find|mention|show|give) (?:me )?(?:all|every|each)\b"
+    r"|\b(?:a|the) (?:complete|full) list\b|\b(?:nenne|zähle|liste) (?:mir )?alle\b|\btou(?:te)?s les noms\b",
+    re.IGNORECASE,
+)
+_FOLLOWS = re.compile(r"^(?:and|but|or|what about|how about|und|aber|et|mais|y|pero|и|а)\b", re.IGNORECASE)
+
+
+def kind_by_rules(question: str, named: int, earlier: Sequence[str] = (), named_in_all: int = 0) -> tuple[str, str]:
+    """The kind of a question, and why.
+
+    The rules cover English wording; in other languages, only questions for themes, summaries, lists and "who was …".
+    They name no question a chain, because planned search needs a chat model.
+
+    Args:
+        named: number of entities of the index that the question names by title or alias.
+        earlier: the questions before it, the newest first. An incomplete question is of their kind: "And in 1866?".
+        named_in_all: number of entities that these questions name together.
+
+    >>> kind_by_rules("How are Cyrus Field and William Thomson connected?", 2)
+    ('relation', 'it asks how 2 entities that it names are connected')
+    >>> kind_by_rules("And in 1866?", 0, ["Compare the cables of 1858."])
+    ('comparison', "it follows on from 'Compare the cables of 1858.': it compares ('compare')")
+    """
+    if found := _kind_by_wording(question, named):
+        return found
+    follows, before = _is_incomplete(question), None
+    for before in earlier if follows else ():
+        if found := _kind_by_wording(before, max(named, named_in_all)):
+            return found[0], f"it follows on from {before!r}: {found[1]}"
+        if not _is_incomplete(before):
+            break
+    if not named and Asked.of(question).about_everything and not before:
+        return "theme", "it names nothing in particular"
+    if named or named_in_all:
+        with_earlier = "" if named else "with the questions before it, "
+        return "fact", f"{with_earlier}it names {_entities(named or named_in_all)}"
+    return "open", "it names no entity of the index: passages and reports are read together"
+
+
+def _kind_by_wording(question: str, named: int) -> tuple[str, str] | None:
+    """The kind that the words of a question say, and why; None if they say none."""
+    if not named and (match := _THEME.search(question)):
+        return "theme", f"it asks about the whole ({match[0].casefold()!r}) and names no entity of the index"
+    if match := _COMPARISON.search(question):
+        return "comparison", f"it compares ({match[0].casefold()!r})"
+    if named >= 2 and _RELATION.search(question):
+        return "relation", f"it asks how {named} entities that it names are connected"
+    if match := _LIST.search(question):
+        return "list", f"it asks for a list ({match[0].casefold()!r})"
+    if named and Asked.of(question).subject:
+        return "overview", f"it asks who or what something is, and names {_entities(named)}"
+    if match := _WORDING.search(question):
+        return "passage", f"it quotes a wording ({match[0]})"
+    return None
+
+
+def _is_incomplete(question: str) -> bool:
+    """Whether a question continues the one before it: "And in 1866?", "Why?", "Valentia?"."""
+    asked = Asked.of(question)
+    return bool(_FOLLOWS.match(question.strip())) or asked.named.issuperset(asked.terms)
+
+
+def _entities(named: int) -> str:
+    return f"{named} {'entity' if named == 1 else 'entities'} of the index"
+
+
+async def _choose(ask: Ask[AskOptions]) -> MethodChoice:
+    """The kind of the question as the answerer names it; by the rules, if it names none."""
+    question = ask.text
+    call = ask.answerer.achoose(question, {name: kind.description for name, kind in KINDS.items()}, ask.form)
+    by_model = await ask.optional("choice", "the model's choice of the method", call)
+    if by_model and by_model.kind in KINDS:
+        reason = by_model.reason or KINDS[by_model.kind].description
+        return _chosen(by_model.kind, reason, ask.answerer.model)
+    said = "" if by_model else "the call to the model failed; "
+    if by_model and by_model.usage.calls:
+        said = "the model named none of the kinds; "
+    named = await ask.in_thread(named_entities, ask.reader, Question(question), ask.scope)
+    in_all = await ask.in_thread(named_entities, ask.reader, ask.question, ask.scope)
+    kind, reason = await asyncio.to_thread(kind_by_rules, question, len(named), ask.earlier, len(in_all))
+    return _chosen(kind, said + reason, "rules")
+
+
+def _chosen(kind: str, reason: str, by: str) -> MethodChoice:
+    return MethodChoice(kind, KINDS[kind].method, KINDS[kind].options, reason, by)

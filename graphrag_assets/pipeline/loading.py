@@ -5,22 +5,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
-from typing import Any, Protocol
+from typing import Protocol
 
 import polars as pl
 
 from graphrag_assets.errors import RefusedFileError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.pipeline.own_facts import (
-    Mappings,
-    facts_name,
-    is_facts,
-    is_mapping,
-    mapping_of,
-    reading_options,
-    unused_mapping,
-    with_facts,
-)
+from graphrag_assets.pipeline.own_facts import is_facts, reading_options, with_facts
 from graphrag_assets.reading.chats import SLACK_LISTS, SLACK_USERS, slack_names
 from graphrag_assets.reading.decoding import UnreadableError, decode
 from graphrag_assets.reading.document_dates import date_of, in_head, in_name
@@ -112,7 +103,7 @@ def load_documents(
     ids: set[str] = set()
     refused: dict[tuple[RefusedKind, str], list[str]] = {}
     files = list(files)
-    slack, (mappings, unused) = _slack_exports(files), _mappings(files)
+    slack = _slack_exports(files)
     for file in files:
         folder = PurePosixPath(file.path).parent
         if str(folder) in slack and PurePosixPath(file.path).name in SLACK_LISTS:
@@ -120,10 +111,8 @@ def load_documents(
         source = clean(file.path)
         created = file.modified.astimezone(UTC).isoformat(timespec="seconds") if file.modified else None
         items: Iterable[Record | Problem]
-        if is_mapping(file.path):
-            items = [unused[file.path]] if file.path in unused else []
-        elif is_facts(file.path):
-            items = with_facts(_read(file, reading_options(options), convert, None), file.path, mappings, options)
+        if is_facts(file.path):
+            items = with_facts(_read(file, reading_options(options), convert, None), options)
         else:
             items = _read(file, options, convert, slack.get(str(folder.parent)))
         for item in items:
@@ -169,25 +158,6 @@ def load_documents(
         pl.DataFrame(documents, schema=DOCUMENTS).sort("source", "row_number"),
         pl.DataFrame(errors, schema=INDEX_ERRORS, orient="row").sort("source", "row_number", "error"),
     )
-
-
-def _mappings(files: Iterable[SourceFile]) -> tuple[Mappings, dict[str, Problem]]:
-    """How the tables of facts are read that have a mapping, by `facts_name`; and why others are not used, by path."""
-    tables = {facts_name(file.path) for file in files if is_facts(file.path) and not is_mapping(file.path)}
-    mappings: dict[str, Mapping[str, Any] | Problem] = {}
-    unused: dict[str, Problem] = {}
-    for file in files:
-        if not is_mapping(file.path):
-            continue
-        name = facts_name(file.path)
-        if name not in tables or name in mappings:
-            unused[file.path] = unused_mapping(file.path, name in mappings)
-            continue
-        try:
-            mappings[name] = _unread(file.refused) if file.refused else mapping_of(file.read())
-        except OSError as error:
-            mappings[name] = _unread(error)
-    return mappings, unused
 
 
 def _slack_exports(files: Iterable[SourceFile]) -> dict[str, dict[str, str]]:

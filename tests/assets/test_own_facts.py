@@ -1,6 +1,5 @@
 """Facts that people write in tables, beside what is extracted from texts."""
 
-import json
 from pathlib import Path
 
 import duckdb
@@ -94,31 +93,6 @@ def test_claims_are_taken_back_by_any_name_of_their_subject(index: Index, tmp_pa
     assert claims() == {"The Niagara left London."}
     (tmp_path / "input" / "notes" / "not.facts.csv").unlink()
     assert claims() == every
-
-
-def test_a_mapping_makes_facts_of_the_columns_of_a_table(index: Index, tmp_path: Path) -> None:
-    people = [{"Firm": "Acme", "Contact": "Ada Molina", "Role": "buyer"}, {"Firm": "Birch", "Contact": None}]
-    write(tmp_path, "crm/people.facts.jsonl", "\n".join(map(json.dumps, people)))
-    mapping = """
-entities:
-  - {title: "{Firm}", type: CUSTOMER}
-relationships:
-  - {source: "{Contact}", target: "{Firm}", type: WORKS_FOR, description: "{Contact} is {Role} at {Firm}."}
-"""
-    write(tmp_path, "crm/people.facts.yaml", mapping)
-    merge_due(index)
-    assert rows(index, "SELECT title FROM entities WHERE type = 'CUSTOMER' ORDER BY 1") == [("Acme",), ("Birch",)]
-    assert rows(index, "SELECT source, target, type, description FROM relationships WHERE type = 'WORKS_FOR'") == [
-        ("Ada Molina", "Acme", "WORKS_FOR", "Ada Molina is buyer at Acme.")
-    ]
-    assert rows(index, "SELECT count(*) FROM documents WHERE source LIKE 'crm/%'") == [(2,)]
-    write(tmp_path, "crm/people.facts.yaml", mapping.replace("CUSTOMER", "VENDOR"))
-    merge_due(index)
-    assert rows(index, "SELECT DISTINCT type FROM entities WHERE title IN ('Acme', 'Birch')") == [("VENDOR",)]
-    write(tmp_path, "crm/people.facts.yaml", "entities:\n  - {type: VENDOR}\n")
-    merge_due(index)
-    ((error,),) = rows(index, "SELECT error FROM index_errors")
-    assert error.startswith("entities: each needs title")
 
 
 def test_a_fact_keeps_its_type_against_any_number_of_mentions(index: Index, tmp_path: Path) -> None:

@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 
 from graphrag_assets.pipeline.loading import Loaded, LoadOptions, load_documents
-from graphrag_assets.pipeline.own_facts import mapping_of
-from graphrag_assets.reading.source_records import Problem
 
 RELATIONSHIP, CLAIM = {"source": "Ada", "target": "Acme"}, {"kind": "claim", "title": "Acme", "description": "It grew."}
 
@@ -39,7 +37,7 @@ def load(**files: str | list[dict[str, object]]) -> Loaded:
 
 
 def facts(loaded: Loaded) -> list[dict[str, object]]:
-    return [fact for data in loaded.documents["raw_data"] for fact in json.loads(data)["graphrag_facts"]]
+    return [json.loads(data)["graphrag_fact"] for data in loaded.documents["raw_data"]]
 
 
 def errors(loaded: Loaded) -> list[tuple[object, ...]]:
@@ -98,54 +96,3 @@ def test_values_are_read_as_people_write_them(row: dict[str, object], fact: dict
 def test_a_column_of_any_name_stays_in_raw_data() -> None:
     (data,) = load(a_facts_jsonl=[{"title": "Acme", "facts": "many"}]).documents["raw_data"]
     assert json.loads(data)["facts"] == "many"
-
-
-def test_a_mapping_writes_zero_and_false() -> None:
-    mapping = 'claims:\n  - {title: "{Firm}", description: "{n} employees", type: "{b}"}\n'
-    loaded = load(a_facts_jsonl=[{"Firm": "Acme", "n": 0, "b": False}], a_facts_yaml=mapping)
-    assert facts(loaded) == [{"kind": "claim", "title": "Acme", "description": "0 employees", "type": "False"}]
-
-
-def test_a_column_that_no_row_has_is_named() -> None:
-    mapping = 'entities:\n  - {title: "{Firm}"}\nrelationships:\n  - {source: "{firm}", target: "{Owner}"}\n'
-    rows: list[dict[str, object]] = [{"Firm": "Acme"}, {"Firm": "Birch", "Owner": "Ada"}]
-    loaded = load(a_facts_jsonl=rows, a_facts_yaml=mapping)
-    assert [fact["title"] for fact in facts(loaded)] == ["Acme", "Birch"]
-    assert errors(loaded) == [("crm/a.facts.jsonl", None, "no row has a value in {firm} of the mapping")]
-
-
-@pytest.mark.parametrize("table", [{}, {"a_csv": "title\nAcme\n"}, {"b_facts_csv": "title\nAcme\n"}])
-def test_a_mapping_without_its_table_is_an_error(table: dict[str, str]) -> None:
-    loaded = load(a_facts_yaml='entities:\n  - {title: "{Firm}"}\n', **table)
-    assert errors(loaded) == [("crm/a.facts.yaml", None, "no table of the batch uses the mapping")]
-    assert loaded.documents.height == len(table)
-
-
-def test_the_second_mapping_of_a_table_is_an_error() -> None:
-    table: list[dict[str, object]] = [{"Firm": "Acme"}]
-    mapping = 'entities:\n  - {title: "{Firm}"}\n'
-    loaded = load(a_facts_jsonl=table, a_FACTS_yaml=mapping, a_facts_yml=mapping.replace("{Firm}", "Other"))
-    assert [fact["title"] for fact in facts(loaded)] == ["Acme"]
-    assert errors(loaded) == [("crm/a.facts.yml", None, "a.facts has a mapping already")]
-
-
-@pytest.mark.parametrize(
-    ("mapping", "error"),
-    [
-        ("entities:\n  - {title: Acme, type: 2021-13-45}", None),
-        ("entities:\n  - {title: Acme, not: yes}", None),
-        ("entities:\n  - {title: {Firm}}", "entities: title is no text"),
-        ("entities:\n  - {title: Acme, strength: 3}", "entities: each needs title, and may have title, type"),
-        ("[" * 5_000, "the mapping is no YAML"),
-        ("\0", "the mapping is no YAML"),
-        ("{", "the mapping is no YAML"),
-    ],
-)
-def test_a_mapping_is_texts_and_anything_else_is_a_problem(mapping: str, error: str | None) -> None:
-    read = mapping_of(mapping.encode())
-    if error is None:
-        assert not isinstance(read, Problem)
-        assert all(isinstance(text, str) for text in read["entities"][0].values())
-    else:
-        assert isinstance(read, Problem)
-        assert read.error.startswith(error)

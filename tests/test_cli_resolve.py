@@ -19,7 +19,10 @@ def test_decisions_from_the_command_line(project):
     listed = run_command("resolve")
     assert "james anderson" in listed
     assert "word" in listed
-    assert project.sql("SELECT name, evidence FROM candidates_of('James Andersen')") == [("james anderson", "word")]
+    candidates = "FROM entity_candidates WHERE title_key('James Andersen') IN (name_key, other_key)"
+    assert project.sql(f"SELECT evidence, [name_key, other_key].list_sort() {candidates}") == [
+        ("word", ["james andersen", "james anderson"])
+    ]
 
     said = run_command("resolve", "accept", "James Andersen", "James Anderson")
     assert "james andersen is james anderson" in said

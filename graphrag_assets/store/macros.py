@@ -20,7 +20,7 @@ from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.schema import PUBLISHED, literal, sql
 from graphrag_assets.text import words as text
 
-_FILES = ("text", "search", "graph", "evidence", "lineage", "facts", "spend")
+_FILES = ("text", "search", "graph", "evidence", "lineage", "facts")
 
 _HOP = """
 s{hop} AS MATERIALIZED (
@@ -44,10 +44,6 @@ _STEP = """
     FROM m{met} UNION ALL (SELECT f.way, g.way FROM f{n} f JOIN g{g} g ON g.entity = f.entity
                            ORDER BY f.way.weight + g.way.weight DESC, f.entity LIMIT 1)
 ),"""
-_BY_ID = """UNION SELECT '{table}', t.human_readable_id FROM own.{table} t
-          WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = '{table}')
-    """
-_NUMBERED = ["documents", "text_units", "entities", "relationships", "covariates", "communities", "community_reports"]
 OWN = "put_this_index_on_the_search_path_"
 """The beginning of own names: an error of DuckDB names the table that it does not find."""
 _OWN_NAME = re.compile(r"\bown\.(\w+)")
@@ -73,7 +69,6 @@ def macros_sql() -> str:
     accented = {chr(code): plain for code, plain in text.FOLDED.items() if len(plain) == 1}
     given = {
         "{hops}": "".join(_HOP.format(hop=n, before=n - 1, earlier=max(n - 2, 0)) for n in range(1, 5)),
-        "{by_ids}": "".join(_BY_ID.format(table=table) for table in _NUMBERED),
         "{steps}": "".join(map(_step_of_a_path, range(1, 7))),
         "{unspaced}": _re2(text.UNSPACED),
         "{optional_marks}": _re2(text.OPTIONAL_MARKS),
@@ -83,9 +78,6 @@ def macros_sql() -> str:
         "{narrow}": literal("".join(map(chr, range(0x21, 0x7F)))),
         "{accented}": "".join(accented),
         "{plain}": "".join(accented.values()),
-        "{changed_communities}": re.sub(
-            r"\bbefore\.(\w+)", r"query_table(before || '.main.\1')", sql("compare_communities")
-        ).replace("after.", "own."),
     }
     macros = "\n".join(sql(f"macros/{name}") for name in _FILES)
     for name, value in given.items():

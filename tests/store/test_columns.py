@@ -23,10 +23,8 @@ def columns(index) -> list[tuple[str, str, str, str]]:
         "SELECT schema_name, table_name, column_name, data_type FROM duckdb_columns() "
         "WHERE database_name = current_database() AND NOT internal"
     ).fetchall()
-    (database,) = index.execute("SELECT current_database()").fetchall()[0]
     for macro in CALLS.keys() - SCALARS:
-        given = [f"'{database}'"] if macro == "community_changes" else literals(macro)
-        described = index.execute(f"DESCRIBE FROM {call(macro, given)}").fetchall()
+        described = index.execute(f"DESCRIBE FROM {call(macro, literals(macro))}").fetchall()
         found += [("macro", macro, name, kind) for name, kind, *_ in described]
     return found
 

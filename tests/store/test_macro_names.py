@@ -20,30 +20,20 @@ table_name kind query level hops budget claims term relationship stop_words way 
 min_score what max_hops text_unit claim"""
 ALIASES, COLUMNS = _ALIASES.split(), _COLUMNS.split()
 
-# By macro: its arguments with their types; DuckDB takes no column for `k`, a LIMIT, and for the name of a database.
+# By macro: its arguments with their types; DuckDB takes no column for `k`, a LIMIT.
 CALLS: dict[str, tuple[tuple[str, str], ...]] = {
     "entities_called": (("'the big ship'", "VARCHAR"),),
     "find_entity": (("'GREAT eastrn'", "VARCHAR"), ("3", "")),
     "bm25": (("'entities'", "VARCHAR"), ("'telegraph company'", "VARCHAR"), ("3", "")),
     "search_text": (("'who laid the cable'", "VARCHAR"), ("3", "")),
-    "search_entities": (("'telegraph company'", "VARCHAR"), ("3", "")),
     "neighbors": (("'great eastern'", "VARCHAR"), ("2", "INT")),
     "path_between": (("'Samuel Morse'", "VARCHAR"), ("'Daniel Gooch'", "VARCHAR"), ("4", "INT")),
     "entity_timeline": (("'great eastern'", "VARCHAR"),),
-    "claims_between": (("'1865-01-01'", "VARCHAR"), ("'1866-12-31'", "VARCHAR"), ("[97, 3]", "INT[]")),
     "facts_as_of": (("'1866-12-31'", "VARCHAR"),),
     "history_of": (("'great eastern'", "VARCHAR"),),
-    "candidates_of": (("'Whitehouse'", "VARCHAR"), ("0.0", "DOUBLE")),
-    "co_mentions": (("'great eastern'", "VARCHAR"), ("3", "")),
-    "similar_entities": (("'great eastern'", "VARCHAR"), ("3", "")),
-    "community_changes": (("'older'", ""),),
-    "evidence_for": (("113", "INT"), ("3", "")),
-    "coverage": (("'1-beginnings'", "VARCHAR"),),
     "entity_evidence": (("'Whitehouse'", "VARCHAR"),),
-    "community_tree": (("1", "INT"),),
     "report_sources": (("5", "INT"),),
     "explain_row": (("'covariates'", "VARCHAR"), ("113", "INT")),
-    "spend_by": (("'task'", "VARCHAR"),),
     "title_key": (("'The “Great” Eastern''s'", "VARCHAR"),),
 }
 SCALARS = ("title_key",)
@@ -60,8 +50,6 @@ UPDATE community_reports SET title = title || ' in {name}';
 UPDATE search.posting_statistics SET mean_length = mean_length + {n};
 INSERT INTO search.word_forms BY NAME (SELECT 'shi' AS beginning, 'ships' AS form, 'ship{name}' AS term);
 INSERT INTO search.entity_names BY NAME (SELECT md5_number_lower('the big ship') AS name, {n} AS entity);
-INSERT INTO entity_candidates BY NAME (SELECT 'whitehouse' AS name_key, 'in {name}' AS other_key, 1 AS score);
-INSERT INTO llm_calls BY NAME (SELECT 'call' AS key, 'task {name}' AS task, now()::TIMESTAMP AS created_at);
 """
 
 

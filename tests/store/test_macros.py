@@ -1,16 +1,11 @@
 """The macros of the publication compared with other computations."""
 
-import re
 import shutil
-from collections import Counter, defaultdict
-from datetime import date
+from collections import defaultdict
 from itertools import pairwise
 
 import duckdb
 import pytest
-
-from graphrag_assets.pipeline.report_citations import TABLES
-from graphrag_assets.query.citations import references
 
 
 @pytest.fixture(scope="module")
@@ -149,20 +144,6 @@ def test_a_timeline_is_in_the_order_of_dates_and_quotes_the_document(index):
     assert all(quoted for _, quoted in found)
 
 
-def test_the_tree_of_communities_has_each_below_its_parent(index):
-    tree = index.execute("SELECT level, community, parent, title FROM community_tree()").fetchall()
-    assert sorted(row[1] for row in tree) == sorted(
-        n for (n,) in index.execute("SELECT community FROM communities").fetchall()
-    )
-    above: list[int] = []
-    for level, community, parent, title in tree:
-        assert parent == (above[level - 1] if level else -1)
-        assert len(title) - len(title.lstrip()) == 2 * level
-        above[level:] = [community]
-    levels = {level for (level,) in index.execute("SELECT level FROM community_tree(1)").fetchall()}
-    assert levels == {0, 1}
-
-
 def test_sources_of_a_report_are_the_text_units_of_its_citations(index):
     for (community,) in index.execute("SELECT community FROM community_reports WHERE community % 9 = 0").fetchall():
         found = index.execute(
@@ -187,9 +168,7 @@ def test_sources_of_a_report_are_the_text_units_of_its_citations(index):
                     [community],
                 ).fetchall()
             }
-        if community == 0:  # of the text units of a row, those that say what the report says
-            assert 0 < len({row for row in found if row in expected}) < len(expected)
-        assert {row[:2] for row in expected} <= {row[:2] for row in found}
+        assert expected <= set(found)
         cites_reports = index.execute(
             "SELECT count(*) FROM citations c JOIN community_reports r ON r.id = c.report_id "
             "WHERE r.community = ? AND c.table_name = 'community_reports'",
@@ -198,54 +177,28 @@ def test_sources_of_a_report_are_the_text_units_of_its_citations(index):
         assert cites_reports or set(found) <= expected
 
 
-def test_each_reference_of_a_report_has_its_statement_and_passages(index):
-    reports = index.execute(
-        "SELECT community, summary, findings FROM community_reports WHERE community % 4 = 0"
+def test_passages_of_a_report_stand_in_the_documents_and_claims_are_quoted(index):
+    rows = index.execute(
+        "SELECT s.table_name, s.passage, d.text[s.start_char + 1:s.end_char], c.source_text, t.text "
+        "FROM community_reports r, report_sources(r.community) s JOIN documents d ON d.id = s.document_id "
+        "JOIN text_units t ON t.human_readable_id = s.text_unit_number "
+        "LEFT JOIN covariates c ON s.table_name = 'covariates' AND c.human_readable_id = s.human_readable_id"
     ).fetchall()
-    kinds = Counter()
-    for community, summary, findings in reports:
-        expected = {
-            (finding, reference.statement, TABLES[reference.table], reference.number)
-            for finding, text in enumerate([summary, *(one["explanation"] for one in findings)])
-            for reference in references(text)
-        }
-        rows = index.execute(
-            "SELECT finding, statement, table_name, s.human_readable_id, matched, passage, d.text[start_char + 1:end_char] "
-            "FROM report_sources(?) s JOIN documents d ON d.id = s.document_id",
-            [community],
-        ).fetchall()
-        assert {row[:4] for row in rows} == expected
-        assert [row for row in rows if row[5] != row[6]] == []
-        joined = (re.sub(r"[\s*_]", "", text) for row in rows if row[4] == "statement" for text in (row[1], row[5]))
-        assert all(statement == passage for statement, passage in zip(joined, joined, strict=True))
-        kinds.update(row[4] for row in rows)
-    assert kinds["statement"] > 0.7 * kinds.total()
-    assert {"description", "text unit"} < kinds.keys()
+    assert all(passage == in_document for _, passage, in_document, *_ in rows)
+    assert all(passage == quoted for table, passage, _, quoted, _ in rows if table == "covariates")
+    for table in ("entities", "relationships"):
+        quoted = [passage != unit for found, passage, *_, unit in rows if found == table]
+        assert sum(quoted) > 0.7 * len(quoted) > 0, table
 
 
-def test_references_of_any_form_are_read_in_a_report(copy):
-    said = "He laid it. [Data: Sources (3, 4.2, 7-9, +more)] [Data: Entities (58)] So be it. [unresolved: Ships (7)]"
+def test_a_reference_to_no_row_is_a_row_of_the_sources(copy):
     with duckdb.connect(copy) as connection:
         connection.execute(
-            "UPDATE community_reports SET summary = 'No.', findings = [{'summary': 'It', 'explanation': ?}]", [said]
+            "DELETE FROM citations; INSERT INTO citations BY NAME SELECT id AS report_id, 'Ships' AS table_name, "
+            "7 AS human_readable_id FROM community_reports WHERE community = 5"
         )
-        connection.execute(
-            "DELETE FROM citations; INSERT INTO citations BY NAME "
-            "SELECT r.id AS report_id, c.* FROM community_reports r, ("
-            "SELECT 'text_units' AS table_name, human_readable_id, id AS cited_id FROM text_units "
-            "WHERE human_readable_id IN (3, 4, 7, 8, 9) "
-            "UNION ALL SELECT 'entities', human_readable_id, id FROM entities WHERE human_readable_id = 58 "
-            "UNION ALL SELECT 'Ships', 7, NULL) c WHERE r.community = 5"
-        )
-        found = connection.execute(
-            "SELECT DISTINCT finding, statement, table_name, human_readable_id, says FROM report_sources(5) ORDER BY ALL"
-        ).fetchall()
-    units = [(1, "He laid it.", "text_units", number, None) for number in (3, 4, 7, 8, 9)]
-    assert found == [
-        (1, "He laid it.", "entities", 58, "Cyrus Field"),
-        *units,
-        (None, None, "Ships", 7, "no such row"),
-    ]
+        found = connection.execute("SELECT table_name, human_readable_id, says FROM report_sources(5)").fetchall()
+    assert found == [("Ships", 7, "no such row")]
 
 
 def test_a_row_is_explained_down_to_its_documents(index):
@@ -279,7 +232,6 @@ def test_an_embedding_is_explained_by_the_row_that_it_embeds(copy):
         ("FROM neighbors('Cyrus Field', 5)", "hops must be 1 to 4"),
         ("FROM path_between('x', 'y', 7)", "max_hops must be 1 to 6"),
         ("FROM explain_row('moon', 1)", "rows of moon are not explained"),
-        ("FROM spend_by('moon')", "moon is none of task, model, day, batch, run"),
     ],
 )
 def test_unknown_argument_of_a_macro_is_an_error_that_lists_its_parameters(index, query, said):
@@ -287,54 +239,8 @@ def test_unknown_argument_of_a_macro_is_an_error_that_lists_its_parameters(index
         index.execute(query).fetchall()
 
 
-def test_spending_adds_up_by_task_model_and_day(copy):
-    with duckdb.connect(copy) as connection:
-        connection.execute(
-            "INSERT INTO llm_calls BY NAME SELECT * FROM (VALUES "
-            "('a', 'extract_graph', 'openai', 'small', 10, 1, 0.5, 'b', TIMESTAMP '2026-01-02 23:59:00'), "
-            "('b', 'extract_graph', 'openai', 'large', 20, 2, 1.0, 'b', TIMESTAMP '2026-01-03 00:01:00'), "
-            "('c', 'community_report', 'openai', 'large', 40, 4, 4.0, NULL, TIMESTAMP '2026-01-02 12:00:00')"
-            ") t(key, task, provider, model, prompt_tokens, completion_tokens, cost_usd, batch, created_at)"
-        )
-
-        def spent(what: str) -> list[tuple]:
-            query = "SELECT spent_on, calls, prompt_tokens, completion_tokens, cost_usd FROM spend_by(?)"
-            return connection.execute(query, [what]).fetchall()
-
-        assert spent("task") == [("community_report", 1, 40, 4, 4.0), ("extract_graph", 2, 30, 3, 1.5)]
-        assert spent("model") == [("openai/large", 2, 60, 6, 5.0), ("openai/small", 1, 10, 1, 0.5)]
-        assert spent("day") == [("2026-01-02", 2, 50, 5, 4.5), ("2026-01-03", 1, 20, 2, 1.0)]
-        assert spent("batch") == [(None, 1, 40, 4, 4.0), ("b", 2, 30, 3, 1.5)]
-
-
-def test_claims_between_two_days_are_those_of_the_period_in_order_of_time(index):
-    dated = index.execute(
-        "SELECT starts_on, ends_on, human_readable_id, subject_key, object_key FROM covariates"
-    ).fetchall()
-    since, until = date(1857, 8, 1), date(1866, 7, 27)
-    inside = [row for row in dated if row[0] and row[0] >= since and (row[1] or row[0]) <= until]
-    expected = [number for *_, number in sorted((row[0], row[1] or date.max, row[2]) for row in inside)]
-    columns = "SELECT human_readable_id FROM claims_between"
-    found = index.execute(f"{columns}(?, ?)", [since, until]).fetchall()
-    assert [number for (number,) in found] == expected
-    assert 5 < len(expected) < len(dated)
-    assert index.execute(f"{columns}('1857-08-01', '1866-07-27')").fetchall() == found
-    of_ship = {row[2] for row in inside if "great eastern" in row[3:]}
-    ship = "(SELECT list(human_readable_id) FROM entities_called('Great Eastern'))"
-    assert {n for (n,) in index.execute(f"{columns}(?, ?, {ship})", [since, until]).fetchall()} == of_ship != set()
-    quoted = index.execute(
-        "SELECT bool_and(b.source_text = d.text[b.start_char + 1 : b.end_char]) FROM claims_between(?, ?) b "
-        "JOIN covariates c USING (human_readable_id) JOIN documents d ON d.id = c.document_id",
-        [since, until],
-    ).fetchall()
-    assert quoted == [(True,)]
-
-
 def test_null_is_the_default_and_less_than_nothing_is_nothing(index):
-    for query in (
-        "search_text('cable', {})",
-        "search_entities('telegraph company', {})",
-    ):
+    for query in ("search_text('cable', {})", "bm25('entities', 'telegraph company', {})"):
         default = index.execute(f"FROM {query.format(10)}").fetchall()
         assert len(default) == 10
         assert index.execute(f"FROM {query.format('NULL')}").fetchall() == default
@@ -362,7 +268,7 @@ def test_a_call_for_each_row_needs_no_more_memory_than_the_tables(index):
 
 
 def test_a_name_of_two_entities_is_an_error_that_lists_both(index):
-    """In every macro with a parameter for an entity. `candidates_of` is about names."""
+    """In every macro with a parameter for an entity."""
     (name, numbers), *_ = index.execute(
         "SELECT a.alias_key, list(DISTINCT e.human_readable_id ORDER BY e.human_readable_id) "
         "FROM entity_aliases a JOIN entities e ON e.title_key IN (a.alias_key, a.title_key) "
@@ -371,7 +277,7 @@ def test_a_name_of_two_entities_is_an_error_that_lists_both(index):
     both = ".*".join(f"number {number}\\)" for number in numbers)
     known = index.execute(
         "SELECT function_name, parameters FROM duckdb_functions() WHERE function_type = 'table_macro' "
-        "AND schema_name = 'main' AND function_name <> 'candidates_of' AND comment IS NOT NULL"
+        "AND schema_name = 'main' AND comment IS NOT NULL"
     ).fetchall()
     arguments = {"title": "{}", "entity": "{}", "titles": "[{}]", "a": "{}, 'Cyrus Field'", "b": "'Cyrus Field', {}"}
     tried = [
@@ -403,8 +309,6 @@ def test_an_exact_name_counts_before_a_spelling_without_marks(copy, titles):
         ("entity_timeline({})", "Great Eastern"),
         ("path_between({}, 'Daniel Gooch')", "Great Eastern"),
         ("history_of({})", "Great Eastern"),
-        ("similar_entities({})", "Great Eastern"),
-        ("candidates_of({})", "Field"),
     ],
 )
 def test_an_entity_is_called_by_its_number_too(index, titles, macro, title):
@@ -446,74 +350,3 @@ def test_kinds_have_one_name_in_bm25_and_explain_row(index):
         assert rows == index.execute(f"FROM explain_row('{one}', {number})").fetchall() != []
     with pytest.raises(duckdb.InvalidInputException, match="bm25: reports is none of text_units, entities"):
         index.execute("FROM bm25('reports', 'cable', 1)")
-
-
-def test_co_mentions_are_those_in_the_same_text_units(index, titles):
-    units = defaultdict(set)
-    for number, ids in index.execute("SELECT human_readable_id, text_unit_ids FROM entities").fetchall():
-        units[number] = set(ids)
-    one = titles["Great Eastern"]
-    expected = {other: len(units[one] & ids) for other, ids in units.items() if other != one and units[one] & ids}
-    rows = index.execute(
-        "SELECT human_readable_id, text_units, relationship_number FROM co_mentions(?, 1000)", [one]
-    ).fetchall()
-    assert {number: n for number, n, _ in rows} == expected
-    related = index.execute("SELECT neighbor FROM search.edges WHERE entity = ?", [one]).fetchall()
-    assert {number for number, _, relationship in rows if relationship is not None} == {n for (n,) in related} & set(
-        expected
-    )
-
-
-def test_similar_entities_share_neighbors(index, graph, titles):
-    one = titles["Great Eastern"]
-    near = set(graph[one])
-    scores = {
-        other: len(near & set(found)) / len(near | set(found))
-        for other, found in graph.items()
-        if other != one and near & set(found)
-    }
-    rows = index.execute(
-        "SELECT human_readable_id, score, common, neighbors FROM similar_entities(?, 1000)", [one]
-    ).fetchall()
-    assert {number: score for number, score, *_ in rows} == pytest.approx(scores, abs=1e-4)
-    assert all(common == len(neighbors) == len(near & set(graph[number])) for number, _, common, neighbors in rows)
-    assert [row[1] for row in rows] == sorted((row[1] for row in rows), reverse=True)
-
-
-def test_community_changes_are_those_since_another_publication(sample_index, copy):
-    with duckdb.connect(copy) as before:
-        before.execute("UPDATE community_reports SET title = 'Old' WHERE community = 5")
-        before.execute("UPDATE communities SET entity_ids = entity_ids[2:] WHERE community = 7")
-        before.execute("DELETE FROM communities WHERE community = 9")
-    with duckdb.connect() as connection:
-        connection.execute(f"ATTACH '{copy}' AS earlier (READ_ONLY)")
-        connection.execute(f"ATTACH '{sample_index.root}/index/graphrag.duckdb' AS g (READ_ONLY); USE g")
-        changes = connection.execute(
-            "SELECT change, community FROM community_changes('earlier') JOIN communities USING (id) ORDER BY community"
-        ).fetchall()
-    assert changes == [("renamed", 5), ("changed", 7), ("born", 9)]
-
-
-def test_the_evidence_for_a_claim_begins_where_it_was_found(index):
-    number, text_unit = index.execute(
-        "SELECT human_readable_id, text_unit_number FROM covariates WHERE description LIKE '%Maplin Sands on 15 July%'"
-    ).fetchall()[0]
-    rows = index.execute(
-        "SELECT text_unit_number, is_source, claim_numbers, document_id FROM evidence_for(?, 5)", [number]
-    ).fetchall()
-    assert (len(rows), rows[0][:2]) == (5, (text_unit, True))
-    assert number in rows[0][2]
-    assert len({document for *_, document in rows}) > 1
-    by_text = "SELECT text_unit_number, is_source FROM evidence_for('The Great Eastern weighed anchor off the Maplin Sands', 1)"
-    assert index.execute(by_text).fetchall() == [(text_unit, False)]
-
-
-def test_coverage_counts_what_each_document_has(index):
-    sums = "sum(text_units), sum(mentions), sum(claims), count(*)"
-    tables = ("text_units", "entity_mentions", "covariates", "documents")
-    expected = tuple(index.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0] for table in tables)
-    assert index.execute(f"SELECT {sums} FROM coverage()").fetchall() == [expected]
-    ((batch, n),) = index.execute(
-        "SELECT batch, count(*) FROM documents GROUP BY batch ORDER BY batch LIMIT 1"
-    ).fetchall()
-    assert index.execute("SELECT count(*), any_value(batch) FROM coverage(?)", [batch]).fetchall() == [(n, batch)]

@@ -56,8 +56,9 @@ def test_titles_have_the_key_that_python_gives_them(index, title):
 )
 def test_the_best_passage_is_that_of_the_query_module(sample_index, index, question):
     reader = CurrentPublication(sample_index.root / "index").reader()
-    for macro, kind in (("search_text", "text_unit"), ("search_entities", "entity")):
-        found = [n for (n,) in index.execute(f"SELECT human_readable_id FROM {macro}(?, 7)", [question]).fetchall()]
+    for kind in ("text_unit", "entity"):
+        query = f"SELECT human_readable_id FROM bm25('{kind}', ?, 7)"
+        found = [n for (n,) in index.execute(query, [question]).fetchall()]
         by_module = list(word_scores(reader, kind, Question(question), 7))
         assert by_module[0] in found[:3]
 
@@ -90,6 +91,6 @@ def foreign(tmp_path_factory) -> Path:
 def test_search_finds_texts_in_any_language(foreign):
     reader = CurrentPublication(foreign).reader()
     for number, question in enumerate(FOREIGN.values()):
-        for macro in ("search_text", "search_entities"):
-            found = reader.query(f"SELECT human_readable_id FROM {macro}($q)", {"q": question})
+        for macro in ("search_text(", "bm25('entities', "):
+            found = reader.query(f"SELECT human_readable_id FROM {macro}$q, 10)", {"q": question})
             assert found["human_readable_id"][0] == number, question

@@ -1,117 +1,61 @@
 -- The lineage of any row, down to the documents.
 
 CREATE OR REPLACE MACRO explain_row(table_name, id) AS TABLE
-WITH _g_explain_row AS MATERIALIZED (SELECT table_name AS _g_table, id AS _g_id),
-asked AS MATERIALIZED (
-    SELECT DISTINCT coalesce(k.kind, error(
-               'explain_row: rows of ' || coalesce(g._g_table, 'NULL') || ' are not explained. Tables: '
-               || 'documents, text_units, entity_mentions, relationship_mentions, covariates, entities, '
-               || 'relationships, communities, community_reports, embeddings, llm_calls.')) AS kind,
-           g._g_id::VARCHAR AS key
-    FROM _g_explain_row g
-    LEFT JOIN (VALUES ('documents', 'document'), ('text_units', 'text_unit'), ('entity_mentions', 'entity_mention'),
-               ('relationship_mentions', 'relationship_mention'), ('covariates', 'claim'), ('covariates', 'claims'),
-               ('covariates', 'covariate'), ('entities', 'entity'), ('relationships', 'relationship'),
-               ('communities', 'community'), ('community_reports', 'community_report'), ('embeddings', 'embedding'),
-               ('llm_calls', 'llm_call')) k(kind, one) ON lower(g._g_table) IN (k.kind, k.one)
-), calls AS MATERIALIZED (
-    SELECT l.key, l.task, l.model, l.text_unit_id FROM asked a JOIN own.llm_calls l ON l.key = a.key AND a.kind = 'llm_calls'
-), embedded AS MATERIALIZED (
-    SELECT e.kind, e.id, e.number, e.model
-    FROM asked a JOIN own.embeddings e ON e.id = a.key AND a.kind = 'embeddings'
-), wanted AS MATERIALIZED (
-    FROM asked
-    UNION ALL SELECT 'text_units', c.text_unit_id FROM calls c
-    UNION ALL SELECT CASE e.kind WHEN 'text_unit' THEN 'text_units' WHEN 'entity' THEN 'entities'
-                     ELSE 'community_reports' END, e.id FROM embedded e
-), numbered AS MATERIALIZED (  -- rows are fetched by number alone: that reads a few blocks, ids are found in all
-    SELECT w.kind, try_cast(w.key AS BIGINT) AS number FROM wanted w
-    {by_ids}
-), reports AS MATERIALIZED (
-    SELECT r.human_readable_id, r.id, r.title, r.community FROM own.community_reports r
-    WHERE r.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'community_reports')
-), groups AS MATERIALIZED (
-    SELECT c.human_readable_id, c.id, c.title, c.community, c.entity_ids, c.relationship_ids
-    FROM own.communities c
-    WHERE c.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'communities')
-    UNION
-    SELECT c.human_readable_id, c.id, c.title, c.community, c.entity_ids, c.relationship_ids
-    FROM own.communities c WHERE c.community IN (SELECT r.community FROM reports r)
-), things AS MATERIALIZED (
-    SELECT e.human_readable_id, e.id, e.title
-    FROM own.entities e
-    WHERE e.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'entities')
-    UNION
-    SELECT e.human_readable_id, e.id, e.title FROM own.entities e WHERE e.id IN (SELECT unnest(g.entity_ids) FROM groups g)
-), ties AS MATERIALIZED (
-    SELECT r.human_readable_id, r.id, r.source || ' – ' || r.target AS title
-    FROM own.relationships r
-    WHERE r.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'relationships')
-    UNION
-    SELECT r.human_readable_id, r.id, r.source || ' – ' || r.target
-    FROM own.relationships r WHERE r.id IN (SELECT unnest(g.relationship_ids) FROM groups g)
-), claims AS MATERIALIZED (
-    SELECT c.human_readable_id, c.id, c.description, c.text_unit_id
-    FROM own.covariates c
-    WHERE c.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'covariates')
-    UNION
-    SELECT c.human_readable_id, c.id, c.description, c.text_unit_id
-    FROM own.covariates c WHERE EXISTS (FROM reports) AND c.subject_number IN (SELECT t.human_readable_id FROM things t)
-), names AS MATERIALIZED (
-    SELECT m.id, m.title, m.text_unit_id, m.entity_number
-    FROM own.entity_mentions m WHERE m.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'entity_mentions')
-    UNION
-    SELECT m.id, m.title, m.text_unit_id, m.entity_number
-    FROM own.entity_mentions m WHERE m.entity_number IN (SELECT t.human_readable_id FROM things t)
-), statements AS MATERIALIZED (
-    SELECT m.id, m.description, m.text_unit_id, m.relationship_number
-    FROM own.relationship_mentions m WHERE m.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'relationship_mentions')
-    UNION
-    SELECT m.id, m.description, m.text_unit_id, m.relationship_number
-    FROM own.relationship_mentions m WHERE m.relationship_number IN (SELECT t.human_readable_id FROM ties t)
-), units AS MATERIALIZED (
-    SELECT t.human_readable_id, t.id, t.document_id, t.start_char, t.end_char, t.text
-    FROM own.text_units t
-    WHERE t.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'text_units')
-    UNION
-    SELECT t.human_readable_id, t.id, t.document_id, t.start_char, t.end_char, t.text
-    FROM own.text_units t WHERE t.id IN (
-        SELECT n.text_unit_id FROM names n UNION SELECT s.text_unit_id FROM statements s
-        UNION SELECT c.text_unit_id FROM claims c)
-), papers AS MATERIALIZED (
-    SELECT d.human_readable_id, d.id, d.title, d.source
-    FROM own.documents d
-    WHERE d.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'documents')
-    UNION
-    SELECT d.human_readable_id, d.id, d.title, d.source
-    FROM own.documents d WHERE d.id IN (SELECT u.document_id FROM units u)
+WITH RECURSIVE _g_explain_row AS MATERIALIZED (SELECT lower(table_name) AS _g_table, id::VARCHAR AS _g_id),
+kinds(place, kind, one) AS (
+    VALUES (0, 'llm_calls', 'llm_call'), (1, 'embeddings', 'embedding'), (2, 'community_reports', 'community_report'),
+           (3, 'communities', 'community'), (4, 'entities', 'entity'), (5, 'relationships', 'relationship'),
+           (6, 'entity_mentions', 'entity_mention'), (7, 'relationship_mentions', 'relationship_mention'),
+           (8, 'covariates', 'covariate'), (9, 'text_units', 'text_unit'), (10, 'documents', 'document')
+), lines AS MATERIALIZED (
+    SELECT 'documents' AS kind, d.human_readable_id AS number, d.id, d.title || ' (' || d.source || ')' AS says,
+           NULL::BIGINT AS start_char, NULL::BIGINT AS end_char FROM own.documents d
+    UNION ALL SELECT 'text_units', t.human_readable_id, t.id, t.text, t.start_char, t.end_char FROM own.text_units t
+    UNION ALL SELECT 'covariates', c.human_readable_id, c.id, c.description, NULL, NULL FROM own.covariates c
+    UNION ALL SELECT 'relationship_mentions', NULL, m.id, m.description, NULL, NULL FROM own.relationship_mentions m
+    UNION ALL SELECT 'entity_mentions', NULL, m.id, m.title, NULL, NULL FROM own.entity_mentions m
+    UNION ALL SELECT 'relationships', r.human_readable_id, r.id, r.source || ' – ' || r.target, NULL, NULL
+              FROM own.relationships r
+    UNION ALL SELECT 'entities', e.human_readable_id, e.id, e.title, NULL, NULL FROM own.entities e
+    UNION ALL SELECT 'communities', c.human_readable_id, c.id, c.title, NULL, NULL FROM own.communities c
+    UNION ALL SELECT 'community_reports', r.human_readable_id, r.id, r.title, NULL, NULL FROM own.community_reports r
+    UNION ALL SELECT 'embeddings', e.number, e.id, 'embedded by ' || e.model, NULL, NULL FROM own.embeddings e
+    UNION ALL SELECT 'llm_calls', NULL, l.key, l.task || ' by ' || l.model, NULL, NULL FROM own.llm_calls l
+), made AS MATERIALIZED (  -- from which row (part, of its table of_kind) each was made directly
+    SELECT 'text_units' AS kind, t.id, 'documents' AS of_kind, t.document_id AS part FROM own.text_units t
+    UNION ALL SELECT 'covariates', c.id, 'text_units', c.text_unit_id FROM own.covariates c
+    UNION ALL SELECT 'relationship_mentions', m.id, 'text_units', m.text_unit_id FROM own.relationship_mentions m
+    UNION ALL SELECT 'entity_mentions', m.id, 'text_units', m.text_unit_id FROM own.entity_mentions m
+    UNION ALL SELECT 'relationships', r.id, 'relationship_mentions', m.id
+              FROM own.relationships r JOIN own.relationship_mentions m ON m.relationship_number = r.human_readable_id
+    UNION ALL SELECT 'entities', e.id, 'entity_mentions', m.id
+              FROM own.entities e JOIN own.entity_mentions m ON m.entity_number = e.human_readable_id
+    UNION ALL SELECT 'communities', c.id, 'entities', unnest(c.entity_ids) FROM own.communities c
+    UNION ALL SELECT 'communities', c.id, 'relationships', unnest(c.relationship_ids) FROM own.communities c
+    UNION ALL SELECT 'community_reports', r.id, 'communities', c.id
+              FROM own.community_reports r JOIN own.communities c ON c.community = r.community
+    UNION ALL SELECT 'community_reports', r.id, 'covariates', v.id
+              FROM own.community_reports r
+              JOIN own.community_members m ON m.community = r.community AND m.level = r.level
+              JOIN own.covariates v ON v.subject_number = m.entity_number
+    UNION ALL SELECT 'embeddings', e.id, CASE e.kind WHEN 'text_unit' THEN 'text_units' WHEN 'entity' THEN 'entities'
+              ELSE 'community_reports' END, e.id FROM own.embeddings e
+    UNION ALL SELECT 'llm_calls', l.key, 'text_units', l.text_unit_id FROM own.llm_calls l
+), asked AS MATERIALIZED (
+    SELECT coalesce(k.kind, error('explain_row: rows of ' || coalesce(g._g_table, 'NULL')
+               || ' are not explained. Tables: ' || (SELECT string_agg(o.kind, ', ' ORDER BY o.place DESC) FROM kinds o)
+               || '.')) AS kind, g._g_id AS key
+    FROM _g_explain_row g LEFT JOIN kinds k ON g._g_table IN (k.kind, k.one)
+), chain AS (
+    SELECT l.kind, l.id FROM asked a JOIN lines l ON l.kind = a.kind AND a.key IN (l.id, l.number::VARCHAR)
+    UNION SELECT m.of_kind, m.part FROM chain c JOIN made m ON m.kind = c.kind AND m.id = c.id
 ), explained AS (
-    SELECT 0 AS place, 'llm_calls' AS kind, NULL::BIGINT AS number, c.key AS row_id, c.task || ' by ' || c.model AS says,
-           [c.text_unit_id] AS made_from, NULL::BIGINT AS start_char, NULL::BIGINT AS end_char FROM calls c
-    UNION ALL SELECT 0, 'embeddings', e.number, e.id, 'embedded by ' || e.model, [e.id], NULL, NULL FROM embedded e
-    UNION ALL SELECT 1, 'community_reports', r.human_readable_id, r.id, r.title,
-           list_concat((SELECT list(g.id) FROM groups g WHERE g.community = r.community),
-                       (SELECT list(c.id ORDER BY c.id) FROM claims c)), NULL, NULL FROM reports r
-    UNION ALL SELECT 2, 'communities', g.human_readable_id, g.id, g.title,
-           list_concat(g.entity_ids, g.relationship_ids), NULL, NULL FROM groups g
-    UNION ALL SELECT 3, 'entities', t.human_readable_id, t.id, t.title,
-           (SELECT list(n.id ORDER BY n.id) FROM names n WHERE n.entity_number = t.human_readable_id), NULL, NULL
-           FROM things t
-    UNION ALL SELECT 4, 'relationships', t.human_readable_id, t.id, t.title,
-           (SELECT list(s.id ORDER BY s.id) FROM statements s WHERE s.relationship_number = t.human_readable_id),
-           NULL, NULL FROM ties t
-    UNION ALL SELECT 5, 'entity_mentions', NULL, n.id, n.title, [n.text_unit_id], NULL, NULL FROM names n
-    UNION ALL SELECT 6, 'relationship_mentions', NULL, s.id, s.description, [s.text_unit_id], NULL, NULL
-           FROM statements s
-    UNION ALL SELECT 7, 'covariates', c.human_readable_id, c.id, c.description, [c.text_unit_id], NULL, NULL
-           FROM claims c
-    UNION ALL SELECT 8, 'text_units', u.human_readable_id, u.id, u.text, [u.document_id], u.start_char, u.end_char
-           FROM units u
-    UNION ALL SELECT 9, 'documents', p.human_readable_id, p.id, p.title || ' (' || p.source || ')', []::VARCHAR[],
-           NULL, NULL FROM papers p
+    SELECT c.kind, c.id, coalesce(list(m.part ORDER BY m.of_kind, m.part) FILTER (m.part IS NOT NULL), []) AS made_from
+    FROM chain c LEFT JOIN made m ON m.kind = c.kind AND m.id = c.id GROUP BY c.kind, c.id
 )
-SELECT dense_rank() OVER (ORDER BY x.place) AS step, x.kind AS table_name, x.number AS human_readable_id, x.row_id AS id,
-       x.says, x.made_from, x.start_char, x.end_char
-FROM explained x ORDER BY x.place, x.number, x.row_id;
+SELECT dense_rank() OVER (ORDER BY k.place) AS step, l.kind AS table_name, l.number AS human_readable_id, l.id, l.says,
+       x.made_from, l.start_char, l.end_char
+FROM explained x JOIN lines l ON l.kind = x.kind AND l.id = x.id JOIN kinds k ON k.kind = l.kind
+ORDER BY k.place, l.number, l.id;
 COMMENT ON MACRO TABLE explain_row IS
-    'What a row, given by table and id or human_readable_id, was made from: every row down to the documents, each with the ids of those it was made from directly.';
+    'What a row, given by table and id or human_readable_id, was made from: every row down to the documents, each with the ids of those it was made from directly. Recursive, and reads all rows: for one at a time.';

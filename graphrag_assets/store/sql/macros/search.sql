@@ -135,13 +135,3 @@ WHERE t.human_readable_id IN (SELECT number FROM best)
 ORDER BY round(b.score, 9) DESC, t.human_readable_id;
 COMMENT ON MACRO TABLE search_text IS
     'The k text units that fit the query best by BM25, best first, with document and characters.';
-
-CREATE OR REPLACE MACRO search_entities(query, k := 10) AS TABLE
-WITH _g_search_entities AS MATERIALIZED (SELECT query AS _g_query),
-best AS MATERIALIZED (SELECT * FROM own.bm25('entities', (SELECT g._g_query FROM _g_search_entities g), k))
-SELECT b.score, e.human_readable_id, e.title, e.type, e.description, e.degree, e.frequency, e.id
-FROM best b JOIN own.entities e ON e.human_readable_id = b.number
-WHERE e.human_readable_id IN (SELECT number FROM best)
-ORDER BY round(b.score, 9) DESC, e.human_readable_id;
-COMMENT ON MACRO TABLE search_entities IS
-    'The k entities whose title and description fit the query best by BM25, best first.';

@@ -142,16 +142,14 @@ def stages(index: Index, run_id: str) -> Iterator[tuple[str, Callable[[], object
     """The stages of a first run by name, in order; `index_batch` once per batch."""
     yield "scan_input", partial(scan_input, index)
     for batch in index.input.batches():
-        own = index.with_run_options(batch)
-        yield "index_batch", partial(index_batch, own, batch, own.models(batch, run_id), run_id)
-    own = index.with_run_options(None)
-    models = own.models(run_id=run_id)
-    yield "knowledge_graph", partial(knowledge_graph, own, models, run_id)
-    yield "update_communities", partial(update_communities, own, run_id)
-    yield "update_reports", partial(update_reports, own, models, run_id)
-    yield "update_embeddings", partial(update_embeddings, own, models, run_id)
-    yield "checks", partial(offending_rows, CHECKS, own)
-    yield "update_publication", partial(update_publication, own, run_id, checked=True)
+        yield "index_batch", partial(index_batch, index, batch, index.models(batch, run_id), run_id)
+    models = index.models(run_id=run_id)
+    yield "knowledge_graph", partial(knowledge_graph, index, models, run_id)
+    yield "update_communities", partial(update_communities, index, run_id)
+    yield "update_reports", partial(update_reports, index, models, run_id)
+    yield "update_embeddings", partial(update_embeddings, index, models, run_id)
+    yield "checks", partial(offending_rows, CHECKS, index)
+    yield "update_publication", partial(update_publication, index, run_id, checked=True)
 
 
 if __name__ == "__main__":

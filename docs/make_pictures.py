@@ -37,7 +37,6 @@ def main() -> None:
         take_pictures(page, url)
         picture_of_plots(page, url, documents)
         picture_of_metadata(page, url)
-        picture_of_launchpad(page, url)
         picture_of_checks(page, url, Path(folder) / "index" / "working.duckdb")
         launch(page, url, "update_index")  # which mends it
         browser.close()
@@ -112,21 +111,6 @@ def picture_of_metadata(page: Page, url: str) -> None:
     widths = page.evaluate("[...document.querySelectorAll('img[alt]')].map(i => i.naturalWidth)")
     assert any(width > 500 for width in widths), f"the map is not drawn: {widths}"
     screenshot(page, "metadata")
-
-
-def picture_of_launchpad(page: Page, url: str) -> None:
-    """What can be changed per run, with what it means."""
-    page.goto(f"{url}/locations/graphrag_assets/jobs/update_index/playground")
-    editor = page.locator(".CodeMirror").first
-    editor.click(timeout=MINUTE)
-    page.keyboard.press("Control+a")
-    page.keyboard.insert_text(
-        "ops:\n  batch_state:\n    config:\n      which: CHANGED\n      entity_types: ship, engineer, company\n"
-        "      max_gleanings: 2\n      "
-    )
-    page.keyboard.press("Control+Space")  # the other fields, with what they mean
-    page.wait_for_timeout(3000)
-    screenshot(page, "launchpad")
 
 
 def picture_of_checks(page: Page, url: str, working: Path) -> None:

@@ -5,7 +5,6 @@ import dagster as dg
 from graphrag_assets.assets.alerts import failed_runs_alert
 from graphrag_assets.assets.index_definitions import index_definitions
 from graphrag_assets.assets.index_names import IndexNames
-from graphrag_assets.assets.resources import IndexSettings
 
 
 @dg.definitions
@@ -16,4 +15,4 @@ def defs() -> dg.Definitions:
         executor=dg.in_process_executor,
         metadata={"start here": "Launch the job update_index: it indexes the input folder and publishes."},
     )
-    return dg.Definitions.merge(index_definitions(IndexNames(), IndexSettings()), of_the_instance)
+    return dg.Definitions.merge(index_definitions(IndexNames()), of_the_instance)

@@ -28,7 +28,6 @@ from graphrag_assets.assets.knowledge_graph import knowledge_graph
 from graphrag_assets.assets.publish import update_publication
 from graphrag_assets.assets.registration import register_batches
 from graphrag_assets.assets.reports import update_reports
-from graphrag_assets.assets.resources import IndexSettings
 from graphrag_assets.assets.scan import Scan, scan_input
 from graphrag_assets.definitions import defs
 from graphrag_assets.extras.interop.importer import import_index
@@ -96,20 +95,19 @@ class IndexFolder:
         index, run_id = self.index, uuid.uuid4().hex
         known = self.known_batches(scan_input(index))
         for batch in batches or known:
-            own = index.with_run_options(batch)
-            index_batch(own, batch, own.models(batch, run_id), run_id)
+            index_batch(index, batch, index.models(batch, run_id), run_id)
         self.refresh(run_id)
 
     def refresh(self, run_id: str = "refresh") -> None:
         """Everything after the batches."""
-        own = self.index.with_run_options(None)
-        models = own.models(run_id=run_id)
-        knowledge_graph(own, models, run_id)
-        update_communities(own, run_id)
-        update_reports(own, models, run_id)
-        update_embeddings(own, models, run_id)
-        update_candidates(own, run_id)
-        update_publication(own, run_id)
+        index = self.index
+        models = index.models(run_id=run_id)
+        knowledge_graph(index, models, run_id)
+        update_communities(index, run_id)
+        update_reports(index, models, run_id)
+        update_embeddings(index, models, run_id)
+        update_candidates(index, run_id)
+        update_publication(index, run_id)
 
     def known_batches(self, found: Scan) -> Sequence[str]:
         """The batches that a scan has found, here or in the index."""
@@ -133,7 +131,7 @@ class Project(IndexFolder):
     @property
     def resources(self) -> dict[str, object]:
         """What a sensor of this index is given."""
-        return {"settings": IndexSettings()}
+        return {"index": self.index}
 
     def known_batches(self, found: Scan) -> Sequence[str]:
         """All registered batches; those of the scan are registered before."""

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 from graphrag_assets.settings import OTHER_VARIABLES, Settings
 from tests.cli import run_command
@@ -65,15 +64,6 @@ def test_every_variable_of_the_guides_and_of_deploy_is_known():
     named = set(re.findall(r"\bGRAPHRAG_[A-Z_]*[A-Z]\b", text))
     others = {"GRAPHRAG_API_KEY"}  # of Microsoft GraphRAG
     assert named - {f"GRAPHRAG_{name.upper()}" for name in Settings.model_fields} - {*OTHER_VARIABLES} <= others
-
-
-@pytest.mark.long
-def test_the_settings_of_a_run_shown_for_the_launchpad_are_accepted(project):
-    (shown,) = blocks("docs/settings.md", "yaml")
-    (project.input / "a.txt").write_text("Cyrus Field met William Thomson in Valentia.")
-    project.run("update_index", ops=yaml.safe_load(shown)["ops"])
-    options = dict(project.index.working.read("SELECT name, value FROM index_options").iter_rows())
-    assert options == {"entity_types": "ship, engineer, company", "max_gleanings": "2", "max_cluster_size": "20"}
 
 
 def test_links_of_the_readme_lead_to_files():

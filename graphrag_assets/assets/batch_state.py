@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import dagster as dg
+from pydantic import Field
 
 from graphrag_assets.assets.corpus import FAILED, BatchFailures, BatchRun
 from graphrag_assets.assets.given_up import retry_given_up
 from graphrag_assets.assets.index_batch import CODE_VERSION
 from graphrag_assets.assets.index_names import BATCH_ASSETS, BATCH_STATE, UPDATE_INDEX, IndexNames
-from graphrag_assets.assets.options import DueBatches
 from graphrag_assets.assets.registration import drop_batches, register_batches
 from graphrag_assets.assets.reporting import Metadata
 from graphrag_assets.assets.scan import Which, present_inputs, scan_input
@@ -24,11 +24,27 @@ _CHECK = "every_batch_is_indexed"
 _STATEMENT = "No batch failed when the due batches were last indexed."
 
 
+class DueBatches(dg.Config):
+    """Which batches are indexed before the graph is refreshed."""
+
+    which: Which | None = Field(
+        default=None,
+        description="CHANGED: batches that differ from the input folder or have failed text units. FAILED: the latter "
+        "alone, and what two runs got no valid answer to. ALL. NOTHING: refresh and publish what is indexed. Empty: "
+        "CHANGED in the job update_index, otherwise NOTHING.",
+    )
+    batches: list[str] = Field(default=[], description="Only these batches, whether or not they have changed.")
+    read_every_file: bool = Field(
+        default=False,
+        description="true: compare the content of every file, also of those with the same size and time as before.",
+    )
+
+
 def batch_state(step: Run) -> StageResult:
     """Index the batches that are due, in the job update_index. One that fails does not stop the others."""
     names: IndexNames = step.names
-    context, index, config = step.context, step.index, step.options
-    batches = BatchRun(names, context, index, config)
+    context, index, config = step.context, step.index, step.config
+    batches = BatchRun(names, context, index)
     failures = batches.failures
     in_job = context.run.job_name == names.name(UPDATE_INDEX)
     which = config.which or (Which.CHANGED if in_job or config.batches else Which.NOTHING)
@@ -39,7 +55,7 @@ def batch_state(step: Run) -> StageResult:
             retry_given_up(index)
         due = scan.chosen(which, config.batches)
         _report_unreported(batches, [batch for batch in scan.unchanged if batch not in due])
-        _log_due(context, due, config)
+        context.log.info("%d batches to index: %s", len(due), ", ".join(due) or "-")
         for batch, metadata in batches.indexed(due):
             batches.report(batch, metadata)
         # Dagster looked up what this asset is made from when the step began, and has to look again.
@@ -72,13 +88,6 @@ def _report_unreported(batches: BatchRun, unchanged: Sequence[str]) -> None:
                 unreported[batch][name] = {}
     for batch, metadata in unreported.items():
         batches.report(batch, metadata)
-
-
-def _log_due(context: dg.AssetExecutionContext, due: list[str], config: DueBatches) -> None:
-    context.log.info("%d batches to index: %s", len(due), ", ".join(due) or "-")
-    if not due and config.which is not Which.ALL and config.asks_for_something:
-        what = "has failed text units" if config.which is Which.FAILED else "has changed"
-        context.log.warning("No batch %s, so the settings given have no effect. which: ALL takes every batch.", what)
 
 
 def batches_check(names: IndexNames) -> dg.AssetChecksDefinition:

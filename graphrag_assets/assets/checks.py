@@ -56,8 +56,7 @@ def _disconnected(index: Index) -> pl.DataFrame:
 
 
 def _stale(index: Index) -> pl.DataFrame:
-    own = index.with_run_options(None)
-    return stale_reports(own, own.models())
+    return stale_reports(index, index.models())
 
 
 def _too_many_failed(index: Index) -> pl.DataFrame:

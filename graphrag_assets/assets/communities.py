@@ -14,7 +14,7 @@ from graphrag_assets.pipeline.community_identity import match_communities
 from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, FreshRun, recluster
 from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import record_inputs, record_options, record_stage, recorded_inputs
+from graphrag_assets.store.batches import record_inputs, record_stage, recorded_inputs
 from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.store.index_database import assign_numbers, replace_rows, replace_table
 
@@ -40,10 +40,7 @@ _FRESH_RUN = "last fresh clustering"
 @exclusive("detect_communities")
 @traced("detect_communities")
 def update_communities(index: Index, run_id: str, from_scratch: bool = False) -> StageResult:
-    """Cluster, starting from the previous communities; match them so that ids stay.
-
-    Stores the run options of `index`.
-    """
+    """Cluster, starting from the previous communities; match them so that ids stay."""
     started = time.monotonic()
     entities, relationships, members, edges, previous, imported = index.working.read_all(*_READ)
     is_imported, last_fresh = imported.item(), recorded_inputs(index.working, _FRESH_RUN)
@@ -76,7 +73,6 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
             ),
             "clustered_edges": replace_table(connection, schema.CLUSTERED_EDGES, clustering.edges),
         }
-        record_options(connection, None, index.run_options)
         record_inputs(connection, _FRESH_RUN, json.dumps(clustering.last_fresh), run_id)
         record_stage(connection, run_id, "detect_communities", None, time.monotonic() - started, changes, "communities")
         communities = connection.sql("FROM communities ORDER BY ALL").pl()
@@ -94,7 +90,7 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
 
 
 def _compute(run: Run) -> StageResult:
-    return update_communities(run.options.apply_to(run.index, None), run.run_id, run.options.from_scratch)
+    return update_communities(run.index, run.run_id, run.config.from_scratch)
 
 
 DETECT_COMMUNITIES = Stage(

@@ -11,7 +11,6 @@ from pydantic import Field
 
 from graphrag_assets.assets.index_definitions import index_definitions
 from graphrag_assets.assets.index_names import IndexNames
-from graphrag_assets.assets.resources import IndexSettings
 from graphrag_assets.contracts.indexing_models import Keys
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.settings import Settings
@@ -150,7 +149,7 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
         keys = Keys(self.models.chat_api_key, self.models.embedding_api_key)
         asset = self.input.asset if isinstance(self.input, Documents) else None
         upstream = dg.AssetKey(asset.split("/") if isinstance(asset, str) else asset) if asset else None
-        definitions = index_definitions(names, IndexSettings(self._overrides(context.project_root), keys), upstream)
+        definitions = index_definitions(names, self._overrides(context.project_root), keys, upstream)
         if not self.owners and not self.tags:
             return definitions
         return definitions.map_resolved_asset_specs(

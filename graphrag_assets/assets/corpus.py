@@ -20,10 +20,9 @@ from graphrag_assets.assets.checks import out_of_date
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_names import BATCH_ASSETS, BATCHES_PER_RUN, SOURCE_FILES, UPDATE_INDEX, IndexNames
 from graphrag_assets.assets.masked import masked
-from graphrag_assets.assets.options import BatchOptions, cache_not_before
 from graphrag_assets.assets.registration import batch_materializations, register_batches, source_versions
 from graphrag_assets.assets.reporting import Metadata, errors_metadata, markdown_table, table_metadata, usage_metadata
-from graphrag_assets.assets.resources import MODELS, begin_step, needs
+from graphrag_assets.assets.resources import needs, open_index
 from graphrag_assets.assets.scan import scan_input
 from graphrag_assets.assets.stages import asset_spec, selected
 from graphrag_assets.contracts.records import ENCODING, OF_READ_TEXT
@@ -70,7 +69,7 @@ def source_files(names: IndexNames, upstream: dg.AssetKey | None = None) -> dg.A
     @masked
     def source_files(context: dg.AssetExecutionContext) -> Iterator[dg.ObserveResult]:
         """Scan the input; register its batches; report their versions, and whether the publication is up to date."""
-        index = begin_step(names, context)
+        index = open_index(names, context.resources)
         scan = scan_input(index)
         register_batches(names, context.instance, scan)
         for event in source_versions(names, scan, [*scan.digests]):
@@ -96,14 +95,14 @@ def index_batch(names: IndexNames) -> dg.AssetsDefinition:
         can_subset=True,
         pool=names.pool,
         backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=BATCHES_PER_RUN),
-        required_resource_keys=needs(names, MODELS),
+        required_resource_keys=needs(names),
     )
     @masked
-    def index_batch(context: dg.AssetExecutionContext, config: BatchOptions) -> Iterator[dg.MaterializeResult]:
+    def index_batch(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
         """Read, chunk and extract each batch of the run; commit it; report it."""
-        index, asked_for, batches = begin_step(names, context), selected(context), context.partition_keys
+        index, asked_for, batches = open_index(names, context.resources), selected(context), context.partition_keys
         extract = bool(asked_for.keys() - {"documents", "text_units"})
-        run = BatchRun(names, context, index, config)
+        run = BatchRun(names, context, index)
         for batch, metadata in run.indexed(batches, extract):
             for name, key in asked_for.items():
                 context.add_asset_metadata(metadata[name], asset_key=key, partition_key=batch)
@@ -167,7 +166,6 @@ class BatchRun:
     names: IndexNames
     context: dg.AssetExecutionContext
     index: Index
-    config: BatchOptions
     failures: BatchFailures = field(default_factory=BatchFailures)
 
     def indexed(self, batches: Sequence[str], extract: bool = True) -> Iterator[tuple[str, Metadata]]:
@@ -176,14 +174,12 @@ class BatchRun:
         If the budget ends in one, or a model cannot be used, no other begins.
         """
         run, index, log = self.context.run, self.index, self.context.log
-        not_before = cache_not_before(self.context.instance, run, self.config)
 
         def index_one(batch: str, pool: BatchPool) -> tuple[stage.IndexedBatch, float]:
             started = time.monotonic()
             with masked_errors():
-                own = self.config.apply_to(index, batch)
-                models, rerun = own.models(batch, run.run_id, not_before), stage.Rerun[self.config.rerun]
-                return stage.index_batch(own, batch, models, run.run_id, extract, rerun, pool), started
+                models = index.models(batch, run.run_id)
+                return stage.index_batch(index, batch, models, run.run_id, extract, pool), started
 
         def meets_all(outcome: object) -> bool:
             return isinstance(outcome, Exception) and not_published(outcome) is not None

@@ -114,9 +114,8 @@ def sample_units(index: Index, n: int) -> list[TextUnit]:
     """`n` text units of the input folder, evenly spaced over as many of its first batches as have them."""
     folder, units = index.input, list[TextUnit]()
     for batch in folder.batches():
-        settings = index.with_run_options(batch).settings
-        documents, text_units, _ = read_batch(settings, batch, folder.files(batch))
-        units += units_to_extract(text_units, documents, settings.metadata_column_list)
+        documents, text_units, _ = read_batch(index.settings, batch, folder.files(batch))
+        units += units_to_extract(text_units, documents, index.settings.metadata_column_list)
         if len(units) >= n:
             break
     return [units[place * len(units) // n] for place in range(n)] if len(units) > n else units

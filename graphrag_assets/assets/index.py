@@ -2,8 +2,8 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -13,7 +13,6 @@ from graphrag_assets.contracts.prompt_profile import PromptProfile
 from graphrag_assets.errors import full_disk_in
 from graphrag_assets.runtime.peak_memory import restart_peak
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.batches import stored_options
 from graphrag_assets.store.index_database import IndexDatabase
 from graphrag_assets.store.input_files import Input
 from graphrag_assets.store.input_folder import InputFolder
@@ -33,24 +32,27 @@ class Index:
     Attributes:
         database: path of the working database.
         overrides: settings that replace the environment's, by name.
-        run_options: settings given to runs, which replace both; the stages store them with their output.
         keys: API keys; missing ones are looked up in the environment.
     """
 
     database: Path
     overrides: Mapping[str, Any] = field(default_factory=dict)
-    run_options: Mapping[str, Any] = field(default_factory=dict)
     keys: Keys = NO_KEYS
 
     @classmethod
-    def from_environment(cls) -> "Index":
-        """The index in GRAPHRAG_DATA."""
-        return cls(Settings.load().index_folder / "working.duckdb")
+    def from_environment(cls, overrides: Mapping[str, Any] | None = None, keys: Keys = NO_KEYS) -> "Index":
+        """The index in the data folder of the settings, which are read from the environment now.
+
+        Raises:
+            SettingsError: a value does not fit.
+        """
+        given = overrides or {}
+        return cls(Settings.load(**given).index_folder / "working.duckdb", given, keys)
 
     @functools.cached_property
     def settings(self) -> Settings:
         """The settings in force, read once."""
-        return Settings.load(**self.overrides, **self.run_options)
+        return Settings.load(**self.overrides)
 
     @functools.cached_property
     def profile(self) -> PromptProfile | None:
@@ -71,29 +73,9 @@ class Index:
             return InputTable(settings.input, settings.id_column, MAX_FILE_BYTES)
         return InputFolder(settings.input_folder, MAX_FILE_BYTES, settings.file_pattern, settings.batch_by)
 
-    def with_options(self, options: Mapping[str, Any]) -> "Index":
-        """This index with `options` as its run options."""
-        if options == self.run_options:
-            return self
-        return replace(self, run_options=dict(options))
-
-    def with_run_options(
-        self, batch: str | None, given: Mapping[str, Any] | None = None, reset: Collection[str] = ()
-    ) -> "Index":
-        """This index with the settings in force for a batch, or, for None, for communities and reports.
-
-        `given` to this run, then those given to earlier runs, then the environment's. Earlier values of settings in
-        `reset` are dropped.
-        """
-        stored = stored_options(self.working).get(batch, {})
-        kept = {name: value for name, value in stored.items() if name not in reset}
-        return self.with_options({**kept, **(given or {})})
-
-    def models(
-        self, batch: str | None = None, run_id: str | None = None, cache_not_before: str | None = None
-    ) -> IndexingModels:
+    def models(self, batch: str | None = None, run_id: str | None = None) -> IndexingModels:
         """The models that the settings select, see `models_for`."""
-        return models_for(self.settings, batch, run_id, self.keys, cache_not_before, self.profile)
+        return models_for(self.settings, batch, run_id, self.keys, self.profile)
 
 
 def exclusive(stage: str) -> Callable[[Callable[Concatenate[Index, P], R]], Callable[Concatenate[Index, P], R]]:

@@ -8,7 +8,6 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from enum import Enum
 from typing import NamedTuple
 
 import polars as pl
@@ -62,15 +61,6 @@ DELETED = "gone"
 """Stands for the content of a batch that is not in the input folder."""
 
 
-class Rerun(Enum):
-    """What of a batch is done again although nothing has changed; answers still come from the ledger, at no cost."""
-
-    NOTHING = "nothing"
-    FAILED_UNITS = "failed_units"
-    EXTRACTION = "extraction"
-    EVERYTHING = "everything"
-
-
 class ExtractedBatch(NamedTuple):
     """What a batch contributes, before it is committed.
 
@@ -104,14 +94,11 @@ class Known:
         facts: of text units extracted by the same extractor.
         corpus: documents and text units, if they were read with the same settings.
         contexts: that a chat model wrote: context_fingerprint, context.
-        failed, without_context: rows of index_errors of text units that are not tried again; None: all are.
     """
 
     facts: KnownFacts
     contexts: pl.DataFrame
     corpus: KnownCorpus | None = None
-    failed: pl.DataFrame | None = None
-    without_context: pl.DataFrame | None = None
 
 
 NOTHING_KNOWN = Known(NO_FACTS, pl.DataFrame(schema={"context_fingerprint": pl.String, "context": pl.String}))
@@ -165,13 +152,13 @@ def same_on_all_machines(settings: Settings, models: IndexingModels) -> dict[str
 
 
 def batch_digest(index: Index, batch: str, files: list[SourceFile]) -> str:
-    """Hash of the batch's files and of everything that determines its rows; `index` must have the batch's settings.
+    """Hash of the batch's files and of everything that determines its rows.
 
     Of files that were read it is the content that was read.
     """
     folder = index.input
     if not folder.has(batch):
-        return stable_id(DELETED)  # has no rows, whatever its options
+        return stable_id(DELETED)  # has no rows, whatever the settings
     return stable_id(folder.digest(batch, files), *deciding_options(index.settings, index.models()).items())
 
 
@@ -192,15 +179,13 @@ def index_batch(
     models: IndexingModels,
     run_id: str,
     extract: bool = True,
-    rerun: Rerun = Rerun.FAILED_UNITS,
     pool: BatchPool | None = None,
 ) -> IndexedBatch:
     """Index one batch; with `extract` false only its documents and text units.
 
-    Text units already extracted by the same extractor are not extracted again unless `rerun` says so. A batch that is
-    no longer in the input folder commits no rows, which removes it from the index. `index` must have the batch's
-    settings, see `Index.with_run_options`; its run options are stored with the batch. `pool`: of the batches that are
-    indexed at the same time, while the caller holds the writer lock.
+    Text units already extracted by the same extractor are not extracted again. A batch that is no longer in the input
+    folder commits no rows, which removes it from the index. `pool`: of the batches that are indexed at the same time,
+    while the caller holds the writer lock.
 
     Raises:
         InputError: the batch is an imported one; there are no files to index it from.
@@ -211,15 +196,11 @@ def index_batch(
     with full_disk_in(step), lock, place as admit:
         refuse_imported(index, batch)
         files = list(index.input.files(batch))
-        known = known_of(index, batch, [file.path for file in files], models, rerun)
+        known = known_of(index, batch, [file.path for file in files], models)
         frames, errors, seconds, usage = extract_batch(index, batch, models, files, known, extract, admit)
-        is_there = frames["documents"].height or index.input.has(batch)
-        options = index.run_options if is_there else {}  # they go with the batch
         digest, read = batch_digest(index, batch, files), read_with(index)
         with index.working.transaction() as connection:
-            changes = write_batch(
-                connection, batch, frames, errors, digest, run_id, seconds, usage, options, read_with=read
-            )
+            changes = write_batch(connection, batch, frames, errors, digest, run_id, seconds, usage, read_with=read)
         return IndexedBatch(frames, errors, changes, usage)
 
 
@@ -244,12 +225,12 @@ def extract_batch(
     admit(text_units.height)
     if settings.text_unit_context == "model":
         text_units, failures = unit_contexts.write_contexts(
-            documents, text_units, known.contexts, models.write_contexts, models.context_writer, known.without_context
+            documents, text_units, known.contexts, models.write_contexts, models.context_writer
         )
         errors = pl.concat([errors, failures], how="diagonal_relaxed")
     if extract:
         facts = extract_facts(
-            documents, text_units, errors, known.facts, models.extract, models.extractor, known.failed, columns
+            documents, text_units, errors, known.facts, models.extract, models.extractor, metadata_columns=columns
         )
         frames, errors = facts._asdict(), facts.errors
         del frames["errors"]
@@ -301,25 +282,12 @@ def read_batch(
         return read_corpus(batch, files, load, chunk, convert, with_contexts, settings.metadata_column_list, known)
 
 
-def known_of(
-    index: Index, batch: str, sources: Sequence[str], models: IndexingModels, rerun: Rerun = Rerun.FAILED_UNITS
-) -> Known:
-    """What is known of a batch and its files, but for what `rerun` does again."""
+def known_of(index: Index, batch: str, sources: Sequence[str], models: IndexingModels) -> Known:
+    """What is known of a batch and its files."""
     batches = batches_of(index.working, batch, sources)
-    stored = known_facts(index.working, batches, sources, models.extractor)
-    if rerun in (Rerun.EXTRACTION, Rerun.EVERYTHING):
-        stored = [frame.clear() for frame in stored]
-    units, *stored = [*stored, recorded_errors(index.working, batches, *LOSS_STAGES)]
+    units, *stored = known_facts(index.working, batches, sources, models.extractor)
+    stored.append(recorded_errors(index.working, batches, *LOSS_STAGES))
     facts = KnownFacts(units, *(frame.with_columns(batch=pl.lit(batch)) for frame in stored))
-    contexts = known_contexts(index.working, batch)
-    left_alone = rerun is Rerun.NOTHING
     by_model = index.settings.text_unit_context == "model"  # the stored context is not the one to start from
-    reads_again = by_model or rerun is Rerun.EVERYTHING
-    corpus = [] if reads_again else known_corpus(index.working, batch, read_with(index))
-    return Known(
-        facts,
-        contexts.clear() if rerun is Rerun.EVERYTHING else contexts,
-        KnownCorpus(*corpus) if corpus else None,
-        recorded_errors(index.working, [batch], "extract") if left_alone else None,
-        recorded_errors(index.working, [batch], unit_contexts.STAGE) if left_alone else None,
-    )
+    corpus = [] if by_model else known_corpus(index.working, batch, read_with(index))
+    return Known(facts, known_contexts(index.working, batch), KnownCorpus(*corpus) if corpus else None)

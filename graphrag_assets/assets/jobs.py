@@ -9,7 +9,7 @@ from graphrag_assets.assets.asset_checks import up_to_date_evaluation
 from graphrag_assets.assets.checks import out_of_date
 from graphrag_assets.assets.index_names import PUBLICATION, ROLLBACK, WRITE, IndexNames
 from graphrag_assets.assets.masked import masked
-from graphrag_assets.assets.resources import begin_step, needs
+from graphrag_assets.assets.resources import needs, open_index
 from graphrag_assets.assets.scan import scan
 from graphrag_assets.store.publications import roll_back
 
@@ -30,7 +30,7 @@ def rollback_job(names: IndexNames) -> dg.JobDefinition:
     )
     @masked
     def roll_back_publication(context: dg.OpExecutionContext, config: Rollback) -> None:
-        index = begin_step(names, context)
+        index = open_index(names, context.resources)
         number, _ = roll_back(index.settings.index_folder, config.publication)
         context.log.info("readers see publication %d", number)
         context.log_event(dg.AssetObservation(names.key(PUBLICATION), metadata={"publication": number}))

@@ -115,15 +115,12 @@ class Graph(NamedTuple):
 
 @exclusive("knowledge_graph")
 @traced("knowledge_graph")
-def knowledge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch: bool = False) -> StageResult:
+def knowledge_graph(index: Index, models: IndexingModels, run_id: str) -> StageResult:
     """Resolve names, merge mentions, number new rows, and write what differs.
 
-    Descriptions are summarized where something else is said than before; with `from_scratch` all are.
+    Descriptions are summarized where something else is said than before.
     """
     started = time.monotonic()
-    if from_scratch:
-        with index.working.transaction() as connection:
-            forget_summaries(connection)
     aliases = resolved_aliases(index)
     with index.working.connect() as connection:
         graph = merged(connection, aliases, models.summarizer)
@@ -153,7 +150,7 @@ def knowledge_graph(index: Index, models: IndexingModels, run_id: str, from_scra
 
 def _compute(run: Run) -> StageResult:
     record_inputs_of_run(run.index, run.run_id)
-    return knowledge_graph(run.index, run.models(), run.run_id, from_scratch=run.options.rerun != "NOTHING")
+    return knowledge_graph(run.index, run.models(), run.run_id)
 
 
 _FROM = ("batch_state", "entity_mentions", "relationship_mentions")

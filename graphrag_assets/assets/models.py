@@ -18,13 +18,11 @@ def models_for(
     batch: str | None = None,
     run_id: str | None = None,
     keys: Keys = NO_KEYS,
-    cache_not_before: str | None = None,
     profile: PromptProfile | None = None,
 ) -> IndexingModels:
     """The models that the settings select; `batch` and `run_id` are recorded in the ledger.
 
-    `cache_not_before`: answers in the ledger older than this time (ISO, UTC) are requested again. `profile`: is added
-    to the built-in prompts.
+    `profile` is added to the built-in prompts.
 
     Raises:
         SettingsError: a file in the folder of prompts is no prompt, also while no model uses it.
@@ -37,7 +35,7 @@ def models_for(
     if settings.calls_models:
         from graphrag_assets.assets.provider_models import with_models  # imports litellm
 
-        return with_models(models, settings, batch, run_id, keys, cache_not_before, profile)
+        return with_models(models, settings, batch, run_id, keys, profile)
     return models
 
 

@@ -23,11 +23,10 @@ def with_models(
     batch: str | None,
     run_id: str | None,
     keys: Keys = NO_KEYS,
-    cache_not_before: str | None = None,
     profile: PromptProfile | None = None,
 ) -> IndexingModels:
     """`models` with the tasks and vectors that the settings give to models of a provider."""
-    tasks = indexing_tasks(settings, profile, batch, run_id, keys, cache_not_before)
+    tasks = indexing_tasks(settings, profile, batch, run_id, keys)
     models = with_tasks(models, tasks)
     if settings.embeds_remotely:
         model, errors = embedding_model(settings, run_id, keys), models.embedding_errors
@@ -45,14 +44,13 @@ def indexing_tasks(
     batch: str | None = None,
     run_id: str | None = None,
     keys: Keys = NO_KEYS,
-    cache_not_before: str | None = None,
 ) -> IndexingTasks:
     """The tasks of indexing by the chat model of the settings."""
     meter = UsageMeter()
 
     @functools.cache
     def chat() -> ChatModel:
-        model = chat_model(settings, run_id, keys, cache_not_before)
+        model = chat_model(settings, run_id, keys)
         model.usage = meter
         return model
 

@@ -58,8 +58,7 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
     if not checked and (failed := failed_blocking_checks(index)):
         reasons = " ".join(f"{check.statement} {check.remedy}" for check in failed)
         raise CheckError(f"Not published. Check failed: {reasons}")
-    own = index.with_run_options(None)
-    settings, values = own.settings, made_with(own)
+    settings, values = index.settings, made_with(index)
     rows = pl.DataFrame({"name": list(values), "value": list(values.values())})
     with index.working.transaction() as connection:
         replace_table(connection, schema.INDEX_SETTINGS, rows)
@@ -96,7 +95,7 @@ def inputs_digest(index: Index) -> str:
     recorded = index.working.read_all(_DECISIONS, _PROFILES, _UNREADABLE)
     rows: list[tuple[Any, ...]] = [row for frame in recorded for row in frame.iter_rows()]
     decisions = read_decisions(index.settings.index_folder)
-    made = sorted(made_with(index.with_run_options(None)).items())
+    made = sorted(made_with(index).items())
     return stable_id("refresh", present_inputs(index), __version__, publication_shape(), *rows, *decisions, *made)
 
 

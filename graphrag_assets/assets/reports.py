@@ -44,9 +44,9 @@ JOIN numbers n ON n.table_name = 'covariates' AND n.id = c.id WHERE r.subject_en
 _DUE = """
 CREATE OR REPLACE TEMP TABLE due AS
 WITH RECURSIVE found AS (
-    SELECT community, parent FROM report_state WHERE size > 1 AND ($rewrite OR CASE model
+    SELECT community, parent FROM report_state WHERE size > 1 AND CASE model
         WHEN 'imported' THEN coalesce(stored <> fingerprint, false)
-        ELSE (model, stored) IS DISTINCT FROM ($reporter, fingerprint) END)
+        ELSE (model, stored) IS DISTINCT FROM ($reporter, fingerprint) END
     UNION SELECT s.community, s.parent
     FROM found JOIN report_state s ON s.community = found.parent WHERE s.model IS DISTINCT FROM 'imported'
 )
@@ -127,14 +127,11 @@ LEFT JOIN ({_NUMBERS}) n USING (table_name, human_readable_id)
 
 @exclusive("write_community_reports")
 @traced("write_community_reports")
-def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: bool = False) -> StageResult:
-    """Write the reports whose fingerprint is new, or with `rewrite` all; keep the others; resolve all citations.
-
-    Stores the run options of `index`.
-    """
+def update_reports(index: Index, models: IndexingModels, run_id: str) -> StageResult:
+    """Write the reports whose fingerprint is new; keep the others; resolve all citations."""
     started, encoding = time.monotonic(), index.settings.tokenizer
     with index.working.transaction() as connection:
-        due, changes = _begin(connection, index, models, rewrite)
+        due, changes = _begin(connection, index, models)
     reports, by_part, removed = pl.DataFrame(schema=REPORT_TYPES), [changes], list[str]()
     for part in _parts(due):
         inputs = _read(index, part)
@@ -160,8 +157,7 @@ def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: b
 
 
 def _compute(run: Run) -> StageResult:
-    index = run.index.with_run_options(None)
-    return update_reports(index, run.models(index), run.run_id, run.options.rerun != "NOTHING")
+    return update_reports(run.index, run.models(), run.run_id)
 
 
 WRITE_COMMUNITY_REPORTS = Stage(
@@ -193,11 +189,11 @@ def _find_state(connection: duckdb.DuckDBPyConnection, index: Index, models: Ind
 
 
 def _begin(
-    connection: duckdb.DuckDBPyConnection, index: Index, models: IndexingModels, rewrite: bool
+    connection: duckdb.DuckDBPyConnection, index: Index, models: IndexingModels
 ) -> tuple[pl.DataFrame, dict[str, Changes]]:
     """The reports to write (community, level, size, fingerprint); the others are made as they are to be."""
     _find_state(connection, index, models)
-    connection.execute(_DUE, {"rewrite": rewrite, "reporter": models.reporter})
+    connection.execute(_DUE, {"reporter": models.reporter})
     connection.execute(_KEPT)
     otherwise = connection.sql(_OTHERWISE_KEPT).pl()
     replaced = pl.concat([otherwise["community"], connection.sql(_GONE).pl()["community"]])

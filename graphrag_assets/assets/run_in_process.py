@@ -18,7 +18,6 @@ from graphrag_assets.assets.dead_runs import fail_dead_runs
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_definitions import index_definitions
 from graphrag_assets.assets.index_names import BATCH_STATE, PUBLICATION, UPDATE_INDEX, IndexNames
-from graphrag_assets.assets.resources import IndexSettings
 from graphrag_assets.assets.scan import Which
 from graphrag_assets.runtime.received_signals import raise_if_interrupted, was_interrupted
 
@@ -63,7 +62,7 @@ def update_index(index: Index, batches: Sequence[str], on_event: OnEvent) -> Upd
             on_event(event)
 
         definitions = dg.Definitions.merge(
-            index_definitions(names, IndexSettings(index.overrides, index.keys)),
+            index_definitions(names, index.overrides, index.keys),
             dg.Definitions(loggers={"console": _teller(tell)}),
         )
         with _canceled_from_outside(instance, run_id):

@@ -1,7 +1,6 @@
 """Compares the input folder with the index: the batches to index, and names that cannot be batches."""
 
-import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from graphrag_assets.contracts.records import RETRY
 from graphrag_assets.errors import InputError, full_disk_in
 from graphrag_assets.ids import stable_id
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.batches import inputs_of, replace_errors, stages_behind, stored_options
+from graphrag_assets.store.batches import inputs_of, replace_errors, stages_behind
 from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.digest_cache import NAME, DigestCache
 from graphrag_assets.store.input_table import SCHEME
@@ -127,14 +126,14 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
     cache = DigestCache.load(settings.index_folder / NAME, settings.input_as_given)
     known = index.working.read(_STORED_BATCHES, {"given_up": RETRY})
     present = dict(known.select("batch", "digest").iter_rows())
-    deciding, digests, settling, unreadable = _deciding_options_by_batch(index), {}, set(), {}
+    deciding, digests, settling, unreadable = deciding_options(settings, index.models()).items(), {}, set(), {}
     for batch, files, error in folder.listed():
         if error:
             unreadable[batch] = error
             if batch in present:
                 digests[batch] = present[batch]
             continue
-        digests[batch] = stable_id(cache.digest(folder, batch, files, read_every_file), *deciding(batch))
+        digests[batch] = stable_id(cache.digest(folder, batch, files, read_every_file), *deciding)
         if cache.age(batch, files) < SETTLE_SECONDS:
             settling.add(batch)
     cache.save()
@@ -186,18 +185,6 @@ def scan_input(index: Index, replace: bool = False, read_every_file: bool = Fals
     found = scan(index, read_every_file)
     _record_errors(index, found.unreadable)
     return found
-
-
-def _deciding_options_by_batch(index: Index) -> Callable[[str], tuple[object, ...]]:
-    """`deciding_options` by batch. Most batches have the options of the environment, which are looked up once."""
-    given = stored_options(index.working)
-
-    @functools.cache
-    def deciding(options: frozenset[tuple[str, str]]) -> tuple[object, ...]:
-        own = index.with_options(dict(options))
-        return tuple(deciding_options(own.settings, own.models()).items())
-
-    return lambda batch: deciding(frozenset(given.get(batch, {}).items()))
 
 
 def present_inputs(index: Index) -> str:

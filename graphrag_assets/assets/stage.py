@@ -40,23 +40,21 @@ class Run:
     """What a stage is computed with.
 
     Attributes:
-        options: of this run, see `Stage.options`.
-        cache_not_before: answers in the ledger older than this time (ISO, UTC) are requested again.
+        config: of the step in this run.
         checked: whether the blocking checks have passed in this run.
         context, names: of the step and of the definitions of the index, in Dagster.
     """
 
     index: Index
     run_id: str
-    options: Any
-    cache_not_before: str | None
+    config: Any
     checked: Callable[[], bool]
     context: Any
     names: Any
 
-    def models(self, index: Index | None = None) -> IndexingModels:
+    def models(self) -> IndexingModels:
         """The models of this run."""
-        return (index or self.index).models(run_id=self.run_id, cache_not_before=self.cache_not_before)
+        return self.index.models(run_id=self.run_id)
 
 
 @dataclass(frozen=True)

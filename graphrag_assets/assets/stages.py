@@ -9,9 +9,8 @@ import dagster as dg
 from graphrag_assets.assets.asset_checks import blocking_checks_passed, check_results, check_specs
 from graphrag_assets.assets.index_names import ASSETS, IndexNames
 from graphrag_assets.assets.masked import masked
-from graphrag_assets.assets.options import OPTIONS, RerunOptions, cache_not_before
 from graphrag_assets.assets.reporting import stage_metadata
-from graphrag_assets.assets.resources import MODELS, begin_step, needs
+from graphrag_assets.assets.resources import needs, open_index
 from graphrag_assets.assets.stage import Run, Stage
 from graphrag_assets.store import schema
 
@@ -52,12 +51,11 @@ _DESCRIPTIONS = {
 """Shown after the description of one row."""
 
 
-def asset_of(names: IndexNames, stage: Stage) -> dg.AssetsDefinition:
+def asset_of(names: IndexNames, stage: Stage, config_type: type[dg.Config] = dg.Config) -> dg.AssetsDefinition:
     """The assets of a stage and their checks, made by one step.
 
     It writes all tables of the stage, reports the selected assets, and runs the selected checks.
     """
-    options = OPTIONS.get(stage.name, dg.Config)
 
     @dg.multi_asset(
         name=names.name(stage.name),
@@ -69,21 +67,20 @@ def asset_of(names: IndexNames, stage: Stage) -> dg.AssetsDefinition:
         description=inspect.getdoc(stage.code),
         can_subset=True,
         pool=names.pool,
-        required_resource_keys=needs(names, MODELS),
+        required_resource_keys=needs(names),
     )
     @masked
     def step(
         context: dg.AssetExecutionContext,
-        config: options,  # type: ignore[valid-type]  # each stage has its own
+        config: config_type,  # type: ignore[valid-type]  # each stage has its own
     ) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
-        index, run, given = begin_step(names, context), context.run, config
-        before = cache_not_before(context.instance, run, given) if isinstance(given, RerunOptions) else None
+        index = open_index(names, context.resources)
 
         def checked() -> bool:
-            return blocking_checks_passed(names, context.instance, run.run_id)
+            return blocking_checks_passed(names, context.instance, context.run_id)
 
         if asked_for := selected(context):
-            result = stage.compute(Run(index, run.run_id, given, before, checked, context, names))
+            result = stage.compute(Run(index, context.run_id, config, checked, context, names))
             metadata = stage_metadata(stage, result)
             if stage.data_version:
                 versions = dict.fromkeys(asked_for, stage.data_version(index))

@@ -99,14 +99,13 @@ def write_batch(
     run_id: str,
     seconds: float,
     usage: UsageByTask | None = None,
-    options: Mapping[str, object] | None = None,
     origin: str | None = None,
     read_with: str | None = None,
 ) -> dict[str, Changes]:
     """Replace the batch's rows by `frames` (table name to frame); part of a transaction.
 
-    `seconds` and `usage` of computing them are recorded in index_runs; `options` are settings of this batch that
-    override those of the environment; `origin` is that of an imported batch; `read_with` is for `known_corpus`.
+    `seconds` and `usage` of computing them are recorded in index_runs; `origin` is that of an imported batch;
+    `read_with` is for `known_corpus`.
 
     Without mentions and claims in `frames`, those of deleted text units are deleted and the batch is marked as not
     extracted, so no fact remains without its text.
@@ -121,7 +120,6 @@ def write_batch(
         without_text = "batch = $batch AND text_unit_id NOT IN (SELECT id FROM text_units WHERE batch = $batch)"
         connection.execute(f"DELETE FROM {table.name} WHERE {without_text}", {"batch": batch})
     replace_errors(connection, errors, "batch = $batch AND stage NOT IN ('scan', 'embed')", {"batch": batch})
-    record_options(connection, batch, options or {})
     record_stage(connection, run_id, "index_batch", batch, seconds, changes, "text_units", usage)
     query = "SELECT revision, digest, extracted FROM batch_state WHERE batch = $batch"
     ((revision, *before),) = connection.execute(query, {"batch": batch}).fetchall() or [(0,)]
@@ -224,21 +222,6 @@ def trim_records(connection: duckdb.DuckDBPyConnection, runs: int = 10_000, revi
     }
     for table, old in is_old.items():
         connection.execute(f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} QUALIFY {old})")
-
-
-def stored_options(working: IndexDatabase) -> dict[str | None, dict[str, str]]:
-    """The settings that override those of the environment, by batch; None: for communities and reports."""
-    found: dict[str | None, dict[str, str]] = {}
-    for batch, name, value in working.read("SELECT batch, name, value FROM index_options").iter_rows():
-        found.setdefault(batch, {})[name] = value
-    return found
-
-
-def record_options(connection: duckdb.DuckDBPyConnection, batch: str | None, options: Mapping[str, object]) -> None:
-    """Store `options` as the settings of a batch, or, for None, of communities and reports."""
-    connection.execute("DELETE FROM index_options WHERE batch IS NOT DISTINCT FROM $batch", {"batch": batch})
-    for name, value in options.items():
-        insert_row(connection, schema.INDEX_OPTIONS, {"batch": batch, "name": name, "value": str(value)})
 
 
 def inputs_of(connection: duckdb.DuckDBPyConnection) -> str:

@@ -35,7 +35,6 @@ from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file, writer_lock
 from graphrag_assets.store.schema import (
     DENIED,
-    INDEX_OPTIONS,
     NUMBERS,
     PROMPT_PROFILE,
     SCHEMA_VERSION,
@@ -51,7 +50,7 @@ log = logging.getLogger(__name__)
 LOCK_TIMEOUT_SECONDS = 600.0
 OUTDATED = "outdated.duckdb"
 """The working database of another version, beside the present one. A purge deletes it."""
-_KEPT = (PROMPT_PROFILE, INDEX_OPTIONS, NUMBERS)
+_KEPT = (PROMPT_PROFILE, NUMBERS)
 """Tables that a new database takes over: what requests to models depend on, and no input has."""
 
 

@@ -141,8 +141,8 @@ GLOBAL_TABLES = (
     *("entity_aliases", "entities", "relationships", "communities", "community_members", "community_history"),
     *("community_reports", "citations", "embeddings", "entity_candidates"),
 )
-BATCH_STATE, INDEX_ERRORS, INDEX_RUNS, INDEX_SETTINGS, INDEX_OPTIONS = _named(
-    "batch_state", "index_errors", "index_runs", "index_settings", "index_options"
+BATCH_STATE, INDEX_ERRORS, INDEX_RUNS, INDEX_SETTINGS = _named(
+    "batch_state", "index_errors", "index_runs", "index_settings"
 )
 PROMPT_PROFILE, PUBLICATIONS, NUMBERS, SUMMARIZED, CLUSTERED_EDGES, REFRESH_STATE = _named(
     "prompt_profile", "publications", "numbers", "summarized", "clustered_edges", "refresh_state"

@@ -28,8 +28,7 @@ def indexed(index: Index, batches: list[str]):
     """Batches that are indexed at once, with their results, as they are committed."""
 
     def work(batch: str, pool: BatchPool) -> object:
-        own = index.with_run_options(batch)
-        return index_batch(own, batch, own.models(batch, "run"), "run", pool=pool)
+        return index_batch(index, batch, index.models(batch, "run"), "run", pool=pool)
 
     return work_on(batches, work, batches_at_once(index.settings))
 

@@ -1,5 +1,7 @@
 """What performs each task of indexing: GRAPHRAG_METHOD, and what its settings do to an index."""
 
+from dataclasses import replace
+
 import pytest
 
 from graphrag_assets.assets.index_batch import index_batch
@@ -153,7 +155,7 @@ def test_a_model_of_another_provider_has_neither_server_nor_key_of_the_chat_mode
 
 def test_pattern_and_size_decide_which_files_are_read(project, monkeypatch):
     monkeypatch.setattr("graphrag_assets.assets.index.MAX_FILE_BYTES", 1_000)
-    index = project.index.with_options({"file_pattern": r"\.txt$"})
+    index = replace(project.index, overrides={"file_pattern": r"\.txt$"})
     for name, size in (("a/small.txt", 10), ("a/large.txt", 2_000), ("a/other.log", 10)):
         project.write(name, "x" * size)
     files = {file.path: file for file in index.input.files("a")}

@@ -149,12 +149,12 @@ def test_models_are_the_component_s_and_keys_are_not_shown(project, monkeypatch)
         chat_model="openai/own", chat_api_key="sk-planted0123", claims="off", model_parameters={"query": {"seed": 1}}
     )
     definitions = dg.build_defs_for_component(GraphRagComponent(data=str(project.root), key_prefix="x", models=models))
-    settings = definitions.resources["x_settings"].resource_fn(None)
-    assert settings.load().chat_model == "openai/own"
-    assert settings.load().choices == ("model", "model", "model", "off")
-    assert settings.load().parameters_of("query") == {"seed": 1}
-    assert settings.keys.chat == "sk-planted0123"
-    assert "planted" not in repr(settings) + str(definitions.resources)
+    index = definitions.resources["x_index"].resource_fn(None)
+    assert index.settings.chat_model == "openai/own"
+    assert index.settings.choices == ("model", "model", "model", "off")
+    assert index.settings.parameters_of("query") == {"seed": 1}
+    assert index.keys.chat == "sk-planted0123"
+    assert "planted" not in repr(index) + str(definitions.resources)
 
 
 @pytest.mark.extended

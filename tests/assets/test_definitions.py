@@ -63,11 +63,10 @@ def test_what_may_cost_money_is_tagged_and_no_freshness_goes_by_the_calendar():
     assert {graph.get(key).freshness_policy for key in graph.get_all_asset_keys()} == {None}
 
 
-def test_of_the_resources_the_launchpad_offers_only_how_models_are_called():
+def test_the_launchpad_takes_no_settings():
     job = defs().resolve_job_def("update_index")
-    dg.validate_run_config(job, {"resources": {"models": {"config": {"concurrency": 2}}}})
     with pytest.raises(dg.DagsterInvalidConfigError):
-        dg.validate_run_config(job, {"resources": {"settings": {"config": {"data": "other"}}}})
+        dg.validate_run_config(job, {"resources": {"index": {"config": {"data": "other"}}}})
 
 
 def test_every_asset_has_words_of_its_own_and_so_has_every_column():
@@ -88,7 +87,7 @@ def test_groups_are_in_the_order_in_which_data_flows():
 
 def test_a_check_runs_after_every_table_that_it_reads():
     """In the step that writes the last of them; in the job update_index the assets of batches stand for batch_state."""
-    graph, steps = defs().resolve_asset_graph(), [{*stage.assets} for stage in STAGES]
+    graph, steps = defs().resolve_asset_graph(), [{*stage.assets} for stage, _ in STAGES]
     for check in CHECKS:
         (step,) = (step for step in steps if check_key(IndexNames(), check).asset_key.to_user_string() in step)
         before = {dg.AssetKey(name) for name in step}

@@ -15,7 +15,6 @@ from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_names import IndexNames
 from graphrag_assets.contracts.prompt_profile import ProfileType, PromptProfile
 from graphrag_assets.definitions import defs
-from graphrag_assets.store.batches import record_options
 from graphrag_assets.store.prompt_profiles import adopt, record_profile
 from tests.conftest import QUIET, IndexFolder, Project
 from tests.model_index import ModelIndex, differences
@@ -77,8 +76,6 @@ def made_at(root: Path, documents: Project, server: OpenAIServer, ledger: str) -
     working = Index(root / "index" / "working.duckdb").working
     version = record_profile(working, PROFILE, model="test", sample_ids=[], calls=0, cost_usd=0.0)
     adopt(working, version)
-    with working.transaction() as connection:  # as a run of index_batch leaves them that was given a setting
-        record_options(connection, "b", {"chunk_size": "100"})
     return made
 
 

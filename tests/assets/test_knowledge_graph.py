@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import index_batch
-from graphrag_assets.assets.knowledge_graph import knowledge_graph
+from graphrag_assets.assets.knowledge_graph import forget_summaries, knowledge_graph
 from graphrag_assets.assets.scan import scan
 from graphrag_assets.store import schema
 from tests.comparison import SENTENCES, index_at, no_settings
@@ -287,8 +287,11 @@ def write(root: Path, name: str, text: str) -> None:
     file.write_text(text)
 
 
-def merge_due(index: Index, from_scratch: bool = False) -> tuple[int, list[str]]:
+def merge_due(index: Index, summaries_are_kept: bool = True) -> tuple[int, list[str]]:
     """Index what is due, and merge: the number of written rows, and the titles of what was summarized."""
+    if not summaries_are_kept:
+        with index.working.transaction() as connection:
+            forget_summaries(connection)
     summarized: list[str] = []
     models = index.models()
 
@@ -298,13 +301,13 @@ def merge_due(index: Index, from_scratch: bool = False) -> tuple[int, list[str]]
 
     for batch in scan(index).due:
         index_batch(index, batch, index.models(batch), "test")
-    made = knowledge_graph(index, replace(models, summarize=summarize), "test", from_scratch)
+    made = knowledge_graph(index, replace(models, summarize=summarize), "test")
     return sum(change.inserted + change.deleted for change in made.changes.values()), summarized
 
 
 def test_nothing_is_written_or_summarized_when_nothing_changed(index: Index) -> None:
     assert merge_due(index) == (0, [])
-    written, summarized = merge_due(index, from_scratch=True)
+    written, summarized = merge_due(index, summaries_are_kept=False)
     assert written == 0
     assert summarized
 
@@ -312,12 +315,12 @@ def test_nothing_is_written_or_summarized_when_nothing_changed(index: Index) -> 
 def test_an_edit_summarizes_what_is_said_of_it_and_gives_the_graph_of_a_fresh_index(
     index: Index, tmp_path: Path
 ) -> None:
-    everything = merge_due(index, from_scratch=True)[1]
+    everything = merge_due(index, summaries_are_kept=False)[1]
     write(tmp_path, "y.txt", " ".join(SENTENCES[15:40]))
     written, summarized = merge_due(index)
     assert written
     assert 0 < len(summarized) < len(everything) / 2
-    assert merge_due(index, from_scratch=True)[0] == 0
+    assert merge_due(index, summaries_are_kept=False)[0] == 0
 
 
 def test_a_failed_summary_is_tried_again(index: Index) -> None:
@@ -325,7 +328,9 @@ def test_a_failed_summary_is_tried_again(index: Index) -> None:
 
     meter, models = UsageMeter(), index.models()
     meter.add("summarize", Usage(failures=1))
-    knowledge_graph(index, replace(models, meters=(meter,)), "test", from_scratch=True)
+    with index.working.transaction() as connection:
+        forget_summaries(connection)
+    knowledge_graph(index, replace(models, meters=(meter,)), "test")
     assert merge_due(index)[1]
     assert merge_due(index) == (0, [])
 

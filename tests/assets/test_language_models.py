@@ -367,5 +367,5 @@ def test_nothing_is_published_when_the_budget_ends_in_a_global_stage(
 
 def extract_changed(project):
     for batch in scan_input(project.index).due:
-        own, run_id = project.index.with_run_options(batch), "extraction"
-        index_batch(own, batch, own.models(batch, run_id), run_id)
+        index, run_id = project.index, "extraction"
+        index_batch(index, batch, index.models(batch, run_id), run_id)

@@ -1,6 +1,7 @@
 """An index is tied to one input folder, and reads again what this version reads otherwise."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Barrier
 
 from graphrag_assets.assets import index_batch as stage
@@ -16,7 +17,7 @@ def test_only_one_of_two_folders_claimed_at_once_is_accepted(project):
     barrier = Barrier(2)
 
     def claim(folder: str) -> str:
-        index = project.index.with_options({"input": str(project.root / folder)})
+        index = replace(project.index, overrides={"input": str(project.root / folder)})
         barrier.wait(60)
         try:
             claim_input_folder(index)

@@ -9,8 +9,6 @@ import pytest
 from dagster._core.remote_representation.external_data import RepositorySnap
 
 from graphrag_assets.assets.index import Index
-from graphrag_assets.assets.index_names import BATCH_ASSETS
-from graphrag_assets.assets.resources import IndexSettings
 from graphrag_assets.contracts.indexing_models import Keys
 from graphrag_assets.definitions import defs
 from graphrag_assets.query import GraphRAG
@@ -115,34 +113,11 @@ def test_the_ui_shows_no_resource_with_a_key(recorded):
 def test_a_key_cannot_be_typed_into_a_run(recorded):
     project, server = recorded
     job = defs().get_repository_def().get_job("update_index")
-    for resource in ("settings", "models"):
-        config = {"resources": {resource: {"config": {"chat_api_key": "typed0123"}}}}
-        with pytest.raises(dg.DagsterInvalidConfigError) as refused:  # before there is a run
-            job.execute_in_process(instance=project.instance, run_config=config)
-        assert "chat_api_key" in str(refused.value)
+    config = {"resources": {"index": {"config": {"chat_api_key": "typed0123"}}}}
+    with pytest.raises(dg.DagsterInvalidConfigError) as refused:  # before there is a run
+        job.execute_in_process(instance=project.instance, run_config=config)
+    assert "chat_api_key" in str(refused.value)
     assert project.instance.get_runs_count() == 0
-    assert not server.requests
-
-
-@pytest.mark.extended
-def test_a_limit_out_of_range_is_refused_by_the_first_step(recorded):
-    project, server = recorded
-    project.write("one/a.md", TEXT)
-    job = (
-        defs()
-        .get_repository_def()
-        .get_job("__ASSET_JOB")
-        .get_subset(asset_selection=frozenset(map(dg.AssetKey, BATCH_ASSETS)))
-    )
-    project.register()
-    config = {"resources": {"models": {"config": {"concurrency": 0}}}}
-    with pytest.raises(dg.Failure) as refused:
-        job.execute_in_process(instance=project.instance, run_config=config, partition_key="one")
-    assert refused.value.description == (
-        "Bad setting. GRAPHRAG_CONCURRENCY=0: Input should be greater than or equal to 1. "
-        "Given in the run's config as concurrency. Nothing was done."
-    )
-    assert not refused.value.allow_retries
     assert not server.requests
 
 
@@ -153,9 +128,8 @@ def test_keys_of_the_settings_are_the_ones_that_are_sent(recorded, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_API_KEY", CHAT_KEY)
     project.write("one/a.md", TEXT)
     project.index_all()
-    settings = IndexSettings(keys=Keys("sk-wrong", "sk-wrong"))
-    index = Index(project.index.database, settings.overrides, keys=settings.keys)
-    assert "sk-wrong" not in repr(settings) + repr(index)
+    index = Index(project.index.database, keys=Keys("sk-wrong", "sk-wrong"))
+    assert "sk-wrong" not in repr(index)
     with pytest.raises(Exception, match="401"):
         index.models().embed(["a text that was not embedded yet"])
 

@@ -183,9 +183,9 @@ def plan_index(index: Index, sample: bool = False) -> CostPlan:
             due, _cost_frame(settings, (), changes.meter, _Means(settings)), (f"{why}, so nothing is paid for.",)
         )
     for batch in due:
-        _read(index.with_run_options(batch), batch, changes)
+        _read(index, batch, changes)
     means = _Means(settings)
-    requests = list(_requests(index.with_run_options(None), changes, means))
+    requests = list(_requests(index, changes, means))
     said = (f"Method: {settings.method_in_words}.", *_notes(settings, requests, means))
     return CostPlan(due, _cost_frame(settings, requests, changes.meter, means), said)
 

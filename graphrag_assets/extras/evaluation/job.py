@@ -8,7 +8,7 @@ from graphrag_assets.assets.index_names import EVALUATE, PUBLICATION, IndexNames
 from graphrag_assets.assets.jobs import job_of
 from graphrag_assets.assets.masked import masked
 from graphrag_assets.assets.reporting import REMEDY_CHARACTERS, markdown_table
-from graphrag_assets.assets.resources import begin_step, needs
+from graphrag_assets.assets.resources import needs, open_index
 from graphrag_assets.errors import GraphRAGError, OtherVersionError
 from graphrag_assets.extras.evaluation.evaluate import Evaluation, evaluate
 from graphrag_assets.extras.evaluation.gate import MAX_LOSS, MAX_P, compare
@@ -36,7 +36,7 @@ def evaluate_job(names: IndexNames) -> dg.JobDefinition:
     )
     @masked
     def measure(context: dg.OpExecutionContext, config: EvaluationConfig) -> None:
-        settings = begin_step(names, context).settings
+        settings = open_index(names, context.resources).settings
         asked = load_questions(settings.questions_file)
         with GraphRAG(settings.index_folder, settings=settings) as rag:
             measured = evaluate(rag, asked, with_answers=config.answers)
@@ -78,7 +78,7 @@ def quality_check(names: IndexNames) -> dg.AssetChecksDefinition:
     )
     @masked
     def retrieval_quality(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
-        settings = begin_step(names, context).settings
+        settings = open_index(names, context.resources).settings
         folder, number = settings.index_folder, current_number(settings.index_folder)
         earlier = [one for one in kept_publications(folder) if number and one < number]
         if not settings.questions_file.is_file():

@@ -53,7 +53,6 @@ _STALE_ROWS = {
     "batch_state": "batch NOT IN (FROM live_batches)",
     "index_runs": "batch NOT IN (FROM live_batches)",
     "index_errors": "batch NOT IN (FROM live_batches)",
-    "index_options": "batch NOT IN (FROM live_batches)",
     # Decisions by users are kept when their documents are deleted.
     "entity_aliases": "document_id NOT IN (SELECT id FROM documents) OR alias_key NOT IN (FROM live_names)",
     "summarized": "id NOT IN (SELECT id FROM live_ids)",

@@ -120,7 +120,7 @@ SELECT c.id, c.subject_id FROM covariates c JOIN resolved_claims r USING (id)
 WHERE r.subject_entity_id IS NULL AND EXISTS (FROM entities)
 
 -- citations_resolve of citations: Every citation of a report refers to a row that it was written from.
--- Such citations are marked [unresolved: …] in the report. Launch the job update_index; to request all reports again, with rerun: REPORTS and bypass_cache: true.
+-- Such citations are marked [unresolved: …] in the report. The next change of the community requests its report again.
 SELECT report_id, table_name, human_readable_id FROM citations WHERE cited_id IS NULL OR cited_id NOT IN (
     SELECT id FROM entities UNION ALL SELECT id FROM relationships UNION ALL SELECT id FROM covariates
     UNION ALL SELECT id FROM community_reports UNION ALL SELECT id FROM text_units

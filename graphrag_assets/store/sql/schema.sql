@@ -394,12 +394,6 @@ CREATE TABLE refresh_state (  -- index; key: stage
     inputs VARCHAR,  -- The revision in index_state.
     run_id VARCHAR  -- Dagster run that made it.
 );
--- Settings given to a run in Dagster's launchpad, which stay with what the run wrote.
-CREATE TABLE index_options (  -- index; key: batch, name
-    batch VARCHAR,  -- The batch that was indexed with it; null: communities and reports.
-    name VARCHAR,  -- Setting, as in GRAPHRAG_<NAME>.
-    value VARCHAR  -- Its value.
-);
 -- The tokens of the rows of contexts. A publication counts what is not here, and deletes what it does not need.
 CREATE TABLE token_counts (  -- index; key: text
     text UBIGINT,  -- Hash of the text and of what it is counted with.

@@ -2,7 +2,6 @@
 
 import dagster as dg
 
-from graphrag_assets.assets.alerts import failed_runs_alert
 from graphrag_assets.assets.index_definitions import index_definitions
 from graphrag_assets.assets.index_names import IndexNames
 
@@ -10,7 +9,6 @@ from graphrag_assets.assets.index_names import IndexNames
 @dg.definitions
 def defs() -> dg.Definitions:
     of_the_instance = dg.Definitions(
-        sensors=[failed_runs_alert()],
         # A process per step costs three seconds. Parallelism comes from many runs and from calls within a step.
         executor=dg.in_process_executor,
         metadata={"start here": "Launch the job update_index: it indexes the input folder and publishes."},

@@ -100,10 +100,6 @@ class IndexMissing(StoreError):  # noqa: N818
     """Nothing is published in the place where an index was looked for."""
 
 
-class AlertError(GraphRAGError):
-    """A message about a failed run could not be sent."""
-
-
 @contextlib.contextmanager
 def masked_errors() -> Iterator[None]:
     """Mask secrets in errors of libraries, which have no message of ours, before they are recorded or shown.

@@ -33,8 +33,7 @@ def variable(name: str) -> str:
 
 _PREFIX = "GRAPHRAG_"
 OTHER_VARIABLES = (
-    *("GRAPHRAG_CHAT_API_KEY", "GRAPHRAG_EMBEDDING_API_KEY", "GRAPHRAG_ALERT_URL"),
-    "GRAPHRAG_SERVER_TOKENS",
+    *("GRAPHRAG_CHAT_API_KEY", "GRAPHRAG_EMBEDDING_API_KEY", "GRAPHRAG_SERVER_TOKENS"),
     *("GRAPHRAG_DOCUMENTS", "GRAPHRAG_MEMORY", "GRAPHRAG_HOST", "GRAPHRAG_BIND"),
 )
 """Variables that are no settings: secrets, and those of the files in deploy/."""

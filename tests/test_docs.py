@@ -1,10 +1,12 @@
 """The README: its SQL and Python run on the sample corpus, and its settings are complete."""
 
 import importlib
+import json
 import os
 import re
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
 from graphrag_assets.settings import OTHER_VARIABLES, Settings
@@ -64,6 +66,29 @@ def test_every_variable_of_the_guides_and_of_deploy_is_known():
     named = set(re.findall(r"\bGRAPHRAG_[A-Z_]*[A-Z]\b", text))
     others = {"GRAPHRAG_API_KEY"}  # of Microsoft GraphRAG
     assert named - {f"GRAPHRAG_{name.upper()}" for name in Settings.model_fields} - {*OTHER_VARIABLES} <= others
+
+
+def test_the_guides_alert_reports_a_failed_run(project, monkeypatch):
+    posted = []
+    monkeypatch.setattr("urllib.request.urlopen", lambda request, timeout: posted.append(json.loads(request.data)))
+    monkeypatch.setenv("ALERT_URL", "http://hook")
+    (code,) = blocks("docs/operations.md", "python")
+    names: dict = {}
+    exec(compile(code, "alerts.py", "exec"), names)
+    repository = names["defs"].get_repository_def()
+
+    def tick(cursor: str | None = None) -> str | None:
+        context = dg.build_sensor_context(instance=project.instance, repository_def=repository, cursor=cursor)
+        names["failed_runs_alert"].evaluate_tick(context)
+        return context.cursor
+
+    cursor = tick()  # later runs are reported
+    failed = project.run("rollback", succeed=False, ops={"roll_back_publication": {"config": {"publication": 99}}})
+    tick(cursor)
+    (said,) = posted
+    assert said["text"].startswith("Failed: rollback. ")
+    assert "Nothing is published in" in said["text"]
+    assert failed.run_id in said["text"]
 
 
 def test_links_of_the_readme_lead_to_files():

@@ -24,7 +24,7 @@ KEY = "planted/Key+with=odd chars"
         "WATSONX_APIKEY",
         "HF_TOKEN",
         "GRAPHRAG_CHAT_API_KEY",
-        "GRAPHRAG_ALERT_URL",
+        "ALERT_URL",
         "PGPASSWORD",
     ],
 )

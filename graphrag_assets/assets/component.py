@@ -15,41 +15,13 @@ from graphrag_assets.contracts.indexing_models import Keys
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.settings import Settings
 
-
-class Models(dg.Model, dg.Resolvable):
-    """The models of an index; empty: the embedded default."""
-
-    chat_model: str = Field(default="", description="Chat model as litellm names it; unset: the embedded default.")
-    chat_base_url: str = Field(default="", description="OpenAI-compatible server of the chat model.")
-    chat_api_key: str | None = Field(
-        default=None,
-        description='A variable of the environment: "{{ env.OPENAI_API_KEY }}"; unset: GRAPHRAG_CHAT_API_KEY.',
-    )
-    method: Literal["", "standard", "fast", "embedded"] = Field(
-        default="", description="What performs the tasks; unset: standard with a chat model, embedded without."
-    )
-    claims: Literal["", "model", "embedded", "off"] = Field(default="", description="off: none; unset: by method.")
-    extraction_model: str = Field(default="", description="Chat model of indexing; unset: chat_model.")
-    embedding_model: str = Field(default="", description="Embedding model; unset: no vectors.")
-    model_parameters: Mapping[str, Any] = Field(
-        default_factory=dict,
-        description="Parameters of models, by litellm's names: temperature, seed, … of chat models; under extraction "
-        "those of indexing, where null removes one; under embedding those of the embedding model: dimensions, …",
-    )
-    embedding_base_url: str = Field(default="", description="OpenAI-compatible server of the embedding model.")
-    embedding_api_key: str | None = Field(
-        default=None,
-        description="A variable of the environment, as for chat_api_key; unset: GRAPHRAG_EMBEDDING_API_KEY.",
-    )
-
-
-_MODELS = [name for name in Models.model_fields if not name.endswith("_api_key")]
-"""Fields of `Models` that are settings of the same name."""
-_FIELDS_OF_SETTINGS = {
-    **{name: name for name in ("data", "input", "automation")},
-    **dict.fromkeys(_MODELS, "models"),
-    **dict.fromkeys(("chunking", "chunk_size", "text_unit_context"), "chunking"),
-}
+_OF_THE_FILE_ALONE = (
+    *("chat_model", "chat_base_url", "extraction_model", "method", "claims", "model_parameters"),
+    *("embedding_model", "embedding_base_url", "chunking", "chunk_size", "text_unit_context"),
+)
+"""Settings for which the environment does not count, which may be that of another index."""
+_FIELDS = {"data", "input", "automation"}
+"""Settings that are fields of the component."""
 
 
 class Documents(dg.Model, dg.Resolvable):
@@ -90,19 +62,6 @@ def _location(root: Path, name: str) -> str:
     return name if not name or "://" in name else str(root / name)
 
 
-class Chunking(dg.Model, dg.Resolvable):
-    """How documents are split into text units."""
-
-    method: Literal["anchored", "tokens", "sentences"] = "anchored"
-    size: int | None = Field(
-        default=None,
-        description="Maximum tokens per text unit, from 50; unset: as GRAPHRAG_CHUNK_SIZE in docs/settings.md.",
-    )
-    context: Literal["headings", "none", "model"] = Field(
-        default="headings", description="Context that is searched and shown with a text unit."
-    )
-
-
 class _Scaffolder(dg.Scaffolder):
     """Writes a defs.yaml that works as it is."""
 
@@ -122,10 +81,17 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
         default="",
         description="Input folder or URL (s3://…); default: input/ in the data folder. Or the documents of an asset.",
     )
-    models: Models = Field(default=Models(), description="Chat and embedding model.")
-    chunking: Chunking = Field(default=Chunking(), description="How documents are split.")
     settings: Mapping[str, Any] = Field(
-        default_factory=dict, description="Other settings by name, as in docs/settings.md without GRAPHRAG_."
+        default_factory=dict,
+        description="Settings by name, as in docs/settings.md without GRAPHRAG_: chat_model: openai/gpt-4.1-mini.",
+    )
+    chat_api_key: str | None = Field(
+        default=None,
+        description='A variable of the environment: "{{ env.OPENAI_API_KEY }}"; unset: GRAPHRAG_CHAT_API_KEY.',
+    )
+    embedding_api_key: str | None = Field(
+        default=None,
+        description="A variable of the environment, as for chat_api_key; unset: GRAPHRAG_EMBEDDING_API_KEY.",
     )
     key_prefix: str | list[str] | None = Field(
         default=None,
@@ -146,7 +112,7 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
         """
         prefix = self._prefix(context.path)
         names = IndexNames(prefix, self.group or "_".join(prefix))
-        keys = Keys(self.models.chat_api_key, self.models.embedding_api_key)
+        keys = Keys(self.chat_api_key, self.embedding_api_key)
         asset = self.input.asset if isinstance(self.input, Documents) else None
         upstream = dg.AssetKey(asset.split("/") if isinstance(asset, str) else asset) if asset else None
         definitions = index_definitions(names, self._overrides(context.project_root), keys, upstream)
@@ -171,9 +137,9 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
         for name in self.settings:
             if name not in Settings.model_fields:
                 raise SettingsError(f"settings: unknown setting {name!r}. See docs/settings.md for the names.")
-            if name in _FIELDS_OF_SETTINGS:
-                raise SettingsError(f"settings: {name!r} is set by {_FIELDS_OF_SETTINGS[name]} of the component.")
-        models, chunking, documents = self.models, self.chunking, self.input
+            if name in _FIELDS:
+                raise SettingsError(f"settings: {name!r} is a field of the component.")
+        documents = self.input
         if isinstance(documents, Documents):
             given = {"input": documents.location(root), **documents.settings}
         else:
@@ -181,10 +147,7 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
         return {
             "data": root / self.data,
             **given,
-            **{name: getattr(models, name) for name in _MODELS},
-            "chunking": chunking.method,
-            "chunk_size": chunking.size,
-            "text_unit_context": chunking.context,
+            **{name: Settings.model_fields[name].get_default() for name in _OF_THE_FILE_ALONE},
             "automation": "on" if self.automation else "off",
             **self.settings,
         }

@@ -13,7 +13,6 @@ import yaml
 from dagster_duckdb import DuckDBResource
 
 from graphrag_assets import GraphRagComponent
-from graphrag_assets.assets.component import Chunking, Models
 from graphrag_assets.errors import SettingsError
 from tests.conftest import QUIET, Project
 
@@ -104,7 +103,8 @@ def test_the_yaml_of_the_guide_is_a_component(project, monkeypatch):
     component = GraphRagComponent.resolve_from_dict(yaml.safe_load(of_asset)["attributes"])
     assert component.input.table == "raw.tickets"
     component = GraphRagComponent.resolve_from_dict(yaml.safe_load(shown)["attributes"])
-    assert component.models.chat_api_key == "sk-planted0123"
+    assert component.chat_api_key == "sk-planted0123"
+    assert component.settings["model_parameters"] == {"temperature": 0, "embedding": {"dimensions": 512}}
     assert component.automation
     repository = dg.build_defs_for_component(component).get_repository_def()
     assert dg.AssetKey(["papers", "publication"]) in repository.asset_graph.get_all_asset_keys()
@@ -129,10 +129,9 @@ def test_sensors_that_launch_nothing_run_by_default(hosted):
     [
         ({"key_prefix": "my-index"}, "key_prefix: 'my-index' may have letters, digits and underscores only."),
         ({"settings": {"max_cluster_sise": 5}}, "settings: unknown setting 'max_cluster_sise'. See docs/settings.md"),
-        ({"settings": {"chunk_size": 5}}, "settings: 'chunk_size' is set by chunking of the component."),
-        ({"settings": {"method": "fast"}}, "settings: 'method' is set by models of the component."),
-        ({"models": Models(method="fast")}, "GRAPHRAG_METHOD=fast needs a chat model"),
-        ({"chunking": Chunking(size=10)}, "GRAPHRAG_CHUNK_SIZE=10: Input should be greater than or equal to 50"),
+        ({"settings": {"automation": "on"}}, "settings: 'automation' is a field of the component."),
+        ({"settings": {"method": "fast"}}, "GRAPHRAG_METHOD=fast needs a chat model"),
+        ({"settings": {"chunk_size": 10}}, "GRAPHRAG_CHUNK_SIZE=10: Input should be greater than or equal to 50"),
         ({"settings": {"language": "Welsh", "max_cluster_size": 1}}, "GRAPHRAG_MAX_CLUSTER_SIZE=1: Input should be"),
     ],
 )
@@ -145,10 +144,11 @@ def test_what_does_not_fit_is_refused_when_the_project_loads(project, fields, sa
 def test_models_are_the_component_s_and_keys_are_not_shown(project, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/of-the-environment")
     monkeypatch.setenv("GRAPHRAG_METHOD", "embedded")
-    models = Models(
-        chat_model="openai/own", chat_api_key="sk-planted0123", claims="off", model_parameters={"query": {"seed": 1}}
+    settings = {"chat_model": "openai/own", "claims": "off", "model_parameters": {"query": {"seed": 1}}}
+    component = GraphRagComponent(
+        data=str(project.root), key_prefix="x", settings=settings, chat_api_key="sk-planted0123"
     )
-    definitions = dg.build_defs_for_component(GraphRagComponent(data=str(project.root), key_prefix="x", models=models))
+    definitions = dg.build_defs_for_component(component)
     index = definitions.resources["x_index"].resource_fn(None)
     assert index.settings.chat_model == "openai/own"
     assert index.settings.choices == ("model", "model", "model", "off")

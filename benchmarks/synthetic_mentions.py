@@ -70,7 +70,7 @@ SELECT md5('r' || number) AS id, 'b' || (unit // $per_document // 1000) AS batch
 FROM pairs WHERE other <> name;
 
 INSERT INTO batch_state BY NAME
-SELECT batch, 1 AS revision, batch AS digest, true AS extracted, count(*) AS n_documents, 0 AS n_text_units,
+SELECT batch, 1 AS revision, batch AS digest, count(*) AS n_documents, 0 AS n_text_units,
        0 AS n_errors, 'synthetic' AS run_id, '2024-01-01'::TIMESTAMP AS committed_at
 FROM documents GROUP BY batch;
 """

@@ -155,16 +155,11 @@ class Project(IndexFolder):
         assert result.success == succeed
         return result
 
-    def run_batch(
-        self, batch: str, succeed: bool = True, ops: dict | None = None, assets: Sequence[str] = BATCH_ASSETS
-    ) -> dg.ExecuteInProcessResult:
+    def run_batch(self, batch: str, succeed: bool = True) -> dg.ExecuteInProcessResult:
         """Materialize the assets of a batch, as from their page."""
-        job = repository().get_job("__ASSET_JOB").get_subset(asset_selection=frozenset(map(dg.AssetKey, assets)))
+        job = repository().get_job("__ASSET_JOB").get_subset(asset_selection=frozenset(map(dg.AssetKey, BATCH_ASSETS)))
         result = job.execute_in_process(
-            instance=self.instance,
-            partition_key=batch,
-            raise_on_error=succeed,
-            run_config={**QUIET, **({"ops": ops} if ops else {})},
+            instance=self.instance, partition_key=batch, raise_on_error=succeed, run_config=QUIET
         )
         assert result.success == succeed
         return result

@@ -1,6 +1,6 @@
 """Candidates of entity resolution: pairs of entities that may be one thing, with the decisions on them.
 
-They are found again, among all names, when the graph or a decision has changed. That takes a second for 30,000 names.
+They are found among all names, which takes a second for 30,000 of them.
 """
 
 import time
@@ -11,11 +11,10 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.assets.index import Index, exclusive
-from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.alias_decisions import are_apart
 from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import record_inputs, record_stage, recorded
+from graphrag_assets.store.batches import record_stage
 from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.store.decisions import Decision, read_decisions
 from graphrag_assets.store.index_database import Changes, replace_table
@@ -28,7 +27,6 @@ MOST = 50
 FEW = 20
 """A short form of more names stands for one of them only where both have a neighbor in common."""
 MIN_SCORE = 0.3
-_STAGE = "candidates"  # in refresh_state
 _NAME = schema.ENTITY_CANDIDATES.name
 _FIND = files("graphrag_assets.store").joinpath("sql/entity_candidates.sql").read_text()
 # A decided pair is shown while both names are mentioned.
@@ -39,14 +37,6 @@ WITH named AS MATERIALIZED (
     UNION SELECT source_key FROM relationship_mentions UNION SELECT target_key FROM relationship_mentions
 )
 FROM given WHERE name IN (FROM named) AND other IN (FROM named)
-"""
-_INPUTS = """
-SELECT concat_ws(' ',
-    (SELECT sum(hash(human_readable_id, title_key, type, frequency, text_unit_ids)::HUGEINT) FROM entities),
-    (SELECT sum(hash(source_id, target_id, relations, type)::HUGEINT) FROM relationships),
-    (SELECT sum(hash(id, fingerprint)::HUGEINT) FROM embeddings WHERE kind = 'entity'),
-    (SELECT sum(hash(name, other)::HUGEINT) FROM decided)
-)
 """
 _VECTORS = """
 CREATE OR REPLACE TEMP TABLE vectors AS
@@ -65,20 +55,15 @@ FROM candidates FULL JOIN decided d
 @exclusive("entity_candidates")
 @traced("find_candidates")
 def update_candidates(index: Index, run_id: str) -> Changes:
-    """Find the candidates if the graph or a decision has changed, and write the rows that differ."""
+    """Find the candidates, and write the rows that differ."""
     started = time.monotonic()
     decided = read_decisions(index.settings.index_folder)
     with index.working.transaction() as connection:
         pairs = [(one.name, one.other, one.kind, one.decided_by) for one in decided if one.kind != "split"]
         columns = dict.fromkeys(("name", "other", "decision", "decided_by"), pl.String)
         execute_with(connection, _DECIDED, given=pl.DataFrame(pairs, columns, orient="row"))
-        inputs = stable_id(_STAGE, CODE_VERSION, duckdb.__version__, *decided, one_value(connection, _INPUTS))
-        if recorded(connection, _STAGE) == inputs:
-            changes = Changes(one_value(connection, f"SELECT count(*) FROM {_NAME}"), 0, 0)
-        else:
-            _find(connection, decided)
-            changes = replace_table(connection, schema.ENTITY_CANDIDATES, _ROWS)
-            record_inputs(connection, _STAGE, inputs, run_id)
+        _find(connection, decided)
+        changes = replace_table(connection, schema.ENTITY_CANDIDATES, _ROWS)
         seconds = time.monotonic() - started
         record_stage(connection, run_id, "find_candidates", None, seconds, {_NAME: changes}, _NAME)
     return changes

@@ -24,7 +24,7 @@ from graphrag_assets.assets.registration import batch_materializations, register
 from graphrag_assets.assets.reporting import Metadata, errors_metadata, markdown_table, table_metadata, usage_metadata
 from graphrag_assets.assets.resources import needs, open_index
 from graphrag_assets.assets.scan import scan_input
-from graphrag_assets.assets.stages import asset_spec, selected
+from graphrag_assets.assets.stages import asset_spec
 from graphrag_assets.contracts.records import ENCODING, OF_READ_TEXT
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import GraphRAGError, chain_of, masked_errors
@@ -92,7 +92,6 @@ def index_batch(names: IndexNames) -> dg.AssetsDefinition:
             for asset in BATCH_ASSETS
         ],
         partitions_def=names.batches,
-        can_subset=True,
         pool=names.pool,
         backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=BATCHES_PER_RUN),
         required_resource_keys=needs(names),
@@ -100,21 +99,20 @@ def index_batch(names: IndexNames) -> dg.AssetsDefinition:
     @masked
     def index_batch(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
         """Read, chunk and extract each batch of the run; commit it; report it."""
-        index, asked_for, batches = open_index(names, context.resources), selected(context), context.partition_keys
-        extract = bool(asked_for.keys() - {"documents", "text_units"})
+        index, batches = open_index(names, context.resources), context.partition_keys
         run = BatchRun(names, context, index)
-        for batch, metadata in run.indexed(batches, extract):
-            for name, key in asked_for.items():
-                context.add_asset_metadata(metadata[name], asset_key=key, partition_key=batch)
+        for batch, metadata in run.indexed(batches):
+            for name in BATCH_ASSETS:
+                context.add_asset_metadata(metadata[name], asset_key=names.key(name), partition_key=batch)
             if len(batches) > 1:  # the results of this step come when all batches are done
-                run.report(batch, {name: metadata[name] for name in asked_for})
+                run.report(batch, metadata)
         if run.failures.last:
             raise run.failures.last if len(batches) == 1 else run.failures.as_failure()
         # Dagster has one data version for all partitions of a range, so it computes that of their inputs.
-        versions = index.working.content_versions(asked_for, batches[0]) if len(batches) == 1 else {}
-        for name, key in asked_for.items():
+        versions = index.working.content_versions(BATCH_ASSETS, batches[0]) if len(batches) == 1 else {}
+        for name in BATCH_ASSETS:
             version = dg.DataVersion(versions[name]) if name in versions else None
-            yield dg.MaterializeResult(key, data_version=version)
+            yield dg.MaterializeResult(names.key(name), data_version=version)
 
     return index_batch
 
@@ -168,7 +166,7 @@ class BatchRun:
     index: Index
     failures: BatchFailures = field(default_factory=BatchFailures)
 
-    def indexed(self, batches: Sequence[str], extract: bool = True) -> Iterator[tuple[str, Metadata]]:
+    def indexed(self, batches: Sequence[str]) -> Iterator[tuple[str, Metadata]]:
         """Index batches in one pool of model calls; yield each that is committed, with the metadata of its assets.
 
         If the budget ends in one, or a model cannot be used, no other begins.
@@ -179,7 +177,7 @@ class BatchRun:
             started = time.monotonic()
             with masked_errors():
                 models = index.models(batch, run.run_id)
-                return stage.index_batch(index, batch, models, run.run_id, extract, pool), started
+                return stage.index_batch(index, batch, models, run.run_id, pool), started
 
         def meets_all(outcome: object) -> bool:
             return isinstance(outcome, Exception) and not_published(outcome) is not None

@@ -26,10 +26,7 @@ from graphrag_assets.pipeline.batch import (
     NO_FACTS,
     KnownCorpus,
     KnownFacts,
-    already_extracted,
     extract_facts,
-    in_documents,
-    kept_losses,
     read_corpus,
 )
 from graphrag_assets.pipeline.chunking import ChunkOptions
@@ -178,10 +175,9 @@ def index_batch(
     batch: str,
     models: IndexingModels,
     run_id: str,
-    extract: bool = True,
     pool: BatchPool | None = None,
 ) -> IndexedBatch:
-    """Index one batch; with `extract` false only its documents and text units.
+    """Index one batch.
 
     Text units already extracted by the same extractor are not extracted again. A batch that is no longer in the input
     folder commits no rows, which removes it from the index. `pool`: of the batches that are indexed at the same time,
@@ -197,7 +193,7 @@ def index_batch(
         refuse_imported(index, batch)
         files = list(index.input.files(batch))
         known = known_of(index, batch, [file.path for file in files], models)
-        frames, errors, seconds, usage = extract_batch(index, batch, models, files, known, extract, admit)
+        frames, errors, seconds, usage = extract_batch(index, batch, models, files, known, admit)
         digest, read = batch_digest(index, batch, files), read_with(index)
         with index.working.transaction() as connection:
             changes = write_batch(connection, batch, frames, errors, digest, run_id, seconds, usage, read_with=read)
@@ -210,10 +206,9 @@ def extract_batch(
     models: IndexingModels,
     files: list[SourceFile],
     known: Known = NOTHING_KNOWN,
-    extract: bool = True,
     admit: Callable[[int], None] = lambda _: None,
 ) -> ExtractedBatch:
-    """Read and chunk the files of a batch, and extract its text units if asked to.
+    """Read and chunk the files of a batch, and extract its text units.
 
     Neither reads nor writes the working database. `admit` is called with the number of text units, before they are
     sent to a model.
@@ -228,19 +223,11 @@ def extract_batch(
             documents, text_units, known.contexts, models.write_contexts, models.context_writer
         )
         errors = pl.concat([errors, failures], how="diagonal_relaxed")
-    if extract:
-        facts = extract_facts(
-            documents, text_units, errors, known.facts, models.extract, models.extractor, metadata_columns=columns
-        )
-        frames, errors = facts._asdict(), facts.errors
-        del frames["errors"]
-    else:
-        units = in_documents(text_units, documents, columns)
-        extracted = already_extracted(units, known.facts, models.extractor, columns)
-        done = pl.col("id").is_in(extracted.implode())
-        text_units = text_units.with_columns(extractor=pl.when(done).then(pl.lit(models.extractor)))
-        errors = pl.concat([errors, kept_losses(known.facts, extracted)], how="diagonal_relaxed")
-        frames = {"documents": documents, "text_units": text_units}
+    facts = extract_facts(
+        documents, text_units, errors, known.facts, models.extract, models.extractor, metadata_columns=columns
+    )
+    frames = facts._asdict()
+    errors = frames.pop("errors")
     return ExtractedBatch(frames, errors, time.monotonic() - started, usage_sums(models.usage))
 
 

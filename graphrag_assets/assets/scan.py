@@ -38,8 +38,7 @@ class Scan(NamedTuple):
     Attributes:
         digests: of every batch in the folder, by name.
         revised: batches whose files or settings differ from what was committed.
-        pending: batches as they were committed, of which some text units, gleanings or contexts failed, or some text
-            units were never extracted.
+        pending: batches as they were committed, of which some text units, gleanings or contexts failed.
         unchanged: batches that are done.
         given_up: of the unchanged batches those with requests that two runs got no valid answer to.
         deleted: batches with rows that are no longer in the folder.
@@ -105,7 +104,7 @@ WITH undone AS (
       ON g.batch = u.batch AND g.source = u.text_unit AND g.stage = u.stage AND g.hint = $given_up
     GROUP BY u.batch
 )
-SELECT batch, digest, extracted, n_documents, n_errors, revision, origin IS NOT NULL AS imported,
+SELECT batch, digest, n_documents, n_errors, revision, origin IS NOT NULL AS imported,
        coalesce(n_pending, 0) AS n_pending, coalesce(n_given_up, 0) AS n_given_up
 FROM batch_state LEFT JOIN counted USING (batch) ORDER BY batch
 """
@@ -138,9 +137,8 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
             settling.add(batch)
     cache.save()
     stored = known.filter(~pl.col("imported"))
-    extracted = stored.filter("extracted")
-    same = {batch for batch, digest in extracted.select("batch", "digest").iter_rows() if digests.get(batch) == digest}
-    pending = same & set(extracted.filter(pl.col("n_pending") > 0)["batch"])
+    same = {batch for batch, digest in stored.select("batch", "digest").iter_rows() if digests.get(batch) == digest}
+    pending = same & set(stored.filter(pl.col("n_pending") > 0)["batch"])
     live = stored.filter((pl.col("n_documents") > 0) | (pl.col("n_errors") > 0))["batch"]
     return Scan(
         digests=digests,
@@ -151,7 +149,7 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
         revisions=dict(known.select("batch", "revision").iter_rows()),
         settling=frozenset(settling),
         imported=tuple(known.filter("imported")["batch"]),
-        given_up=tuple(sorted((same - pending) & set(extracted.filter(pl.col("n_given_up") > 0)["batch"]))),
+        given_up=tuple(sorted((same - pending) & set(stored.filter(pl.col("n_given_up") > 0)["batch"]))),
         unreadable=unreadable,
     )
 

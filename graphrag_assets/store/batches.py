@@ -106,30 +106,21 @@ def write_batch(
 
     `seconds` and `usage` of computing them are recorded in index_runs; `origin` is that of an imported batch;
     `read_with` is for `known_corpus`.
-
-    Without mentions and claims in `frames`, those of deleted text units are deleted and the batch is marked as not
-    extracted, so no fact remains without its text.
     """
-    extracted = all(name in frames for name in FACTS)
     changes = {
         table.name: replace_table(connection, table, frames[table.name], "batch = $batch", batch=batch)
         for table in schema.BATCH_TABLES
-        if table.name in frames
     }
-    for table in schema.FACTS if not extracted else ():
-        without_text = "batch = $batch AND text_unit_id NOT IN (SELECT id FROM text_units WHERE batch = $batch)"
-        connection.execute(f"DELETE FROM {table.name} WHERE {without_text}", {"batch": batch})
     replace_errors(connection, errors, "batch = $batch AND stage NOT IN ('scan', 'embed')", {"batch": batch})
     record_stage(connection, run_id, "index_batch", batch, seconds, changes, "text_units", usage)
-    query = "SELECT revision, digest, extracted FROM batch_state WHERE batch = $batch"
-    ((revision, *before),) = connection.execute(query, {"batch": batch}).fetchall() or [(0,)]
-    if before == [digest, extracted] and not any(change.inserted or change.deleted for change in changes.values()):
+    query = "SELECT revision, digest FROM batch_state WHERE batch = $batch"
+    ((revision, before),) = connection.execute(query, {"batch": batch}).fetchall() or [(0, None)]
+    if before == digest and not any(change.inserted or change.deleted for change in changes.values()):
         return changes  # it keeps its revision
     state = {
         "batch": batch,
         "revision": revision + 1,
         "digest": digest,
-        "extracted": extracted,
         "n_documents": frames["documents"].height,
         "n_text_units": frames["text_units"].height,
         "n_errors": errors.height,

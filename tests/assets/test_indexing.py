@@ -212,16 +212,6 @@ def test_an_edit_extracts_only_the_text_units_it_changed(cables, monkeypatch):
     assert 1 <= len(after - before) == len(extracted) <= 3
 
 
-def test_materializing_only_text_units_deletes_facts_of_deleted_units(indexed):
-    indexed.write("one/cable.md", "# The cable\n\nNothing is left of it.\n")
-    indexed.run_batch("one", assets=["documents", "text_units"])
-    working = indexed.index.working
-    assert working.read("SELECT extracted FROM batch_state WHERE batch = 'one'").item() is False
-    orphans = "SELECT count(*) FROM entity_mentions WHERE text_unit_id NOT IN (SELECT id FROM text_units)"
-    assert working.read(orphans).item() == 0
-    assert working.read("SELECT count(*) FROM text_units WHERE extractor IS NULL").item() == 1
-
-
 def test_a_unit_whose_extraction_fails_is_a_row_of_index_errors_and_is_retried_alone(cables, monkeypatch):
     from graphrag_assets.embedded import extractor
 

@@ -88,7 +88,7 @@ WITH kinds AS (
 FROM kinds WHERE (SELECT count(*) FROM kinds) > 1
 
 -- text_units_are_extracted of entities: Every text unit has been extracted.
--- Materialize entity_mentions of the batches named: only their open text units are extracted.
+-- Launch the job update_index: only open text units are extracted.
 SELECT id, batch, document_id, ordinal FROM text_units WHERE extractor IS NULL
 
 -- every_community_has_a_report of community_reports, blocking: There is exactly one report per community of two or more members.

@@ -292,7 +292,6 @@ CREATE TABLE operations.batch_state (  -- both; key: batch; order: ALL
     batch VARCHAR,  -- The batch (partition) the row stems from.
     revision BIGINT,  -- Counts the commits of the batch, from 1.
     digest VARCHAR,  -- Hash of the batch's files and of the settings it was indexed with.
-    extracted BOOLEAN,  -- False while only documents and text units are committed.
     n_documents BIGINT,  -- Documents in it.
     n_text_units BIGINT,  -- Text units in it.
     n_errors BIGINT,  -- Rows of index_errors it has.

@@ -4,11 +4,9 @@ Small batches would otherwise leave the models idle: a batch of one file has one
 """
 
 import contextlib
-import queue
 import threading
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import FIRST_COMPLETED, CancelledError, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import TypeVar
 
@@ -88,59 +86,46 @@ def work_on(
     After a result that `is_last` no batch begins; those in progress are completed, as far as they come: what they have
     paid for is not left. Logs every few seconds which batches are in progress. Ending the iteration early cancels them.
     """
-    pool = BatchPool()
+    pool, threads = BatchPool(), set[threading.Thread]()
+
+    def run(batch: str) -> Result | Exception:
+        threads.add(threading.current_thread())
+        try:
+            return work(batch, pool)
+        except Exception as error:
+            return error
+
     if min(at_once, len(batches)) <= 1:  # in this thread, where signals arrive
         for batch in batches:
-            alone = _outcome(work, batch, pool)
-            yield batch, alone
-            if is_last(alone):
+            outcome = run(batch)
+            yield batch, outcome
+            if is_last(outcome):
                 return
         return
-    completed = queue.SimpleQueue[tuple[str, Result | BaseException]]()
-    waiting, threads = deque(batches), dict[str, threading.Thread]()
     progress = Progress("batches", len(batches))
-
-    def run(batch: str) -> None:
+    with ThreadPoolExecutor(at_once, "batch") as executor:
+        left = {executor.submit(copy_context().run, run, batch): batch for batch in batches}
         try:
-            completed.put((batch, work(batch, pool)))
-        except BaseException as error:  # for the thread that waits
-            completed.put((batch, error))
-
-    try:
-        while waiting or threads:
-            while waiting and len(threads) < at_once:
-                batch = waiting.popleft()
-                threads[batch] = threading.Thread(target=copy_context().run, args=(run, batch), name=f"batch-{batch}")
-                threads[batch].start()
-            batch, outcome = _next_of(completed, progress, list(threads))
-            threads.pop(batch).join()
-            if isinstance(outcome, BaseException) and not isinstance(outcome, Exception):
-                raise outcome
-            if is_last(outcome):
-                waiting.clear()
-            yield batch, outcome
-            progress.advance()
-    finally:
-        pool.cancel()
-        for thread in threads.values():
-            while thread.is_alive():  # it may just be about to make calls
-                cancel_calls(thread)
-                thread.join(_SECONDS_BETWEEN_CANCELS)
+            while left:
+                progress.what = _in_progress([batch for future, batch in left.items() if future.running()])
+                done, _ = wait(left, SECONDS_BETWEEN_LINES, FIRST_COMPLETED)
+                for future in done:
+                    batch, outcome = left.pop(future), future.result()
+                    if is_last(outcome):
+                        left = {future: batch for future, batch in left.items() if not future.cancel()}
+                    yield batch, outcome
+                    progress.advance()
+                if not done:
+                    progress.tell()
+        finally:
+            pool.cancel()
+            executor.shutdown(wait=False, cancel_futures=True)
+            while any(future.running() for future in left):
+                for thread in threads:  # one may just be about to make calls
+                    cancel_calls(thread)
+                wait(left, _SECONDS_BETWEEN_CANCELS)
 
 
-def _outcome(work: Callable[[str, BatchPool], Result], batch: str, pool: BatchPool) -> Result | Exception:
-    try:
-        return work(batch, pool)
-    except Exception as error:
-        return error
-
-
-def _next_of(completed: "queue.SimpleQueue[Result]", progress: Progress, running: Sequence[str]) -> Result:
-    """The next result; logs what is in progress while there is none."""
-    more = f" and {len(running) - _NAMES} more" if len(running) > _NAMES else ""
-    progress.what = f"batches (in progress: {', '.join(running[:_NAMES])}{more})"
-    while True:
-        try:
-            return completed.get(timeout=SECONDS_BETWEEN_LINES)
-        except queue.Empty:
-            progress.tell()
+def _in_progress(batches: Sequence[str]) -> str:
+    more = f" and {len(batches) - _NAMES} more" if len(batches) > _NAMES else ""
+    return f"batches (in progress: {', '.join(batches[:_NAMES])}{more})"

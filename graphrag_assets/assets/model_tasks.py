@@ -1,27 +1,32 @@
-"""Extraction, summaries, reports and contexts by a chat model, as `IndexingModels`.
+"""Extraction, summaries, reports and contexts by a chat model, and vectors of a provider, as `IndexingModels`.
 
 The stages of the index are synchronous; each method here makes its calls concurrently.
 """
 
 import asyncio
+import functools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+import numpy as np
 import polars as pl
 
-from graphrag_assets.contracts.indexing_models import Extracted, IndexingModels
+from graphrag_assets.contracts.indexing_models import NO_KEYS, Extracted, IndexingModels, Keys
+from graphrag_assets.contracts.prompt_profile import PromptProfile
 from graphrag_assets.contracts.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit, UnitExtraction
 from graphrag_assets.contracts.usage import Usage, UsageMeter
 from graphrag_assets.embedded import EXTRACTOR, REPORTER, extract_unit
 from graphrag_assets.embedded import summarize as most_central
 from graphrag_assets.embedded import write_reports as embedded_reports
 from graphrag_assets.ids import stable_id
-from graphrag_assets.llm.event_loop import run_concurrently
+from graphrag_assets.llm.ask_model import ChatModel
+from graphrag_assets.llm.backend import chat_model, embedding_model
+from graphrag_assets.llm.event_loop import run_concurrently, wait_for
 from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected
 from graphrag_assets.llm.model_options import SAME_ANSWER, ChatRequest, Completion
-from graphrag_assets.llm.prompts import Prompts
+from graphrag_assets.llm.prompts import Prompts, prompts_of
 from graphrag_assets.llm.task import Chat, Task, TaskModel
 from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
 from graphrag_assets.llm.tasks.extract_graph import (
@@ -61,6 +66,46 @@ _SMALL = 2
 
 SUMMARY_MIN_TOKENS = SummaryOptions().min_tokens
 """Below it a reader, or a model with a context, takes the descriptions as they are; a summary would cost a call."""
+
+
+def with_models(
+    models: IndexingModels,
+    settings: Settings,
+    batch: str | None,
+    run_id: str | None,
+    keys: Keys = NO_KEYS,
+    profile: PromptProfile | None = None,
+) -> IndexingModels:
+    """`models` with the tasks and vectors that the settings give to models of a provider."""
+    tasks = indexing_tasks(settings, profile, batch, run_id, keys)
+    models = with_tasks(models, tasks)
+    if settings.embeds_remotely:
+        model, errors = embedding_model(settings, run_id, keys), models.embedding_errors
+
+        def embed(texts: Sequence[str]) -> np.ndarray:
+            return wait_for(model.embed(texts, batch=batch, run_id=run_id, errors=errors))
+
+        models = replace(models, embedding_model=settings.embedding_name, embed=embed, meters=(model.usage,))
+    return replace(models, meters=(tasks.meter, *models.meters))
+
+
+def indexing_tasks(
+    settings: Settings,
+    profile: PromptProfile | None = None,
+    batch: str | None = None,
+    run_id: str | None = None,
+    keys: Keys = NO_KEYS,
+) -> "IndexingTasks":
+    """The tasks of indexing by the chat model of the settings."""
+    meter = UsageMeter()
+
+    @functools.cache
+    def chat() -> ChatModel:
+        model = chat_model(settings, run_id, keys)
+        model.usage = meter
+        return model
+
+    return IndexingTasks(settings, prompts_of(settings, profile), chat, batch, run_id, meter)
 
 
 def with_tasks(models: IndexingModels, tasks: "IndexingTasks") -> IndexingModels:

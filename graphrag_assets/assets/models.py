@@ -33,7 +33,7 @@ def models_for(
         prompts_of(settings)
     models = embedded_models(settings)
     if settings.calls_models:
-        from graphrag_assets.assets.provider_models import with_models  # imports litellm
+        from graphrag_assets.assets.model_tasks import with_models  # imports the clients of models
 
         return with_models(models, settings, batch, run_id, keys, profile)
     return models

@@ -29,25 +29,15 @@ _CHARACTERS = 240  # of a passage, on the screen
 _HINT = 'The method comes before the question, and ask chooses it: graphrag-assets query ask "{question}"'
 
 
-class _Query(click.Command):
-    """Tells who gives a question without a method, or the method as an option, how to ask."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            if error.option_name != "--method":
-                raise
-            raise click.UsageError(f"No such option '--method'. {_HINT.format(question='…')}", ctx) from None
-
-
 class _Method(click.Choice[str]):
+    """Tells who gives a question without a method how to ask."""
+
     def get_invalid_choice_message(self, value: str, ctx: click.Context | None) -> str:
         message = super().get_invalid_choice_message(value, ctx)
         return f"{message} {_HINT.format(question=value if ' ' in value else '…')}"
 
 
-@click.command(cls=_Query)
+@click.command()
 @click.argument("method", type=_Method((*METHODS, "ask", "retrieve", "questions")))
 @click.argument("question", default="")
 @INDEX

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from graphrag_assets.assets.index import Index, exclusive
-from graphrag_assets.assets.model_tasks import IndexingTasks
-from graphrag_assets.assets.provider_models import indexing_tasks
+from graphrag_assets.assets.model_tasks import IndexingTasks, indexing_tasks
 from graphrag_assets.contracts.prompt_profile import PromptProfile
 from graphrag_assets.contracts.records import TextUnit, UnitExtraction
 from graphrag_assets.errors import InputError, SettingsError

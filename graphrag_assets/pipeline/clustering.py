@@ -82,32 +82,8 @@ def seeded(seed: int) -> Iterator[random.Random]:
             igraph.set_random_number_generator(random)
 
 
-def cluster(entity_ids: pl.Series, relationships: pl.DataFrame, options: ClusterOptions | None = None) -> pl.DataFrame:
-    """One row per entity and level: `level, cluster, parent, entity_id, born_level`.
-
-    `relationships` has `source_id, target_id, weight`; direction is ignored, weights of the same pair are
-    summed, self-loops do not count. An entity without relationships is a community of its own. The result
-    does not depend on the order of rows.
-
-    `cluster` is the community's key, a hash of the level where it was born (where it first appears) and of
-    its entities. A community that is not split stays its entities' community on all deeper levels under the
-    same key, with the same `parent` (null when born at level 0) and `born_level`. Rows are sorted by level
-    and entity.
-
-    Raises `GraphRAGError` for a weight that is not above 0 or a relationship to an entity that is not there.
-    """
-    options = options or ClusterOptions()
-    ids = entity_ids.cast(pl.String).unique().sort().rename("entity_id")
-    if ids.is_empty():
-        return pl.DataFrame(schema=MEMBERS_SCHEMA)
-    edges, weights = edge_arrays(ids, relationships)
-    with seeded(options.seed):
-        labels = leiden(len(ids), edges, weights, options.resolution)
-    return divided(ids, labels, edges, weights, options)
-
-
 def divided(ids: pl.Series, labels: Ints, edges: Ints, weights: Floats, options: ClusterOptions) -> pl.DataFrame:
-    """What `cluster` returns, from its level 0: the communities `labels` of the sorted `ids`."""
+    """The hierarchy of communities below level 0, the communities `labels` of the sorted `ids`; see `members_frame`."""
     with seeded(options.seed) as rng:
 
         def split(level: int, labels: Ints, nodes: Ints, own: Ints, own_weights: Floats) -> Ints | None:
@@ -118,7 +94,7 @@ def divided(ids: pl.Series, labels: Ints, edges: Ints, weights: Floats, options:
 
 
 def communities_of(members: pl.DataFrame) -> pl.DataFrame:
-    """One row per community of `members` (as `cluster` returns them): key, level, parent, entity_ids (sorted), size."""
+    """One row per community of `members` (see `members_frame`): key, level, parent, entity_ids (sorted), size."""
     born = members.filter(pl.col("level") == pl.col("born_level")).rename({"cluster": "key"})
     return born.group_by("key", "level", "parent").agg(
         pl.col("entity_id").sort().alias("entity_ids"), size=pl.len().cast(pl.Int64)
@@ -343,7 +319,13 @@ def by_first(labels: Ints) -> Ints:
 
 
 def members_frame(ids: pl.Series, levels: list[Ints], parents: list[Ints]) -> pl.DataFrame:
-    """The frame of `cluster` from community numbers per level and node, and parent numbers per community."""
+    """One row per entity and level, sorted by both, from community numbers per level and node, and their parents.
+
+    Columns: level, cluster, parent, entity_id, born_level. `cluster` is the community's key, a hash of the level where
+    it was born (where it first appears) and of its entities. A community that is not split stays its entities'
+    community on all deeper levels under the same key, with the same `parent` (null when born at level 0) and
+    `born_level`.
+    """
     names = ids.to_list()
     born_level = np.repeat(np.arange(len(parents)), [len(born) for born in parents])
     keys = [""] * len(born_level)

@@ -83,7 +83,7 @@ class FreshRun(NamedTuple):
 
 
 class Reclustered(NamedTuple):
-    """`members` as `cluster` returns them. `edges` (source_id, target_id, weight): the graph as it was seen, to be
+    """`members` as of `members_frame`. `edges` (source_id, target_id, weight): the graph as it was seen, to be
     compared with by the next run. `n_free`: entities that were free to move at level 0. `modularity` of level 0 at the
     resolution. `last_fresh`: the fresh run it was compared with. `fresh`: whether a fresh run is the result."""
 
@@ -106,14 +106,18 @@ def recluster(
     keep_divisions: bool = False,
     last_fresh: FreshRun | None = None,
 ) -> Reclustered:
-    """Update the communities of `cluster` with minimal changes.
+    """The communities of a graph, with minimal changes to those of the last run.
 
-    `entity_ids` and `relationships` as for `cluster`. `previous_members` has `level, cluster, entity_id`, with any
+    `relationships` has source_id, target_id, weight; direction is ignored, weights of the same pair are summed,
+    self-loops do not count. An entity without relationships is a community of its own. `previous_members` has `level,
+    cluster, entity_id`, with any
     names of clusters; `previous_edges` is what the last run returned as `edges`. Without a previous graph, with
     `fresh`, or when modularity falls more than the share `tolerated_loss` below a fresh run's, it is a fresh run. That
     of the last run is known as `last_fresh`, and stands until more than `FRESH_SHARE` of the edges have changed.
     With `keep_divisions` a community without a change at any of its members stays divided, or whole, whatever its
     size: others than this module may have divided it. The result does not depend on the order of rows.
+
+    Raises `GraphRAGError` for a weight that is not above 0 or a relationship to an entity that is not there.
     """
     options = options or ClusterOptions()
     ids = entity_ids.cast(pl.String).unique().sort().rename("entity_id")

@@ -15,17 +15,24 @@ from polars.testing import assert_frame_equal
 
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.clustering import (
+    MEMBERS_SCHEMA,
     ClusterOptions,
-    cluster,
     communities_of,
     disconnected_communities,
     edge_arrays,
     groups_by_hash,
     seeded,
 )
+from graphrag_assets.pipeline.incremental_leiden import EDGES_SCHEMA, recluster
 from tests.conftest import TEST_DATA
 
 Edge = tuple[int, int, float]
+
+
+def cluster(entity_ids: pl.Series, relationships: pl.DataFrame, options: ClusterOptions | None = None) -> pl.DataFrame:
+    """The members of the communities of a graph that was never clustered before."""
+    nothing = pl.DataFrame(schema=MEMBERS_SCHEMA), pl.DataFrame(schema=EDGES_SCHEMA)
+    return recluster(entity_ids, relationships, *nothing, options).members
 
 
 def node(number: int) -> str:

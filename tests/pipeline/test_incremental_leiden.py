@@ -15,7 +15,6 @@ from polars.testing import assert_frame_equal
 from graphrag_assets.pipeline import incremental_leiden
 from graphrag_assets.pipeline.clustering import (
     ClusterOptions,
-    cluster,
     disconnected_communities,
     edge_arrays,
     seeded,
@@ -29,6 +28,7 @@ from graphrag_assets.pipeline.incremental_leiden import (
     Reclustered,
     recluster,
 )
+from tests.pipeline.test_clustering import cluster
 
 Pair = tuple[int, int]
 SMALL = ClusterOptions(max_cluster_size=4)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_assets.pipeline.clustering import cluster
 from graphrag_assets.pipeline.layout import layout
+from tests.pipeline.test_clustering import cluster
 
 Edges = list[tuple[str, str, float]]
 EDGES = {"source_id": pl.String, "target_id": pl.String, "weight": pl.Float64}

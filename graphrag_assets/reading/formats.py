@@ -4,14 +4,14 @@ Nothing here raises for bad input: a problem has its remedy, and the rest of the
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Protocol
 
 from graphrag_assets.contracts.records import ENCODING
 from graphrag_assets.reading.chats import json_chats, numbered, whatsapp_record
-from graphrag_assets.reading.decoding import Decoded, UnreadableError, decode
+from graphrag_assets.reading.decoding import UnreadableError, decode
 from graphrag_assets.reading.source_records import LoadOptions, Problem, Record, clean
 from graphrag_assets.reading.tables import json_lines, json_table, parse_json, table_records, text_table
 from graphrag_assets.reading.text_files import first_heading, subtitle_record, text_record
@@ -147,56 +147,33 @@ def read_records(
 
     `slack`: names of the users of the export of Slack that the file is of, by their ids.
     """
-    file_format = format_of(path, data) or "txt"
-    column = options.text_column_of(path)
+    file_format, column = format_of(path, data) or "txt", options.text_column_of(path)
+    encoding = None
+    found: Iterable[Record | Problem]
     try:
-        if file_format not in _DECODED:
-            for item in convert(data, file_format, column, options):
-                yield _titled(replace(item, format=file_format)) if isinstance(item, Record) else item
-            return
-        decoded = decode(data, options.text_encoding)
-    except UnreadableError as error:
-        yield RefusedKind("binary", _BINARY_REMEDY) if _is_unknown(path) else Problem(error.error, error.hint)
-        return
-    if decoded.doubt:
-        yield Problem(*decoded.doubt, stage=ENCODING)
-    for item in _decoded(decoded, path, file_format, column, options, convert, slack):
-        yield _named_channel(item, path) if slack is not None and isinstance(item, Record) else item
-
-
-def _named_channel(record: Record, path: str) -> Record:
-    """Return a day of a channel of Slack with the channel's name, which is its folder's, in the title."""
-    file = PurePosixPath(path)
-    return replace(record, title=record.title or f"{file.parent.name} {file.stem}")
-
-
-def _is_unknown(path: str) -> bool:
-    return format_of(path) is None
-
-
-def _decoded(
-    decoded: Decoded,
-    path: str,
-    file_format: str,
-    column: str,
-    options: LoadOptions,
-    convert: Converter,
-    slack: Mapping[str, str] | None,
-) -> Iterator[Record | Problem]:
-    text = clean(decoded.text)
-    try:
-        for item in _from_text(text, file_format, column, options, convert, slack):
+        if file_format in _DECODED:
+            text, encoding, doubt = decode(data, options.text_encoding)
+            if doubt:
+                yield Problem(*doubt, stage=ENCODING)
+            found = _from_text(clean(text), file_format, column, options, convert, slack)
+        else:
+            found = convert(data, file_format, column, options)
+        for item in found:
             if isinstance(item, Record):
-                item = replace(item, encoding=decoded.encoding, format=file_format)
+                title = item.title or _title(item, file_format, path, slack if encoding else None)
+                item = replace(item, title=title, encoding=encoding, format=file_format)
             yield item
     except UnreadableError as error:
-        yield Problem(error.error, error.hint)
+        is_unknown = encoding is None and format_of(path) is None
+        yield RefusedKind("binary", _BINARY_REMEDY) if is_unknown else Problem(error.error, error.hint)
 
 
-def _titled(record: Record) -> Record:
-    """Return the record with its first heading as the title, if it is a document of its own without one."""
-    titled = record.title or record.row_number or record.format == "pdf"  # whose headings are guesses
-    return record if titled else replace(record, title=first_heading(record.text))
+def _title(record: Record, file_format: str, path: str, slack: Mapping[str, str] | None) -> str | None:
+    """Return the title of a document that states none: the channel of a day of Slack, else the first heading."""
+    if slack is not None:
+        return f"{PurePosixPath(path).parent.name} {PurePosixPath(path).stem}"
+    has_headings = file_format not in _TEXT | _TABLES | {"pdf"} and not record.row_number  # those of PDFs are guesses
+    return first_heading(record.text) if has_headings else None
 
 
 def _from_text(
@@ -206,29 +183,24 @@ def _from_text(
     options: LoadOptions,
     convert: Converter,
     slack: Mapping[str, str] | None,
-) -> Iterator[Record | Problem]:
+) -> Iterable[Record | Problem]:
     if not text.strip():
-        yield Problem("the file contains only white space", "Delete it, or add text to it.")
-    elif file_format in ("vtt", "srt"):
-        yield from subtitle_record(text, file_format)
-    elif file_format == "txt":
-        yield whatsapp_record(text) or text_record(text, file_format, options)
-    elif file_format in _TEXT:
-        yield text_record(text, file_format, options)
-    elif file_format == "html":
-        for item in convert(text.encode(), file_format, column, options):
-            yield _titled(item) if isinstance(item, Record) else item
-    elif file_format == "json":
-        value = parse_json(text)
-        if isinstance(value, Problem) and (lines := json_lines(text)):
-            value = lines
-        if isinstance(value, Problem):
-            yield value
-        elif chats := json_chats(value, slack):
-            yield from numbered(chats)
-        else:
-            yield from table_records(json_table(value, column), column, options)
-    elif file_format == "jsonl" and (chats := json_chats(json_lines(text))):
-        yield from numbered(chats)
-    else:
-        yield from table_records(text_table(text, file_format, column), column, options)
+        return [Problem("the file contains only white space", "Delete it, or add text to it.")]
+    if file_format in ("vtt", "srt"):
+        return subtitle_record(text, file_format)
+    if file_format in _TEXT:
+        chat = whatsapp_record(text) if file_format == "txt" else None
+        return [chat or text_record(text, file_format, options)]
+    if file_format == "html":
+        return convert(text.encode(), file_format, column, options)
+    if file_format not in ("json", "jsonl"):
+        return table_records(text_table(text, file_format, column), column, options)
+    value = parse_json(text) if file_format == "json" else json_lines(text)
+    if isinstance(value, Problem):
+        value = json_lines(text) or value
+    if isinstance(value, Problem):
+        return [value]
+    if chats := json_chats(value, slack):
+        return numbered(chats)
+    table = json_table(value, column) if file_format == "json" else text_table(text, file_format, column)
+    return table_records(table, column, options)

@@ -193,12 +193,15 @@ def _insert(
 _COMMUNITIES = """
 INSERT INTO communities BY NAME
 SELECT 'community-' || r.community AS id, r.community AS human_readable_id, r.community, r.level, m.size,
-       'Community ' || r.community AS title, m.entity_ids,
+       'Community ' || r.community AS title, m.entity_ids, m.text_unit_ids,
        coalesce((SELECT any_value(p.community) FROM search.entity_communities p
                  WHERE p.level = r.level - 1 AND p.entity = m.entity), -1) AS parent
 FROM community_reports r
-JOIN (SELECT c.community, count(*) AS size, min(c.entity) AS entity, list('entity-' || c.entity) AS entity_ids
-      FROM search.entity_communities c GROUP BY c.community) m ON m.community = r.community
+JOIN (SELECT c.community, count(*) AS size, min(c.entity) AS entity, list('entity-' || c.entity) AS entity_ids,
+             list_distinct(flatten(list(u.ids))) AS text_unit_ids
+      FROM search.entity_communities c LEFT JOIN (
+          SELECT entity, list('text-unit-' || text_unit) AS ids FROM search.entity_text_units GROUP BY entity
+      ) u USING (entity) GROUP BY c.community) m ON m.community = r.community
 ORDER BY r.community;
 
 INSERT INTO citations BY NAME

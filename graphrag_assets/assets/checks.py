@@ -80,7 +80,7 @@ def out_of_date(index: Index, found: Scan) -> pl.DataFrame:
     rows += [(batch, "was deleted from the input folder") for batch in found.deleted]
     if recorded_inputs(index.working, "published") != present_inputs(index):
         rows.append(("", "Batches were indexed after the last publication."))
-    newest = index.working.read("SELECT max(number) FROM publications").item()
+    newest = index.working.read("SELECT max(number) FROM publication").item()
     current = current_number(index.settings.index_folder)
     if newest and current and current != newest:
         again = "`graphrag-assets publications rollback newest` goes forward again."

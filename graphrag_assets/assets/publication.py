@@ -37,7 +37,7 @@ def _compute(run: Run) -> StageResult:
 
 
 def _version(index: Index) -> str:
-    return f"publication {index.working.read('SELECT max(number) FROM publications').item()}"
+    return f"publication {index.working.read('SELECT max(number) FROM publication').item()}"
 
 
 _COUNTED = ("documents", "text_units", "entities", "relationships", "covariates", "communities", "community_reports")

@@ -155,10 +155,6 @@ def _community(row: dict) -> str:
     match row["change"]:
         case "renamed":
             return _line(row, f"was “{row['title_before']}”")
-        case "split":
-            return _line(row, f"{row['size_after']} members, from “{row['title_before']}”")
-        case "merged":
-            return _line(row, f"{row['size_after']} members, has absorbed “{row['title_before']}”")
         case "changed":
             return _line(row, f"{row['size_before']} → {row['size_after']} members")
     return _line(

@@ -38,7 +38,7 @@ def status() -> None:
     console.say(f"Method: {settings.method_in_words}")
     number = current_number(settings.index_folder)
     current = "none yet" if number is None else publication_file(Path(), number).as_posix()
-    published_at = working.read("SELECT max(published_at) FROM publications").item()
+    published_at = working.read("SELECT max(published_at) FROM publication").item()
     when = f", made {published_at:%Y-%m-%d %H:%M} UTC" if published_at else ""
     console.say(f"Current publication: {current}{when}")
 

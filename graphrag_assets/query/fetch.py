@@ -298,7 +298,7 @@ def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.D
     found = reader.frame(
         f"""
         WITH weights AS (
-            SELECT community, text_units FROM search.community_weights
+            SELECT community, coalesce(len(text_unit_ids), 0) AS text_units FROM communities
             WHERE community IN (SELECT community FROM ({members}))
         )
         SELECT r.human_readable_id, r.id, r.community, r.level, r.title, r.summary, r.full_content AS content,

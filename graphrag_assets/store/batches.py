@@ -184,7 +184,6 @@ def record_stage(
     remove_inputs(connection, REFRESHED)
     if batch is None:
         record_inputs(connection, stage, inputs_of(connection), run_id)
-    used = usage or {}
     values: dict[str, object] = {
         "run_id": run_id,
         "stage": stage,
@@ -195,12 +194,9 @@ def record_stage(
         "inserted": sum(change.inserted for change in changes.values()),
         "deleted": sum(change.deleted for change in changes.values()),
         "peak_mb": peak_megabytes(),
-        "usage": [{"task": task, **sums} for task, sums in used.items()],
+        "usage": [{"task": task, **sums} for task, sums in (usage or {}).items()],
     }
     annotate({f"graphrag.{name}": v for name, v in values.items() if isinstance(v, str | int | float)})
-    # The other columns are sums of the usage.
-    others = [name for name in schema.INDEX_RUNS.column_names if name not in values]
-    values |= {name: sum(sums[name] for sums in used.values()) for name in others}
     insert_row(connection, schema.INDEX_RUNS, values)
 
 

@@ -58,7 +58,6 @@ def write_macros(connection: duckdb.DuckDBPyConnection) -> None:
     mark = one_value(connection, f"SELECT left(md5({row}), 8) FROM publication p")
     connection.begin()  # one commit, not one after each of a hundred statements
     connection.execute(sql("graphrag_v3"))
-    _comment_on_views(connection)
     connection.execute(_OWN_NAME.sub(rf"search.{OWN}{mark}_\1", macros_sql()))
     connection.commit()
 
@@ -91,23 +90,6 @@ def _step_of_a_path(step: int) -> str:
     """The odd steps are from the first end of a path, the even ones from the other."""
     n, side = (step + 1) // 2, "f" if step % 2 else "g"
     return _STEP.format(side=side, n=n, before=n - 1, earlier=max(n - 2, 0), step=step, met=step - 1, g=step // 2)
-
-
-def _comment_on_views(connection: duckdb.DuckDBPyConnection) -> None:
-    """Copy the tables' comments to the views."""
-    columns = connection.execute(
-        "SELECT table_name, column_name FROM duckdb_columns() "
-        "WHERE database_name = current_database() AND schema_name = 'graphrag_v3'"
-    ).fetchall()
-    tables = [table for table in PUBLISHED if table.schema == "main"]
-    comments = {(table.name, column.name): column.comment for table in tables for column in table.columns}
-    statements = [f"COMMENT ON COLUMN graphrag_v3.{t}.{c} IS {literal(comments[t, c])}" for t, c in columns]
-    statements += [
-        f"COMMENT ON VIEW graphrag_v3.{table.name} IS {literal(f'As GraphRAG 3 writes it. {table.comment}')}"
-        for table in tables
-        if table.name in {name for name, _ in columns}
-    ]
-    connection.execute(";".join(statements))
 
 
 def _re2(characters: str) -> str:

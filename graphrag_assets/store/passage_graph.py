@@ -46,7 +46,7 @@ It is narrow on purpose: "Field said that the cable was a success" is no definit
 
 
 def write_passage_graph(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill community_weights, entity_names, passage_subjects and passage_names.
+    """Fill entity_names, passage_subjects and passage_names.
 
     Args:
         connection: has the publication in use, with entities, texts, bridge tables and postings in it.

@@ -46,7 +46,7 @@ ROWS_PER_TABLE = " UNION ALL ".join(f"SELECT {literal(t.name)}, count(*) FROM {t
 
 
 class Made(NamedTuple):
-    """The record of a publication: the columns of the table publications."""
+    """The record of a publication: the columns of the table publication."""
 
     number: int
     published_at: datetime
@@ -56,11 +56,11 @@ class Made(NamedTuple):
     schema_version: str = SCHEMA_VERSION
 
 
-def record(connection: duckdb.DuckDBPyConnection, table: str, made: Made) -> None:
-    """Write the row of a publication into `table`, in place of one with its number."""
-    connection.execute(f"DELETE FROM {table} WHERE number = $number", {"number": made.number})
+def record(connection: duckdb.DuckDBPyConnection, made: Made) -> None:
+    """Write the row of a publication into the database in use, in place of one with its number."""
+    connection.execute("DELETE FROM publication WHERE number = $number", {"number": made.number})
     values = ", ".join(f"${name} AS {name}" for name in Made._fields)
-    connection.execute(f"INSERT INTO {table} BY NAME SELECT {values}", made._asdict())
+    connection.execute(f"INSERT INTO publication BY NAME SELECT {values}", made._asdict())
 
 
 def fill(connection: duckdb.DuckDBPyConnection, number: int, digest: str, llm_calls: pl.DataFrame | None) -> Made:
@@ -98,7 +98,7 @@ def create_tables(connection: duckdb.DuckDBPyConnection, dimensions: int, made: 
     ddl = "".join(table.ddl() for table in PUBLISHED).replace("{dimensions}", str(dimensions))
     connection.execute(f"BEGIN;{ddl}COMMIT")
     if made:
-        record(connection, "publication", made)
+        record(connection, made)
     write_macros(connection)
 
 

@@ -60,7 +60,7 @@ def publish(
         path = publication_file(index_folder, number)
         with working.connect() as connection:
             digest = content_digest(connection)
-            known = "SELECT count(*) FROM publications WHERE number = $number AND content_digest = $digest"
+            known = "SELECT count(*) FROM publication WHERE number = $number AND content_digest = $digest"
             is_known = one_value(connection, known, {"number": number - 1, "digest": digest})
         if is_known and not always and (whole := _whole(working, index_folder, kept)):
             return whole
@@ -73,7 +73,7 @@ def publish(
                 judge(draft)
         point_to(index_folder, number)
         with working.transaction() as connection:
-            record(connection, "publications", made)
+            record(connection, made)
         for old in kept_publications(index_folder)[:-keep]:
             publication_file(index_folder, old).unlink(missing_ok=True)
         return Publication(number, path, True, rows)
@@ -105,7 +105,7 @@ def intact_publication(working: IndexDatabase, index_folder: Path) -> Publicatio
     """
     with FileLock(lock_file(index_folder, "publishing")):
         kept = kept_publications(index_folder)
-        last = working.read("SELECT max(number) FROM publications").item()
+        last = working.read("SELECT max(number) FROM publication").item()
         return _whole(working, index_folder, kept) if kept and kept[-1] == last else None
 
 

@@ -129,7 +129,7 @@ def compare(before: Path, after: Path) -> dict[str, pl.DataFrame]:
     """
     with attached(before=before, after=after) as connection:
         try:
-            connection.execute(_views())
+            connection.execute(sql("compare"))
             return {view: connection.sql(f"FROM {view} ORDER BY ALL").pl() for view in VIEWS}
         except duckdb.Error as error:
             raise StoreError(f"Cannot compare {before} with {after}: {error}") from error
@@ -149,8 +149,4 @@ def comparison_sql(before: Path, after: Path) -> str:
         f"ATTACH {literal(path.resolve())} AS {name} (READ_ONLY);\n"
         for name, path in (("before", before), ("after", after))
     )
-    return "".join(attached) + "\n" + _views() + "\nFROM change_counts;\n"
-
-
-def _views() -> str:
-    return sql("compare").replace("{changed_communities}", sql("compare_communities"))
+    return "".join(attached) + "\n" + sql("compare") + "\nFROM change_counts;\n"

@@ -144,8 +144,8 @@ GLOBAL_TABLES = (
 BATCH_STATE, INDEX_ERRORS, INDEX_RUNS, INDEX_SETTINGS = _named(
     "batch_state", "index_errors", "index_runs", "index_settings"
 )
-PROMPT_PROFILE, PUBLICATIONS, NUMBERS, SUMMARIZED, CLUSTERED_EDGES, REFRESH_STATE = _named(
-    "prompt_profile", "publications", "numbers", "summarized", "clustered_edges", "refresh_state"
+PROMPT_PROFILE, PUBLICATION, NUMBERS, SUMMARIZED, CLUSTERED_EDGES, REFRESH_STATE = _named(
+    "prompt_profile", "publication", "numbers", "summarized", "clustered_edges", "refresh_state"
 )
 
 _COLUMNS = ((t.sql_name, c.name, c.type) for t in (*WORKING, *PUBLISHED) for c in t.columns)

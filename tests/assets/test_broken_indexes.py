@@ -90,23 +90,6 @@ BREAKS = {
         "SELECT min(id) FROM text_units",
         blocking=False,
     ),
-    "entities_have_descriptions": Break(
-        "UPDATE entities SET description = '' WHERE human_readable_id = 3",
-        "SELECT id FROM entities WHERE human_readable_id = 3",
-        blocking=False,
-    ),
-    "no_hub_dominates": Break(
-        "INSERT INTO text_units BY NAME SELECT t.* REPLACE (t.id || copy AS id) FROM text_units t, "
-        "(SELECT unnest([1, 2, 3]) AS copy); UPDATE entities SET frequency = 200 WHERE human_readable_id = 3",
-        "SELECT id FROM entities WHERE human_readable_id = 3",
-        blocking=False,
-    ),
-    "titles_are_distinct": Break(
-        "INSERT INTO entities BY NAME SELECT * REPLACE ('other' AS id, title_key || '.' AS title_key) FROM entities "
-        "WHERE human_readable_id = 3",
-        "SELECT title FROM entities WHERE human_readable_id = 3",
-        blocking=False,
-    ),
     "claims_are_about_entities": Break(
         "UPDATE covariates SET subject_key = 'nobody at all' WHERE id = (SELECT min(id) FROM covariates)",
         "SELECT min(id) FROM covariates",

@@ -51,8 +51,9 @@ def test_losses_are_counted_everywhere_and_the_next_run_repeats_the_gleaning_alo
         project.register()
         ran = project.run_batch("b")
         index = project.index
-        sums = ", ".join(f"sum({name})::INT AS {name}" for name in LOSSES)
-        assert index.working.read(f"SELECT {sums} FROM index_runs").row(0, named=True) == LOSSES
+        sums = ", ".join(f"sum(used.{name})::INT AS {name}" for name in LOSSES)
+        counted = index.working.read(f"SELECT {sums} FROM (SELECT unnest(usage) AS used FROM index_runs)")
+        assert counted.row(0, named=True) == LOSSES
         metadata = [
             event.step_materialization_data.materialization.metadata for event in ran.get_asset_materialization_events()
         ]

@@ -47,7 +47,7 @@ def test_an_index_is_imported_with_its_reports_and_answers(project, shared_folde
         number: plain(text) for number, text in given.select("community", "full_content").iter_rows()
     }
     project.refresh()
-    assert project.index.working.read("SELECT max(number) FROM publications").item() == 1
+    assert project.index.working.read("SELECT max(number) FROM publication").item() == 1
 
 
 def plain(text: str) -> str:

@@ -150,7 +150,7 @@ def _report(community: int) -> dict[str, Any]:
 
 def _rows() -> dict[str, list[dict[str, Any]]]:
     named = {number: [u for u, row in enumerate(TEXT_UNITS) if number in row[2]] for number in range(len(ENTITIES))}
-    members = [(c, level, entity) for level, cs in LEVELS.items() for c in cs for entity in COMMUNITIES[c][2]]
+    placed = [(c, level, entity) for level, cs in LEVELS.items() for c in cs for entity in COMMUNITIES[c][2]]
     return {
         "documents": _documents(),
         "text_units": _text_units(),
@@ -204,9 +204,10 @@ def _rows() -> dict[str, list[dict[str, Any]]]:
                 "level": level,
                 "parent": parent,
                 "children": [3, 4] if community == 0 else [],
-                "size": len(COMMUNITIES[community][2]),
+                "text_unit_ids": sorted({f"t{unit}" for member in members for unit in named[member]}),
+                "size": len(members),
             }
-            for community, (level, parent, _) in COMMUNITIES.items()
+            for community, (level, parent, members) in COMMUNITIES.items()
         ],
         "community_reports": [_report(community) for community in COMMUNITIES],
         "edges": [
@@ -236,7 +237,7 @@ def _rows() -> dict[str, list[dict[str, Any]]]:
             for number, (_, _, _, units) in enumerate(RELATIONSHIPS)
             for unit in units
         ],
-        "entity_communities": [{"entity": e, "level": level, "community": c} for c, level, e in members],
+        "entity_communities": [{"entity": e, "level": level, "community": c} for c, level, e in placed],
         "entity_aliases": [
             {
                 "document_id": None,

@@ -37,10 +37,6 @@ BREAKS = [
         "INSERT INTO embeddings BY NAME SELECT 'entity' AS kind, id, 'a model' AS model, "
         "[1, 0, 0, 0][:1 + human_readable_id % 2] AS vector FROM entities",
     ),
-    (
-        "titles_are_distinct",
-        "INSERT INTO entities BY NAME SELECT * REPLACE ('o' AS id, 'çyrus field' AS title_key) FROM entities WHERE title_key = 'cyrus field'",
-    ),
     ("citations_resolve", "UPDATE citations SET cited_id = 'gone' WHERE human_readable_id = 0"),
 ]
 
@@ -74,5 +70,5 @@ def test_every_check_names_the_tables_that_it_reads(copy):
         for check in CHECKS:
             if isinstance(check.find, str):
                 ((_, plan),) = connection.execute(f"EXPLAIN (FORMAT json) {check.find}").fetchall()
-                assert set(check.reads) == set(re.findall(r'"Table": "working.main.(\w+)"', plan)), check.name
+                assert set(check.reads) == set(re.findall(r'"Table": "working.main.(?:\\")?(\w+)', plan)), check.name
     assert {name for check in CHECKS for name in check.reads} <= {table.name for table in WORKING}

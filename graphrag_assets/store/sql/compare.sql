@@ -43,8 +43,23 @@ FROM before.relationships b FULL JOIN after.relationships a ON a.id = b.id
 WHERE (b.id, b.source, b.target, b.type, b.weight, b.description)
    IS DISTINCT FROM (a.id, a.source, a.target, a.type, a.weight, a.description);
 
+-- Which community was split or merged is in community_history.
 CREATE TEMP VIEW changed_communities AS
-{changed_communities};
+WITH titled(b, a) AS (
+    SELECT b, a FROM (
+        SELECT c.id, c.level, c.entity_ids, c.size, coalesce(r.title, c.title) AS title
+        FROM before.communities c LEFT JOIN before.community_reports r USING (community)
+    ) b FULL JOIN (
+        SELECT c.id, c.level, c.entity_ids, c.size, coalesce(r.title, c.title) AS title
+        FROM after.communities c LEFT JOIN after.community_reports r USING (community)
+    ) a ON a.id = b.id
+)
+SELECT CASE WHEN b.id IS NULL THEN 'born' WHEN a.id IS NULL THEN 'died'
+            WHEN (b.level, b.entity_ids) IS DISTINCT FROM (a.level, a.entity_ids) THEN 'changed' ELSE 'renamed' END AS change,
+       coalesce(a.id, b.id) AS id, coalesce(a.title, b.title) AS title, b.title AS title_before, a.title AS title_after,
+       b.level AS level_before, a.level AS level_after, b.size AS size_before, a.size AS size_after
+FROM titled
+WHERE (b.id, b.level, b.entity_ids, b.title) IS DISTINCT FROM (a.id, a.level, a.entity_ids, a.title);
 
 CREATE TEMP VIEW changed_reports AS
 SELECT CASE WHEN b.id IS NULL THEN 'written' WHEN a.id IS NULL THEN 'removed' ELSE 'rewritten' END AS change,

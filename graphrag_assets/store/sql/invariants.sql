@@ -101,19 +101,6 @@ WHERE c.size > 1 OR r.id IS NOT NULL GROUP BY ALL HAVING reports <> 1
 SELECT t.id, t.batch, t.document_id, t.ordinal FROM text_units t
 WHERE t.id NOT IN (SELECT text_unit_id FROM entity_mentions)
 
--- entities_have_descriptions of entities: Every entity has a description.
--- Usually these names occur only in tables or lists; they can be ignored.
-SELECT id, title FROM entities WHERE coalesce(description, '') = ''
-
--- no_hub_dominates of entities: No entity is named in more than 30 % of the text units.
--- This is expected for the subject of the whole corpus; if it is boilerplate, remove it from the input.
-SELECT id, title, frequency FROM entities, (SELECT count(*) AS n FROM text_units) WHERE n >= 100 AND frequency > 0.3 * n
-
--- titles_are_distinct of entities: No two titles differ in punctuation, spaces and accents only.
--- Decide with `graphrag-assets resolve accept` whether they are one, then run `graphrag-assets index`.
-SELECT regexp_replace(strip_accents(title_key), '[^\p{L}\p{N}]', '', 'g') AS letters, list(title ORDER BY title) AS titles
-FROM entities GROUP BY 1 HAVING count(*) > 1 AND letters <> ''
-
 -- claims_are_about_entities of covariates: The subject of every claim is an entity.
 -- Such claims are searchable by text, but not through their subject. An alias may connect them.
 SELECT c.id, c.subject_id FROM covariates c JOIN resolved_claims r USING (id)

@@ -2,12 +2,6 @@
 -- Input, from Python: `heading_forms`, what titles and headings name (heading, form, name, words, is_name), and `spellings`,
 -- how a question may spell titles (title_key, spelling).
 
-INSERT INTO search.community_weights
-SELECT m.community AS community, count(DISTINCT t.text_unit)
-FROM (SELECT DISTINCT entity, community FROM search.entity_communities) m
-LEFT JOIN search.entity_text_units t USING (entity)
-GROUP BY m.community;
-
 INSERT INTO search.entity_names
 WITH names AS (
     SELECT title_key AS name, title_key FROM entities

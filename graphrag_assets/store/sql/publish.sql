@@ -311,7 +311,7 @@ INSERT INTO search.entity_communities SELECT entity_number, level, community FRO
 -- An event is of the first publication with its revision: that of the newest revisions is this one.
 INSERT INTO community_history BY NAME
 WITH made AS (
-    SELECT number, published_at, community_revision FROM working.publications
+    SELECT number, published_at, community_revision FROM working.publication
     UNION SELECT number, published_at, community_revision FROM publication
 ), spans AS (
     SELECT number, published_at, lag(community_revision, 1, 0) OVER (ORDER BY number) AS before, community_revision AS last

@@ -278,8 +278,8 @@ CREATE TABLE llm_calls (  -- publication; key: key; order: created_at, key
     run_id VARCHAR,  -- Dagster run; null for questions.
     created_at TIMESTAMP  -- When, UTC.
 );
--- One row: which publication this file is.
-CREATE TABLE publication (  -- publication; key: number; order: number
+-- One row per publication that was made; in a publication the row of this file alone.
+CREATE TABLE publication (  -- both; key: number; order: number
     number BIGINT,  -- Number of the publication, from 1.
     published_at TIMESTAMP,  -- When, UTC.
     content_digest VARCHAR,  -- Identifies the content: equal digests mean equal content.
@@ -311,22 +311,9 @@ CREATE TABLE operations.index_runs (  -- both; key: run_id, stage, batch; order:
     inserted BIGINT,  -- Rows added or changed, over all tables of the stage.
     deleted BIGINT,  -- Rows removed or changed, over all tables of the stage.
     peak_mb BIGINT,  -- Most memory that the process has had during the stage, MB; null where the system does not measure it.
-    calls BIGINT,  -- Model calls paid for.
-    ledger_hits BIGINT,  -- Answers that were in the ledger already.
-    prompt_tokens BIGINT,  -- Tokens sent in the calls paid for.
-    cached_tokens BIGINT,  -- Of them, those that the provider had in its prompt cache.
-    completion_tokens BIGINT,  -- Tokens answered in the calls paid for.
-    cost_usd DOUBLE,  -- US dollars of the calls paid for.
-    retries BIGINT,  -- Requests sent again.
-    failures BIGINT,  -- Calls without a usable answer.
-    dropped_records BIGINT,  -- Records of the wrong form that were left out of answers.
-    guessed_repairs BIGINT,  -- Answers in broken JSON whose repair may have lost something.
-    invented_claims BIGINT,  -- Claims left out because the text does not have the passage that they quote.
-    failed_gleanings BIGINT,  -- Gleanings without a usable answer; the next run tries them again.
-    seconds_waiting DOUBLE,  -- Seconds that calls waited for limits and retries, summed over calls.
     usage STRUCT(task VARCHAR, calls BIGINT, ledger_hits BIGINT, prompt_tokens BIGINT, cached_tokens BIGINT,
         completion_tokens BIGINT, cost_usd DOUBLE, retries BIGINT, failures BIGINT, dropped_records BIGINT,
-        guessed_repairs BIGINT, invented_claims BIGINT, failed_gleanings BIGINT, seconds_waiting DOUBLE)[]  -- The same by task.
+        guessed_repairs BIGINT, invented_claims BIGINT, failed_gleanings BIGINT, seconds_waiting DOUBLE)[]  -- By task: model calls paid for, answers found in the ledger, tokens and US dollars of the calls paid for, requests sent again, calls without a usable answer, records left out of answers because of their form, answers in broken JSON whose repair may have lost something, claims left out because the text does not have the passage that they quote, gleanings that the next run tries again, and the seconds that calls waited for limits and retries.
 );
 -- The settings the index was built with.
 CREATE TABLE operations.index_settings (  -- both; key: name; order: ALL
@@ -365,15 +352,6 @@ CREATE TABLE clustered_edges (  -- index; key: source_id, target_id
     source_id VARCHAR,  -- The smaller of both entity ids.
     target_id VARCHAR,  -- The other entity id.
     weight DOUBLE  -- Weight of the pair when it last counted as changed: by more than a tenth.
-);
--- One row per publication that was made.
-CREATE TABLE publications (  -- index; key: number
-    number BIGINT,  -- Number of the publication, from 1.
-    published_at TIMESTAMP,  -- When, UTC.
-    content_digest VARCHAR,  -- Identifies the content: equal digests mean equal content.
-    version VARCHAR,  -- Version of graphrag_assets that published it.
-    community_revision BIGINT,  -- The last revision of community_history in it; 0: none.
-    schema_version VARCHAR  -- Hash of the tables; versions of graphrag_assets with others cannot use them.
 );
 -- The register of human_readable_ids: an id keeps its number forever, and no number is reused.
 CREATE TABLE numbers (  -- index; key: table_name, id
@@ -442,11 +420,6 @@ CREATE TABLE search.entity_communities (  -- publication; key: entity, level; or
     entity BIGINT,  -- human_readable_id of the entity.
     level BIGINT,  -- Level of the hierarchy.
     community BIGINT  -- Number of the community.
-);
--- How much text each community stands for.
-CREATE TABLE search.community_weights (  -- publication; key: community; order: community
-    community BIGINT,  -- Number of the community.
-    text_units BIGINT  -- Number of distinct text units that name a member.
 );
 -- What entities are called: normalized titles, with and without diacritics and hyphens, and accepted aliases.
 CREATE TABLE search.entity_names (  -- publication; key: name, entity; order: ALL

@@ -164,7 +164,6 @@ def extract_facts(
     known: KnownFacts,
     extract: Extract,
     extractor: str,
-    left_alone: pl.DataFrame | None = None,
     metadata_columns: Sequence[str] = (),
 ) -> BatchFacts:
     """The batch's facts. Only text units that `known` lacks are extracted; those that fail stay pending.
@@ -175,27 +174,19 @@ def extract_facts(
 
     The embedded default uses the document's title, language, date and correspondents too, a chat model its date and
     metadata and the headings of the text unit: where they changed, a text unit is extracted again.
-
-    `left_alone` (rows of index_errors): text units that failed before and are not tried again, nor are gleanings.
     """
     units = in_documents(text_units, documents, metadata_columns)
     own = extract_own_facts(documents, text_units, units)
-    stated = pl.col("document_id").is_in(documents.filter(format=FORMAT)["id"].implode())
-    units, asked_for = units.filter(~stated), text_units.filter(~stated)
-    done_before = already_extracted(units, known, extractor, metadata_columns)
-    if left_alone is None:
-        unfinished = known.losses.filter(pl.col("stage") == GLEAN)["source"]
-        done_before = done_before.filter(~done_before.is_in(unfinished.implode()))
-    failed_before = errors.clear() if left_alone is None else left_alone
-    pending = asked_for.filter(~pl.col("id").is_in(done_before.implode())).select("id")
-    failed_before = failed_before.join(pending, left_on="source", right_on="id", how="semi", maintain_order="left")
-    done = pl.concat([done_before, failed_before["source"]])
+    units = units.filter(~pl.col("document_id").is_in(documents.filter(format=FORMAT)["id"].implode()))
+    unfinished = known.losses.filter(pl.col("stage") == GLEAN)["source"]
+    done = already_extracted(units, known, extractor, metadata_columns)
+    done = done.filter(~done.is_in(unfinished.implode()))
     found = extract_text_units(units.filter(~pl.col("id").is_in(done.implode())), extract, extractor)
-    failures = pl.concat([failed_before, found.errors], how="diagonal_relaxed")
-    failed = pl.col("id").is_in(failures["source"].implode())
+    failed = pl.col("id").is_in(found.errors["source"].implode())
+    kept_losses = known.losses.filter(pl.col("source").is_in(done.implode()))
 
     def kept_and_new(name: str) -> pl.DataFrame:
-        kept = getattr(known, name).filter(pl.col("text_unit_id").is_in(done_before.implode()))
+        kept = getattr(known, name).filter(pl.col("text_unit_id").is_in(done.implode()))
         return pl.concat([kept, getattr(found, name), getattr(own, name)], how="vertical_relaxed")
 
     return BatchFacts(
@@ -204,10 +195,5 @@ def extract_facts(
         kept_and_new("entity_mentions"),
         kept_and_new("relationship_mentions"),
         kept_and_new("covariates"),
-        pl.concat([errors, failures, kept_losses(known, done_before), found.losses], how="diagonal_relaxed"),
+        pl.concat([errors, found.errors, kept_losses, found.losses], how="diagonal_relaxed"),
     )
-
-
-def kept_losses(known: KnownFacts, units: pl.Series) -> pl.DataFrame:
-    """The index_errors rows of those of the text units (ids) that were extracted with losses."""
-    return known.losses.filter(pl.col("source").is_in(units.implode()))

@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _RESOLUTIONS = (1.0, 1.5, 2.0, 3.0)
-"""Resolutions at which parts of a large community are looked for, in turn, as multiples of the option."""
+"""Resolutions at which parts of a large community are looked for, in turn."""
 
 MAX_REMAINDER = 0.9
 """Maximum size of the largest part of a split, as a share of the community. A split that moves fewer entities is no
@@ -57,13 +57,11 @@ MEMBERS_SCHEMA: dict[str, type[pl.DataType]] = {
 class ClusterOptions:
     """How the graph is cut: communities of more than `max_cluster_size` entities are split.
 
-    `resolution` is that of modularity (Reichardt and Bornholdt 2006), on all levels: above 1, communities are smaller.
     Any `seed` is as good; a fixed one makes the same index of the same documents.
     """
 
     max_cluster_size: int = 10
     seed: int = 0xDEADBEEF
-    resolution: float = 1.0
 
 
 @contextmanager
@@ -88,7 +86,7 @@ def divided(ids: pl.Series, labels: Ints, edges: Ints, weights: Floats, options:
 
         def split(level: int, labels: Ints, nodes: Ints, own: Ints, own_weights: Floats) -> Ints | None:
             rng.seed(options.seed)
-            return split_from_scratch(ids.gather(nodes), own, own_weights, options.max_cluster_size, options.resolution)
+            return split_from_scratch(ids.gather(nodes), own, own_weights, options.max_cluster_size)
 
         return members_frame(ids, *hierarchy(labels, edges, weights, options.max_cluster_size, split))
 
@@ -201,18 +199,16 @@ def subgraphs(labels: Ints, edges: Ints, weights: Floats, wanted: Ints) -> Itera
         yield number, by_label[starts[number] : starts[number + 1]], local[edges[own]], weights[own]
 
 
-def split_from_scratch(
-    ids: pl.Series, edges: Ints, weights: Floats, max_cluster_size: int, resolution: float = 1.0
-) -> Ints | None:
+def split_from_scratch(ids: pl.Series, edges: Ints, weights: Floats, max_cluster_size: int) -> Ints | None:
     """Parts of a community that is too large, given by the ids of its entities, or None when it stays whole.
 
     Parts must be better than the whole by the modularity inside the community: denser within than by chance.
-    Leiden at the given resolution nearly always finds such parts if there are any; where it does not, higher
+    Leiden at resolution 1 nearly always finds such parts if there are any; where it does not, higher
     ones are tried. A community without such parts is cut by the hashes of the ids (`groups_by_hash`); what such a cut
     disconnects goes with its strongest neighbor. A hub with its leaves stays whole that way.
     """
-    for factor in _RESOLUTIONS:
-        parts = leiden(len(ids), edges, weights, resolution * factor)
+    for resolution in _RESOLUTIONS:
+        parts = leiden(len(ids), edges, weights, resolution)
         if is_level(parts) and is_better_than_whole(parts, edges, weights):
             return parts
     parts = join_lone_nodes(connected_parts(groups_by_hash(ids, max_cluster_size), edges), edges, weights)
@@ -248,12 +244,12 @@ def is_better_than_whole(parts: Ints, edges: Ints, weights: Floats) -> bool:
     return bool(parts.max() > 0 and modularity(parts, edges, weights) > 1e-9)
 
 
-def modularity(labels: Ints, edges: Ints, weights: Floats, resolution: float = 1.0) -> float:
-    """Modularity of the communities `labels` (Newman and Girvan 2004) at a resolution."""
+def modularity(labels: Ints, edges: Ints, weights: Floats) -> float:
+    """Modularity of the communities `labels` (Newman and Girvan 2004)."""
     if not len(edges):
         return 0.0
     graph = igraph.Graph(n=len(labels), edges=edges)
-    return float(graph.modularity(labels.tolist(), weights.tolist(), resolution, directed=False))
+    return float(graph.modularity(labels.tolist(), weights.tolist(), directed=False))
 
 
 def leiden(size: int, edges: Ints, weights: Floats, resolution: float = 1.0) -> Ints:

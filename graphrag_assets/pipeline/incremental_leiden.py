@@ -84,8 +84,8 @@ class FreshRun(NamedTuple):
 
 class Reclustered(NamedTuple):
     """`members` as of `members_frame`. `edges` (source_id, target_id, weight): the graph as it was seen, to be
-    compared with by the next run. `n_free`: entities that were free to move at level 0. `modularity` of level 0 at the
-    resolution. `last_fresh`: the fresh run it was compared with. `fresh`: whether a fresh run is the result."""
+    compared with by the next run. `n_free`: entities that were free to move at level 0. `modularity`: of level 0.
+    `last_fresh`: the fresh run it was compared with. `fresh`: whether a fresh run is the result."""
 
     members: pl.DataFrame
     edges: pl.DataFrame
@@ -110,12 +110,12 @@ def recluster(
 
     `relationships` has source_id, target_id, weight; direction is ignored, weights of the same pair are summed,
     self-loops do not count. An entity without relationships is a community of its own. `previous_members` has `level,
-    cluster, entity_id`, with any
-    names of clusters; `previous_edges` is what the last run returned as `edges`. Without a previous graph, with
-    `fresh`, or when modularity falls more than the share `tolerated_loss` below a fresh run's, it is a fresh run. That
-    of the last run is known as `last_fresh`, and stands until more than `FRESH_SHARE` of the edges have changed.
-    With `keep_divisions` a community without a change at any of its members stays divided, or whole, whatever its
-    size: others than this module may have divided it. The result does not depend on the order of rows.
+    cluster, entity_id`, with any names of clusters; `previous_edges` is what the last run returned as `edges`. Without
+    a previous graph, with `fresh`, or when modularity falls more than the share `tolerated_loss` below a fresh run's,
+    it is a fresh run. That of the last run is known as `last_fresh`, and stands until more than `FRESH_SHARE` of the
+    edges have changed. With `keep_divisions` a community without a change at any of its members stays divided, or
+    whole, whatever its size: others than this module may have divided it. The result does not depend on the order of
+    rows.
 
     Raises `GraphRAGError` for a weight that is not above 0 or a relationship to an entity that is not there.
     """
@@ -131,15 +131,15 @@ def recluster(
     def fresh_run() -> FreshRun:
         nonlocal fresh_labels
         with seeded(options.seed):
-            fresh_labels = leiden(len(ids), edges, weights, options.resolution)
-        return FreshRun(modularity(fresh_labels, edges, weights, options.resolution))
+            fresh_labels = leiden(len(ids), edges, weights)
+        return FreshRun(modularity(fresh_labels, edges, weights))
 
     compared = None
     if not fresh and previous_members.height and previous_edges.height:
         change, before, free = _since_last(ids, edges, weights, previous_members, previous_edges)
         labels, n_free = _settle(before[0][: len(ids)], free, edges, change.settled, options)
         levels, parents = _divided(ids, labels, before, edges, change, options, keep_divisions)
-        reached = modularity(levels[0], edges, weights, options.resolution)
+        reached = modularity(levels[0], edges, weights)
         if last_fresh:
             compared = last_fresh._replace(n_changed=last_fresh.n_changed + change.n_changed)
         if (
@@ -241,7 +241,7 @@ def _divided(
             if not free.any() or (is_level(parts) and is_better_than_whole(parts, own, own_weights)):
                 return parts
         rng.seed(options.seed)
-        return split_from_scratch(ids.gather(nodes), own, own_weights, options.max_cluster_size, options.resolution)
+        return split_from_scratch(ids.gather(nodes), own, own_weights, options.max_cluster_size)
 
     with seeded(options.seed) as rng:
         smallest = 1 if keep_divisions else options.max_cluster_size
@@ -296,9 +296,7 @@ def _move(labels: Ints, free: Flags, edges: Ints, weights: Floats, options: Clus
         return labels
     graph, graph_weights, touched, start = _contracted(labels, free, edges, weights)
     n_fixed = len(touched) + 1
-    partition = leidenalg.RBConfigurationVertexPartition(
-        graph, start.tolist(), weights=graph_weights, resolution_parameter=options.resolution
-    )
+    partition = leidenalg.RBConfigurationVertexPartition(graph, start.tolist(), weights=graph_weights)
     optimiser = leidenalg.Optimiser()
     optimiser.set_rng_seed(options.seed & 0x7FFFFFFF)
     is_fixed = (np.arange(len(start)) < n_fixed).tolist()

@@ -15,7 +15,6 @@ from graphrag_assets.contracts.records import PlacedUnit
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.chunking import cut_into_parts
 from graphrag_assets.pipeline.extraction import unit_errors
-from graphrag_assets.pipeline.loading import INDEX_ERRORS
 from graphrag_assets.reading.headings import Heading, headings, plain_title, tables
 
 SEPARATOR = " › "
@@ -171,7 +170,6 @@ def write_contexts(
     known: pl.DataFrame,
     write: WriteContexts,
     writer: str,
-    left_alone: pl.DataFrame | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """`text_units` with contexts that `write` adds to their headings, and the index_errors rows of those that failed.
 
@@ -183,17 +181,13 @@ def write_contexts(
         text_units: as the table, with contexts of headings.
         known: context_fingerprint, context.
         writer: fingerprint of `write`.
-        left_alone: index_errors rows of text units that failed before and are not tried again.
     """
     placed = placed_units(documents, text_units)
     prints = {unit.id: stable_id("context", writer, unit.document, unit.headings, unit.text) for unit in placed}
     contexts: dict[str, str] = dict(known.select("context_fingerprint", "context").iter_rows())
     new = {unit.id: unit for unit in placed if prints[unit.id] not in contexts}
-    before = pl.DataFrame(schema=INDEX_ERRORS) if left_alone is None else left_alone.select(list(INDEX_ERRORS))
-    before = before.filter(pl.col("source").is_in(list(new)))
-    skipped = set(before["source"])
     failed: list[tuple[str, str]] = []
-    for unit_id, written in write([unit for unit in new.values() if unit.id not in skipped]):
+    for unit_id, written in write(list(new.values())):
         if isinstance(written, Exception):
             failed.append((unit_id, f"{type(written).__name__}: {written}"))
         else:
@@ -204,4 +198,4 @@ def write_contexts(
         context=pl.coalesce(pl.Series(found, dtype=pl.String), "context"),
         context_fingerprint=pl.Series(known_prints, dtype=pl.String),
     )
-    return made, pl.concat([before, unit_errors(sorted(failed), text_units, STAGE, _HINT)])
+    return made, unit_errors(sorted(failed), text_units, STAGE, _HINT)

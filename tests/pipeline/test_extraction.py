@@ -133,8 +133,7 @@ def test_what_an_extraction_lacks_is_a_row_of_its_unit_and_kind():
     ]
 
 
-@pytest.mark.parametrize(("left_alone", "expected"), [(False, ["one"]), (True, [])])
-def test_only_a_failed_gleaning_extracts_a_known_unit_again(left_alone, expected):
+def test_only_a_failed_gleaning_extracts_a_known_unit_again():
     first = extract_text_units(EXTRACTED, each(with_losses), "x")
     known = KnownFacts(WITH_DOCUMENT.select("id", "headings", *OF_DOCUMENT), *first[:3], first.losses)
     asked: list[str] = []
@@ -143,12 +142,11 @@ def test_only_a_failed_gleaning_extracts_a_known_unit_again(left_alone, expected
         asked.append(text)
         return records(text)
 
-    alone = first.errors if left_alone else None
-    batch = extract_facts(DOCUMENTS, UNITS, first.errors, known, each(recovered), "x", alone)
-    assert asked == expected
+    batch = extract_facts(DOCUMENTS, UNITS, first.errors, known, each(recovered), "x")
+    assert asked == ["one"]
     assert batch.entity_mentions.sort("id").equals(first.entity_mentions)
     assert batch.text_units["extractor"].to_list() == ["x", "x"]
-    assert set(batch.errors["source"]) == ({"u1", "u2"} if left_alone else {"u2"})
+    assert set(batch.errors["source"]) == {"u2"}
 
 
 @pytest.mark.parametrize(

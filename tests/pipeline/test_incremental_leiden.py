@@ -372,25 +372,6 @@ def test_small_changes_of_a_weight_do_not_count_until_they_add_up() -> None:
     assert twice.edges.filter(source_id=node(0), target_id=node(4))["weight"].to_list() == [step**2]
 
 
-def test_resolution_sets_the_size_of_communities_in_fresh_and_incremental_runs() -> None:
-    # A ring of eight cliques: at resolution 1 neighbors that are linked well enough are one community.
-    cliques = [range(start, start + 4) for start in range(0, 32, 4)]
-    ring = {(a[-1], b[0]) if a[-1] < b[0] else (b[0], a[-1]): 2.0 for a, b in pairwise([*cliques, cliques[0]])}
-    graph = graph_of({pair: 1.0 for each in cliques for pair in clique(each)} | ring)
-    sizes = []
-    for resolution in (0.2, 1.0, 4.0):
-        options = ClusterOptions(resolution=resolution)
-        before = first(graph, options)
-        sizes.append(len(groups(before.members)))
-        assert then(before, graph, options).n_free == 0
-        changed = graph.changed(edges={(0, 40): 1.0})
-        after = then(before, changed, options)
-        assert not after.fresh
-        assert math.isclose(after.modularity, after.last_fresh.modularity, abs_tol=MODULARITY_LOSS)
-        assert groups(before.members) - groups(after.members) == {of for of in groups(before.members) if node(0) in of}
-    assert sizes == sorted(set(sizes))
-
-
 def test_after_a_small_change_of_a_large_graph_nearly_all_communities_are_the_same() -> None:
     rng = random.Random(3)
     pairs = [(a, b) for a, b in combinations(range(1200), 2) if rng.random() < (0.15 if a // 30 == b // 30 else 0.004)]

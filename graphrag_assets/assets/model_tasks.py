@@ -296,7 +296,7 @@ class IndexingTasks:
 
         async def ask_for(keys: list[str]) -> dict[str, str]:
             found = await summarize_together(model, [requests[key] for key in keys])
-            return {key: one.description for key, one in zip(keys, found, strict=True) if one}
+            return {keys[n]: description for n, description in found.items()}
 
         looked_up = run_concurrently(unanswered, things, "description summaries in the ledger")
         requests = {thing.key: (thing.title, found) for thing, found in looked_up if isinstance(found, ChatRequest)}

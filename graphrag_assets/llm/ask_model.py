@@ -33,7 +33,6 @@ from graphrag_assets.llm.model_errors import (
     RefusedAnswer,
     RequestRejected,
     RetriesExhausted,
-    StoredInParts,
 )
 from graphrag_assets.llm.model_options import (
     SAME_ANSWER,
@@ -193,7 +192,6 @@ class ChatModel(ModelClient[ChatOptions]):
         Raises:
             InvalidAnswer: not valid in two attempts (`TruncatedAnswer`, `EmptyAnswer`, `RefusedAnswer`), or in those of
                 two runs (`GivenUp`).
-            StoredInParts: all parts of the request were answered since the caller looked for them in the ledger.
             RetriesExhausted, RequestRejected, BudgetExceeded, CircuitOpen, LedgerError: there is no answer.
         """
         key = self.key(request)
@@ -209,8 +207,6 @@ class ChatModel(ModelClient[ChatOptions]):
 
     async def _answer(self, key: str, request: ChatRequest, trace: Trace) -> Completion:
         """Request an answer, and a second one if it is not valid; of two repaired ones the better counts."""
-        if request.parts and all([await self.known(part) for part in request.parts]):
-            raise StoredInParts(request.name)
         async with self.counted(request.task, trace):
             messages, send = list(request.messages), partial(self._attempt, key, request, trace)
             try:
@@ -448,8 +444,8 @@ class ChatModel(ModelClient[ChatOptions]):
         elif answers := request.split(structured_output.parse(text, request.response_model).value):
             entries, n = list[Entry](), len(answers)
             for i, (place, answer) in enumerate(answers.items()):
-                part, share = request.parts[place], _share(usage, i, n)
-                entries.append(self._entry(self.key(part), "chat", part, answer, share, seconds / n))
+                part, share, text = request.parts[place], _share(usage, i, n), answer.model_dump_json()
+                entries.append(self._entry(self.key(part), "chat", part, text, share, seconds / n))
             # Replaced: what another process may have stored meanwhile was paid for, too.
             await self.ledger.put(*entries, replace=True)
         else:

@@ -96,7 +96,7 @@ class ChatRequest:
     `batch`, `unit` and `run_id` are recorded in the ledger but not part of its key. `may_say_nothing`: an answer
     without JSON means one without records, because models say so in words.
 
-    `parts`: requests that this one asks together. `split` makes their answers, by place, from the parsed answer; each
+    `parts`: requests that this one asks together. `split` gives their answers, by place, from the parsed answer; each
     is stored as the answer of its part, with a share of tokens and cost, and nothing is stored for the whole.
     """
 
@@ -109,7 +109,7 @@ class ChatRequest:
     run_id: str | None = None
     may_say_nothing: bool = False
     parts: tuple["ChatRequest", ...] = ()
-    split: Callable[[Any], Mapping[int, str]] | None = None
+    split: Callable[[Any], Mapping[int, BaseModel]] | None = None
 
     @property
     def name(self) -> str:

@@ -1,17 +1,14 @@
 """A task of a chat model: its entry in the table of tasks, and the question that is asked by it."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
 from graphrag_assets.contracts.answering import Usage
-from graphrag_assets.llm.model_errors import GivenUp, StoredInParts
+from graphrag_assets.llm.model_errors import GivenUp
 from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.text.words import count_tokens
 
@@ -20,7 +17,6 @@ if TYPE_CHECKING:
 
 Form = TypeVar("Form", bound=BaseModel)
 Record = TypeVar("Record")
-_id = attrgetter("id")
 SYSTEM, USER = frozenset({"system"}), frozenset({"user"})
 _TOKENS_PER_MESSAGE = 4  # role and separators, as OpenAI counts them
 _TOKENS_PER_REQUEST = 3  # the start of the answer
@@ -84,58 +80,47 @@ async def ask_model(model: TaskModel, task: Task[Form], **values: object) -> tup
     return completion.parsed, usage_of(completion)
 
 
-async def ask_together(
-    chat: Chat,
-    requests: Sequence[ChatRequest],
-    whole: Callable[[Sequence[int]], ChatRequest],
-    split: Callable[[Sequence[int], Any], Mapping[int, str]],
-) -> tuple[list[Any], Usage]:
-    """The parsed answers to several requests, None where one is left out; those not in the ledger are asked as one.
-
-    `whole`: the request for those at some places. `split`: of its answer that on each, by place among these, as JSON.
-    """
-    known = [await chat.known(one) for one in requests]
-    found = [stored and stored.parsed for stored in known]
-    places = [n for n, stored in enumerate(known) if stored is None]
-    if not places:
-        return found, Usage()
-    parts = tuple(requests[n] for n in places)
-    several = len(parts) > 1
-    one = replace(whole(places), parts=parts, split=partial(split, places)) if several else parts[0]
-    try:
-        completion = await chat.complete(one)
-    except StoredInParts:
-        return await ask_together(chat, requests, whole, split)
-    answers = split(places, completion.parsed) if several else {}
-    for n, answer in answers.items():
-        form: Any = parts[n].response_model
-        found[places[n]] = form.model_validate_json(answer)
-    if not several:
-        found[places[0]] = completion.parsed
-    return found, usage_of(completion)
-
-
 async def ask_numbered(
     model: TaskModel,
     task: Task[Any],
     texts: Sequence[str],
     placeholder: str,
+    one_each: bool = True,
     then: Callable[[ChatRequest], ChatRequest] = lambda request: request,
     **values: object,
-) -> tuple[list[Any], Usage]:
-    """The record on each text, None without, by a form that is one list of records with the texts' numbers as `id`."""
+) -> tuple[list[list[Any]], Usage]:
+    """The records on each text, by a form that is one list of records with the texts' numbers as `id`.
+
+    The ledger has an answer for each text by itself; those that it lacks are asked for in one request. With `one_each`,
+    no record on a text, or more than one, is no answer.
+    """
     assert task.form is not None
     (name,) = task.form.model_fields
 
     def request(places: Sequence[int]) -> ChatRequest:
         return then(model.request(task, **{placeholder: numbered(texts[n] for n in places)}, **values))
 
-    def split(places: Sequence[int], found: BaseModel) -> Mapping[int, str]:
-        records = by_place(getattr(found, name), _id, len(places)).items()
-        return {place: as_json({name: [{**one.model_dump(), "id": 1}]}) for place, one in records}
+    def split(answer: Any) -> dict[int, BaseModel]:
+        on_each = [_records(answer, name, n) for n in range(1, len(places) + 1)]
+        as_first = ([one.model_copy(update={"id": 1}) for one in records] for records in on_each)
+        answers = {n: answer.model_construct(**{name: records}) for n, records in enumerate(as_first)}
+        return {n: one for n, one in answers.items() if not one_each or len(on_each[n]) == 1}
 
-    found, usage = await ask_together(model.chat, [request([n]) for n in range(len(texts))], request, split)
-    return [one and by_place(getattr(one, name), _id, 1).get(0) for one in found], usage
+    requests = [request([n]) for n in range(len(texts))]
+    known = [await model.chat.known(one) for one in requests]
+    answers = {n: stored.parsed for n, stored in enumerate(known) if stored}
+    places, usage = [n for n in range(len(texts)) if n not in answers], Usage()
+    if places:
+        parts = tuple(requests[n] for n in places)
+        together = replace(request(places), parts=parts, split=split) if len(parts) > 1 else parts[0]
+        completion = await model.chat.complete(together)
+        answers |= {places[n]: answer for n, answer in split(completion.parsed).items()}
+        usage = usage_of(completion)
+    return [_records(answers.get(n), name, 1) for n in range(len(texts))], usage
+
+
+def _records(answer: BaseModel | None, name: str, number: int) -> list[Any]:
+    return [one for one in getattr(answer, name, ()) if one.id == number]
 
 
 def numbered(texts: Iterable[str]) -> str:
@@ -149,11 +134,6 @@ def by_place(records: Iterable[Record], number_of: Callable[[Record], int], coun
     records = list(records)
     occurs = Counter(map(number_of, records))
     return {n - 1: one for one in records if occurs[n := number_of(one)] == 1 and 1 <= n <= count}
-
-
-def as_json(value: object) -> str:
-    """JSON without spaces."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def usage_of(completion: Completion) -> Usage:

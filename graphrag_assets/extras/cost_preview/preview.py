@@ -159,9 +159,8 @@ class _LedgerOnly:
             return stored
         if reason := await self.given_up(request):
             raise reason
-        if not (request.parts and all([await self.known(part) for part in request.parts])):
-            tokens, units = prompt_tokens(request, self.encoding), [one.unit for one in request.parts or [request]]
-            self.changes.unpaid[self.model.key(request)] = request.task, tokens, units
+        tokens, units = prompt_tokens(request, self.encoding), [one.unit for one in request.parts or [request]]
+        self.changes.unpaid[self.model.key(request)] = request.task, tokens, units
         raise _NotPaidError(request.name)
 
 

@@ -16,7 +16,7 @@ from graphrag_assets.contracts.records import (
     RelationshipRecord,
     UnitExtraction,
 )
-from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected, StoredInParts, stops_the_run
+from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected, stops_the_run
 from graphrag_assets.llm.model_options import ChatRequest, Completion, Message
 from graphrag_assets.llm.prompts import with_rules
 from graphrag_assets.llm.structured_output import Salvaged
@@ -166,12 +166,9 @@ async def answers_together(model: TaskModel, requests: Mapping[str, ChatRequest]
         return {}
     parts = tuple(requests[key] for key in keys)
 
-    def by_part(found: ExtractGraphs | ExtractGraphsWithClaims) -> dict[int, ExtractGraph]:
+    def split(found: ExtractGraphs | ExtractGraphsWithClaims) -> dict[int, ExtractGraph]:
         answers = by_place(found.passages, attrgetter("number"), len(parts))
         return {n: answer for n, answer in answers.items() if _is_about(answer, parts[n])}
-
-    def split(found: ExtractGraphs | ExtractGraphsWithClaims) -> dict[int, str]:
-        return {n: answer.model_dump_json(exclude={"number"}) for n, answer in by_part(found).items()}
 
     rules = with_rules(parts[0].messages, model.prompts.render(TOGETHER, count=len(parts)))[0]
     texts = (f"### Passage {n} of {len(parts)}\n{one.messages[-1]['content']}" for n, one in enumerate(parts, 1))
@@ -180,9 +177,9 @@ async def answers_together(model: TaskModel, requests: Mapping[str, ChatRequest]
     try:
         whole = replace(parts[0], messages=messages, response_model=form, parts=parts, split=split)
         found = (await chat.complete(whole)).parsed
-    except (StoredInParts, InvalidAnswer, RequestRejected):
+    except (InvalidAnswer, RequestRejected):
         return {}
-    return {keys[n]: Completion("", answer) for n, answer in by_part(found).items()}
+    return {keys[n]: Completion("", answer) for n, answer in split(found).items()}
 
 
 def _is_about(answer: ExtractGraph, request: ChatRequest) -> bool:

@@ -35,4 +35,5 @@ JUDGE_NAMES = Task("judge_names", NameVerdicts, {"pairs": "data"})
 
 async def verdicts_on(model: TaskModel, pairs: Sequence[str]) -> list[NameVerdict | None]:
     """The verdict on each pair, given as names with their evidence; None if the answer leaves it out."""
-    return (await ask_numbered(model, JUDGE_NAMES, pairs, "pairs"))[0]
+    found, _ = await ask_numbered(model, JUDGE_NAMES, pairs, "pairs")
+    return [verdicts[0] if len(verdicts) == 1 else None for verdicts in found]

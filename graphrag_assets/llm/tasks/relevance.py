@@ -1,6 +1,6 @@
 """What helps to answer a question: ratings of community reports, and tests of passages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from graphrag_assets.contracts.answering import Passage, Relevance, Usage
 from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.task import Task, TaskModel, as_json, ask_numbered, ask_together, numbered
+from graphrag_assets.llm.task import Task, TaskModel, ask_numbered
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Stars, Text
 from graphrag_assets.text.words import sentence_lines, sentences
 
@@ -62,25 +62,18 @@ async def ratings_of(
         again = Message(role="user", content=f"Rate independently, as reader {repeat + 1}.")
         return replace(request, messages=(*request.messages, again), temperature=1.0) if repeat else request
 
-    rated, usage = await ask_numbered(model, RATE_REPORTS, reports, "reports", as_reader, question=question)
-    return [one and one.rating for one in rated], usage
+    rated, usage = await ask_numbered(model, RATE_REPORTS, reports, "reports", then=as_reader, question=question)
+    return [ratings[0].rating if len(ratings) == 1 else None for ratings in rated], usage
 
 
 async def relevance_of(model: TaskModel, question: str, passages: Sequence[Passage]) -> Relevance:
     """The relevant sentences by number of the passage; only passages without a stored verdict are asked for."""
 
-    def request(places: Sequence[int]) -> ChatRequest:
-        listed = numbered(_with_sentences(passages[n]) for n in places)
-        return model.request(TEST_PASSAGES, passages=listed, question=question)
-
-    def split(places: Sequence[int], found: RelevantUnits) -> Mapping[int, str]:
-        verdicts, n_asked = _verdicts(found, [passages[n] for n in places]), range(len(places))
-        units = {n: [{"id": 1, "sentences": list(verdicts[n])}] if n in verdicts else [] for n in n_asked}
-        return {n: as_json({"units": unit}) for n, unit in units.items()}
-
-    found, usage = await ask_together(model.chat, [request([n]) for n in range(len(passages))], request, split)
-    answered = [(passage, one) for passage, one in zip(passages, found, strict=True) if one is not None]
-    return Relevance({passage.number: _verdicts(one, [passage]).get(0, ()) for passage, one in answered}, usage)
+    texts = [_with_sentences(passage) for passage in passages]
+    found, usage = await ask_numbered(model, TEST_PASSAGES, texts, "passages", one_each=False, question=question)
+    by_number = {passage.number: units for passage, units in zip(passages, found, strict=True) if units}
+    texts_of = {passage.number: passage.text for passage in passages}
+    return Relevance({n: _relevant(units, texts_of[n]) for n, units in by_number.items()}, usage)
 
 
 def _with_sentences(passage: Passage) -> str:
@@ -89,12 +82,8 @@ def _with_sentences(passage: Passage) -> str:
     return "\n".join([passage.title, *lines])
 
 
-def _verdicts(found: RelevantUnits, passages: Sequence[Passage]) -> dict[int, tuple[int, ...]]:
-    """The relevant sentences by place of the passage; of a passage without valid sentences, all."""
-    verdicts: dict[int, tuple[int, ...]] = {}
-    for unit in found.units:
-        if 1 <= unit.id <= len(passages):
-            n = len(sentences(passages[unit.id - 1].text))
-            valid = tuple(sorted({number for number in unit.sentences if 1 <= number <= n}))
-            verdicts[unit.id - 1] = valid or tuple(range(1, n + 1)) or (1,)
-    return verdicts
+def _relevant(units: Sequence[RelevantUnit], text: str) -> tuple[int, ...]:
+    """The relevant sentences of a passage; all without a valid number."""
+    n = len(sentences(text))
+    valid = {number for unit in units for number in unit.sentences if 1 <= number <= n}
+    return tuple(sorted(valid)) or tuple(range(1, n + 1)) or (1,)

@@ -4,7 +4,6 @@ Several things may share one request (`packs`): the answer for each is that of i
 that it is the same to the ledger which other things were asked for.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from pydantic import model_validator
 
 from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.task import SYSTEM, Task, TaskModel, ask_together, by_place, prompt_tokens
+from graphrag_assets.llm.task import SYSTEM, Task, TaskModel, by_place, prompt_tokens
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
 from graphrag_assets.text.words import count_tokens, cut_text
 
@@ -121,26 +120,25 @@ def packs(
     yield from [pack] if len(pack) > 1 else []
 
 
-async def summarize_together(model: TaskModel, things: Sequence[tuple[str, ChatRequest]]) -> list[Summary | None]:
-    """The summary of each of several things by one request; None where the answer lacks it, or has another title."""
+async def summarize_together(model: TaskModel, things: Sequence[tuple[str, ChatRequest]]) -> dict[int, str]:
+    """The summary of each of several things, by place, by one request; without those that the answer lacks.
 
-    def whole(places: Sequence[int]) -> ChatRequest:
-        parts = [things[n][1] for n in places]
-        request = model.request(SUMMARIES, count=len(parts))
-        given = (*parts[0].messages, *request.messages)
-        rules = "\n\n".join(message["content"] for message in given if message["role"] == "system")
-        tasks = (f"### Task {number} of {len(parts)}\n{_data(part)}" for number, part in enumerate(parts, 1))
-        messages = (Message(role="system", content=rules), Message(role="user", content="\n\n".join(tasks)))
-        return replace(request, task=SUMMARY.name, messages=messages)
+    An answer with another title is none. Raises ModelError.
+    """
+    parts = tuple(request for _, request in things)
+    rules = model.request(SUMMARIES, count=len(parts))
 
-    def split(places: Sequence[int], found: Summaries) -> dict[int, str]:
-        return {
-            n: json.dumps({"description": one.description}, ensure_ascii=False)
-            for n, one in by_place(found.summaries, attrgetter("number"), len(places)).items()
-            if _letters(one.title) in ("", _letters(things[places[n]][0]))
-        }
+    def split(found: Summaries) -> dict[int, Summary]:
+        numbered = by_place(found.summaries, attrgetter("number"), len(parts))
+        return {n: one for n, one in numbered.items() if _letters(one.title) in ("", _letters(things[n][0]))}
 
-    return (await ask_together(model.chat, [request for _, request in things], whole, split))[0]
+    given = (*parts[0].messages, *rules.messages)
+    system = "\n\n".join(message["content"] for message in given if message["role"] == "system")
+    tasks = (f"### Task {number} of {len(parts)}\n{_data(part)}" for number, part in enumerate(parts, 1))
+    messages = (Message(role="system", content=system), Message(role="user", content="\n\n".join(tasks)))
+    together = replace(rules, task=SUMMARY.name, messages=messages, parts=parts, split=split)
+    answers = split((await model.chat.complete(together)).parsed)
+    return {n: answer.description for n, answer in answers.items()}
 
 
 def _data(request: ChatRequest) -> str:

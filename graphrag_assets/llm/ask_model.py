@@ -441,7 +441,7 @@ class ChatModel(ModelClient[ChatOptions]):
         """Store a valid answer; that of a request with parts as the answers of its parts, with equal shares."""
         if request.split is None or request.response_model is None:
             await self.ledger.put(self._entry(key, "chat", request, text, usage, seconds), replace=replace)
-        elif answers := request.split(structured_output.parse(text, request.response_model).value):
+        elif answers := request.split(structured_output.parse(text, request.response_model).parsed):
             entries, n = list[Entry](), len(answers)
             for i, (place, answer) in enumerate(answers.items()):
                 part, share, text = request.parts[place], _share(usage, i, n), answer.model_dump_json()

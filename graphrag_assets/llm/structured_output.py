@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import json_repair
 from pydantic import BaseModel, BeforeValidator, ValidationError, ValidationInfo, WrapValidator
@@ -19,7 +19,6 @@ from graphrag_assets.llm.provider import Reply
 from graphrag_assets.llm.thoughts import with_backslashes, without_thoughts
 
 T = TypeVar("T")
-M = TypeVar("M", bound=BaseModel)
 
 WEAKER: dict[Structured, Structured] = {"json_schema": "json_object", "json_object": "text"}
 """The next weaker way of requesting JSON, for servers that reject one."""
@@ -52,38 +51,30 @@ Salvaged = Annotated[list[Annotated[T, WrapValidator(_or_dropped)]], BeforeValid
 """`Salvaged[Record]`: a list that leaves out the records that do not validate; `parse` counts them."""
 
 
-@dataclass(frozen=True)
-class Parsed(Generic[M]):
-    """A valid answer, with the numbers of records kept in and dropped from its `Salvaged` lists."""
+def parse(text: str, model: type[BaseModel], may_say_nothing: bool = False) -> Completion:
+    """The answer in `text`: JSON as it is, else inside fences or prose, else repaired; see `may_say_nothing`.
 
-    value: M
-    dropped_records: int
-    kept_records: int = 0
-    doubtful: bool = False  # the repair of broken JSON may have lost or changed something
-    restored: bool = False  # it has backslashes that the model did not escape
-
-
-def parse(text: str, model: type[M], may_say_nothing: bool = False) -> Parsed[M]:
-    """The answer in `text`: JSON as it is, else inside fences or prose, else repaired; see `may_say_nothing`."""
+    Raises:
+        InvalidAnswer: it does not validate, has no field of the model, or invalid records alone.
+    """
     said, count, doubtful = _body(text), _Count(), False
     body = with_backslashes(said)
     if may_say_nothing and not set(body) & set("{["):
-        return Parsed(model(), 0)
+        return Completion(text, model())
     try:
         value = model.model_validate_json(body, context=count)
     except ValidationError as error:
         if error.errors(include_url=False, include_input=False)[0]["type"] != "json_invalid":
             raise InvalidAnswer(_explain(error)) from None
         count = _Count()
-        found, rescue = _rescued(body)
+        found, doubtful = _rescued(body)
         value = _validated(found, model, count)
-        all_there = value.model_fields_set == model.model_fields.keys()
-        doubtful = rescue == "guessed" or (rescue == "closed" and not all_there)
     if model.model_fields and not value.model_fields_set:
         raise InvalidAnswer(f"None of the fields {', '.join(model.model_fields)} is there.")
     if count.dropped and not count.kept:
         raise InvalidAnswer(f"None of the {count.dropped} records has the required fields of the right type.")
-    return Parsed(value, count.dropped, count.kept, doubtful, body != said)
+    records = {"dropped_records": count.dropped, "kept_records": count.kept}
+    return Completion(text, value, **records, guessed=doubtful or body != said, doubtful=doubtful)
 
 
 _FENCED = re.compile(r"```(?:json|JSON)?\s*\n(.*)\n\s*```", re.DOTALL)
@@ -103,48 +94,18 @@ def _body(text: str) -> str:
 _decoder = json.JSONDecoder(strict=False)  # allows line breaks inside strings
 
 
-def _rescued(body: str) -> tuple[dict[str, Any], Literal["exact", "closed", "guessed"]]:
-    """The object in `body`, which is not valid JSON, and how it was found.
-
-    exact: it is JSON followed by prose, or the repair changed nothing but commas, quotes and white space.
-    closed: besides that the last bracket was missing. guessed: anything more, such as a colon put in, a bracket
-    moved or words left out.
-    """
+def _rescued(body: str) -> tuple[dict[str, Any], bool]:
+    """The object in `body`, which is not valid JSON, and whether something may be lost: it is repaired, or has more."""
     try:
         value, end = _decoder.raw_decode(body)
     except (ValueError, RecursionError):
-        body = _PAIR.sub(lambda pair: json.loads(f'"{pair[0]}"'), body)  # json_repair would leave two halves
-        value, end = json_repair.loads(body), None
+        value, end = json_repair.loads(body), 0
     if not isinstance(value, dict) or not value:
         raise InvalidAnswer("The answer is not a JSON object.")
-    written, read = _letters(body), _letters(json.dumps(value, ensure_ascii=False))
-    rest = body[end:] if end is not None else written[len(read) :]
-    if end is not None or written.startswith(read):
-        return value, "guessed" if _looks_like_data(rest) else "exact"
-    if read.startswith(written) and len(read) == len(written) + 1 and body.rstrip()[-1:] in ("}", "]", '"', "'"):
-        return value, "closed"
-    return value, "guessed"
+    return value, not end or any(mark in body[end:] for mark in "{[:")
 
 
-def _looks_like_data(rest: str) -> bool:
-    return any(mark in rest for mark in "{[:")
-
-
-_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-_PUNCTUATION = re.compile(r"""[\s,"'“”]+""")
-
-
-def _letters(text: str) -> str:
-    """The characters of JSON that no repair may change: without commas, quotes, white space and case."""
-
-    def meant(escape: re.Match[str]) -> str:
-        return chr(int(escape[1], 16)) if escape[1] else "" if escape[2] in "bfnrt" else escape[2]
-
-    return _PUNCTUATION.sub("", _ESCAPE.sub(meant, text)).casefold().replace("none", "null")
-
-
-def _validated(value: dict[str, Any], model: type[M], count: _Count) -> M:
+def _validated(value: dict[str, Any], model: type[BaseModel], count: _Count) -> BaseModel:
     try:
         return model.model_validate(value, context=count)
     except ValidationError as error:
@@ -242,9 +203,7 @@ def completion(text: str, request: ChatRequest, usage: Usage) -> Completion:
     """The answer in `text` by the form of its request. Raises InvalidAnswer."""
     if request.response_model is None:
         return Completion(text, usage=usage)
-    found = parse(text, request.response_model, request.may_say_nothing)
-    guessed, records = found.doubtful or found.restored, (found.dropped_records, found.kept_records)
-    return Completion(text, found.value, usage, False, records[0], guessed, found.doubtful, records[1])
+    return replace(parse(text, request.response_model, request.may_say_nothing), usage=usage)
 
 
 def best_guess(answers: Sequence[Answer]) -> Completion | None:

@@ -37,7 +37,7 @@ def said(form: str, draft: str = DRAFT, final: str = FINAL) -> str:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_thoughts_are_no_part_of_an_answer(lab: Lab, form: str) -> None:
-    assert parse(said(form), Extraction).value.entities[0].title == "Ada"
+    assert parse(said(form), Extraction).parsed.entities[0].title == "Ada"
     lab.server.content = lambda body: said(form)
     assert run(lab.chat().complete(ask(model=Extraction))).parsed.entities[0].title == "Ada"
     lab.server.content = lambda body: said(form, "She wrote notes.", "Ada wrote the notes.")
@@ -142,7 +142,7 @@ def test_content_in_parts_is_named_after_one_request(lab: Lab) -> None:
     ],
 )
 def test_a_pair_of_tags_of_any_name_that_opens_the_reply_is_no_part_of_an_answer(reply: str) -> None:
-    assert parse(reply.replace("{final}", FINAL), Extraction).value.entities[0].title == "Ada"
+    assert parse(reply.replace("{final}", FINAL), Extraction).parsed.entities[0].title == "Ada"
     text, reader = reply.replace("{final}", "Ada wrote <b>it</b> [1]."), AnswerReader()
     shown = "".join(reader.feed(text[start : start + 3], start + 3 >= len(text)) for start in range(0, len(text), 3))
     assert shown.strip() == "Ada wrote <b>it</b> [1]."

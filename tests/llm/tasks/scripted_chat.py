@@ -1,7 +1,7 @@
 """A chat model with scripted answers, which are validated as those of any other."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.llm.model_options import ChatRequest, Completion
@@ -34,8 +34,7 @@ class ScriptedChat:
         usage = Usage(prompt_tokens=100, completion_tokens=len(said.split()), cost_usd=1.0)
         if request.response_model is None:
             return Completion(said, usage=usage)
-        parsed = parse(said, request.response_model, request.may_say_nothing)
-        return Completion(said, parsed.value, usage, dropped_records=parsed.dropped_records, guessed=parsed.doubtful)
+        return replace(parse(said, request.response_model, request.may_say_nothing), usage=usage)
 
     @property
     def tasks(self) -> list[str]:

@@ -91,18 +91,18 @@ def test_renamed_fields_and_wrapped_answers_are_parsed():
     ).value
     assert graph.entities[0].name == "A"
     assert (graph.relationships[0].target, graph.relationships[0].strength) == ("B", 3)
-    drift = parse('{"points": [{"answer": "P", "score": 7}], "follow_up_queries": ["Q?"]}', DriftAnswer).value
+    drift = parse('{"points": [{"answer": "P", "score": 7}], "follow_up_queries": ["Q?"]}', DriftAnswer).parsed
     assert (drift.points[0].description, drift.follow_ups[0].question) == ("P", "Q?")
 
 
 def test_a_field_by_its_own_name_wins_over_another_one():
-    graph = parse('{"entities": [{"title": "wrong", "name": "right", "entity": "wrong"}]}', ExtractGraph).value
+    graph = parse('{"entities": [{"title": "wrong", "name": "right", "entity": "wrong"}]}', ExtractGraph).parsed
     assert graph.entities[0].name == "right"
 
 
 def test_an_explicitly_empty_extraction_is_valid():
-    assert parse('{"entities": [], "relationships": []}', ExtractGraph).value.n_records == 0
-    assert parse('{"entities": [{"name": "A"}], "relationships": []}', ExtractGraph).value.n_records == 1
+    assert parse('{"entities": [], "relationships": []}', ExtractGraph).parsed.n_records == 0
+    assert parse('{"entities": [{"name": "A"}], "relationships": []}', ExtractGraph).parsed.n_records == 1
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_the_case_of_field_names_does_not_matter():
         "RELATIONSHIPS": [{"Source_Entity": "Ada", "target": "Bo", "Weight": 7}],
     }
     for answer in (said, {"Result": said}):
-        found = parse(json.dumps(answer), ExtractGraph).value
+        found = parse(json.dumps(answer), ExtractGraph).parsed
         assert [(entity.name, entity.type) for entity in found.entities] == [("Ada", "PERSON")]
         (relationship,) = found.relationships
         assert (relationship.source, relationship.target, relationship.strength) == ("Ada", "Bo", 7)

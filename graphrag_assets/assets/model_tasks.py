@@ -34,7 +34,6 @@ from graphrag_assets.llm.tasks.extract_graph import (
     MORE,
     PROMPT,
     TOGETHER,
-    TYPES,
     WITH_CLAIMS,
     ExtractionOptions,
     answers_together,
@@ -142,7 +141,7 @@ class IndexingTasks:
     def extractor(self) -> str:
         """Fingerprint of extractions; see `EXTRACTOR` for the parts of the embedded default."""
         options, columns = self.extraction, self.settings.metadata_column_list
-        names = (PROMPT, TOGETHER, MORE, *([TYPES] if options.relationship_types else []))
+        names = (PROMPT, TOGETHER, MORE)
         unplaced = ["unplaced"] if self.settings.text_unit_context == "none" else []
         more = (*([columns] if columns else []), *unplaced)
         by_model = self._fingerprint(names, options, *more)
@@ -229,7 +228,7 @@ class IndexingTasks:
                 for one in pack.units:
                     asked, where = replace(model, batch=self.batch, unit=one.id), (one.document_date, one.metadata)
                     pack.requests[one.id] = first_request(asked, one.text, options, *where, places[one.id])
-                pack.answers = asyncio.ensure_future(answers_together(model, pack.requests))
+                pack.answers = asyncio.ensure_future(answers_together(model, pack.requests, options))
             answer = (await pack.answers).get(unit.id)
             found = await extract_text_unit(model, unit.text, pack.requests[unit.id], options, answer)
             shown = f"{places[unit.id]}\n{unit.metadata}\n{unit.text}"

@@ -60,8 +60,6 @@ _TOKENIZER_MARGIN = 1.25  # a provider may count more prompt tokens than o200k_b
 _UNKNOWN_OUTPUT_TOKENS = 1000  # of a task without a limit that has not been answered yet
 _SHORT_PROMPT, _BYTES_PER_TOKEN = 4_000, 5
 """Bytes of prompts that are not looked at: all of short ones, and what a token usually has at most."""
-_TIMES_THE_PRICE = 10
-"""A cost above this many times the price of the tokens comes from details of the usage that cannot be."""
 
 
 class ModelClient(Generic[Options]):
@@ -102,7 +100,6 @@ class ModelClient(Generic[Options]):
 
         async with self.limits.slot() as waited:
             trace.seconds_waiting += waited
-            await self.ledger.catch_up()
             await self.budget.check(self.ledger, price, what)
             n_tokens = sum(tokens()) if self.limits.options.tokens_per_minute is not None else 0
             return await with_retries(send, self.options, self.limits, trace, what, n_tokens, n_suspicious)
@@ -258,21 +255,22 @@ class ChatModel(ModelClient[ChatOptions]):
         async with trace.request(self.options.timeout):
             where = provider.address(self.options)
             response = await provider.litellm().acompletion(messages=messages, **where, **parameters)
-        reply = provider.read_reply(response, self.options.model)
+        reply = provider.read_reply(response)
         usage = await self._paid_for(request, reply, messages, trace)
         answer = structured_output.read_answer(reply, request, usage)
         if answer.problem is None:
             await self._put(request, key, reply.text, usage, time.monotonic() - began, replace=hit is not None)
         return answer
 
-    async def stream(self, request: ChatRequest) -> AsyncIterator[str]:
-        """The answer in pieces as they arrive, stored when it is complete; from the ledger it is one piece.
+    async def stream(self, request: ChatRequest) -> AsyncIterator[str | Completion]:
+        """The answer in pieces as they arrive, then whole and stored; from the ledger it is one piece.
 
         Only failures before the first piece are retried; what turns out truncated or refused raises after the last.
         """
         if (stored := await self.known(request)) and stored.text:
             self._count(request, stored)
             yield stored.text
+            yield stored
             return
         trace, text, reply, ended, messages = Trace(), list[str](), provider.Reply(), False, list(request.messages)
 
@@ -306,6 +304,7 @@ class ChatModel(ModelClient[ChatOptions]):
             if problem:
                 raise problem
             await self._put(request, self.key(request), reply.text, usage, trace.seconds)
+        yield Completion(reply.text, usage=trace.paid)
 
     async def known(self, request: ChatRequest) -> Completion | None:
         """The answer from the ledger, or None; nothing is sent."""
@@ -335,8 +334,7 @@ class ChatModel(ModelClient[ChatOptions]):
         return {name: value for name, value in together.items() if value is not None}
 
     def _accepted(self, request: ChatRequest) -> dict[str, Any]:
-        """The parameters of a request without those that the model refuses; warns of these once."""
-        self._drop(provider.unsupported(self.options.model, self.options.parameters), "litellm knows it.")
+        """The parameters of a request without those that the server has refused."""
         return {name: value for name, value in self._parameters(request).items() if name not in self._server.refused}
 
     @property
@@ -384,20 +382,13 @@ class ChatModel(ModelClient[ChatOptions]):
         """Tokens and cost of a reply, which are charged. Tokens that the server does not say are counted here."""
         self._warn_of(reply, messages)
         prices = await self.prices()
-        sent, received, cached, listed = (
-            reply.prompt_tokens,
-            reply.completion_tokens,
-            reply.cached_tokens,
-            reply.cost_usd,
-        )
+        sent, received, cached = reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens
         if sent is None or received is None:
             sent, received = self._expected(request, request.messages)[0], sum(count_tokens([reply.text]))
-            listed, cached = None, 0
+            cached = 0
         answers, tokens = self._answered[request.task]
         self._answered[request.task] = (answers + 1, tokens + received)
         cost = prices.cost(sent, received, cached)
-        if prices.source == "litellm" and listed is not None and 0 <= listed <= _TIMES_THE_PRICE * cost:
-            cost = listed  # includes the prices of tiered tokens, and of tokens written to a cache
         usage = Usage(prompt_tokens=sent, cached_tokens=cached, completion_tokens=received, cost_usd=cost)
         self.pay(trace, usage)
         return usage

@@ -111,29 +111,29 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
 
     async def _answer(self, texts: _Texts, entry: Entry, trace: Trace) -> _Answers:
         """The answers for a batch: for all texts together or, if that is refused, for one after another."""
+        answers = _Answers()
         async with self.counted(entry.task, trace):
             if len(texts) > 1:
                 try:
                     return {**await self._request(texts, entry, trace)}
                 except (RequestRejected, RetriesExhausted) as error:
                     _raise_unless_of_texts(error)
-            answers = _Answers()
             for key, text in texts.items():
-                answers[key] = await self._answer_one(key, text, entry, trace, takes_others=bool(answers))
+                answers[key] = answer = await self._answer_one(key, text, entry, trace)
+                if isinstance(answer, ModelError) and len(answers) == 1:
+                    try:
+                        await self.check(entry.task, entry.batch, entry.run_id)
+                    except ModelError:
+                        raise answer from None  # the server takes no text
         return answers
 
-    async def _answer_one(self, key: str, text: str, entry: Entry, trace: Trace, takes_others: bool) -> Any:
+    async def _answer_one(self, key: str, text: str, entry: Entry, trace: Trace) -> np.ndarray | ModelError:
         """The answer for one text, which is cut while the server says that it is too long."""
         while True:
             try:
                 return (await self._request({key: text}, entry, trace))[key]
             except (RequestRejected, RetriesExhausted) as error:
                 _raise_unless_of_texts(error)
-                if not takes_others:
-                    try:
-                        await self.check(entry.task, entry.batch, entry.run_id)
-                    except ModelError:
-                        raise error from None
                 n_tokens = len(encode(text, self.options.encoding))
                 if not _TOO_LONG.search(str(error)) or n_tokens < _MIN_TOKENS:
                     return error
@@ -141,7 +141,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
                     f"{self.options.where} does not take the longest texts: they are cut until it takes them. Set "
                     "GRAPHRAG_EMBEDDING_MAX_TOKENS to the model's limit, which saves the requests that it rejects."
                 )
-                text, takes_others = self._cut(text, n_tokens * 3 // 4), True
+                text = self._cut(text, n_tokens * 3 // 4)
 
     async def _request(self, texts: _Texts, entry: Entry, trace: Trace) -> dict[str, np.ndarray]:
         """Send one request, with retries: unit vectors by key, which are stored before the slot is free."""

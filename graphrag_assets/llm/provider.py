@@ -14,8 +14,6 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
-from urllib.parse import urlsplit
-from urllib.request import getproxies_environment
 
 from graphrag_assets.errors import chain_of
 from graphrag_assets.llm.model_errors import BadReplyError
@@ -106,25 +104,6 @@ def structured_mode(options: ChatOptions) -> Structured:
     return "json_object" if "response_format" in (module.get_supported_openai_params(options.model) or ()) else "text"
 
 
-@functools.lru_cache(maxsize=64)
-def unsupported(model: str, parameters: str) -> list[str]:
-    """Those of the parameters (JSON) of OpenAI's protocol that litellm leaves out of requests to the model.
-
-    Some for their value: a temperature other than 1 of a reasoning model, unless its effort is "none".
-    """
-    module = litellm()
-    if module.get_supported_openai_params(model) is None:
-        return []
-    vendor, known = module.get_llm_provider(model)[1], module.OPENAI_CHAT_COMPLETION_PARAMS
-    given = {name: v for name, v in json.loads(parameters).items() if name in known and v is not None}
-
-    def sent(without: str = "") -> Any:
-        named = {name: value for name, value in given.items() if name != without}
-        return module.get_optional_params(model.removeprefix(f"{vendor}/"), custom_llm_provider=vendor, **named)
-
-    return [name for name in given if sent(without=name) == sent()]
-
-
 @dataclass(frozen=True)
 class Prices:
     """US dollars per token of a model."""
@@ -173,13 +152,12 @@ class Reply:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int = 0  # of the prompt tokens, from the provider's prompt cache
-    cost_usd: float | None = None  # litellm's figure, None for a model it does not know
     instead: str = ""  # what came in place of a text
     lacked_opening_tag: bool = False  # of its thoughts
 
 
-def read_reply(response: Any, model: str) -> Reply:
-    """What litellm's `acompletion` returns for a request to `model`, as a `Reply`; secrets are masked."""
+def read_reply(response: Any) -> Reply:
+    """What litellm's `acompletion` returns, as a `Reply`; secrets are masked."""
     reply = _with_tokens(Reply(), response)
     if not response.choices:
         return reply
@@ -195,7 +173,6 @@ def read_reply(response: Any, model: str) -> Reply:
         lacked_opening_tag=lacked_opening_tag,
         finish_reason=choice.finish_reason or "stop",
         refusal=_refusal(choice.message),
-        cost_usd=_cost(response, model),
     )
 
 
@@ -237,13 +214,6 @@ async def send_embedding(options: EmbeddingOptions, texts: list[str]) -> tuple[l
     usage = response.usage
     billed = (_count(usage.prompt_tokens) or _count(usage.total_tokens) or 0) if usage else 0
     return [rows[index] for index in range(len(rows))], billed
-
-
-def _cost(response: Any, model: str) -> float | None:
-    """US dollars by litellm's table, including cached and tiered tokens; None if the model is not in it."""
-    with contextlib.suppress(Exception):  # raised when an entry has no price; the caller has prices too
-        return float(litellm().completion_cost(completion_response=response, model=model)) if known(model) else None
-    return None
 
 
 def _refusal(message: Any) -> str | None:
@@ -372,7 +342,8 @@ def _no_connection(error: BaseException) -> str | None:
     found = next((one for one in chain_of(error) if isinstance(one, ClientConnectorError)), None)
     if found is None:
         return None
-    reason, remedy = found.strerror or found.os_error, "Check that the server runs, and the base URL."
+    reason = found.strerror or found.os_error
+    remedy = "Check that the server runs, the base URL, and a proxy in HTTP_PROXY or HTTPS_PROXY."
     if any(isinstance(one, ssl.SSLCertVerificationError) for one in chain_of(error)):
         remedy = (
             "Its certificate is not one of an authority that this machine trusts. Set SSL_CERT_FILE to the file of the "
@@ -380,18 +351,7 @@ def _no_connection(error: BaseException) -> str | None:
         )
     elif any(isinstance(one, ssl.SSLError) for one in chain_of(error)):
         remedy = "Check whether the base URL begins with http:// or https://."
-    elif proxy := _proxy_variable(found.host, found.port):
-        remedy = f"This is the proxy that {proxy} names: check the variable, or name the server in NO_PROXY."
     return f"cannot connect to {found.host}:{found.port}: {reason}. {remedy}"
-
-
-def _proxy_variable(host: str, port: int | None) -> str | None:
-    """The name of the variable of the environment that has the proxy at this address."""
-    for scheme, url in getproxies_environment().items():
-        proxy = urlsplit(url if "://" in url else f"http://{url}")
-        if (proxy.hostname, proxy.port or (443 if proxy.scheme == "https" else 80)) == (host, port):
-            return f"{scheme.upper()}_PROXY"
-    return None
 
 
 def _provider_message(error: Exception) -> str:

@@ -73,8 +73,14 @@ def parse(text: str, model: type[BaseModel], may_say_nothing: bool = False) -> C
         raise InvalidAnswer(f"None of the fields {', '.join(model.model_fields)} is there.")
     if count.dropped and not count.kept:
         raise InvalidAnswer(f"None of the {count.dropped} records has the required fields of the right type.")
-    records = {"dropped_records": count.dropped, "kept_records": count.kept}
-    return Completion(text, value, **records, guessed=doubtful or body != said, doubtful=doubtful)
+    return Completion(
+        text,
+        value,
+        dropped_records=count.dropped,
+        kept_records=count.kept,
+        guessed=doubtful or body != said,
+        doubtful=doubtful,
+    )
 
 
 _FENCED = re.compile(r"```(?:json|JSON)?\s*\n(.*)\n\s*```", re.DOTALL)

@@ -23,7 +23,7 @@ MESSAGES = [{"role": "user", "content": "Who met Charles?"}]
 async def sent(options: ChatOptions, **parameters: Any) -> Reply:
     """The reply to one request, made as `ChatModel` makes it."""
     response = await provider.litellm().acompletion(messages=MESSAGES, **provider.address(options), **parameters)
-    return provider.read_reply(response, options.model)
+    return provider.read_reply(response)
 
 
 def test_callbacks_set_in_litellm_hear_of_every_call(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """Answers to questions by a chat model: an `Answerer` like the embedded default's, with the query templates."""
 
-import copy
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +29,6 @@ from graphrag_assets.contracts.answering import (
     as_note,
 )
 from graphrag_assets.contracts.plans import MAX_STEPS
-from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts, fence, prompt_text
@@ -200,19 +198,11 @@ class ChatAnswerer(Answerer):
             yield NO_ANSWER
             yield Reply(NO_ANSWER)
             return
-        metered = copy.copy(self.chat)  # the same connections, limits and ledger
-        metered.usage = UsageMeter()  # separates the cost of this answer from that of concurrent ones
-        text: list[str] = []
-        try:
-            async for piece in metered.stream(request):
-                text.append(piece)
+        async for piece in self.chat.stream(request):
+            if isinstance(piece, str):
                 yield piece
-        finally:
-            used = metered.usage.total
-            self.chat.usage.add(request.task, used)
-        usage = Usage(used.calls, used.prompt_tokens, used.completion_tokens, used.cost_usd)
-        stored = await metered.known(request)  # without thoughts that were recognized too late
-        yield Reply((stored.text if stored else "".join(text)).strip() or NO_ANSWER, usage)
+            else:
+                yield Reply(piece.text.strip() or NO_ANSWER, usage_of(piece))
 
 
 def _form(options: AnswerOptions) -> dict[str, Any]:

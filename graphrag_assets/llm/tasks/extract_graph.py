@@ -1,6 +1,6 @@
 """Entities, relationships and claims of a text unit, in one conversation."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from operator import attrgetter
@@ -20,7 +20,7 @@ from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected, sto
 from graphrag_assets.llm.model_options import ChatRequest, Completion, Message
 from graphrag_assets.llm.prompts import with_rules
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.task import Chat, TaskModel, by_place
+from graphrag_assets.llm.task import TaskModel, by_place
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Strength, Text
 from graphrag_assets.llm.tasks.claims import ExtractedClaim, claim_records
 from graphrag_assets.text.words import count_tokens, title_key
@@ -29,10 +29,6 @@ PROMPT, MORE = "extract_graph", "extract_graph_continue"
 """The templates, and the tasks in the ledger without claims."""
 TOGETHER = "extract_graph_together"
 """The template of what is added to the first one for several texts in one request."""
-TYPES = "extract_graph_types"
-"""The template of what is added to the first one for wanted relationship types."""
-DATE = "extract_graph_date"
-"""The template of what is added for documents with a date."""
 WITH_CLAIMS = "extract_all"
 """The task in the ledger with claims, whose answers are longer."""
 ENTITY_TYPES = ("organization", "person", "geo", "event")
@@ -132,27 +128,28 @@ def first_request(
     Relative dates in it refer to `document_date`, if there is one. `place`, a line that says where the text stands, and
     `metadata` stand before it; claims quote `text`.
     """
+    shown = "\n\n".join(part for part in (f"[{place}]" if place else "", metadata, text) if part)
+    messages = _rendered(model, options, text=shown, document_date=document_date, count=None)
     claims = options.claim_description
-    messages = model.prompts.render(
-        PROMPT,
-        text="\n\n".join(part for part in (f"[{place}]" if place else "", metadata, text) if part),
-        entity_types=", ".join(options.entity_types),
-        claim_description=claims,
-        language=options.language,
-    )
-    if options.relationship_types:
-        rules = model.prompts.render(TYPES, relationship_types=", ".join(options.relationship_types))
-        messages = with_rules(messages, rules)
-    if document_date:
-        (dated,) = model.prompts.render(DATE, document_date=document_date)
-        *before, last = messages
-        messages = (*before, Message(role=last["role"], content=f"{last['content']}\n\n{dated['content']}"))
     task, form = (PROMPT, ExtractGraph) if claims is None else (WITH_CLAIMS, ExtractGraphWithClaims)
     return ChatRequest(task, messages, form, batch=model.batch, unit=model.unit, run_id=model.run_id)
 
 
-async def answers_together(model: TaskModel, requests: Mapping[str, ChatRequest]) -> dict[str, Completion]:
-    """Answers of one request to several, which have the same rules, by their keys; it may lack some.
+def _rendered(model: TaskModel, options: ExtractionOptions, **values: object) -> tuple[Message, ...]:
+    return model.prompts.render(
+        PROMPT,
+        entity_types=", ".join(options.entity_types),
+        relationship_types=", ".join(options.relationship_types),
+        claim_description=options.claim_description,
+        language=options.language,
+        **values,
+    )
+
+
+async def answers_together(
+    model: TaskModel, requests: Mapping[str, ChatRequest], options: ExtractionOptions = _DEFAULTS
+) -> dict[str, Completion]:
+    """Answers of one request to several with the same options, by their keys; it may lack some.
 
     Requests that the ledger has an answer to, or that are given up, are left out. An unusable answer is none: each
     request is sent alone then.
@@ -170,7 +167,9 @@ async def answers_together(model: TaskModel, requests: Mapping[str, ChatRequest]
         answers = by_place(found.passages, attrgetter("number"), len(parts))
         return {n: answer for n, answer in answers.items() if _is_about(answer, parts[n])}
 
-    rules = with_rules(parts[0].messages, model.prompts.render(TOGETHER, count=len(parts)))[0]
+    alone = _rendered(model, options, text="", document_date=None, count=len(parts))
+    together = model.prompts.render(TOGETHER, count=len(parts), claim_description=options.claim_description)
+    rules = with_rules(alone, together)[0]
     texts = (f"### Passage {n} of {len(parts)}\n{one.messages[-1]['content']}" for n, one in enumerate(parts, 1))
     messages = (rules, Message(role="user", content="\n\n".join(texts)))
     form = ExtractGraphsWithClaims if parts[0].response_model is ExtractGraphWithClaims else ExtractGraphs
@@ -200,21 +199,48 @@ async def extract_text_unit(
     Raises:
         Exception: what `chat` raises, except for gleanings: these keep the answers before them.
     """
-    n_tokens = count_tokens([text])[0]
-
-    def asking_for_more(answers: Sequence[ExtractGraph]) -> str | None:
-        n_records = sum(one.n_records for one in answers)
-        if n_tokens <= MIN_TOKENS_GLEANED or n_records * _TOKENS_PER_RECORD >= n_tokens:
-            return None
-        (message,) = model.prompts.render(MORE, listed=listed(answers), claim_description=options.claim_description)
-        return message["content"]
-
-    answers, losses = await request_rounds(model.chat, first, options.max_gleanings, asking_for_more, answer)
+    n_tokens, error_of_gleaning = count_tokens([text])[0], ""
+    completions = [answer or await model.chat.complete(first)]
+    for _ in range(options.max_gleanings):
+        if _is_exhausted([one.parsed for one in completions], n_tokens):
+            break
+        try:
+            completions.append(await model.chat.complete(_gleaning(model, first, completions, options)))
+        except Exception as error:
+            if stops_the_run(error):
+                raise
+            error_of_gleaning = f"{type(error).__name__}: {error}"
+            break
+    answers: list[ExtractGraph] = [completion.parsed for completion in completions]
     stated, n_invented = claim_records(_claims(answers), text)
     graph = graph_records(answers)
     relationships = [_described(one, stated) for one in graph.relationships]
-    losses = replace(losses, invented_claims=n_invented)
-    return UnitExtraction(graph.entities, relationships, stated, losses)
+    dropped, guessed = sum(one.dropped_records for one in completions), sum(one.guessed for one in completions)
+    return UnitExtraction(
+        graph.entities, relationships, stated, Losses(error_of_gleaning, dropped, guessed, invented_claims=n_invented)
+    )
+
+
+def _is_exhausted(answers: Sequence[ExtractGraph], n_tokens: int) -> bool:
+    """Whether nothing is left to be found in a text: it is short, has many records, or the last answer had none."""
+    n_records = sum(one.n_records for one in answers)
+    is_short = n_tokens <= MIN_TOKENS_GLEANED or n_records * _TOKENS_PER_RECORD >= n_tokens
+    return is_short or not answers[-1].n_records
+
+
+def _gleaning(
+    model: TaskModel, first: ChatRequest, completions: Sequence[Completion], options: ExtractionOptions
+) -> ChatRequest:
+    """The request for what the answers missed.
+
+    It repeats `first` and appends what the answers list: so a provider has the prompt in its cache up to there, and the
+    answers are not paid for again as part of it.
+    """
+    found = listed([one.parsed for one in completions])
+    (wanted,) = model.prompts.render(MORE, listed=found, claim_description=options.claim_description)
+    *before, last = first.messages
+    more = Message(role=last["role"], content=f"{last['content']}\n\n{wanted['content']}")
+    return replace(first, task=f"{first.task}_continue", messages=(*before, more), may_say_nothing=True)
 
 
 def _described(relationship: RelationshipRecord, claims: Sequence[ClaimRecord]) -> RelationshipRecord:
@@ -234,44 +260,6 @@ def _described(relationship: RelationshipRecord, claims: Sequence[ClaimRecord]) 
         return claim.status != "FALSE", len(words & set(f"{claim.type} {claim.description}".lower().split()))
 
     return replace(relationship, description=max(said, key=fits).description)
-
-
-async def request_rounds(
-    chat: Chat,
-    first: ChatRequest,
-    max_gleanings: int,
-    asking_for_more: Callable[[Sequence[ExtractGraph]], str | None],
-    answer: Completion | None = None,
-) -> tuple[list[ExtractGraph], Losses]:
-    """The answer to `first`, then up to `max_gleanings` answers with missed records, and what they lack.
-
-    A gleaning repeats `first` and appends what `asking_for_more` says to the answers so far. So a provider has the
-    prompt in its cache up to there, and the answers are not paid for again as part of it.
-
-    Ends with the first round that finds nothing, or says so in words, and where nothing is asked for. A failed
-    gleaning keeps the answers before it, and its error is in the losses; only errors that stop the whole run, such as
-    an exhausted budget, are raised.
-    """
-    completions = [answer or await chat.complete(first)]
-    answers: list[ExtractGraph] = [completions[0].parsed]
-    *before, last = first.messages
-    error_of_gleaning = ""
-    for _ in range(max_gleanings):
-        if not answers[-1].n_records or (wanted := asking_for_more(answers)) is None:
-            break
-        more = Message(role=last["role"], content=f"{last['content']}\n\n{wanted}")
-        request = replace(first, task=f"{first.task}_continue", messages=(*before, more), may_say_nothing=True)
-        try:
-            completions.append(await chat.complete(request))
-        except Exception as error:
-            if stops_the_run(error):
-                raise
-            error_of_gleaning = f"{type(error).__name__}: {error}"
-            break
-        answers.append(completions[-1].parsed)
-    dropped = sum(completion.dropped_records for completion in completions)
-    guessed = sum(completion.guessed for completion in completions)
-    return answers, Losses(error_of_gleaning, dropped, guessed)
 
 
 def listed(answers: Sequence[ExtractGraph]) -> str:

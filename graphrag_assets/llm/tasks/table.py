@@ -41,12 +41,11 @@ PROFILE = Task[Any](
     "profile", None, {}, "persona domain written_in rating_scale entity_types examples claims", blocks=SYSTEM
 )
 """The template of what the prompt profile adds to built-in prompts."""
+_OPTIONAL = "language relationship_types document_date count"
 _TYPED = "persona domain entity_types examples claims"
 _EXTRACTION: tuple[Task[Any], ...] = (
-    Task("extract_graph", None, {"text": "document"}, "entity_types claim_description", "language", _TYPED),
-    Task("extract_graph_types", None, {}, "relationship_types", blocks=SYSTEM),
-    Task("extract_graph_together", None, {}, "count", blocks=SYSTEM),
-    Task("extract_graph_date", None, {}, "document_date", blocks=USER),
+    Task("extract_graph", None, {"text": "document"}, "entity_types claim_description", _OPTIONAL, _TYPED),
+    Task("extract_graph_together", None, {}, "count", "claim_description", blocks=SYSTEM),
     Task("extract_graph_continue", None, {"listed": "listed"}, "", "claim_description", blocks=USER),
 )
 _MODULES = (judge_names, question_forms, relevance, summarize_descriptions, write_context, write_report)

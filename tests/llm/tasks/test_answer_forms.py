@@ -88,7 +88,7 @@ def test_renamed_fields_and_wrapped_answers_are_parsed():
         '{"result": {"entities": [{"entity_name": "A", "entity_type": "PERSON"}], '
         '"relationships": {"source_entity": "A", "target_entity": "B", "relationship_strength": "3"}}}',
         ExtractGraph,
-    ).value
+    ).parsed
     assert graph.entities[0].name == "A"
     assert (graph.relationships[0].target, graph.relationships[0].strength) == ("B", 3)
     drift = parse('{"points": [{"answer": "P", "score": 7}], "follow_up_queries": ["Q?"]}', DriftAnswer).parsed

@@ -242,11 +242,8 @@ class Answerer(ABC):
         """
         return Reply(question)
 
-    async def arate(self, question: str, reports: Sequence[str], repeat: int = 0) -> tuple[list[float | None], Usage]:
-        """Return the relevance of each report, 0 to 5; None, as by default, if unknown.
-
-        `repeat` numbers independent ratings.
-        """
+    async def arate(self, question: str, reports: Sequence[str]) -> tuple[list[float | None], Usage]:
+        """Return the relevance of each report, 0 to 5; None, as by default, if unknown."""
         return [None] * len(reports), Usage()
 
     async def alink(self, question: str, options: AnswerOptions = PLAIN) -> Linked:

@@ -129,7 +129,7 @@ class EmbeddedAnswerer(Answerer):
         """`areduce` point by point."""
         return _in_pieces(self.areduce(question, points, options, drift))
 
-    async def arate(self, question: str, reports: Sequence[str], repeat: int = 0) -> tuple[list[float | None], Usage]:
+    async def arate(self, question: str, reports: Sequence[str]) -> tuple[list[float | None], Usage]:
         """0 to 5 by the part of the question's terms that each report has."""
         started = time.perf_counter()
         ratings = await asyncio.to_thread(lambda: [rate(question, report) for report in reports])

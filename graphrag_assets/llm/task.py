@@ -86,7 +86,6 @@ async def ask_numbered(
     texts: Sequence[str],
     placeholder: str,
     one_each: bool = True,
-    then: Callable[[ChatRequest], ChatRequest] = lambda request: request,
     **values: object,
 ) -> tuple[list[list[Any]], Usage]:
     """The records on each text, by a form that is one list of records with the texts' numbers as `id`.
@@ -98,7 +97,7 @@ async def ask_numbered(
     (name,) = task.form.model_fields
 
     def request(places: Sequence[int]) -> ChatRequest:
-        return then(model.request(task, **{placeholder: numbered(texts[n] for n in places)}, **values))
+        return model.request(task, **{placeholder: numbered(texts[n] for n in places)}, **values)
 
     def split(answer: Any) -> dict[int, BaseModel]:
         on_each = [_records(answer, name, n) for n in range(1, len(places) + 1)]

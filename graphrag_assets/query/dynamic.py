@@ -11,7 +11,7 @@ from dataclasses import field
 import polars as pl
 from pydantic.dataclasses import dataclass
 
-from graphrag_assets.query.option_types import Count, Flag, Number, Options, PositiveCount
+from graphrag_assets.query.option_types import Count, Flag, Number, Options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,14 +21,12 @@ class DynamicOptions(Options):
     Args:
         threshold: minimum rating, 0 to 5, from which a report is read and the communities below it are rated.
         keep_parent: read a report even if one below it is read.
-        num_repeats: number of independent ratings of a report; their median counts.
         max_level: communities below this level are not rated.
         use_summary: rate reports by their summaries, which costs less.
     """
 
     threshold: Number = 1.0
     keep_parent: Flag = False
-    num_repeats: PositiveCount = 1
     max_level: Count = 2
     use_summary: Flag = False
 

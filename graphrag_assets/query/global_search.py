@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterator, Sequence
-from statistics import median
 from typing import Annotated, Literal
 
 import polars as pl
@@ -146,7 +145,7 @@ def _with_weights(reports: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
 async def _ratings(
     ask: Ask[GlobalOptions], reports: dict[int, str], options: DynamicOptions, all_may_fail: bool
 ) -> dict[int, float]:
-    """The medians of independent ratings by the model, by community; several reports share a request.
+    """The ratings by the model, by community; several reports share a request.
 
     A report whose rating failed is read: it may be relevant.
     """
@@ -155,8 +154,7 @@ async def _ratings(
     parts = packed([max(size, least) for size in sizes], _RATED_TOKENS) if reports else []
     groups = [[list(reports)[place] for place in part] for part in parts]
     calls = [
-        (f"the ratings of {len(group)} communities", _medians(ask, [reports[c] for c in group], options))
-        for group in groups
+        (f"the ratings of {len(group)} communities", _rated(ask, [reports[c] for c in group])) for group in groups
     ]
     ratings = dict.fromkeys(reports, options.threshold)
     for group, found in zip(groups, await ask.gather("rating", calls, all_may_fail), strict=True):
@@ -168,14 +166,10 @@ async def _ratings(
     return ratings
 
 
-async def _medians(ask: Ask[GlobalOptions], reports: Sequence[str], options: DynamicOptions) -> list[float | None]:
-    repeated = []
-    for repeat in range(options.num_repeats):
-        ratings, usage = await ask.rater.arate(ask.text, reports, repeat)
-        ask.add_usage("rating", usage)
-        repeated.append(ratings)
-    given = ([rating for rating in ratings if rating is not None] for ratings in zip(*repeated, strict=True))
-    return [float(median(ratings)) if ratings else None for ratings in given]
+async def _rated(ask: Ask[GlobalOptions], reports: Sequence[str]) -> list[float | None]:
+    ratings, usage = await ask.rater.arate(ask.text, reports)
+    ask.add_usage("rating", usage)
+    return ratings
 
 
 _RATED_TOKENS, _RATED_TOGETHER = 8_000, 10

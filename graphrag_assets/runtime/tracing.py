@@ -1,19 +1,18 @@
 """Spans for OpenTelemetry: commands, stages, questions with their steps, and calls to models.
 
-They are made where a variable of `ENDPOINTS` is set; otherwise nothing is imported. Their parent is the current span,
-such as that of an application. No text of a prompt, an answer or an error is in them.
+Without a tracer provider, of an application or by `start_tracing`, they do nothing. Their parent is the current
+span, such as that of an application. No text of a prompt, an answer or an error is in them.
 """
 
 import contextlib
 import functools
 import os
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
+
+from opentelemetry import trace
 
 from graphrag_assets.errors import SettingsError
-
-if TYPE_CHECKING:
-    from opentelemetry.trace import Tracer
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -23,6 +22,7 @@ Annotate = Callable[[Attributes], None]
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 _TIMEOUTS = ("OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT")
 _NAME = "graphrag_assets"
+_tracer = trace.get_tracer(_NAME)
 
 
 def start_tracing(export_seconds: float | None = None) -> None:
@@ -35,10 +35,9 @@ def start_tracing(export_seconds: float | None = None) -> None:
     Raises:
         SettingsError: an endpoint is set, and OpenTelemetry's SDK is not installed.
     """
-    if not _is_on():
+    if not any(os.environ.get(name) for name in ENDPOINTS):
         return
     try:
-        from opentelemetry import trace
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import OTELResourceDetector, Resource
         from opentelemetry.sdk.trace import TracerProvider
@@ -66,15 +65,8 @@ def span(
             with its caller.
         client: the block is a request to a server.
     """
-    tracer = _tracer()
-    if tracer is None:
-        yield lambda _: None
-        return
-    from opentelemetry import trace
-
-    made = tracer.start_span(
-        name, attributes=attributes, kind=trace.SpanKind.CLIENT if client else trace.SpanKind.INTERNAL
-    )
+    kind = trace.SpanKind.CLIENT if client else trace.SpanKind.INTERNAL
+    made = _tracer.start_span(name, attributes=attributes, kind=kind)
     inside = trace.use_span(made, record_exception=False, set_status_on_exception=False)
     try:
         with inside if current else contextlib.nullcontext():
@@ -89,10 +81,7 @@ def span(
 
 def annotate(attributes: Attributes) -> None:
     """Add attributes to the current span."""
-    if _tracer():
-        from opentelemetry import trace
-
-        trace.get_current_span().set_attributes(attributes)
+    trace.get_current_span().set_attributes(attributes)
 
 
 def traced(name: str) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
@@ -107,17 +96,3 @@ def traced(name: str) -> Callable[[Callable[Arguments, Result]], Callable[Argume
         return in_span
 
     return decorate
-
-
-def _is_on() -> bool:
-    return any(os.environ.get(name) for name in ENDPOINTS)
-
-
-def _tracer() -> "Tracer | None":
-    if not _is_on():
-        return None
-    try:
-        from opentelemetry import trace
-    except ModuleNotFoundError:
-        return None
-    return trace.get_tracer(_NAME)

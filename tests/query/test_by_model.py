@@ -331,18 +331,6 @@ def test_a_report_without_a_rating_is_read(hasty: GraphRAG, server) -> None:
     assert answer.context["reports"]["human_readable_id"].to_list() == [3]
 
 
-def test_ratings_are_repeated_and_their_median_counts(modeled: GraphRAG, server) -> None:
-    def ratings(body: dict[str, Any]) -> dict[str, Any]:
-        return {"ratings": [{"id": 1, "rating": 0 if "as reader" in user_message(body) else 5}]}
-
-    server.content = says(CommunityRatings=ratings, MapAnswer=points_of, text=notes_of)
-    thrice = modeled.global_(QUESTION, dynamic=DynamicOptions(num_repeats=3, max_level=0))
-    assert thrice.usage["rating"].calls == 3  # of the one community of more than two entities
-    assert thrice.context == {} or thrice.context["reports"].is_empty()
-    once = modeled.global_(QUESTION, dynamic=DynamicOptions(max_level=0))
-    assert once.context["reports"].height == 1
-
-
 def test_ask_follows_the_model_and_gives_its_reason(modeled: GraphRAG) -> None:
     answer = modeled.ask(QUESTION)
     assert answer.method == "global"

@@ -113,10 +113,10 @@ class ChatAnswerer(Answerer):
         new = {q.casefold().strip(): q for q in reversed(found.questions) if q}
         return tuple(q for key, q in reversed(new.items()) if key not in asked)[:count], usage
 
-    async def arate(self, question: str, reports: Sequence[str], repeat: int = 0) -> tuple[list[float | None], Usage]:
+    async def arate(self, question: str, reports: Sequence[str]) -> tuple[list[float | None], Usage]:
         """The relevance of each report for `question`, from 0 to 5; None if the answer leaves it out."""
         started = time.perf_counter()
-        ratings, usage = await ratings_of(self._model, question, reports, repeat)
+        ratings, usage = await ratings_of(self._model, question, reports)
         return ratings, replace(usage, seconds=time.perf_counter() - started)
 
     async def alink(self, question: str, options: AnswerOptions = PLAIN) -> Linked:

@@ -1,13 +1,11 @@
 """What helps to answer a question: ratings of community reports, and tests of passages."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 from pydantic import Field, model_validator
 
 from graphrag_assets.contracts.answering import Passage, Relevance, Usage
-from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.task import Task, TaskModel, ask_numbered
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Stars, Text
@@ -53,16 +51,9 @@ RATE_REPORTS = Task("community_rating", CommunityRatings, {"reports": "data"}, "
 TEST_PASSAGES = Task("relevance_test", RelevantUnits, {"passages": "data"}, "question")
 
 
-async def ratings_of(
-    model: TaskModel, question: str, reports: Sequence[str], repeat: int
-) -> tuple[list[float | None], Usage]:
-    """The rating of each report, 0 to 5, None if the answer leaves it out; each `repeat` is a different request."""
-
-    def as_reader(request: ChatRequest) -> ChatRequest:
-        again = Message(role="user", content=f"Rate independently, as reader {repeat + 1}.")
-        return replace(request, messages=(*request.messages, again), temperature=1.0) if repeat else request
-
-    rated, usage = await ask_numbered(model, RATE_REPORTS, reports, "reports", then=as_reader, question=question)
+async def ratings_of(model: TaskModel, question: str, reports: Sequence[str]) -> tuple[list[float | None], Usage]:
+    """The rating of each report, 0 to 5, None if the answer leaves it out."""
+    rated, usage = await ask_numbered(model, RATE_REPORTS, reports, "reports", question=question)
     return [ratings[0].rating if len(ratings) == 1 else None for ratings in rated], usage
 
 

@@ -160,12 +160,6 @@ def test_the_other_query_tasks():
     assert chat.requests[1].messages[1]["content"].endswith("Asked so far:\n- Old?")
 
 
-def test_repeated_ratings_are_separate_requests():
-    rag, chat = answerer(*(f'{{"ratings": [{{"id": 1, "rating": {rating}}}]}}' for rating in (2, 5)))
-    assert [run(rag.arate(QUESTION, ["A report."], repeat))[0] for repeat in (0, 1)] == [[2], [5]]
-    assert chat.requests[0].messages != chat.requests[1].messages
-
-
 @pytest.mark.parametrize(
     ("said", "kind"),
     [('{"kind": "Theme", "reason": "All of it."}', "theme"), ('{"kind": "poem"}', ""), ('{"kind": "fact."}', "fact")],

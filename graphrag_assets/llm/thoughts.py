@@ -10,26 +10,16 @@ import json
 import re
 from contextlib import suppress
 
-_NAMES = "think|thinking|thought|thoughts|reasoning"
+_NAMES = "think|thinking|thought|thoughts|reasoning|seed:think"
 _MARK = re.compile(
-    rf"(?P<quoted>`?)(?:(?P<open><(?:{_NAMES})>|◁think▷|\[think\])|(?P<close></(?:{_NAMES})>|◁/think▷|\[/think\])"
-    r"|<\|(?P<harmony>channel|message|end|return|start|call)\|>"
-    r"|(?P<tag><(?P<tag_end>/?)(?P<tag_name>[^\W\d_][\w:.-]*)(?P<attributes>\s[^<>]{0,80})?>)"
-    r"|(?P<word>[\[◁](?P<word_end>/?)(?P<word_name>[^\W\d_]\w{2,30})[\]▷])"
-    r"|(?P<part><\|(?P<part_kind>begin|start|end)_of_(?P<part_name>\w+)\|>)"
-    r"|(?P<channel><\|channel>|<channel\|>))",
+    rf"(?P<quoted>`?)(?:(?P<open><(?:{_NAMES})>|◁think▷|\[(?:think|reason)\]|<\|begin_of_thought\|>|<\|channel>)"
+    rf"|(?P<close></(?:{_NAMES})>|◁/think▷|\[/(?:think|reason)\]|<\|end_of_thought\|>|<channel\|>)"
+    r"|(?P<frame><\|(?:begin|end)_of_solution\|>)"
+    r"|<\|(?P<harmony>channel|message|end|return|start|call)\|>)",
     re.IGNORECASE,
 )
-_UNFINISHED = re.compile(r"`?(?:[<◁\[](?:[/|]?[^\W\d][^<>◁▷\[\]\n]{0,120}\|?|[/|])?)?$")
+_UNFINISHED = re.compile(r"`?(?:[<◁\[](?:[/|]?[^\W\d][^<>◁▷\[\]\n]{0,20}\|?|[/|])?)?$")
 """The end of a text that may be the beginning of a mark."""
-_FRAMES = frozenset(["answer", "final", "final_answer", "output", "response", "result", "solution"])
-"""Tags around the answer itself."""
-_HTML = re.compile(
-    "a|abbr|article|b|blockquote|body|br|center|cite|code|dd|del|details|div|dl|dt|em|figure|font|h[1-6]|head|header|hr|"
-    "html|i|img|ins|kbd|li|main|mark|math|nav|ol|p|pre|q|s|samp|section|small|span|strike|strong|sub|summary|sup|svg|"
-    "table|tbody|td|th|thead|time|title|tr|tt|u|ul|var"
-)
-_ABOUT_THOUGHTS = re.compile("think|thought|reason", re.IGNORECASE)
 
 
 class AnswerReader:
@@ -44,8 +34,7 @@ class AnswerReader:
         self._answer = list[str]()
         self._hidden = list[str]()  # since the answer was interrupted
         self._interruption = "unopened" if holds_back else ""
-        self._opened = self._framed = False
-        self._preamble = ""  # the name of the tag that opened the reply
+        self._opened = False
 
     @property
     def answer(self) -> str:
@@ -57,7 +46,10 @@ class AnswerReader:
         text, shown, done = self._pending + piece, list[str](), 0
         for mark in _MARK.finditer(text):
             shown.append(self._take(text[done : mark.start()]))
-            shown.append(self._take(mark.group()) if mark["quoted"] else self._turn(mark))
+            if mark["quoted"]:
+                shown.append(self._take(mark.group()))
+            else:
+                self._turn(mark)
             done = mark.end()
         rest = text[done:]
         end = len(rest) if last else _UNFINISHED.search(rest).start()  # type: ignore[union-attr]  # matches always
@@ -78,15 +70,15 @@ class AnswerReader:
             self._answer.append(text)
         return text
 
-    def _turn(self, mark: re.Match[str]) -> str:
-        """Go from answer to thoughts, or back; returns nothing, as nothing of a mark is part of the answer."""
+    def _turn(self, mark: re.Match[str]) -> None:
+        """Go from answer to thoughts, or back; nothing of a mark is part of the answer."""
+        if mark["frame"]:
+            return
         if mark["open"]:
             if not self._interruption or self._interruption == "unopened":
                 within = bool(self.answer.strip())
                 self._interruption = "within" if within else "thoughts"
                 self._hidden = [mark.group()]
-        elif name := _name(mark):
-            return self._turn_any(mark, name)
         elif mark["close"]:
             if self._interruption not in ("thoughts", "within"):
                 self.lacked_opening_tag = True
@@ -101,36 +93,10 @@ class AnswerReader:
         else:
             self._interruption = "header" if mark["harmony"].lower() == "channel" else "thoughts"
             self._hidden.clear()
-        return ""
-
-    def _turn_any(self, mark: re.Match[str], name: str) -> str:
-        """Leave out a pair of tags of any name, if it opens the reply, and the tags of a frame around the answer."""
-        ends = "/" in (mark["tag_end"], mark["word_end"]) or mark["part_kind"] == "end" or mark.group() == "<channel|>"
-        at_start = not self._interruption and not self.answer.strip("\ufeff \t\r\n")
-        if name in _FRAMES:
-            if not (self._framed if ends else at_start):
-                return self._take(mark.group())
-            self._framed = self._opened = True
-        elif ends and name == self._preamble:
-            self._preamble = ""
-            self._resume()
-        elif at_start and not ends and (not _HTML.fullmatch(name) or _ABOUT_THOUGHTS.search(mark["attributes"] or "")):
-            self._preamble, self._interruption, self._hidden = name, "within", [self.answer, mark.group()]
-            self._answer.clear()
-        else:
-            return self._take(mark.group())
-        return ""
 
     def _resume(self) -> None:
         self._interruption, self._opened = "", True
         self._hidden.clear()
-
-
-def _name(mark: re.Match[str]) -> str:
-    """The name of a tag that is none of the known ones."""
-    return (
-        mark["tag_name"] or mark["word_name"] or mark["part_name"] or ("channel" if mark["channel"] else "")
-    ).lower()
 
 
 def without_thoughts(text: str) -> str:

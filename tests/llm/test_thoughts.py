@@ -133,15 +133,12 @@ def test_content_in_parts_is_named_after_one_request(lab: Lab) -> None:
     "reply",
     [
         "<seed:think>Draft: Bo.</seed:think>{final}",
-        '<details type="reasoning" open>Draft: Bo.</details>{final}',
-        "<pondering>Draft: Bo.</pondering>\n<check>Bo is wrong.</check>\n{final}",
-        "<plan>Draft: Bo.</plan><output>{final}</output>",
         "[REASON]Draft: Bo.[/REASON]{final}",
         "<|begin_of_thought|>Draft: Bo.<|end_of_thought|><|begin_of_solution|>{final}<|end_of_solution|>",
         "<|channel>thought\nDraft: Bo.<channel|>{final}",
     ],
 )
-def test_a_pair_of_tags_of_any_name_that_opens_the_reply_is_no_part_of_an_answer(reply: str) -> None:
+def test_marks_of_single_families_of_models_are_no_part_of_an_answer(reply: str) -> None:
     assert parse(reply.replace("{final}", FINAL), Extraction).parsed.entities[0].title == "Ada"
     text, reader = reply.replace("{final}", "Ada wrote <b>it</b> [1]."), AnswerReader()
     shown = "".join(reader.feed(text[start : start + 3], start + 3 >= len(text)) for start in range(0, len(text), 3))

@@ -30,6 +30,7 @@ from graphrag_assets.llm.limits import REJECTS, Budget, Limits, Trace, with_retr
 from graphrag_assets.llm.model_errors import (
     GivenUp,
     InvalidAnswer,
+    LedgerError,
     RefusedAnswer,
     RequestRejected,
     RetriesExhausted,
@@ -128,6 +129,8 @@ class ModelClient(Generic[Options]):
                 self.usage.add(task, replace(trace.usage, failures=1))
                 if isinstance(error, RetriesExhausted):
                     self.limits.failed(str(error))
+                elif isinstance(error, LedgerError):
+                    self.limits.suspend(str(error))  # the next answers would be lost, too
                 elif isinstance(error, InvalidAnswer | RequestRejected):
                     self.limits.succeeded()
                 raise

@@ -74,7 +74,7 @@ def test_an_unreachable_server_is_reported_before_the_retries_of_all_calls(lab: 
     with pytest.raises(CircuitOpen, match=r"cannot connect to 127\.0\.0\.1:9: .* Check that the server runs"):
         raise errors[0]
     assert {type(error) for error in errors} == {CircuitOpen}
-    assert "HTTP" not in str(errors[0])  # nobody answered
+    assert "HTTP " not in str(errors[0])  # nobody answered
     assert model.usage.total.calls == 25  # only the calls admitted at the start were tried
 
 

@@ -36,23 +36,8 @@ RELATIONS = {"relationship_types": "PART_OF, laid by"}
 
 
 def test_extraction_asks_for_the_relationship_types_wanted(lab):
-    without = prompt(lab)
-    assert prompt(lab, **RELATIONS) == (
-        f"{without}\n\nTypes of relationships that are wanted: PART_OF, laid by. Prefer them; where none fits, use a "
-        "short predicate of your own."
-    )
-
-
-def test_a_template_without_a_system_message_gets_one_for_the_types(lab, tmp_path):
-    template = "{% block user %}{{ entity_types }} {{ claim_description }} {{ text }}{% endblock %}"
-    folder = tmp_path / "prompts"
-    folder.mkdir()
-    (folder / "extract_graph.jinja").write_text(template)
-    tasks = IndexingTasks(Settings.load(**MODEL, **RELATIONS), Prompts(folder), lambda: lab.chat(), run_id="r")
-    list(tasks.extract([UNIT]))
-    system, user, *_ = lab.server.chats[0].body["messages"]
-    assert (system["role"], user["role"]) == ("system", "user")
-    assert system["content"].startswith("Types of relationships that are wanted: PART_OF")
+    wanted = "; wanted, and preferred to others, are PART_OF, laid by."
+    assert prompt(lab, **RELATIONS).replace(wanted, ".") == prompt(lab)
 
 
 def test_claims_that_are_off_are_not_described(lab):

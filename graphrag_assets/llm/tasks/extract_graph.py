@@ -129,7 +129,7 @@ def first_request(
     `metadata` stand before it; claims quote `text`.
     """
     shown = "\n\n".join(part for part in (f"[{place}]" if place else "", metadata, text) if part)
-    messages = _rendered(model, options, text=shown, document_date=document_date, count=None)
+    messages = _rendered(model, options, text=shown, document_date=document_date, alone=True)
     claims = options.claim_description
     task, form = (PROMPT, ExtractGraph) if claims is None else (WITH_CLAIMS, ExtractGraphWithClaims)
     return ChatRequest(task, messages, form, batch=model.batch, unit=model.unit, run_id=model.run_id)
@@ -167,7 +167,7 @@ async def answers_together(
         answers = by_place(found.passages, attrgetter("number"), len(parts))
         return {n: answer for n, answer in answers.items() if _is_about(answer, parts[n])}
 
-    alone = _rendered(model, options, text="", document_date=None, count=len(parts))
+    alone = _rendered(model, options, text="", document_date=None, alone=False)
     together = model.prompts.render(TOGETHER, count=len(parts), claim_description=options.claim_description)
     rules = with_rules(alone, together)[0]
     texts = (f"### Passage {n} of {len(parts)}\n{one.messages[-1]['content']}" for n, one in enumerate(parts, 1))

@@ -41,7 +41,7 @@ PROFILE = Task[Any](
     "profile", None, {}, "persona domain written_in rating_scale entity_types examples claims", blocks=SYSTEM
 )
 """The template of what the prompt profile adds to built-in prompts."""
-_OPTIONAL = "language relationship_types document_date count"
+_OPTIONAL = "language relationship_types document_date alone"
 _TYPED = "persona domain entity_types examples claims"
 _EXTRACTION: tuple[Task[Any], ...] = (
     Task("extract_graph", None, {"text": "document"}, "entity_types claim_description", _OPTIONAL, _TYPED),

@@ -28,7 +28,7 @@ from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.event_loop import run_concurrently, wait_for
 from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.limits import Limits
-from graphrag_assets.llm.model_options import ChatOptions, ChatRequest, LimitOptions
+from graphrag_assets.llm.model_options import ChatRequest, LimitOptions, ModelOptions
 from tests.model_index import server_process
 
 TEXT = "Ada Lovelace met Charles Babbage in London and wrote to him. " * 90  # about 1,200 tokens
@@ -73,7 +73,7 @@ def ours(url: str, calls: int) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(Path(folder) / "ledger.db")
         limits = Limits(LimitOptions(concurrency=CONCURRENCY))
-        model = ChatModel(ChatOptions("openai/test-model", url), ledger, limits)
+        model = ChatModel(ModelOptions("openai/test-model", url), ledger, limits)
         wait_for(model.complete(question(-1)))
         wall, cpu = time.perf_counter(), time.process_time()
         failed = [
@@ -89,7 +89,7 @@ def ours(url: str, calls: int) -> tuple[float, float]:
 
 def bare(url: str, calls: int) -> tuple[float, float]:
     """litellm alone, set up in the same way."""
-    acompletion, where = provider.litellm().acompletion, provider.address(ChatOptions("openai/test-model", url))
+    acompletion, where = provider.litellm().acompletion, provider.address(ModelOptions("openai/test-model", url))
     return timed(lambda n: acompletion(messages=list(question(n).messages), temperature=0, **where), calls)
 
 

@@ -10,7 +10,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import parse_qs, urlsplit
@@ -317,7 +317,7 @@ class Settings(BaseSettings):
         return name
 
     @classmethod
-    def load(cls, **overrides: object) -> "Settings":
+    def load(cls, **overrides: Any) -> "Settings":
         """Settings from the environment, with `overrides` on top.
 
         Raises:
@@ -325,16 +325,8 @@ class Settings(BaseSettings):
         """
         for value in overrides.values():
             keep_secret(value if isinstance(value, str) and "://" in value else None)
-        given = {**dotenv_values(".env"), **os.environ}.items()
-        variables = sorted((name, value) for name, value in given if name.upper().startswith("GRAPHRAG_"))
-        return cls._loaded(tuple(variables), json.dumps(overrides, default=str))
-
-    @classmethod
-    @lru_cache(maxsize=64)  # pydantic takes milliseconds, and a question loads the settings several times
-    def _loaded(cls, _variables: tuple[tuple[str, str | None], ...], overrides: str) -> "Settings":
-        """The settings with overrides as JSON; the variables are the key of the cache."""
         try:
-            settings = cls(**json.loads(overrides))
+            settings = cls(**overrides)
         except ValidationError as error:
             lines = [_problem("_".join(map(str, one["loc"])), one) for one in error.errors()]
             raise SettingsError("Bad setting. " + "; ".join(lines)) from None

@@ -37,7 +37,6 @@ from graphrag_assets.llm.model_errors import (
 )
 from graphrag_assets.llm.model_options import (
     SAME_ANSWER,
-    ChatOptions,
     ChatRequest,
     Completion,
     Message,
@@ -167,14 +166,14 @@ class _Server:
 _servers: dict[tuple[str, str | None], _Server] = defaultdict(_Server)
 
 
-class ChatModel(ModelClient[ChatOptions]):
+class ChatModel(ModelClient[ModelOptions]):
     """A chat model. Answers in the ledger from before `cache_not_before` (ISO time, UTC) are paid for again."""
 
     operation = "chat"
 
     def __init__(
         self,
-        options: ChatOptions,
+        options: ModelOptions,
         ledger: Ledger,
         limits: Limits | None = None,
         budget: Budget | None = None,
@@ -206,7 +205,7 @@ class ChatModel(ModelClient[ChatOptions]):
         return answer
 
     async def _answer(self, key: str, request: ChatRequest, trace: Trace) -> Completion:
-        """Request an answer, and a second one if it is not valid; of two repaired ones the better counts."""
+        """Request an answer, and a second one if it is not valid; without a valid one, one that was repaired counts."""
         async with self.counted(request.task, trace):
             messages, send = list(request.messages), partial(self._attempt, key, request, trace)
             try:
@@ -219,12 +218,13 @@ class ChatModel(ModelClient[ChatOptions]):
                 raise await self._put_failure(request, key, refusal, Usage(), trace.seconds) from None
             if answer.problem:
                 used = answer.completion.usage
-                if not (best := structured_output.best_guess([first, answer])):
+                repaired = [one for one in (answer, first) if one.completion.doubtful]
+                if not repaired:
                     error = structured_output.unusable(request, self.options.where, answer.problem)
                     raise await self._put_failure(request, key, error, used, trace.seconds)
+                answer = repaired[0]
                 outdated = self._valid(request, await self.ledger.get(key)) is None
-                await self._put(request, key, best.text, used, trace.seconds, replace=outdated)
-                answer = Answer(best)
+                await self._put(request, key, answer.completion.text, used, trace.seconds, replace=outdated)
         return answer.completion if answer.completion.from_ledger else replace(answer.completion, usage=trace.paid)
 
     async def _request(self, request: ChatRequest, messages: list[Message], trace: Trace, send: Send[T]) -> T:

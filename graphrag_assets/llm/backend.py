@@ -10,7 +10,7 @@ from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.ledger import Ledger, canonical
 from graphrag_assets.llm.limits import Budget, Limits
-from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, LimitOptions, ModelOptions, PriceOptions
+from graphrag_assets.llm.model_options import EmbeddingOptions, LimitOptions, ModelOptions, PriceOptions
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.provider import provider_of
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
@@ -38,7 +38,7 @@ def chat_model(
     model = settings.model_of(use)
     same = not settings.chat_model or provider_of(model)[0] == provider_of(settings.chat_model)[0]
     priced = not settings.chat_model or model == settings.chat_model
-    options = ChatOptions(
+    options = ModelOptions(
         model=model,
         base_url=(settings.chat_base_url or None) if same else None,
         api_key=(keys.chat or _key("GRAPHRAG_CHAT_API_KEY")) if same else None,

@@ -39,6 +39,7 @@ class ModelOptions:
     api_key: str | None = field(default=None, repr=False)  # None: the provider's own environment variables
     timeout: float = 180.0  # seconds until a request counts as lost
     prices: PriceOptions = PriceOptions()
+    parameters: str = "{}"  # JSON object by litellm's names, in place of those of a request; null: not sent
 
     def __post_init__(self) -> None:
         """Its key and the credentials of its address are masked in everything that leaves the process."""
@@ -52,17 +53,9 @@ class ModelOptions:
 
 
 @dataclass(frozen=True)
-class ChatOptions(ModelOptions):
-    """A chat model."""
-
-    parameters: str = "{}"  # JSON object by litellm's names, in place of those of a request; null: not sent
-
-
-@dataclass(frozen=True)
 class EmbeddingOptions(ModelOptions):
-    """An embedding model and the parameters of its requests."""
+    """An embedding model and the limits of its requests."""
 
-    parameters: str = "{}"  # JSON object by litellm's names
     batch_size: int = 64  # texts of a request
     batch_bytes: int = 200_000  # of a request in UTF-8; more than its tokens, in English four times as many
     item_tokens: int = 8191  # longer texts are cut
@@ -129,4 +122,3 @@ class Completion:
     dropped_records: int = 0  # invalid ones, left out of its `Salvaged` lists
     guessed: bool = False  # broken JSON, or its backslashes, were repaired
     doubtful: bool = False  # the repair may have lost something
-    kept_records: int = 0

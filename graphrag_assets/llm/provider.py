@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from graphrag_assets.errors import chain_of
 from graphrag_assets.llm.model_errors import BadReplyError
-from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, ModelOptions, PriceOptions, Structured
+from graphrag_assets.llm.model_options import EmbeddingOptions, ModelOptions, PriceOptions, Structured
 from graphrag_assets.llm.thoughts import AnswerReader, is_json, read_whole
 from graphrag_assets.runtime.masking import ReplyMasker, mask_reply
 from graphrag_assets.runtime.outgoing import shown
@@ -96,7 +96,7 @@ def missing_key(options: ModelOptions) -> str:
     return " or ".join(name for name in missing if name.endswith("_API_KEY"))
 
 
-def structured_mode(options: ChatOptions) -> Structured:
+def structured_mode(options: ModelOptions) -> Structured:
     """The strongest way of requesting JSON that the model is expected to support."""
     module = litellm()
     if not known(options.model) or module.supports_response_schema(model=options.model):

@@ -77,7 +77,6 @@ def parse(text: str, model: type[BaseModel], may_say_nothing: bool = False) -> C
         text,
         value,
         dropped_records=count.dropped,
-        kept_records=count.kept,
         guessed=doubtful or body != said,
         doubtful=doubtful,
     )
@@ -210,12 +209,6 @@ def completion(text: str, request: ChatRequest, usage: Usage) -> Completion:
     if request.response_model is None:
         return Completion(text, usage=usage)
     return replace(parse(text, request.response_model, request.may_say_nothing), usage=usage)
-
-
-def best_guess(answers: Sequence[Answer]) -> Completion | None:
-    """Of answers that are doubtful repairs, the one with the most records, on a tie the last; None without any."""
-    guesses = [answer.completion for answer in reversed(answers) if answer.completion.doubtful]
-    return max(guesses, key=lambda guess: guess.kept_records, default=None)
 
 
 def unusable(request: ChatRequest, where: str, problem: InvalidAnswer) -> InvalidAnswer:

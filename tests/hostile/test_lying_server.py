@@ -19,7 +19,7 @@ from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.limits import Budget, Limits
 from graphrag_assets.llm.model_errors import ModelError
-from graphrag_assets.llm.model_options import ChatOptions, ChatRequest, EmbeddingOptions, LimitOptions, PriceOptions
+from graphrag_assets.llm.model_options import ChatRequest, EmbeddingOptions, LimitOptions, ModelOptions, PriceOptions
 
 DEADLINE = 60.0  # of a hang: no reply below takes a second
 LIMITS = LimitOptions(backoff_seconds=0.01, max_retries=2, circuit_failures=100, retry_after_max_seconds=0.05)
@@ -132,7 +132,7 @@ def chat_model(
     liar: LyingServer, folder: Path, budget: Budget | None = None, name: str = "m", prices: PriceOptions | None = None
 ) -> ChatModel:
     prices = prices or PriceOptions(1.0, 1.0)
-    options = ChatOptions(f"openai/{name}", base_url=liar.url, api_key="none", timeout=5, prices=prices)
+    options = ModelOptions(f"openai/{name}", base_url=liar.url, api_key="none", timeout=5, prices=prices)
     return ChatModel(options, Ledger(folder / "ledger.db"), Limits(LIMITS), budget)
 
 
@@ -286,7 +286,7 @@ def dripping() -> Iterator[str]:
 
 
 def test_a_stream_that_only_keeps_its_connection_is_given_up(dripping, tmp_path):
-    options = ChatOptions("openai/m", base_url=dripping, api_key="none", timeout=1, prices=PriceOptions(1.0, 1.0))
+    options = ModelOptions("openai/m", base_url=dripping, api_key="none", timeout=1, prices=PriceOptions(1.0, 1.0))
     model = ChatModel(options, Ledger(tmp_path / "ledger.db"), Limits(LIMITS))
     request = ChatRequest(task="answer", messages=({"role": "user", "content": "Who?"},))
 
@@ -325,7 +325,7 @@ def test_a_key_of_the_providers_variable_that_is_echoed_is_not_shown(liar, tmp_p
     liar.status, body = ECHOES[echo]
     liar.body = json.dumps(body).encode()
     options = {"base_url": liar.url, "timeout": 5, "prices": PriceOptions(1.0, 1.0)}
-    chat = ChatModel(ChatOptions("openai/m", **options), Ledger(tmp_path / "ledger.db"), Limits(LIMITS))
+    chat = ChatModel(ModelOptions("openai/m", **options), Ledger(tmp_path / "ledger.db"), Limits(LIMITS))
     embedder = EmbeddingModel(EmbeddingOptions("openai/m", **options), chat.ledger, Limits(LIMITS))
     request = ChatRequest(task="extract", messages=({"role": "user", "content": "Who?"},))
     for call in (chat.complete(request), embedder.embed(["a text"])):

@@ -12,7 +12,7 @@ from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.limits import Budget, Limits
-from graphrag_assets.llm.model_options import ChatOptions, ChatRequest, EmbeddingOptions, LimitOptions, PriceOptions
+from graphrag_assets.llm.model_options import ChatRequest, EmbeddingOptions, LimitOptions, ModelOptions, PriceOptions
 from graphrag_assets.llm.structured_output import Salvaged
 from tests.openai_server import OpenAIServer, running
 
@@ -43,7 +43,7 @@ class Lab:
         return Lab(self.server, self.folder / "another")
 
     def chat(self, budget: Budget | None = None, limits: dict[str, Any] | None = None, **options: Any) -> ChatModel:
-        chosen = ChatOptions(**{"model": "openai/test-model", "base_url": self.server.url} | options)
+        chosen = ModelOptions(**{"model": "openai/test-model", "base_url": self.server.url} | options)
         return ChatModel(chosen, self.ledger, Limits(LimitOptions(**QUICK | (limits or {}))), budget)
 
     def embedding(

@@ -318,9 +318,9 @@ import asyncio, sys
 from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.limits import Limits
-from graphrag_assets.llm.model_options import ChatOptions, ChatRequest, LimitOptions
+from graphrag_assets.llm.model_options import ModelOptions, ChatRequest, LimitOptions
 url, ledger, first = sys.argv[1:]
-model = ChatModel(ChatOptions("openai/test-model", url), Ledger(ledger), Limits(LimitOptions(concurrency=3)))
+model = ChatModel(ModelOptions("openai/test-model", url), Ledger(ledger), Limits(LimitOptions(concurrency=3)))
 async def one(n):
     await model.complete(ChatRequest("extract", ({"role": "user", "content": f"Text {n}."},)))
     print(n, flush=True)

@@ -13,14 +13,14 @@ import pytest
 
 from graphrag_assets.llm import provider
 from graphrag_assets.llm.model_errors import CircuitOpen
-from graphrag_assets.llm.model_options import ChatOptions
+from graphrag_assets.llm.model_options import ModelOptions
 from graphrag_assets.llm.provider import Reply
 from tests.llm.conftest import Lab, ask, run
 
 MESSAGES = [{"role": "user", "content": "Who met Charles?"}]
 
 
-async def sent(options: ChatOptions, **parameters: Any) -> Reply:
+async def sent(options: ModelOptions, **parameters: Any) -> Reply:
     """The reply to one request, made as `ChatModel` makes it."""
     response = await provider.litellm().acompletion(messages=MESSAGES, **provider.address(options), **parameters)
     return provider.read_reply(response)
@@ -38,7 +38,7 @@ def test_callbacks_set_in_litellm_hear_of_every_call(lab: Lab, monkeypatch: pyte
     monkeypatch.setattr(litellm, "callbacks", [Listener()])
 
     async def ask() -> Reply:
-        reply = await sent(ChatOptions("openai/test-model", lab.server.url))
+        reply = await sent(ModelOptions("openai/test-model", lab.server.url))
         for _ in range(100):
             if heard:
                 break

@@ -9,7 +9,7 @@ from typing import Any
 from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.limits import Limits
-from graphrag_assets.llm.model_options import ChatOptions, LimitOptions, PriceOptions
+from graphrag_assets.llm.model_options import LimitOptions, ModelOptions, PriceOptions
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
 from tests.openai_server import OpenAIServer
@@ -20,7 +20,7 @@ ONE_DOLLAR_PER_TOKEN = PriceOptions(1_000_000, 1_000_000)
 
 def chat_answerer(server: OpenAIServer, folder: Path, model: str = MODEL, **limits: Any) -> ChatAnswerer:
     """An answerer with a ledger in `folder` and separate limits."""
-    options = ChatOptions(model, base_url=server.url, prices=ONE_DOLLAR_PER_TOKEN, timeout=30)
+    options = ModelOptions(model, base_url=server.url, prices=ONE_DOLLAR_PER_TOKEN, timeout=30)
     quick = LimitOptions(**{"backoff_seconds": 0.01, "max_retries": 2, "circuit_failures": 100} | limits)
     return ChatAnswerer(ChatModel(options, Ledger(folder / "ledger.db"), Limits(quick)), Prompts(), model)
 

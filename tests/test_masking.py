@@ -154,11 +154,13 @@ def test_a_reply_is_masked_alike_whole_and_in_any_pieces(parts, data):
     assert (SHORT in whole.split()) is False
 
 
-def test_a_reply_is_kept_back_no_further_than_a_secret_may_begin(monkeypatch):
+def test_the_last_word_of_a_reply_is_kept_back(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", LONG)
     masker = ReplyMasker()
-    shown = [masker.feed(piece) for piece in ("The ", "ship p", "lanted ", "a plant", "ed/secret+of-a-key. End")]
-    assert shown == ["The ", "ship ", "planted ", "a ", "…. End"]
+    shown = [
+        masker.feed(piece) for piece in ("The ", "ship p", "lanted ", "a plant", "ed/secret+of-a-key. End", "船です")
+    ]
+    assert shown == ["The ", "ship ", "planted ", "a ", "…. ", "End船です"]
 
 
 @pytest.mark.parametrize("echoed", [LONG, "planted\\/secret+of-a-key", "planted%2Fsecret%2Bof-a-key"])

@@ -13,7 +13,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Set
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, quote_plus, unquote
 
 from dotenv import dotenv_values
@@ -39,6 +38,9 @@ _SHORTEST_PART = 3
 """Shorter parts of passwords are no secret by themselves, and may be words."""
 _UNMISTAKABLE = 12
 """Values of this length are masked inside words too; shorter ones, which may be words, only by themselves."""
+
+_LAST_WORD = re.compile(r"[^\s\u2e80-\U0010ffff]*$")
+"""Up to white space, or a character of the scripts that put none between words."""
 
 _given: set[str] = set()
 
@@ -93,31 +95,15 @@ class ReplyMasker:
     """
 
     def __init__(self) -> None:
-        self._secrets = _no_words(_of_environment().union(_given))
-        self._raw, self._done = "", 0
+        self._pattern = _pattern_of_no_words(_of_environment().union(_given))
+        self._pending = ""
 
     def feed(self, piece: str, last: bool = False) -> str:
-        """What may be shown now; the end is kept back until the next piece while a secret may begin there."""
-        self._raw += piece
-        end, shown = len(self._raw) if last else self._unfinished(), list[str]()
-        for match in self._secrets.pattern.finditer(self._raw, self._done):
-            if match.start() >= end:
-                break
-            shown += [self._raw[self._done : match.start()], MASK]
-            self._done = match.end()
-        shown.append(self._raw[self._done : end])
-        self._done = max(self._done, end)
-        return "".join(shown)
-
-    def _unfinished(self) -> int:
-        """Where the first secret may begin that the next piece would complete, or show to be part of a word."""
-        n, secrets = len(self._raw), self._secrets
-        for start in range(max(self._done, n - secrets.longest), n):
-            if self._raw[start] in secrets.beginnings:
-                rest = self._raw[start:]
-                if any(form.startswith(rest) for form in secrets.forms):
-                    return start
-        return n
+        """What may be shown now; the last word is kept back until it is complete."""
+        text = self._pending + piece
+        end = len(text) if last else _LAST_WORD.search(text).start()  # type: ignore[union-attr]  # matches always
+        self._pending = text[end:]
+        return re.sub(self._pattern, MASK, text[:end])
 
 
 def mask_reply(text: str) -> str:
@@ -176,24 +162,9 @@ def _is_no_word(secret: str) -> bool:
     return len(secret) >= _UNMISTAKABLE or (len(secret) >= _SHORTEST and not secret.isalpha())
 
 
-class _NoWords(NamedTuple):
-    """Secrets that cannot be words: all their forms, their first characters, and the length of the longest.
-
-    pattern: that of the forms; without any it matches nothing.
-    """
-
-    forms: set[str]
-    beginnings: set[str]
-    longest: int
-    pattern: re.Pattern[str]
-
-
 @functools.lru_cache(maxsize=1)
-def _no_words(secrets: frozenset[str]) -> _NoWords:
-    found = frozenset(filter(_is_no_word, secrets))
-    forms = _forms(found)
-    beginnings, longest = {form[0] for form in forms}, max(map(len, forms), default=0)
-    return _NoWords(forms, beginnings, longest, re.compile(_pattern(found) or "(?!)"))
+def _pattern_of_no_words(secrets: frozenset[str]) -> str:
+    return _pattern(set(filter(_is_no_word, secrets))) or "(?!)"  # which matches nothing
 
 
 def _forms(secrets: Set[str]) -> set[str]:

@@ -153,9 +153,7 @@ async def _ratings(
     least = _RATED_TOKENS // _RATED_TOGETHER
     parts = packed([max(size, least) for size in sizes], _RATED_TOKENS) if reports else []
     groups = [[list(reports)[place] for place in part] for part in parts]
-    calls = [
-        (f"the ratings of {len(group)} communities", _rated(ask, [reports[c] for c in group])) for group in groups
-    ]
+    calls = [(f"the ratings of {len(group)} communities", _rated(ask, [reports[c] for c in group])) for group in groups]
     ratings = dict.fromkeys(reports, options.threshold)
     for group, found in zip(groups, await ask.gather("rating", calls, all_may_fail), strict=True):
         for community, rating in zip(group, [] if isinstance(found, Exception) else found, strict=False):

@@ -13,9 +13,10 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.store import schema
 from graphrag_assets.store.bm25_index import write_bm25_index
 from graphrag_assets.store.connections import execute_in_order, one_value
+from graphrag_assets.store.index_database import IndexDatabase
 from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.passage_graph import write_passage_graph
-from graphrag_assets.store.schema import PUBLISHED, SCHEMA_VERSION, Table, identifier, literal, sql
+from graphrag_assets.store.schema import PUBLISHED, SCHEMA_VERSION, identifier, literal, sql
 from graphrag_assets.store.token_counts import count_new, counted_columns, insert_counted
 
 _PUBLISH = sql("publish").replace("{supersession}", sql("supersession")).replace("{predicates}", sql("predicates"))
@@ -102,32 +103,13 @@ def create_tables(connection: duckdb.DuckDBPyConnection, dimensions: int, made: 
     write_macros(connection)
 
 
-_IN_PART = {
-    "embeddings": "SELECT kind, id, model, vector FROM embeddings",
-    "numbers": """
-        SELECT table_name, id, human_readable_id FROM numbers
-        WHERE id IN (SELECT id FROM text_units UNION ALL SELECT id FROM documents UNION ALL SELECT id FROM covariates)
-    """,
-}
-"""By table of which not everything is published: what is."""
-
-
-def content_digest(connection: duckdb.DuckDBPyConnection) -> str:
-    """One hash over the shape of a publication and all rows of the index in use that it is made from, in any order.
+def content_digest(working: IndexDatabase) -> str:
+    """One hash over the shape of a publication and all rows of the index that it is made from, in any order.
 
     Records of runs do not count. Another version of DuckDB may hash otherwise, and publish the same content again.
     """
-    sums = ", ".join(map(_sum_of_rows, DIGESTED))
-    ((*totals,),) = connection.execute(f"SELECT {sums}").fetchall()
-    return stable_id("publication", publication_shape(), *totals)
-
-
-def _sum_of_rows(table: Table) -> str:
-    """The sum of the hashes of the rows of a table of the index, in SQL, whatever their order."""
-    # hash() is the same for no list, an empty one, and one of nulls.
-    lengths = "".join(f", coalesce(len({c.name}), -1)" for c in table.columns if c.type.endswith("[]"))
-    rows = _IN_PART.get(table.name, f"FROM {identifier(table.name)}")
-    return f"(SELECT sum(hash(t{lengths})::HUGEINT) FROM ({rows}) AS t)"
+    versions = working.content_versions(table.name for table in DIGESTED)
+    return stable_id("publication", publication_shape(), *(f"{name} {versions[name]}" for name in sorted(versions)))
 
 
 @cache

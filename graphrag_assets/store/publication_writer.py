@@ -12,7 +12,7 @@ import duckdb
 import polars as pl
 from filelock import FileLock
 
-from graphrag_assets.store.connections import ROW_GROUPS, in_memory, is_below, one_value, opened
+from graphrag_assets.store.connections import ROW_GROUPS, in_memory, is_below, opened
 from graphrag_assets.store.drafts import replacing
 from graphrag_assets.store.index_database import IndexDatabase
 from graphrag_assets.store.interrupts import interrupts_raised
@@ -58,10 +58,9 @@ def publish(
         kept = kept_publications(index_folder)
         number = max(kept, default=0) + 1
         path = publication_file(index_folder, number)
-        with working.connect() as connection:
-            digest = content_digest(connection)
-            known = "SELECT count(*) FROM publication WHERE number = $number AND content_digest = $digest"
-            is_known = one_value(connection, known, {"number": number - 1, "digest": digest})
+        digest = content_digest(working)
+        known = "SELECT count(*) FROM publication WHERE number = $number AND content_digest = $digest"
+        is_known = working.read(known, {"number": number - 1, "digest": digest}).item()
         if is_known and not always and (whole := _whole(working, index_folder, kept)):
             return whole
         with replacing(path) as draft:

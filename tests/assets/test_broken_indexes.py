@@ -85,11 +85,6 @@ BREAKS = {
         "SELECT min(id) FROM text_units",
         blocking=False,
     ),
-    "text_units_have_mentions": Break(
-        "DELETE FROM entity_mentions WHERE text_unit_id = (SELECT min(id) FROM text_units)",
-        "SELECT min(id) FROM text_units",
-        blocking=False,
-    ),
     "claims_are_about_entities": Break(
         "UPDATE covariates SET subject_key = 'nobody at all' WHERE id = (SELECT min(id) FROM covariates)",
         "SELECT min(id) FROM covariates",

@@ -243,8 +243,6 @@ def test_texts_are_counted_and_their_words_stemmed_once(published, tmp_path, mon
         ("DELETE FROM embeddings WHERE id = 'eve'", True),
         ("UPDATE embeddings SET model = 'n' WHERE id = 'eve'", True),
         ("UPDATE embeddings SET vector = [1.0, 1e-7] WHERE id = 'eve'", True),
-        ("UPDATE embeddings SET fingerprint = 'g' WHERE id = 'eve'", False),  # which is not published
-        ("INSERT INTO numbers (table_name, id, human_readable_id) VALUES ('text_units', 'gone', 99)", False),
         ("INSERT INTO index_runs (run_id, stage) VALUES ('r', 's')", False),
     ],
 )

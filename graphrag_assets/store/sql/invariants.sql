@@ -96,11 +96,6 @@ SELECT id, batch, document_id, ordinal FROM text_units WHERE extractor IS NULL
 SELECT c.community, count(r.id) AS reports FROM communities c LEFT JOIN community_reports r USING (community)
 WHERE c.size > 1 OR r.id IS NOT NULL GROUP BY ALL HAVING reports <> 1
 
--- text_units_have_mentions of entity_mentions: Every text unit names at least one entity.
--- Check these text units: tables of numbers and boilerplate contain no names; other text may need a model.
-SELECT t.id, t.batch, t.document_id, t.ordinal FROM text_units t
-WHERE t.id NOT IN (SELECT text_unit_id FROM entity_mentions)
-
 -- claims_are_about_entities of covariates: The subject of every claim is an entity.
 -- Such claims are searchable by text, but not through their subject. An alias may connect them.
 SELECT c.id, c.subject_id FROM covariates c JOIN resolved_claims r USING (id)

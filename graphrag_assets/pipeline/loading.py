@@ -23,7 +23,7 @@ from graphrag_assets.reading.formats import (
     read_records,
     refused_kind,
 )
-from graphrag_assets.reading.source_records import LoadOptions, Problem, Record, clean, too_long
+from graphrag_assets.reading.source_records import LoadOptions, Problem, Record, clean, shortened, too_long
 from graphrag_assets.reading.tables import parse_json
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
@@ -221,7 +221,7 @@ _SECOND_OF_AN_ID = ("another document has the same id", "Rename the file, or cor
 
 def _no_date(stated: str, column: str) -> tuple[str, str]:
     """Error and hint for a value that is no date."""
-    shown = clean(stated if len(stated) <= 60 else stated[:59] + "…")
+    shown = clean(shortened(stated))
     return f"{column} is {shown!r}, which is ambiguous or not a date", "Write it as YYYY-MM-DD, such as 1866-07-27."
 
 

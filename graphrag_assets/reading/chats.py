@@ -41,21 +41,10 @@ _SLACK_LINK = re.compile(r"<((?:https?|mailto):[^|>]+)(?:\|([^>]+))?>")
 _SLACK_NAME = re.compile(r"<([@#!])([^|>]+)(?:\|([^>]+))?>")
 _TAG = re.compile(r"<[^>\n]+>")
 SLACK_USERS = "users.json"
-SLACK_LISTS = frozenset(
-    f"{name}.json"
-    for name in [
-        "users",
-        "channels",
-        "groups",
-        "dms",
-        "mpims",
-        "integration_logs",
-        "canvases",
-        "lists",
-        "org_users",
-        "file_conversations",
-    ]
-)
+SLACK_LISTS = frozenset((
+    "users.json", "channels.json", "groups.json", "dms.json", "mpims.json", "integration_logs.json", "canvases.json",
+    "lists.json", "org_users.json", "file_conversations.json",
+))  # fmt: skip
 """Files of an export of Slack that hold no messages, in the folder of its channels."""
 
 

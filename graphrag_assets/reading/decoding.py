@@ -23,27 +23,9 @@ _SAMPLE_BYTES = 20_000
 # Encodings of text in files and on the web, the more common first. charset-normalizer knows 90, and takes short texts
 # for rare ones such as those of old Macintosh systems.
 _DETECTED = [
-    "cp1252",
-    "cp1251",
-    "cp1250",
-    "cp932",
-    "gb18030",
-    "big5",
-    "cp949",
-    "euc_jp",
-    "cp1256",
-    "cp1254",
-    "cp1253",
-    "cp1255",
-    "cp1257",
-    "cp1258",
-    "koi8_r",
-    "koi8_u",
-    "iso8859_2",
-    "cp874",
-    "iso8859_9",
-    "mac_roman",
-]
+    "cp1252", "cp1251", "cp1250", "cp932", "gb18030", "big5", "cp949", "euc_jp", "cp1256", "cp1254", "cp1253", "cp1255",
+    "cp1257", "cp1258", "koi8_r", "koi8_u", "iso8859_2", "cp874", "iso8859_9", "mac_roman",
+]  # fmt: skip
 _RARE = ("cp1258", "iso8859_9", "mac_roman")
 """Encodings that resemble a far more common one."""
 _ESCAPED = ((b"\x1b$B", "iso2022_jp"), (b"\x1b$@", "iso2022_jp"), (b"\x1b$)C", "iso2022_kr"), (b"~{", "hz"))

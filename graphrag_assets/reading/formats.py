@@ -90,11 +90,7 @@ _HTML = re.compile(rb"\A\s*(?:<!--.*?-->\s*)*<(?:!doctype html|html)[\s>]", re.I
 
 
 class RefusedKind(Problem):
-    """A file of a kind that has no text; `kind` in the singular."""
-
-    @property
-    def kind(self) -> str:
-        return self.error
+    """A file of a kind that has no text, which `error` names in the singular."""
 
 
 class Converter(Protocol):

@@ -1,4 +1,4 @@
-"""The headings and tables of Markdown texts."""
+"""Markdown texts: their headings and tables, and their words without marks."""
 
 import re
 from typing import NamedTuple
@@ -11,6 +11,9 @@ _LINE = re.compile(
 _CLOSING_MARKS = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _EMPHASIS = re.compile(r"[*`]|(?<!\w)_+|_+(?!\w)")
+_FENCED = re.compile(r"(^```.*?^```[ \t]*$)", re.MULTILINE | re.DOTALL)
+_EMPHASIZED = re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*\n]+?)(?<=\S)\1(?![\w*])")
+_ESCAPE = re.compile(r"\\([!\"#$%&'()*+,\-./:;<=>?@\[\]^_`{}~\\])")  # a bar in a cell stays
 
 
 class Heading(NamedTuple):
@@ -51,6 +54,15 @@ def headings(text: str) -> list[Heading]:
 def plain_title(title: str) -> str:
     """Return the words of a heading on one line, without links and emphasis."""
     return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", title)).split())
+
+
+def plain_words(markdown: str, *replaced: tuple[re.Pattern[str], str]) -> str:
+    """Return Markdown without emphasis and escapes, and with what else is to be `replaced`, but for fenced code."""
+    parts = _FENCED.split(markdown)
+    for number in range(0, len(parts), 2):
+        for pattern, by in (*replaced, (_EMPHASIZED, r"\2"), (_ESCAPE, r"\1")):
+            parts[number] = pattern.sub(by, parts[number])
+    return "".join(parts)
 
 
 _RULE = frozenset("|-: \t")

@@ -14,6 +14,7 @@ from lxml import etree
 
 from graphrag_assets.reading import latex
 from graphrag_assets.reading.decoding import decode
+from graphrag_assets.reading.headings import plain_words
 from graphrag_assets.reading.properties import stated
 from graphrag_assets.reading.source_records import WHOLE_ROW, LoadOptions, Place, Problem, Record, metadata_json
 from graphrag_assets.reading.tables import Table, sheet_records, table_records
@@ -58,9 +59,6 @@ _PLAIN = ExtractionConfig(
 _MAIL_FIELDS = re.compile(r"\A(?:(?:Subject|From|To|CC|BCC|Date|Attachments): [^\n]*\n)+", re.IGNORECASE)
 _PICTURE = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)")
 _LINK = re.compile(r"(?<!!)\[([^\]\n]+)\]\((?:[^()\n]|\([^()\n]*\))*\)")
-_ESCAPE = re.compile(r"\\([!\"#$%&'()*+,\-./:;<=>?@\[\]^_`{}~\\])")  # a bar in a cell stays
-_FENCE = re.compile(r"(^```.*?^```[ \t]*$)", re.MULTILINE | re.DOTALL)
-_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*\n]+?)(?<=\S)\1(?![\w*])")
 _OFFICE = re.compile("officedocument|opendocument|ms-(?:excel|powerpoint|word)|msword|epub|rtf|iwork|hwp")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _FIELD = re.compile(r"\*\*[^*\n]{1,30}\*\*: [^\n]*")
@@ -175,10 +173,8 @@ def _record(text: str, result: ExtractionResult, places: tuple[Place, ...]) -> R
 
 def _text(markdown: str) -> str:
     """Return the Markdown without pictures, targets of links, escapes, and the fields that are metadata."""
-    parts = _FENCE.split(_SLIDE.sub(r"\n\n⟪slide \1⟫\n\n", _without_fields(markdown)))
-    for number in range(0, len(parts), 2):  # between blocks of code
-        parts[number] = _ESCAPE.sub(r"\1", _EMPHASIS.sub(r"\2", _LINK.sub(r"\1", _PICTURE.sub("", parts[number]))))
-    return re.sub(r"\n{3,}", "\n\n", "".join(parts)).strip()
+    text = _SLIDE.sub(r"\n\n⟪slide \1⟫\n\n", _without_fields(markdown))
+    return re.sub(r"\n{3,}", "\n\n", plain_words(text, (_PICTURE, ""), (_LINK, r"\1"))).strip()
 
 
 def _without_fields(markdown: str) -> str:

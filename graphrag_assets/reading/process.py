@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from graphrag_assets.reading.limits import OUT_OF_MEMORY, ConversionLimits
 from graphrag_assets.reading.readers import reader_of
-from graphrag_assets.reading.source_records import LoadOptions, Place, Problem, Record, too_long
+from graphrag_assets.reading.source_records import LoadOptions, Place, Problem, Record, shortened, too_long
 from graphrag_assets.runtime.masking import without_secrets
 
 _Result = TypeVar("_Result")
@@ -50,7 +50,7 @@ class ConversionProcess:
         if isinstance(reply, Problem):
             return [reply]
         if "error" in reply:
-            return [Problem(f"not readable as {file_format}: {_short(reply['error'])}", _DAMAGED)]
+            return [Problem(f"not readable as {file_format}: {shortened(reply['error'])}", _DAMAGED)]
         return [_item(item, self._limits.max_output_bytes) for item in reply["items"]]
 
     def _reply(self, kind: str, data: bytes, request: dict[str, object]) -> dict[str, Any] | Problem:
@@ -133,7 +133,3 @@ def _within(seconds: float, worker: "subprocess.Popen[bytes]", work: Callable[[]
         return work(), late.is_set()
     finally:
         timer.cancel()
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:59] + "…"

@@ -120,6 +120,11 @@ def too_long(n_bytes: int, max_bytes: int, row_number: int | None = None) -> Pro
     )
 
 
+def shortened(text: str) -> str:
+    """Return a text of at most 60 characters, for messages."""
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
 def clean(text: str) -> str:
     """Return the text with line feeds as line ends, without soft hyphens and zero-width characters.
 

@@ -22,6 +22,7 @@ from graphrag_assets.reading.source_records import (
     clean,
     metadata_json,
     plain,
+    shortened,
 )
 from graphrag_assets.text.words import unescape
 
@@ -33,18 +34,8 @@ _MAX_JSON = 100_000_000
 _MAX_WHOLE_ROWS = 20_000
 """Rows of a table without a text column that are indexed without being asked for: they are rarely prose."""
 _NAME_WORDS = (
-    "title",
-    "name",
-    "subject",
-    "headline",
-    "label",
-    "titel",
-    "bezeichnung",
-    "nom",
-    "titre",
-    "nombre",
-    "nome",
-)
+    "title", "name", "subject", "headline", "label", "titel", "bezeichnung", "nom", "titre", "nombre", "nome",
+)  # fmt: skip
 _DISTINCT_SHARE = 0.9
 _DELIMITERS = ",;\t|"
 _SEPARATOR_LINE = re.compile(r"\"?sep=([,;\t|])\"?[ \t]*\n", re.IGNORECASE)
@@ -162,7 +153,7 @@ def _column_like(name: str, columns: list[str]) -> str:
 
 
 def _too_many_whole_rows(columns: list[str], column: str, n_rows: int) -> Problem:
-    listed = ", ".join(_short(name) for name in columns[:20]) + (", …" if len(columns) > 20 else "")
+    listed = ", ".join(shortened(name) for name in columns[:20]) + (", …" if len(columns) > 20 else "")
     return Problem(
         f"{n_rows:,} rows without a column {column!r}; the columns are: {listed}",
         f"Name the column that holds the text in GRAPHRAG_TEXT_COLUMN, such as notes*.csv=body, or set it to "
@@ -219,7 +210,7 @@ def _unless_taken(record: Record, rows: dict[str, int], id_column: str) -> Recor
     key = record.key or str(number)
     if rows.setdefault(key, number) == number:
         return record
-    error = f"the {id_column} {_short(key)!r} is already used by row {rows[key]}"
+    error = f"the {id_column} {shortened(key)!r} is already used by row {rows[key]}"
     return Problem(error, f"Give each row its own {id_column}, or leave the column out.", number)
 
 
@@ -253,10 +244,6 @@ def _unescaped(text: str | None) -> str | None:
     """A text without HTML entities, which exports of web pages and databases have; None if nothing is left."""
     text = clean(unescape(text)) if text else None
     return text if text and text.strip() else None
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:59] + "…"
 
 
 # --- CSV and TSV ----------------------------------------------------------------------------------------
@@ -444,7 +431,7 @@ def parquet_records(data: bytes, column: str, options: LoadOptions) -> list[Reco
         frame = pl.read_parquet(io.BytesIO(data))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         reason = str(error).split("\n", 1)[0]
-        return [Problem(f"not a readable Parquet file: {_short(reason)}", "Export the file again.")]
+        return [Problem(f"not a readable Parquet file: {shortened(reason)}", "Export the file again.")]
     table = Table(frame.columns)
     try:
         table.rows.extend(enumerate(frame.iter_rows(named=True), start=1))

@@ -7,6 +7,7 @@ from lxml import html as lxml_html
 from lxml.html import HtmlElement
 from trafilatura import extract, extract_metadata
 
+from graphrag_assets.reading.headings import plain_words
 from graphrag_assets.reading.source_records import Problem, Record, metadata_json
 
 _NO_TEXT = Problem(
@@ -31,36 +32,11 @@ _SIGNS = (
     " | //sup[contains(@class, 'reference')]"
 )
 """Links to headings, notes and editors, which stand within the words of a page."""
-_BLOCKS = frozenset(
-    [
-        "p",
-        "div",
-        "br",
-        "li",
-        "tr",
-        "table",
-        "ul",
-        "ol",
-        "dl",
-        "dt",
-        "dd",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "blockquote",
-        "pre",
-        "hr",
-        "section",
-        "summary",
-    ]
-)
-_FENCE = re.compile(r"(^```.*?^```[ \t]*$)", re.MULTILINE | re.DOTALL)
-_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*\n]+?)(?<=\S)\1(?![\w*])")
+_BLOCKS = frozenset((
+    "p", "div", "br", "li", "tr", "table", "ul", "ol", "dl", "dt", "dd", "h1", "h2", "h3", "h4", "h5", "h6",
+    "blockquote", "pre", "hr", "section", "summary",
+))  # fmt: skip
 _RAISED = re.compile(r"</?su[bp]>")
-_ESCAPE = re.compile(r"\\([!\"#$%&'()*+,\-./:;<=>?@\[\]^_`{}~\\])")
 _PERMALINK = re.compile(r"^(#{1,6} [^\n]*?)\s*[¶#]$", re.MULTILINE)
 _SHORT = 200  # characters of an extraction that may have missed the text
 _PLAIN_SHARE = 0.3
@@ -119,7 +95,7 @@ def page_record(text: str) -> Record:
         include_tables=True,
         favor_recall=True,
     )
-    body = _plain_words(body or "").strip()
+    body = plain_words(body or "", (_RAISED, ""), (_PERMALINK, r"\1")).strip()
     if len(body) < _SHORT:  # trafilatura leaves out very short pages
         plain = _plain_text(page)
         bare = "\n\n" not in body  # trafilatura has found no article, and cuts lines within sentences
@@ -155,15 +131,6 @@ def _title(page: HtmlElement, shown: str | None) -> str | None:
     title = " ".join(str(page.findtext(".//title") or "").split())
     headings = [" ".join(heading.text_content().split()) for heading in page.iter("h1")]
     return shown if shown and (shown in title or not title or headings == [shown]) else title or None
-
-
-def _plain_words(markdown: str) -> str:
-    """Return Markdown without emphasis and without the signs of links to headings, but for code."""
-    parts = _FENCE.split(markdown)
-    parts[::2] = [
-        _ESCAPE.sub(r"\1", _EMPHASIS.sub(r"\2", _PERMALINK.sub(r"\1", _RAISED.sub("", part)))) for part in parts[::2]
-    ]
-    return "".join(parts)
 
 
 def _plain_text(page: HtmlElement) -> str:

@@ -209,8 +209,8 @@ def fill_sections(groups: Sequence[Group], budget: int, precedence: Sequence[str
     """Sections within one budget, together at most `budget` tokens.
 
     Every section first gets the rows that fit its share; if none fits, the first one is cut at a sentence. Then the
-    tokens that are left go to the remaining rows, section by section in the order of `precedence` (names of sections),
-    so every row that fits the remaining tokens is included.
+    tokens that are left go to the remaining rows of the sections that `precedence` names, in its order, so every row
+    of these that fits the remaining tokens is included; without `precedence`, of all sections.
     """
     rows = [_Rows(layout, candidates) for _, planned in groups for layout, candidates, _ in planned]
     allotment = _Allotment(rows, budget)
@@ -220,9 +220,9 @@ def fill_sections(groups: Sequence[Group], budget: int, precedence: Sequence[str
         for _, _, part in planned:
             left -= allotment.take(section, int(round(part * left, 6)), cut=True)
             section += 1
-    rank = {name: place for place, name in enumerate(precedence)}
-    for section in sorted(range(len(rows)), key=lambda section: rank.get(rows[section].name, len(rank))):
-        allotment.take(section, budget)
+    for name in precedence or [each.name for each in rows]:
+        for section in (place for place, each in enumerate(rows) if each.name == name):
+            allotment.take(section, budget)
     return tuple(each.section(taken) for each, taken in zip(rows, allotment.taken, strict=True))
 
 

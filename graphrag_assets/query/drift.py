@@ -6,6 +6,7 @@ score, near-duplicates are asked once, and a budget limits the calls.
 
 import asyncio
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
@@ -16,10 +17,10 @@ from pydantic.dataclasses import dataclass
 from graphrag_assets.contracts.answering import Mapped, Point
 from graphrag_assets.query.ask import Ask, SearchMethod
 from graphrag_assets.query.context import Context, fill
-from graphrag_assets.query.fetch import nearest_reports, report_rows
+from graphrag_assets.query.fetch import nearest_reports, report_rows, without_relatives
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.linking import LinkingOptions, link_question
-from graphrag_assets.query.local import LocalOptions, local_context, reports_layout
+from graphrag_assets.query.local import LocalOptions, local_context, reports_layout, whole_context
 from graphrag_assets.query.option_types import Count, Flag, OptionalCount, Options, PositiveCount, made_of
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Action, Draft
@@ -30,6 +31,7 @@ from graphrag_assets.text.words import search_words_of
 
 _SAME_QUESTION = 0.6  # minimum share of common words in near-duplicates, whose content words are the same
 _MIN_SCORE = 1.0
+_FOLD_TOKENS = 3_000  # of the reports that one call of the primer reads
 _CALLS_WITH_HYPOTHESIS = 4  # with a smaller budget, calls are better spent on reading
 
 
@@ -39,7 +41,7 @@ class DriftOptions(Options):
 
     Args:
         primer_reports: number of reports, the nearest ones, that are read first.
-        primer_folds: number of calls that read them.
+        primer_folds: maximum number of calls that read them: as many as their tokens need.
         community_level: the deepest level of communities whose reports are used, 0 being the coarsest; None: all.
         use_community_summary: read the reports' summaries, not their full content.
         hypothetical_answer: search the reports with an answer invented by the model; it resembles them more than
@@ -66,7 +68,7 @@ class DriftOptions(Options):
     max_reduce_words: PositiveCount = 1000
     local: Annotated[
         InstanceOf[LocalOptions], BeforeValidator(made_of(LocalOptions)), Field(description="LocalOptions(…)")
-    ] = LocalOptions()
+    ] = LocalOptions(max_context_tokens=3_000)
 
     @property
     def makes_hypothesis(self) -> bool:
@@ -109,15 +111,17 @@ class DriftSearchOptions(CommonOptions, LinkingOptions, DriftOptions):
 
 async def build_context(ask: Ask[DriftSearchOptions]) -> Context:
     """The reports that the primer reads, found by the question itself."""
-    if ask.options.links:
-        ask.question = await link_question(ask, ask.text, ask.question)
-    await ask.embed(ask.question)
-    return await _primer(ask, ask.question)
+    return await _whole(ask) or await _primer(ask, ask.question)
 
 
 async def answer(ask: Ask[DriftSearchOptions]) -> Draft:
-    """An answer found in steps: reports raise follow-up questions, local searches answer them."""
+    """An answer found in steps: reports raise follow-up questions, local searches answer them.
+
+    Where one call can read all text units, there is nothing more to find in steps: the answer is written from them.
+    """
     options, question = ask.options, ask.text
+    if whole := await _whole(ask):
+        return await ask.respond(whole)
     primer = await _primer(ask, await _primer_question(ask))
     sections = list(primer.sections)
     folds = [section for section in primer.sections if section.passages]
@@ -145,6 +149,17 @@ async def answer(ask: Ask[DriftSearchOptions]) -> Draft:
 METHOD = SearchMethod("drift", DriftSearchOptions, build_context, answer)
 
 
+async def _whole(ask: Ask[DriftSearchOptions]) -> Context | None:
+    """All text units, if they are few. Links and embeds the question."""
+    if ask.options.links:
+        ask.question = await link_question(ask, ask.text, ask.question)
+    await ask.embed(ask.question)
+    limit = ask.tokens_left(ask.options.max_context_tokens)
+    options = replace(ask.options.local, max_context_tokens=limit)
+    found = await ask.in_thread(whole_context, ask.reader, ask.question, options, ask.scope)
+    return ask.add_context(replace(found, method="drift")) if found else None
+
+
 async def _primer(ask: Ask[DriftSearchOptions], question: Question) -> Context:
     """The reports nearest to `question`, within the tokens that the history leaves."""
     found = await ask.in_thread(primer_context, ask.reader, question, ask.options_within_budget, ask.scope)
@@ -153,10 +168,7 @@ async def _primer(ask: Ask[DriftSearchOptions], question: Question) -> Context:
 
 async def _primer_question(ask: Ask[DriftSearchOptions]) -> Question:
     """The question with a hypothetical answer as the text that is embedded, if there is one."""
-    if ask.options.links:
-        ask.question = await link_question(ask, ask.text, ask.question)
     question = ask.question
-    await ask.embed(question)
     if not ask.options.makes_hypothesis:
         return question
     example = await ask.in_thread(example_report, ask.reader, question, ask.options, ask.scope)
@@ -197,11 +209,12 @@ def primer_context(
 ) -> Context:
     """The reports nearest to the question, in folds: one section Reports per fold."""
     nearest = nearest_reports(reader, question.for_reports, options.primer_reports, scope, options.community_level)
-    reports = report_rows(reader, nearest)
-    folds = [reports.gather_every(options.folds, offset) for offset in range(options.folds)]
-    filled = [fold for fold in folds if fold.height] or folds[:1]  # without any report, a frame without rows
+    reports = without_relatives(reader, report_rows(reader, nearest))
     layout = reports_layout(options.of_steps)
-    sections = tuple(fill(layout, fold, options.max_context_tokens) for fold in filled)
+    tokens = int(reports["line_tokens"].sum() or 0)
+    folds = min(max(math.ceil(tokens / _FOLD_TOKENS), 1), options.folds)
+    parts = [reports.gather_every(folds, offset) for offset in range(folds)]
+    sections = tuple(fill(layout, part, options.max_context_tokens) for part in parts)
     return Context("drift", question.text, sections)
 
 

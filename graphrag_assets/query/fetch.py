@@ -15,6 +15,7 @@ from graphrag_assets.query.filters.times import with_times
 from graphrag_assets.query.preferences import preferred
 from graphrag_assets.query.retrieval import Question, fuse, search_texts
 from graphrag_assets.store.publication_reader import Reader
+from graphrag_assets.store.token_counts import without_citations
 
 MAX_CLAIMS = 200
 
@@ -33,6 +34,17 @@ def text_units_of(reader: Reader, entities: list[int], limit: int, scope: Scope 
         LIMIT $limit
         """,
         {"entities": entities, "limit": limit, **scope.parameters("text_unit")},
+    )
+
+
+def all_text_units(reader: Reader, max_tokens: int, scope: Scope = EVERYTHING) -> list[int]:
+    """The text units of the scope in the order of their documents; none if they have more than `max_tokens`."""
+    return reader.numbers(
+        f"""
+        SELECT human_readable_id FROM text_units WHERE {scope.allows("text_unit", "human_readable_id")}
+        QUALIFY sum(line_tokens) OVER () <= $max_tokens ORDER BY document_id, start_char
+        """,
+        {"max_tokens": max_tokens, **scope.parameters("text_unit")},
     )
 
 
@@ -193,18 +205,25 @@ def _current_first(claims: pl.DataFrame) -> pl.DataFrame:
 def claim_rows(reader: Reader, numbers: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
     """The claims in the order given, with the titles and dates of their documents.
 
+    `subject_id`, `object_id`: the titles of these entities; if the scope limits the text, the names as written.
     `until`: the day from which another statement of the scope holds; `state`: the status with this day. The description
     of what has ended says when.
     """
     details = reader.rows(  # a query of its own, which reads only the texts of these claims
         """
-        SELECT c.human_readable_id, c.id, c.subject_id, c.object_id, c.type, c.status, c.start_date, c.end_date,
-               c.description, c.text_unit_number, c.line_tokens, c.document_id, d.title AS document,
+        SELECT c.human_readable_id, c.id, c.type, c.status, c.start_date, c.end_date, c.description,
+               CASE WHEN $titles THEN coalesce(s.title, c.subject_id) ELSE c.subject_id END AS subject_id,
+               CASE WHEN $titles THEN coalesce(o.title, c.object_id) ELSE c.object_id END AS object_id,
+               CASE WHEN (subject_id, object_id) IS NOT DISTINCT FROM (c.subject_id, c.object_id)
+                    THEN c.line_tokens END AS line_tokens,
+               c.text_unit_number, c.document_id, d.title AS document,
                CASE WHEN superseded_by IS NOT NULL THEN valid_until END AS until, d.document_date
         FROM covariates c LEFT JOIN documents d ON d.id = c.document_id
+        LEFT JOIN entities s ON s.human_readable_id = c.subject_number
+        LEFT JOIN entities o ON o.human_readable_id = c.object_number
         WHERE c.human_readable_id IN (SELECT unnest($numbers::INT[]))
         """,
-        {"numbers": numbers},
+        {"numbers": numbers, "titles": not scope.limits_text},
     )
     timed = with_times(scope, reader, in_order(details, numbers))
     interval = pl.when(pl.col("end_date").ne_missing(pl.col("start_date"))).then("end_date")
@@ -217,9 +236,9 @@ def claim_rows(reader: Reader, numbers: list[int], scope: Scope = EVERYTHING) ->
     )
 
 
-_REPORT = """
-r.human_readable_id, r.id, r.title, r.summary, r.full_content, r.findings, r.rank, r.level, r.community,
-r.content_tokens, r.summary_tokens, r.line_tokens, r.short_line_tokens, r.parent, r.size
+_REPORT = f"""
+r.human_readable_id, r.id, r.title, r.summary, {without_citations("r.full_content")} AS full_content, r.findings,
+r.rank, r.level, r.community, r.content_tokens, r.summary_tokens, r.line_tokens, r.short_line_tokens, r.parent, r.size
 """
 
 
@@ -272,6 +291,28 @@ def reports_about(
     return in_order(found.drop("place"), fuse(by_entities, by_similarity) if by_similarity else by_entities)
 
 
+def without_relatives(reader: Reader, reports: pl.DataFrame) -> pl.DataFrame:
+    """The reports, best first, without those on communities below or above that of a better one: they repeat it."""
+    above = reader.frame(
+        """
+        WITH RECURSIVE above AS (
+            SELECT community, parent FROM communities WHERE community IN (SELECT unnest($communities::INT[]))
+            UNION ALL
+            SELECT a.community, c.parent FROM above a JOIN communities c ON c.community = a.parent
+        )
+        SELECT community, list(parent) AS ancestors FROM above GROUP BY community
+        """,
+        {"communities": reports["community"].to_list()},
+    )
+    ancestors = {community: set(others) for community, others in above.iter_rows()}
+    chosen, above_chosen = set[int](), set[int]()
+    for community in reports["community"]:
+        if community not in above_chosen and not ancestors[community] & chosen:
+            chosen.add(community)
+            above_chosen |= ancestors[community]
+    return reports.filter(pl.col("community").is_in(list(chosen)))
+
+
 def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.DataFrame:
     """The reports that cover every entity once: those of the communities at `level`, or the deepest above it.
 
@@ -301,7 +342,8 @@ def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.D
             SELECT community, coalesce(len(text_unit_ids), 0) AS text_units FROM communities
             WHERE community IN (SELECT community FROM ({members}))
         )
-        SELECT r.human_readable_id, r.id, r.community, r.level, r.title, r.summary, r.full_content AS content,
+        SELECT r.human_readable_id, r.id, r.community, r.level, r.title, r.summary,
+               {without_citations("r.full_content")} AS content,
                r.findings, r.rank, r.content_tokens, r.summary_tokens, w.text_units,
                round(w.text_units / greatest(max(w.text_units) OVER (), 1), 4) AS occurrence_weight
         FROM community_reports r JOIN weights w USING (community)

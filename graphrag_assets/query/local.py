@@ -1,6 +1,5 @@
 """Local search: the entities of a question, their neighborhood in the graph, and the text that names them."""
 
-from collections.abc import Mapping
 from typing import Annotated, Self
 
 import polars as pl
@@ -11,9 +10,8 @@ from graphrag_assets.errors import QueryError
 from graphrag_assets.query import fetch
 from graphrag_assets.query import option_types as types
 from graphrag_assets.query.ask import Ask, SearchMethod
-from graphrag_assets.query.context import Context, Layout, columns, fill_sections
+from graphrag_assets.query.context import Context, Layout, columns, fill, fill_sections
 from graphrag_assets.query.entities import called_entities, entities_for
-from graphrag_assets.query.excerpts import excerpts
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.linking import LinkingOptions, link_question
 from graphrag_assets.query.option_types import Options
@@ -30,8 +28,10 @@ class LocalOptions(Options):
     """Options of a local context; those of GraphRAG have its names and defaults unless something else is said.
 
     Args:
-        text_unit_prop: share of the tokens for sources. What a section does not use goes to the others, first to the
-            sources, then to the selected entities.
+        read_all_tokens: if all text units that may be read have at most so many tokens, the context is these and
+            nothing else, which could only repeat them; 0: never.
+        text_unit_prop: share of the tokens for sources. What a section does not use goes to the others but the
+            reports, first to the sources, then to the selected entities.
         community_prop: share of the tokens for reports; entities, relationships and claims get the rest.
         top_k_entities: number of entities, including those of `include_entity_names` (titles or aliases) and
             excluding those of `exclude_entity_names`.
@@ -42,14 +42,15 @@ class LocalOptions(Options):
         use_community_summary: show the reports' summaries, not their full content.
         community_level: the deepest level of communities whose reports are used, 0 being the coarsest; None: all
             (GraphRAG: 2).
-        include_covariates: add a section of claims.
+        include_covariates: add a section of claims: those that no text unit of the context states.
     """
 
+    read_all_tokens: types.Count = 4_000
     text_unit_prop: types.Share = 0.5
-    community_prop: types.Share = 0.15
+    community_prop: types.Share = 0.1
     top_k_entities: types.Count = 10
     top_k_relationships: types.Count = 10
-    max_context_tokens: types.PositiveCount = 12_000
+    max_context_tokens: types.PositiveCount = 6_000
     hops: Annotated[int, Field(ge=1, le=4, description="a whole number from 1 to 4")] = 1
     include_entity_names: types.Texts = ()
     exclude_entity_names: types.Texts = ()
@@ -70,6 +71,8 @@ class LocalOptions(Options):
 @dataclass(frozen=True, kw_only=True)
 class LocalSearchOptions(CommonOptions, LinkingOptions, LocalOptions):
     """All options of `rag.local`."""
+
+    max_context_tokens: types.PositiveCount = 6_000
 
 
 async def build_context(ask: Ask[LocalSearchOptions]) -> Context:
@@ -117,7 +120,9 @@ RELATIONSHIPS = Layout(
 )
 CLAIMS = Layout(
     "Claims",
-    columns("id=human_readable_id entity=subject_id object_id type status=state start_date end_date description"),
+    columns(
+        "id=human_readable_id entity=subject_id object=object_id type status=state start_date end_date description"
+    ),
     title="subject_id",
     text="description",
     counted="line_tokens",
@@ -127,16 +132,13 @@ SOURCES = Layout(
     columns("id=human_readable_id context text"),
     title="context",
     text="text",
-    short="excerpt",
     counted="line_tokens",
-    short_counted="excerpt_tokens",
 )
 
 # Of the graph's share, the selected entities may use two thirds; relationships get two thirds of what they leave.
 _OF_ENTITIES = _OF_RELATIONSHIPS = 2 / 3
-_PRECEDENCE = ("Sources", "Entities", "Relationships", "Claims", "Reports")
+_PRECEDENCE = ("Sources", "Entities", "Relationships", "Claims")
 _MAX_TEXT_UNITS = 100
-_MAX_EXCERPTS = 12  # of the best passages: splitting sentences takes time
 _MAX_LINKS_COUNTED = 999  # the token counts of the publication allow for three digits
 
 
@@ -146,14 +148,15 @@ def local_context(
     options: LocalOptions = _DEFAULTS,
     scope: Scope = EVERYTHING,
 ) -> Context:
-    """The context of a local search: Reports, Entities, Relationships, Claims, Sources, within the token limit.
-
-    Args:
+    """The context of a local search: Entities, Relationships, Claims, Sources, Reports, within the token limit.
 
     Raises:
         QueryError: an entity to include or to exclude does not exist.
     """
+    if whole := whole_context(reader, question, options, scope):
+        return whole
     passages = rank_passages(reader, question, _MAX_TEXT_UNITS, scope)
+    layout = SOURCES.with_dates(reader)
     entities = entities_for(
         reader,
         question,
@@ -164,24 +167,42 @@ def local_context(
         passages=passages.scores,
     )
     relationships, reached = _relationships(reader, question, entities, options, scope)
-    similar = search_texts(reader, "community_report", question.for_reports, 4 * _SIMILAR_REPORTS, scope)
-    reports = fetch.reports_about(reader, entities, scope, similar, _SIMILAR_REPORTS, options.community_level)
     known = [*entities, *reached]
     units = _text_units(reader, passages.numbers, entities, options, scope)
-    texts = _sources(reader, question, units, options, scope)
+    texts = fetch.sources(reader, units, scope)
     claims = fetch.claims_about(reader, known, units, scope) if options.include_covariates else None
     graph = max(1 - options.text_unit_prop - options.community_prop, 0)  # rounding must not make it negative
     of_graph = [
         (ENTITIES, fetch.entity_rows(reader, known, scope), _OF_ENTITIES),
         (_relationships_layout(options), relationships, 1.0 if claims is None else _OF_RELATIONSHIPS),
-        *([] if claims is None else [(CLAIMS.with_dates(reader), claims, 1.0)]),
+        *([] if claims is None else [(CLAIMS.with_dates(reader), _unstated(claims, texts, layout, options), 1.0)]),
     ]
+    reports = _reports(reader, question, entities, options, scope)
     groups = [
-        (options.community_prop, [(reports_layout(options), _important(reports, options), 1.0)]),
         (graph, of_graph),
-        (options.text_unit_prop, [(SOURCES.with_dates(reader), texts, 1.0)]),
+        (options.text_unit_prop, [(layout, texts, 1.0)]),
+        (options.community_prop, [(reports_layout(options), reports, 1.0)]),
     ]
     return Context("local", question.text, fill_sections(groups, options.max_context_tokens, _PRECEDENCE))
+
+
+def whole_context(reader: Reader, question: Question, options: LocalOptions, scope: Scope) -> Context | None:
+    """All text units of the scope, those of the question first, if they fit `read_all_tokens` and the context."""
+    layout = SOURCES.with_dates(reader)
+    limit = min(options.read_all_tokens, options.max_context_tokens - layout.heading_tokens)
+    everything = fetch.all_text_units(reader, limit, scope) if options.read_all_tokens else []
+    if not everything:
+        return None
+    best = rank_passages(reader, question, _MAX_TEXT_UNITS, scope).numbers
+    texts = fetch.sources(reader, list(dict.fromkeys([*best, *everything])), scope)
+    return Context("local", question.text, (fill(layout, texts, options.max_context_tokens),))
+
+
+def _unstated(claims: pl.DataFrame, texts: pl.DataFrame, layout: Layout, options: LocalOptions) -> pl.DataFrame:
+    """The claims that the context's text units do not state, and those that a later statement has ended."""
+    room = options.text_unit_prop * options.max_context_tokens - layout.heading_tokens
+    shown = texts.filter(pl.col("line_tokens").fill_null(room + 1).cum_sum() <= room)["human_readable_id"]
+    return claims.filter(pl.col("until").is_not_null() | ~pl.col("text_unit_number").is_in(shown.to_list()))
 
 
 def _text_units(
@@ -198,25 +219,6 @@ def _text_units(
     return list(dict.fromkeys(passages))[:_MAX_TEXT_UNITS]
 
 
-def _sources(reader: Reader, question: Question, units: list[int], options: LocalOptions, scope: Scope) -> pl.DataFrame:
-    """The passages; the best of those that exceed their share of the tokens have excerpts."""
-    found = fetch.sources(reader, units, scope)
-    share = options.text_unit_prop * options.max_context_tokens
-    options_within_budget = int((found["line_tokens"].fill_null(0).cum_sum() <= share).sum())
-    if options_within_budget >= _MAX_EXCERPTS or options_within_budget == found.height:
-        return found
-    shortened = found[options_within_budget:_MAX_EXCERPTS]
-    made = excerpts(reader, question, shortened.select("text", "language").rows())
-    texts = [*found["text"][:options_within_budget], *made, *found["text"][_MAX_EXCERPTS:]]
-    return found.with_columns(
-        pl.Series("excerpt", texts, dtype=pl.String),
-        # Of excerpts, tokens are counted when they are needed.
-        excerpt_tokens=pl.when(pl.int_range(pl.len()).is_between(options_within_budget, _MAX_EXCERPTS - 1))
-        .then(0)
-        .otherwise("line_tokens"),
-    )
-
-
 def _relationships(
     reader: Reader, question: Question, entities: list[int], options: LocalOptions, scope: Scope
 ) -> tuple[pl.DataFrame, list[int]]:
@@ -228,31 +230,14 @@ def _relationships(
     return fetch.relationships_around(reader, entities, outside, scope), []
 
 
-def _important(reports: pl.DataFrame, options: LocalOptions) -> pl.DataFrame:
-    if options.community_level is not None:
-        reports = reports.filter(pl.col("level") <= options.community_level)
-    return _without_repetition(reports)
-
-
-def _without_repetition(reports: pl.DataFrame) -> pl.DataFrame:
-    """Leave out a report that repeats a better one: of a community and one with most of its members, above it."""
-    parents = dict(reports.select("community", "parent").iter_rows())
-    sizes = dict(reports.select("community", "size").iter_rows())
-    kept = set[int]()
-    left_out = set[int]()
-    for community in sizes:
-        related = [c for c in _ancestors(community, parents) if 2 * sizes[community] > sizes[c]]
-        related += [c for c in kept if community in _ancestors(c, parents) and 2 * sizes[c] > sizes[community]]
-        (left_out if kept.intersection(related) else kept).add(community)
-    return reports.filter(~pl.col("community").is_in(list(left_out))) if left_out else reports
-
-
-def _ancestors(community: int, parents: Mapping[int, int]) -> list[int]:
-    """The communities above one, as far as they have a report among these."""
-    found = list[int]()
-    while (community := parents.get(community, -1)) in parents:
-        found.append(community)
-    return found
+def _reports(
+    reader: Reader, question: Question, entities: list[int], options: LocalOptions, scope: Scope
+) -> pl.DataFrame:
+    """Reports on the entities' communities and those similar to the question, best first, none below another."""
+    similar = search_texts(reader, "community_report", question.for_reports, 4 * _SIMILAR_REPORTS, scope)
+    level = options.community_level
+    reports = fetch.reports_about(reader, entities, scope, similar, _SIMILAR_REPORTS, level)
+    return fetch.without_relatives(reader, reports if level is None else reports.filter(pl.col("level") <= level))
 
 
 def reports_layout(options: LocalOptions) -> Layout:

@@ -32,9 +32,15 @@ class Counted(NamedTuple):
         return f"md5_number_lower(row('{_COUNTED_WITH}', {self.is_line}, {self.cells})::VARCHAR)"
 
 
+def without_citations(report: str) -> str:
+    """SQL for the text of a report without its references `[Data: …]`, whose rows a context may not have."""
+    return rf"regexp_replace({report}, '\s*\[Data: [^\]]*\]', '', 'g')"
+
+
 def counted_columns(connection: duckdb.DuckDBPyConnection) -> list[Counted]:
     """The columns of the publication in use that have token counts. Its documents must be in it."""
     has_dates = one_value(connection, "SELECT count(document_date) FROM documents")
+    report = without_citations("full_content")
     date = "(SELECT d.document_date FROM documents d WHERE d.id = document_id), " if has_dates else ""
     return [
         Counted("entities", "line_tokens", "human_readable_id, title, type, description, degree"),
@@ -53,9 +59,9 @@ def counted_columns(connection: duckdb.DuckDBPyConnection) -> list[Counted]:
             "start_date, end_date, description",
         ),
         Counted("text_units", "line_tokens", f"human_readable_id, {date}context, text"),
-        Counted("community_reports", "line_tokens", "human_readable_id, title, full_content"),
+        Counted("community_reports", "line_tokens", f"human_readable_id, title, {report}"),
         Counted("community_reports", "short_line_tokens", "human_readable_id, title, summary"),
-        Counted("community_reports", "content_tokens", "coalesce(full_content, '')", is_line=False),
+        Counted("community_reports", "content_tokens", f"coalesce({report}, '')", is_line=False),
         Counted("community_reports", "summary_tokens", "coalesce(summary, '')", is_line=False),
     ]
 

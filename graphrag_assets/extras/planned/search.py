@@ -23,8 +23,8 @@ from graphrag_assets.query.ask import Ask, SearchMethod
 from graphrag_assets.query.citations import Checked, given_by, references
 from graphrag_assets.query.context import Context, Section
 from graphrag_assets.query.linking import LinkingOptions, link_question
-from graphrag_assets.query.local import LocalOptions, local_context
-from graphrag_assets.query.option_types import PositiveCount
+from graphrag_assets.query.local import LocalOptions, local_context, whole_context
+from graphrag_assets.query.option_types import Count, PositiveCount
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Draft
 from graphrag_assets.query.retrieval import Question
@@ -43,14 +43,16 @@ class PlannedOptions(CommonOptions, LinkingOptions):
     """All options of `rag.planned`.
 
     Args:
+        read_all_tokens: if all text units that may be read have at most so many tokens, one step reads them all.
         max_values: maximum number of values of a variable that later steps follow, the best first.
         max_context_tokens: maximum number of tokens that one call reads: a step, for each of the values it follows.
         max_reduce_tokens: maximum number of tokens of the findings that the answer is written from.
         max_reduce_words: length of the answer that the model is asked for.
     """
 
+    read_all_tokens: Count = 4_000
     max_values: PositiveCount = 3
-    max_context_tokens: PositiveCount = 6_000
+    max_context_tokens: PositiveCount = 3_000
     max_reduce_tokens: PositiveCount = 12_000
     max_reduce_words: PositiveCount = 300
 
@@ -92,6 +94,8 @@ async def plan(ask: Ask[Any]) -> Plan:
 
 async def build_context(ask: Ask[PlannedOptions]) -> Context:
     """The contexts of all steps."""
+    if context := await _whole(ask):
+        return context
     planned = await plan(ask)
     if planned.note:
         return await _context_of_one_step(ask)
@@ -100,10 +104,15 @@ async def build_context(ask: Ask[PlannedOptions]) -> Context:
 
 
 async def answer(ask: Ask[PlannedOptions]) -> Draft:
-    """An answer in steps: what the question describes is found first; `Answer.steps` says what each step found."""
+    """An answer in steps: what the question describes is found first; `Answer.steps` says what each step found.
+
+    Where one call can read all text units, it is one step.
+    """
+    if context := await _whole(ask):
+        return await _answer_in_one_step(ask, context, Step(variable="answer", question=ask.text))
     planned = await plan(ask)
     if planned.note:
-        return await _answer_in_one_step(ask, planned)
+        return await _answer_in_one_step(ask, await _context_of_one_step(ask), planned.steps[0], planned.note)
     taken = await _take_all(ask, planned)
     sections = [section for each in taken for section in each.sections]
     used = {name for each in taken for name in each.step.needs}
@@ -122,12 +131,20 @@ async def _context_of_one_step(ask: Ask[PlannedOptions]) -> Context:
     return ask.add_context(Context("planned", ask.text, await _local(ask, ask.question)))
 
 
-async def _answer_in_one_step(ask: Ask[PlannedOptions], planned: Plan) -> Draft:
-    """The answer of a local search, without a chat model, with the plan's note."""
-    draft = await ask.respond(await _context_of_one_step(ask))
-    (step,) = planned.steps
+async def _whole(ask: Ask[PlannedOptions]) -> Context | None:
+    """All text units, if they are few."""
+    await ask.embed(ask.question)
+    limit = ask.tokens_left(ask.options.max_context_tokens)
+    options = LocalOptions(max_context_tokens=limit, read_all_tokens=ask.options.read_all_tokens)
+    found = await ask.in_thread(whole_context, ask.reader, ask.question, options, ask.scope)
+    return ask.add_context(replace(found, method="planned")) if found else None
+
+
+async def _answer_in_one_step(ask: Ask[PlannedOptions], context: Context, step: Step, note: str = "") -> Draft:
+    """The answer of a local search."""
+    draft = await ask.respond(context)
     said = () if draft.text.startswith((NO_ANSWER, CLOSEST)) else (Finding("", draft.text),)
-    return replace(draft, note=planned.note, steps=_frame([Taken(step, step.question, said, problem=planned.note)]))
+    return replace(draft, note=note, steps=_frame([Taken(step, step.question, said, problem=note)]))
 
 
 METHOD = SearchMethod("planned", PlannedOptions, build_context, answer)
@@ -208,7 +225,7 @@ async def _local(ask: Ask[PlannedOptions], question: Question) -> tuple[Section,
     """The context of a local search."""
     question = await link_question(ask, question.text, question)
     await ask.embed(question)
-    options = LocalOptions(max_context_tokens=ask.tokens_left(ask.options.max_context_tokens))
+    options = LocalOptions(max_context_tokens=ask.tokens_left(ask.options.max_context_tokens), read_all_tokens=0)
     return (await ask.in_thread(local_context, ask.reader, question, options, ask.scope)).sections
 
 

@@ -212,15 +212,14 @@ def claim_rows(reader: Reader, numbers: list[int], scope: Scope = EVERYTHING) ->
     details = reader.rows(  # a query of its own, which reads only the texts of these claims
         """
         SELECT c.human_readable_id, c.id, c.type, c.status, c.start_date, c.end_date, c.description,
-               CASE WHEN $titles THEN coalesce(s.title, c.subject_id) ELSE c.subject_id END AS subject_id,
-               CASE WHEN $titles THEN coalesce(o.title, c.object_id) ELSE c.object_id END AS object_id,
-               CASE WHEN (subject_id, object_id) IS NOT DISTINCT FROM (c.subject_id, c.object_id)
-                    THEN c.line_tokens END AS line_tokens,
+               coalesce(s.title, c.subject_id) AS subject_id, coalesce(o.title, c.object_id) AS object_id,
+               CASE WHEN coalesce(s.title = c.subject_id, true) AND coalesce(o.title = c.object_id, true)
+                    THEN c.line_tokens END AS line_tokens,  -- null: counted when it is needed
                c.text_unit_number, c.document_id, d.title AS document,
                CASE WHEN superseded_by IS NOT NULL THEN valid_until END AS until, d.document_date
         FROM covariates c LEFT JOIN documents d ON d.id = c.document_id
-        LEFT JOIN entities s ON s.human_readable_id = c.subject_number
-        LEFT JOIN entities o ON o.human_readable_id = c.object_number
+        LEFT JOIN entities s ON $titles AND s.human_readable_id = c.subject_number
+        LEFT JOIN entities o ON $titles AND o.human_readable_id = c.object_number
         WHERE c.human_readable_id IN (SELECT unnest($numbers::INT[]))
         """,
         {"numbers": numbers, "titles": not scope.limits_text},

@@ -1,6 +1,6 @@
 """A publication small enough to do searches by hand."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.retrieval_quality import Collection, collections
 from benchmarks.synthetic_index import search_tables_of
-from graphrag_assets.query import GraphRAG
+from graphrag_assets.query import GraphRAG, fetch
 from graphrag_assets.store.connections import CONNECTION_CONFIG
 from graphrag_assets.store.macros import write_macros
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
@@ -289,6 +289,15 @@ def write_index(path: Path, model: str = "", number: int = 1, empty: str | None 
         search_tables_of(connection)
         write_macros(connection)
     return path
+
+
+@pytest.fixture(autouse=True, scope="module")
+def graph_in_contexts(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Contexts of the small test collections as those of large ones, which cannot be read whole."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not request.node.name.endswith("test_small_collections.py"):
+            patch.setattr(fetch, "all_text_units", lambda *_: [])
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -190,7 +190,6 @@ def test_an_answer_cites_each_passage_once(rag: GraphRAG) -> None:
         ("Sources", 0),
         ("Entities", 2),
         ("Reports", 0),
-        ("Reports", 3),
     ]
     assert (citations[0].table, citations[0].number, citations[0].id) == ("Sources", 0, "t0")
 

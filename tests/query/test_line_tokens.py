@@ -6,11 +6,12 @@ import pytest
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.context import lines_of
 from graphrag_assets.query.local import CLAIMS, ENTITIES, RELATIONSHIPS, REPORTS, SOURCES
+from graphrag_assets.store.token_counts import without_citations
 from graphrag_assets.text.words import count_tokens
 from tests.conftest import Project
 
 TABLES = {
-    "Reports": ("community_reports", REPORTS),
+    "Reports": (f"(SELECT * REPLACE ({without_citations('full_content')} AS full_content) FROM community_reports)", REPORTS),
     "Entities": ("entities", ENTITIES),
     "Relationships": ("(SELECT * REPLACE (round(weight, 2) AS weight), 1 + number % 999 AS links, "
                       "coalesce(nullif(relations, ''), type) AS predicates FROM "

@@ -8,12 +8,19 @@ import pytest
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import METHODS, GraphRAG
 from graphrag_assets.query.basic import BasicOptions, basic_context
-from graphrag_assets.query.fetch import claims_about, relationships_around, reports_about, text_units_of
-from graphrag_assets.query.local import LocalOptions, _without_repetition, local_context
+from graphrag_assets.query.fetch import (
+    claims_about,
+    relationships_around,
+    report_rows,
+    reports_about,
+    text_units_of,
+    without_relatives,
+)
+from graphrag_assets.query.local import LocalOptions, local_context
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.publication_reader import Reader
 
-from .conftest import AGAMEMNON, GREAT_EASTERN, HUDSON, NIAGARA, PENGUIN, VALENTIA
+from .conftest import AGAMEMNON, GREAT_EASTERN, HUDSON, NIAGARA, PENGUIN, TEXT_UNITS, VALENTIA
 
 QUESTION = Question("Who commanded the Niagara?")
 
@@ -22,14 +29,14 @@ def numbers(frame: pl.DataFrame) -> list[int]:
     return frame["human_readable_id"].to_list()
 
 
-def test_sections_come_in_the_order_of_graphrag_with_its_headings(reader: Reader) -> None:
+def test_reports_come_last_and_headings_are_those_of_graphrag(reader: Reader) -> None:
     context = local_context(reader, QUESTION)
     assert [section.name for section in context.sections] == [
-        "Reports",
         "Entities",
         "Relationships",
         "Claims",
         "Sources",
+        "Reports",
     ]
     assert "-----Entities-----\nid|entity|type|description|number of relationships\n1|Niagara|" in context.text
     assert "-----Sources-----\nid|context|text\n0|Document 0|The Agamemnon and the Niagara met" in context.text
@@ -68,10 +75,11 @@ def test_reports_are_of_all_levels_and_come_by_matched_entities_then_rank(reader
 
 
 def test_reports_by_similarity_are_ranked_beside_those_of_the_entities(reader: Reader) -> None:
-    # Without entities, only similarity counts: the reports on communities 4 and 0 have the buyers, the shorter first.
+    # Without entities, only similarity counts: the reports on communities 4 and 0 have the buyers, the shorter first,
+    # and 4 is below 0.
     none = LocalOptions(top_k_entities=0)
     asked = Question("Who headed the buyers?")
-    assert numbers(local_context(reader, asked, none).frames["reports"])[:2] == [4, 0]
+    assert numbers(local_context(reader, asked, none).frames["reports"])[:2] == [4]
     assert numbers(local_context(reader, asked, replace(none, community_level=0)).frames["reports"]) == [0]
     # A community of one entity is no candidate by similarity.
     assert 2 not in numbers(
@@ -92,8 +100,17 @@ def test_claims_of_the_best_text_units_come_first(reader: Reader) -> None:
 def test_claim_whose_subject_is_no_entity_is_found_by_its_text_unit(reader: Reader) -> None:
     assert numbers(claims_about(reader, [AGAMEMNON], [5, 1])) == [2, 1]
     assert numbers(claims_about(reader, [AGAMEMNON], [1])) == [1]
-    claims = local_context(reader, Question("What did the oil of the lamps cost?")).frames["claims"]
-    assert claims.filter("in_context")["description"].to_list()[0] == "The oil of the lamps cost nine pence a gallon."
+
+
+def test_a_claim_that_a_text_unit_of_the_context_states_is_not_repeated(reader: Reader) -> None:
+    asked = Question("What did the oil of the lamps cost?")
+    whole = local_context(reader, asked).frames
+    assert whole["sources"].filter("in_context").height == len(TEXT_UNITS)
+    assert whole["claims"].is_empty()
+    few = local_context(reader, asked, LocalOptions(max_context_tokens=150)).frames
+    best = numbers(few["sources"])[0]
+    assert few["sources"]["in_context"].to_list()[0] and few["claims"].height > 0
+    assert best not in few["claims"]["text_unit_number"]
 
 
 @pytest.mark.parametrize("top_k", [1, 3, 5])
@@ -174,15 +191,14 @@ def test_basic_search_reads_the_claims_of_its_passages_within_their_share(reader
 
 
 @pytest.mark.parametrize(
-    ("rows", "kept"),
+    ("ranked", "kept"),
     [
-        ([(1, -1, 10), (2, 1, 9), (3, 2, 8)], [1]),  # parent, child and grandchild
-        ([(3, 2, 8), (2, 1, 9), (1, -1, 10)], [3]),
-        ([(1, -1, 10), (2, 1, 5), (3, 1, 5)], [1, 2, 3]),  # half of its members each
-        ([(2, 1, 9), (4, -1, 3), (1, -1, 10)], [2, 4]),
-        ([(3, 2, 8), (1, -1, 10)], [3, 1]),  # nothing is known of 2, which has no report here
+        ([0, 1, 3, 4], [0, 1]),  # 3 and 4 are below 0
+        ([3, 0, 2, 4], [3, 2, 4]),
+        ([4, 3, 1], [4, 3, 1]),
     ],
 )
-def test_a_report_is_left_out_where_one_of_nearly_the_same_community_is(rows: list[tuple], kept: list[int]) -> None:
-    reports = pl.DataFrame(rows, schema=["community", "parent", "size"], orient="row")
-    assert _without_repetition(reports)["community"].to_list() == kept
+def test_no_report_stands_beside_one_of_a_community_above_or_below(
+    reader: Reader, ranked: list[int], kept: list[int]
+) -> None:
+    assert without_relatives(reader, report_rows(reader, ranked))["community"].to_list() == kept

@@ -21,14 +21,15 @@ from tests.query.modeled import chat_answerer, says, user_message
 
 QUESTION = "Who commanded the Niagara?"
 METHODS = ("local", "global_", "drift", "basic", "lazy", "planned", "ask")
-CITED = {"basic": "Sources (0)", "lazy": "Sources (0.2)", "planned": "Sources (0)"}
+CITED = {"local": "Reports (0)", "ask": "Reports (0)", "basic": "Sources (0)", "lazy": "Sources (0.2)", "planned": "Sources (0)"}
 HUDSON = "Captain William Hudson commanded the Niagara."
 
 
 def said_of(body: dict[str, Any]) -> str:
     """Cites rows in the data of the request."""
     rows = (row for row in ("Sources (0.2)", "Reports") if row in user_message(body))
-    row = next(rows, "Sources (0)").replace("Reports", "Reports (3)")
+    report = "Reports (0)" if "-----Reports-----" in user_message(body) else "Reports (3)"  # or in notes
+    row = next(rows, "Sources (0)").replace("Reports", report)
     return f"{HUDSON} [Data: {row}] He was content."
 
 

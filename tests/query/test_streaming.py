@@ -21,7 +21,13 @@ from tests.query.modeled import chat_answerer, says, user_message
 
 QUESTION = "Who commanded the Niagara?"
 METHODS = ("local", "global_", "drift", "basic", "lazy", "planned", "ask")
-CITED = {"local": "Reports (0)", "ask": "Reports (0)", "basic": "Sources (0)", "lazy": "Sources (0.2)", "planned": "Sources (0)"}
+CITED = {
+    "local": "Reports (0)",
+    "ask": "Reports (0)",
+    "basic": "Sources (0)",
+    "lazy": "Sources (0.2)",
+    "planned": "Sources (0)",
+}
 HUDSON = "Captain William Hudson commanded the Niagara."
 
 

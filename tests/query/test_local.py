@@ -109,7 +109,8 @@ def test_a_claim_that_a_text_unit_of_the_context_states_is_not_repeated(reader: 
     assert whole["claims"].is_empty()
     few = local_context(reader, asked, LocalOptions(max_context_tokens=150)).frames
     best = numbers(few["sources"])[0]
-    assert few["sources"]["in_context"].to_list()[0] and few["claims"].height > 0
+    assert few["sources"]["in_context"].to_list()[0]
+    assert few["claims"].height > 0
     assert best not in few["claims"]["text_unit_number"]
 
 

@@ -1,12 +1,17 @@
 """What a judge of two names is shown."""
 
+from datetime import date
+
 from graphrag_assets.extras.resolution.judge import pair_text
 
 
 def test_sentences_are_by_whole_name_and_one_of_a_longer_name_is_none_of_the_shorter():
     texts = [
-        "Sometimes it rained. Tim sang. Tim Cratchit was small. Tim sang. Tim Cratchit is Tim.",
-        "Nobody came. Tim Cratchit ate.",
+        {
+            "text": "Sometimes it rained. Tim sang. Tim Cratchit was small. Tim sang. Tim Cratchit is Tim.",
+            "date": None,
+        },
+        {"text": "Nobody came. Tim Cratchit ate.", "date": date(1843, 12, 19)},
     ]
     tim = {"title_key": "tim", "title": "Tim", "type": "PERSON", "description": "A boy " * 80, "texts": texts[:1]}
     cratchit = {"title_key": "tim cratchit", "title": "Tim Cratchit", "type": "", "description": None, "texts": texts}
@@ -17,7 +22,7 @@ def test_sentences_are_by_whole_name_and_one_of_a_longer_name_is_none_of_the_sho
         "- Tim sang.",
         "Tim Cratchit (): ",
         "- Tim Cratchit was small.",
-        "- Tim Cratchit ate.",
+        "- (1843-12-19) Tim Cratchit ate.",
         "Both names:",
         "- Tim Cratchit is Tim.",
     ]

@@ -252,7 +252,7 @@ class IndexingTasks:
             descriptions.filter(pl.col("description") != "")
             .group_by("key", "description")
             .agg(pl.col("title").min(), date)
-            .sort("key", "dated", "description", nulls_last=False)
+            .sort("key", "dated", "description", nulls_last=True)
             .with_columns(several=pl.len().over("key") > 1)
             .with_columns(
                 pl.when(pl.col("several") & pl.col("dated").is_not_null())

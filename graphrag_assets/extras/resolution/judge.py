@@ -32,8 +32,9 @@ things AS (
     SELECT title_key, title, type, description, text_unit_ids[:3] AS ids
     FROM entities SEMI JOIN wanted USING (title_key)
 )
-SELECT title_key, title, type, description, list(t.text ORDER BY t.id) AS texts
-FROM (SELECT * EXCLUDE ids, unnest(ids) AS id FROM things) JOIN text_units t USING (id) GROUP BY ALL
+SELECT title_key, title, type, description, list({'text': t.text, 'date': d.document_date} ORDER BY t.id) AS texts
+FROM (SELECT * EXCLUDE ids, unnest(ids) AS id FROM things) JOIN text_units t USING (id)
+JOIN documents d ON d.id = t.document_id GROUP BY ALL
 """
 _SENTENCES, _CHARACTERS = 3, 300
 _KINDS = {"same": "accept", "different": "reject", "unsure": "unsure"}
@@ -106,17 +107,21 @@ def pair_text(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     A sentence with a longer name does not name the shorter one that stands in it: that would state what is asked.
 
     Args:
-        one, other: title_key, title, type, description, texts.
+        one, other: title_key, title, type, description, texts (each with `text` and the `date` of its document).
     """
     keys = sorted((one["title_key"], other["title_key"]), key=len, reverse=True)
     naming = dict[tuple[str, ...], list[str]]()
-    texts = dict.fromkeys([*one["texts"], *other["texts"]])
-    for line in dict.fromkeys(" ".join(text[s.start : s.end].split()) for text in texts for s in sentences(text)):
+    dates = {
+        " ".join(text["text"][span.start : span.end].split()): text["date"]
+        for text in (*one["texts"], *other["texts"])
+        for span in sentences(text["text"])
+    }
+    for line, date in dates.items():
         rest, found = title_key(line), list[str]()
         for key in keys:
             rest, n = re.subn(rf"(?<!\w){re.escape(key)}(?!\w)", " ", rest)
             found += [key] if n else []
-        naming.setdefault(tuple(found), []).append(f"- {_short(line)}")
+        naming.setdefault(tuple(found), []).append(f"- {f'({date}) ' if date else ''}{_short(line)}")
     blocks = list[str]()
     for row in (one, other):
         blocks.append(f"{row['title']} ({row['type']}): {_short(row['description'] or '')}")

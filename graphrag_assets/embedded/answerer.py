@@ -312,10 +312,6 @@ def _quoted(
     ends = _ends(passages)
     quoted = [said.place for said, _ in chosen]
     direct = _is_answer(asked, matches[quoted], weights, has.max(axis=0))
-    if asked.counted:  # the title of a report names much that a sentence of it is not about
-        titles[[passage.table != "Sources" for passage in passages]] = 0
-        matches = np.maximum.reduce([own, _HEADING * above, before, _TITLE * titles[of_passage]])
-        direct = direct and _has_counted(asked, matches[quoted] >= _MIN_MATCH)
     scores = [min(gain / (1 + _PASSAGE + _KIND + _DEFINITION), 0.99) for _, gain in chosen]
     return [
         Point(_with_end(_cited(said, found, rows), ends), max(round(100 * score, 1), MIN_DIRECT) if direct else score)
@@ -354,12 +350,6 @@ def _is_answer(asked: Asked, covered: np.ndarray, weights: np.ndarray, stands: n
     together = 1 - np.prod(1 - covered, axis=0)
     enough = (covered @ weights >= _MIN_ANSWERED) & ((covered >= _MIN_MATCH).sum(axis=1) >= min(2, len(weights)))
     return bool(enough.any() or (len(weights) > _LONG and together @ weights >= _MIN_TOGETHER))
-
-
-def _has_counted(asked: Asked, about: np.ndarray) -> bool:
-    """Whether a quotation is about what the question asks the number of, and about a name of the question, if any."""
-    counted, named = (np.array([term in some for term in asked.terms]) for some in (asked.counted, asked.named))
-    return bool((about[:, counted].any(axis=1) & (about[:, named].any(axis=1) | ~named.any())).any())
 
 
 def _read(passages: Sequence[Passage], language: str) -> tuple[list[Statement], Rows]:

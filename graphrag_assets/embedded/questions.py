@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain, takewhile
+from itertools import chain
 
 from graphrag_assets.text import languages
 from graphrag_assets.text.languages import LANGUAGES, language_of, stop_words
@@ -58,10 +58,6 @@ _ANSWERS = {
     "number": re.compile(rf"\d[\d,.]*|\b(?:{'|'.join(_NUMBER_WORDS.split())})\b", re.IGNORECASE),
     "name": _INNER_NAME,
 }
-
-_HOW_MANY = re.compile(
-    r"\b(?:how many|wie ?viele?|combien (?:de |d['’])|cuánt[oa]s|сколько) ?((?:[^\W\d_]+ ?){1,6})", re.IGNORECASE
-)
 
 _FORM_WORDS = {
     "en": "main major key chief overall general important central theme topic subject summary summarize describe "
@@ -174,7 +170,7 @@ class Asked:
 
     `terms` are its content terms in order, `forms` the terms of each that are the same, `named` those that are names or
     numbers, `kinds` the kinds of answer that it wants: date, number, name. `subject` is what it asks about when it asks
-    only who or what that is. `counted`: the terms of what "how many" asks for.
+    only who or what that is.
     """
 
     text: str
@@ -184,7 +180,6 @@ class Asked:
     kinds: tuple[str, ...]
     subject: str | None
     language: str
-    counted: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, question: str, language: str | None = None) -> "Asked":
@@ -197,8 +192,8 @@ class Asked:
         named = {forms[0] for forms, word in pairs if word[0].isdigit() or word in capitals}
         kinds = tuple(kind for kind, pattern in _KINDS.items() if pattern.search(question))
         terms = {forms[0]: forms for forms, _ in pairs}
-        subject, counted = _subject(question, language), _counted(question, language).intersection(terms)
-        return cls(question, tuple(terms), tuple(terms.values()), frozenset(named), kinds, subject, language, counted)
+        subject = _subject(question, language)
+        return cls(question, tuple(terms), tuple(terms.values()), frozenset(named), kinds, subject, language)
 
     @property
     def about_everything(self) -> bool:
@@ -226,14 +221,6 @@ class Asked:
             any(fold(item[0].casefold()) not in known for item in _ANSWERS[kind].finditer(text)) for kind in self.kinds
         ]
         return sum(held) / len(held) if held else 0.0
-
-
-def _counted(question: str, language: str) -> frozenset[str]:
-    """The terms of "wooden ships" in "How many wooden ships did he own?": up to the first word of grammar."""
-    asked = _HOW_MANY.search(question)
-    words = asked[1].casefold().split() if asked else []
-    content = list(takewhile(lambda word: word not in stop_words(language), words))
-    return frozenset(term for term, *_ in terms_of(content, language))
 
 
 def _subject(question: str, language: str) -> str | None:

@@ -23,7 +23,7 @@ SAMPLE_INPUT = PROJECT / "data" / "input"
 # Tables and columns about runs, times and addresses rather than the index.
 _BOOKKEEPING = {
     schema.INDEX_RUNS.name,
-    schema.PUBLICATIONS.name,
+    schema.PUBLICATION.name,
 }
 _OF_THE_RUN = {"run_id", "committed_at", "first_seen"}
 _OF_THE_SERVER = ("chat_base_url", "embedding_base_url")

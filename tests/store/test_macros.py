@@ -110,25 +110,6 @@ def test_a_longer_path_than_allowed_is_not_found(index, graph, titles):
     assert index.execute("FROM path_between('Cyrus Field', 'CYRUS FIELD')").fetchall() == []
 
 
-def test_evidence_leads_to_the_characters_of_the_document(index):
-    documents = dict(index.execute("SELECT source || coalesce(row_number, 0), text FROM documents").fetchall())
-    assert documents
-    found = index.execute("FROM entity_evidence('whitehouse')").fetchall()
-    (expected,) = index.execute(
-        "SELECT count(*) FROM entity_mentions m JOIN entities e ON e.human_readable_id = m.entity_number "
-        "WHERE e.title = 'Wildman Whitehouse'"
-    ).fetchone() or (0,)
-    assert len(found) == expected > 5
-    checked = index.execute(
-        "SELECT bool_and(d.text[e.start_char + 1 : e.end_char] = e.text), "
-        "bool_and(name_at IS NULL OR d.text[name_at + 1 : name_at + length(e.name)] = e.name), count(name_at) "
-        "FROM entity_evidence('whitehouse') e JOIN text_units t ON t.human_readable_id = e.text_unit_number "
-        "JOIN documents d ON d.id = t.document_id"
-    ).fetchall()
-    assert checked[0][:2] == (True, True)
-    assert checked[0][2] > 5
-
-
 def test_a_timeline_is_in_the_order_of_dates_and_quotes_the_document(index):
     found = index.execute(
         "SELECT t.start_date, t.source_text = d.text[t.start_char + 1 : t.end_char] "
@@ -258,7 +239,6 @@ def test_a_call_for_each_row_needs_no_more_memory_than_the_tables(index):
         for macro in (
             "neighbors(e.human_readable_id, 2)",
             "entity_timeline(e.human_readable_id)",
-            "entity_evidence(e.human_readable_id)",
             "history_of(e.human_readable_id)",
         ):
             of_each = f"SELECT e.title, (SELECT count(*) FROM {macro}) AS n FROM entities e"

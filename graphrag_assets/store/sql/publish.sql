@@ -74,7 +74,8 @@ WITH numbered AS (
 SELECT * EXCLUDE (document_date), coalesce(document_date, starts_on, ends_on) AS stated_on,
        -- Of what held until a day it is not known since when.
        CASE WHEN starts_on IS NULL AND ends_on IS NOT NULL THEN NULL ELSE coalesce(starts_on, document_date) END AS valid_from,
-       search.stated_end(start_date, end_date, ends_on) AS stated_end
+       -- The day after a period or an end that a text states; a day, month or year is no period.
+       CASE WHEN coalesce(end_date <> start_date, end_date IS NOT NULL) THEN ends_on + 1 END AS stated_end
 FROM numbered;
 
 -- Predicates with one holder at a time: of the target (source), or of the source (target). Offices are told by their last

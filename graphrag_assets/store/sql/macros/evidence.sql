@@ -1,27 +1,5 @@
 -- Evidence in the documents. SQL counts characters from 1: a passage is documents.text[start_char + 1:end_char].
 
-CREATE OR REPLACE MACRO entity_evidence(title) AS TABLE
-WITH _g_entity_evidence AS MATERIALIZED (SELECT title AS _g_title),
-called AS MATERIALIZED (FROM own.entities_called((SELECT g._g_title FROM _g_entity_evidence g))),
-mentions AS MATERIALIZED (
-    SELECT m.title AS name, m.type, m.description, m.n_sentences, m.text_unit_number, m.id
-    FROM called c JOIN own.entity_mentions m ON m.entity_number = c.entity
-)
-SELECT m.name, m.type, m.description, m.n_sentences, d.title AS document, d.id AS document_id, d.source, t.start_char,
-       t.end_char, t.start_char + nullif(strpos(t.text, m.name), 0) - 1 AS name_at, t.text,
-       t.human_readable_id AS text_unit_number, m.id AS mention_id
-FROM mentions m
-JOIN own.text_units t ON t.human_readable_id = m.text_unit_number
-LEFT JOIN own.documents d ON d.id = t.document_id
-WHERE t.human_readable_id IN (SELECT o.text_unit_number FROM mentions o)
-ORDER BY d.source, d.row_number, t.ordinal, m.name, m.id;
-COMMENT ON MACRO TABLE entity_evidence IS
-    'Every mention of the entity, in the order of the documents: what was extracted, from which text unit, document and characters. name_at: where the name first stands there literally.';
-
-CREATE OR REPLACE MACRO search.stated_end(start_date, end_date, ends_on) AS
-    CASE WHEN coalesce(end_date <> start_date, end_date IS NOT NULL) THEN ends_on + 1 END;
-COMMENT ON MACRO search.stated_end IS 'Helper: the day after a period or an end that a text states; a day, month or year is no period.';
-
 CREATE OR REPLACE MACRO entity_timeline(title) AS TABLE
 WITH _g_entity_timeline AS MATERIALIZED (SELECT title AS _g_title),
 called AS MATERIALIZED (FROM own.entities_called((SELECT g._g_title FROM _g_entity_timeline g))),

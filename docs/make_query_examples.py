@@ -21,7 +21,7 @@ from graphrag_assets.query import GraphRAG  # noqa: E402
 PAGE = ROOT / "docs/query.md"
 QUESTIONS = {
     "local": "Who commanded the Great Eastern when the cable of 1865 was lost?",
-    "global_": "Why did the cable of 1858 fail, and what was learned from it?",
+    "global": "Why did the cable of 1858 fail, and what was learned from it?",
     "drift": "How did Thomson and Whitehouse disagree?",
     "basic": "What did a message cost?",
 }
@@ -55,7 +55,7 @@ def embedded(index: Path) -> str:
 
 
 def _example(rag: GraphRAG, method: str, question: str) -> str:
-    stream = getattr(rag, method).stream(question)
+    stream = rag.stream(method, question)
     pieces = list(stream)
     answer = stream.result
     lines = [line for part in "".join(pieces).split("\n") for line in textwrap.wrap(part, 116)]
@@ -63,7 +63,7 @@ def _example(rag: GraphRAG, method: str, question: str) -> str:
     used = answer.total_usage
     number = f"{len(pieces)} piece{'' if len(pieces) == 1 else 's'}"
     summary = f"({number}; passages cited: {len(answer.citations)}; calls to a model: {used.calls})"
-    call = f'>>> for piece in rag.{method}.stream("{question}"): print(piece, end="")'
+    call = f'>>> for piece in rag.stream("{method}", "{question}"): print(piece, end="")'
     return "\n".join([call, *paragraphs, summary, ""])
 
 

@@ -162,7 +162,7 @@ def test_spans_of_a_question_are_inside_those_of_the_application(
         with tracer.start_as_current_span("synchronous"):
             rag.basic("Who was Cyrus Field?")
         with tracer.start_as_current_span("streaming"):
-            assert list(rag.local.stream("Who was Cyrus Field?"))
+            assert list(rag.stream("local", "Who was Cyrus Field?"))
         asyncio.run(both(rag))
     with GraphRAG(sample_index.root / "index", Failing()) as rag, pytest.raises(RuntimeError):
         rag.basic("Who was Cyrus Field?")

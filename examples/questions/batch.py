@@ -11,29 +11,36 @@ from pathlib import Path
 import polars as pl
 
 from graphrag_assets import GraphRAG, GraphRAGError
-from graphrag_assets.query import Answer, Call, Callbacks, answers_to_frame
+from graphrag_assets.query import Answer, Callbacks, Usage, answers_to_frame
 
 AT_ONCE = 8
 
 
+class Spending(Callbacks):
+    """Adds up what the models cost, also for questions that fail."""
+
+    def __init__(self) -> None:
+        self.cost = 0.0
+
+    def on_call(self, category: str, usage: Usage) -> None:
+        """Add the cost of a call."""
+        self.cost += usage.cost
+
+
 async def answered(rag: GraphRAG, questions: Sequence[str], timeout: float = 120.0) -> list[Answer]:
     """The answers, in the order of the questions; those that failed are reported, and left out."""
-    places, spent = asyncio.Semaphore(AT_ONCE), 0.0
-
-    async def count(call: Call) -> None:
-        nonlocal spent
-        spent += call.usage.cost
+    places, spending = asyncio.Semaphore(AT_ONCE), Spending()
 
     async def one(question: str) -> Answer | None:
         async with places:
             try:
-                return await rag.aask(question, timeout=timeout, callbacks=Callbacks(on_call=count))
+                return await rag.aask(question, timeout=timeout, callbacks=spending)
             except GraphRAGError as error:
                 print(f"{question}: {error}", file=sys.stderr)
                 return None
 
     answers = await asyncio.gather(*map(one, questions))
-    print(f"{len(questions)} questions, US$ {spent:.4f}")
+    print(f"{len(questions)} questions, US$ {spending.cost:.4f}")
     return [answer for answer in answers if answer is not None]
 
 

@@ -40,7 +40,7 @@ def application(
     async def ask(request: Request) -> Response:
         """Lines of JSON: pieces of the answer, and at last its citations, or an error."""
         question = request.query_params.get("question", "")
-        stream = rag.aask.stream(question, rights=allowed(request), timeout=timeout)
+        stream = rag.astream("ask", question, rights=allowed(request), timeout=timeout)
 
         async def lines() -> AsyncIterator[str]:
             try:

@@ -90,7 +90,7 @@ def query(
     The METHOD retrieve shows the passages that match QUESTION best, without an answer. The METHOD questions suggests
     questions that the data answers: after QUESTION, or to begin with.
     """
-    told = {"callbacks": Callbacks(on_error=_print_error)}
+    told = {"callbacks": _PrintsErrors()}
     if method == "questions":
         _print_questions(question, count or 5, path, search_options(**others) | told)
         return
@@ -110,15 +110,16 @@ def query(
                 rag.context(method, question, **options, **told).text, markup=False, highlight=False, soft_wrap=True
             )
         elif as_json:
-            write(answer_to_json(rag.stream(method, question, **options).wait()) + "\n")
+            write(answer_to_json(rag.search(method, question, **options)) + "\n")
         elif stream or (stream is None and sys.stdout.isatty()):
             _print_stream(rag.stream(method, question, **options), console)
         else:
-            console.print(Markdown(answer_to_markdown(rag.stream(method, question, **options).wait())))
+            console.print(Markdown(answer_to_markdown(rag.search(method, question, **options))))
 
 
-def _print_error(failure: Failure) -> None:
-    Console(stderr=True).print(failure.error, markup=False, highlight=False, soft_wrap=True)
+class _PrintsErrors(Callbacks):
+    def on_error(self, failure: Failure) -> None:
+        Console(stderr=True).print(failure.error, markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_questions(asked: str, count: int, path: Path | None, options: dict[str, Any]) -> None:
@@ -165,7 +166,7 @@ def hops_option(method: str, hops: int | None) -> dict[str, Any]:
     return {"local": {"hops": hops}} if method == "drift" else {"hops": hops}
 
 
-def _print_stream(stream: AnswerStream[Any], console: Console) -> None:
+def _print_stream(stream: AnswerStream, console: Console) -> None:
     with stream:
         for piece in stream:
             console.print(piece, end="", markup=False, highlight=False, soft_wrap=True)

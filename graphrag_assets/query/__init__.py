@@ -6,7 +6,7 @@ rag = GraphRAG()
 print(rag.local("Who commanded the Niagara?"))
 """
 
-from graphrag_assets.contracts.answering import Answerer, Evidence, Passage, Reply
+from graphrag_assets.contracts.answering import Answerer, Evidence, Passage, Reply, Usage
 from graphrag_assets.errors import (
     GraphRAGError,
     IndexMissing,
@@ -16,8 +16,8 @@ from graphrag_assets.errors import (
     QueryTimeout,
     StoreError,
 )
-from graphrag_assets.query.ask import Answering, MethodName
-from graphrag_assets.query.callbacks import Call, Callbacks
+from graphrag_assets.query.ask import AnswerMethodName, MethodName
+from graphrag_assets.query.callbacks import Callbacks
 from graphrag_assets.query.citations import Citation, CitedRow
 from graphrag_assets.query.context import Context, Section
 from graphrag_assets.query.drift import DriftOptions
@@ -38,9 +38,9 @@ from graphrag_assets.query.results import (
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 
 __all__ = [
-    "METHODS", "Action", "Answer", "AnswerStream", "Answerer", "Answering", "AsyncAnswerStream",
-    "Call", "Callbacks", "Citation", "CitedRow", "Context", "ConversationHistory", "DriftOptions",
-    "DynamicOptions", "Evidence", "Failure", "Filter", "GraphRAG", "GraphRAGError", "IndexMissing", "InvalidOption",
-    "LocalOptions", "MethodChoice", "MethodName", "ModelUnavailable", "Passage", "QueryError", "QueryTimeout", "Reply",
-    "Section", "StoreError", "Turn", "answer_to_json", "answer_to_markdown", "answers_to_frame",
+    "METHODS", "Action", "Answer", "AnswerMethodName", "AnswerStream", "Answerer", "AsyncAnswerStream", "Callbacks",
+    "Citation", "CitedRow", "Context", "ConversationHistory", "DriftOptions", "DynamicOptions", "Evidence", "Failure",
+    "Filter", "GraphRAG", "GraphRAGError", "IndexMissing", "InvalidOption", "LocalOptions", "MethodChoice",
+    "MethodName", "ModelUnavailable", "Passage", "QueryError", "QueryTimeout", "Reply", "Section", "StoreError", "Turn",
+    "Usage", "answer_to_json", "answer_to_markdown", "answers_to_frame",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.local import CLAIMS, SOURCES
 from graphrag_assets.query.option_types import Count, Share
 from graphrag_assets.query.question_options import CommonOptions
+from graphrag_assets.query.respond import respond
 from graphrag_assets.query.results import Draft
 from graphrag_assets.query.retrieval import Question, search_texts
 from graphrag_assets.store.publication_reader import Reader
@@ -38,7 +39,7 @@ async def build_context(ask: Ask[BasicOptions]) -> Context:
 
 async def answer(ask: Ask[BasicOptions]) -> Draft:
     """An answer from the most similar text units alone, without the graph."""
-    return await ask.respond(await build_context(ask))
+    return await respond(ask, await build_context(ask))
 
 
 METHOD = SearchMethod("basic", BasicOptions, build_context, answer)

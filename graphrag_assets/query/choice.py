@@ -9,11 +9,19 @@ from typing import Any
 from pydantic.dataclasses import dataclass as options_dataclass
 
 from graphrag_assets.embedded import Asked, EmbeddedAnswerer
-from graphrag_assets.query.ask import Ask
+from graphrag_assets.extras.lazy import search as lazy_search
+from graphrag_assets.extras.planned import search as planned_search
+from graphrag_assets.query import basic, drift, global_search, local
+from graphrag_assets.query.ask import Ask, SearchMethod
 from graphrag_assets.query.entities import named_entities
+from graphrag_assets.query.history import ConversationHistory
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Draft, MethodChoice
 from graphrag_assets.query.retrieval import Question
+
+SEARCH_METHODS: Mapping[str, SearchMethod] = {
+    kind.METHOD.name: kind.METHOD for kind in (local, global_search, drift, basic, lazy_search, planned_search)
+}
 
 
 @options_dataclass(frozen=True, kw_only=True)
@@ -21,30 +29,31 @@ class AskOptions(CommonOptions):
     """All options of `rag.ask`. They apply to the selected method, whose own defaults stand for those left out."""
 
 
-async def answer(ask: Ask[Any]) -> Draft:
-    """An answer by the method that suits the kind of the question; `Answer.choice` says which one, and why."""
-    chosen = await _choose(ask)
-    if chosen.method == "global" and await ask.in_thread(_has_extracts_only, ask):
-        chosen = replace(chosen, method="lazy", reason=f"{chosen.reason}; no model wrote the index's reports")
-    ask.options, ask.method = _options_of(ask, chosen.method, chosen.options), chosen.method
+async def answer_by_kind(ask: Ask[Any]) -> Draft:
+    """An answer by the method that suits the kind of the question."""
+    choice = await _choose(ask)
+    if choice.method == "global" and await ask.in_thread(_has_extracts_only, ask):
+        choice = replace(choice, method="lazy", reason=f"{choice.reason}; no model wrote the index's reports")
+    method = SEARCH_METHODS[choice.method]
+    ask.options, ask.method = _options_of(ask, method, choice.options), choice.method
     await asyncio.to_thread(ask.prepare)  # the method's options shape the answer
-    ask.progress_notes.append(f"{chosen.method} search chosen")
-    return replace(await ask.tools.methods[chosen.method].answer(ask), choice=chosen)
+    ask.trace.notes.append(f"{choice.method} search chosen")
+    return replace(await method.answer(ask), choice=choice)
 
 
 def _has_extracts_only(ask: Ask[Any]) -> bool:
     """Whether a model answers, and the embedded default wrote all reports, which quote and do not sum up."""
-    if isinstance(ask.answerer, EmbeddedAnswerer):
+    if isinstance(ask.models.answerer, EmbeddedAnswerer):
         return False
     return ask.reader.numbers("SELECT bool_and(model LIKE 'embedded/%') FROM community_reports", {}) == [True]
 
 
-def _options_of(ask: Ask[Any], method: str, chosen: Mapping[str, Any]) -> CommonOptions:
+def _options_of(ask: Ask[Any], method: SearchMethod, chosen: Mapping[str, Any]) -> CommonOptions:
     """The options of a method: those given to `ask`, then those of the choice."""
     default = AskOptions()
     values = {f.name: getattr(ask.options, f.name) for f in fields(CommonOptions)}
     given = {name: value for name, value in values.items() if value != getattr(default, name)}
-    return ask.tools.methods[method].options(**{**chosen, **given})
+    return method.options(**{**chosen, **given})
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,19 +192,25 @@ def _entities(named: int) -> str:
 async def _choose(ask: Ask[AskOptions]) -> MethodChoice:
     """The kind of the question as the answerer names it; by the rules, if it names none."""
     question = ask.text
-    call = ask.answerer.achoose(question, {name: kind.description for name, kind in KINDS.items()}, ask.form)
+    call = ask.models.answerer.achoose(question, {name: kind.description for name, kind in KINDS.items()}, ask.form)
     by_model = await ask.optional("choice", "the model's choice of the method", call)
     if by_model and by_model.kind in KINDS:
         reason = by_model.reason or KINDS[by_model.kind].description
-        return _chosen(by_model.kind, reason, ask.answerer.model)
+        return _method_choice(by_model.kind, reason, ask.models.answerer.model)
     said = "" if by_model else "the call to the model failed; "
     if by_model and by_model.usage.calls:
         said = "the model named none of the kinds; "
-    named = await ask.in_thread(named_entities, ask.reader, Question(question), ask.scope)
-    in_all = await ask.in_thread(named_entities, ask.reader, ask.question, ask.scope)
-    kind, reason = await asyncio.to_thread(kind_by_rules, question, len(named), ask.earlier, len(in_all))
-    return _chosen(kind, said + reason, "rules")
+    kind, reason = await ask.in_thread(_kind_in_index, ask)
+    return _method_choice(kind, said + reason, "rules")
 
 
-def _chosen(kind: str, reason: str, by: str) -> MethodChoice:
+def _kind_in_index(ask: Ask[AskOptions]) -> tuple[str, str]:
+    """The kind by the rules, with the entities that the question and those before it name."""
+    turns, limit = ConversationHistory.of(ask.options.history), ask.options.conversation_history_max_turns
+    named = named_entities(ask.reader, Question(ask.text), ask.scope)
+    in_all = named_entities(ask.reader, ask.question, ask.scope)
+    return kind_by_rules(ask.text, len(named), turns.earlier_questions(limit), len(in_all))
+
+
+def _method_choice(kind: str, reason: str, by: str) -> MethodChoice:
     return MethodChoice(kind, KINDS[kind].method, KINDS[kind].options, reason, by)

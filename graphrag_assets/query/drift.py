@@ -23,6 +23,7 @@ from graphrag_assets.query.linking import LinkingOptions, link_question
 from graphrag_assets.query.local import LocalOptions, local_context, reports_layout, whole_context
 from graphrag_assets.query.option_types import Count, Flag, OptionalCount, Options, PositiveCount, made_of
 from graphrag_assets.query.question_options import CommonOptions
+from graphrag_assets.query.respond import map_part, reduce
 from graphrag_assets.query.results import Action, Draft
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.publication_reader import Reader
@@ -126,7 +127,10 @@ async def answer(ask: Ask[DriftSearchOptions]) -> Draft:
     sections = list(primer.sections)
     folds = [section for section in primer.sections if section.passages]
     calls = [
-        (f"fold {number} of {len(folds)} of the primer", ask.map("primer", question, fold.evidence, options.breadth))
+        (
+            f"fold {number} of {len(folds)} of the primer",
+            map_part(ask, "primer", question, fold.evidence, options.breadth),
+        )
         for number, fold in enumerate(folds, 1)
     ]
     steps = [_step(question, 0, None, mapped) for mapped in await ask.gather("primer", calls)]
@@ -135,14 +139,14 @@ async def answer(ask: Ask[DriftSearchOptions]) -> Draft:
         contexts = await _local_contexts(ask, [asked for asked, _ in raised])
         sections += [section for found in contexts for section in found.sections]
         calls = [
-            (f"the step {asked!r}", ask.map("action", asked, found.evidence, options.breadth, question))
+            (f"the step {asked!r}", map_part(ask, "action", asked, found.evidence, options.breadth, question))
             for (asked, _), found in zip(raised, contexts, strict=True)
         ]
         # If the primer found points, an answer is possible without these steps.
         answers = await ask.gather("action", calls, all_may_fail=any(step.points for step in steps))
         steps += [_step(asked, depth, parent, one) for (asked, parent), one in zip(raised, answers, strict=True)]
     points = [point for step in steps for point in step.points]
-    draft = await ask.reduce(points, options.max_reduce_tokens, sections, drift=True)
+    draft = await reduce(ask, points, options.max_reduce_tokens, sections, drift=True)
     return replace(draft, actions=[step.action for step in steps])
 
 
@@ -175,7 +179,7 @@ async def _primer_question(ask: Ask[DriftSearchOptions]) -> Question:
     if not example:
         return question
     lost = "the hypothetical answer to search with"
-    reply = await ask.optional("hypothesis", lost, ask.answerer.ahypothesis(ask.text, example))
+    reply = await ask.optional("hypothesis", lost, ask.models.answerer.ahypothesis(ask.text, example))
     if reply and reply.text and reply.text != ask.text:
         question = replace(question.for_reports, vector_text=reply.text)
         await ask.embed(question)

@@ -18,6 +18,7 @@ from graphrag_assets.query.fetch import level_reports, nearest_reports, report_r
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.option_types import Count, Flag, Number, PositiveCount, Seed, made_of
 from graphrag_assets.query.question_options import CommonOptions
+from graphrag_assets.query.respond import map_part, map_parts, reduce
 from graphrag_assets.query.results import Draft, Failure
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.publication_reader import Reader
@@ -78,17 +79,17 @@ async def answer(ask: Ask[GlobalOptions]) -> Draft:
     """An answer about the whole: every report of a level is read, and the best points become the answer."""
     context = await build_context(ask)
     batches = [section for section in context.sections if section.passages]
-    points = await ask.map_parts(batches, "the reports", ranked=False)
+    points = await map_parts(ask, batches, "the reports", ranked=False)
     sections = context.sections
-    direct = ask.answerer.min_direct_score
+    direct = ask.models.answerer.min_direct_score
     of_any_rank = ask.options.min_community_rank <= 0
     if direct is not None and (batches or of_any_rank) and not any(point.score >= direct for point in points):
         # Reports quote little of the text, and entities without relationships have none: if no report answers, the
         # text itself is read.
         text = await _nearest_passages(ask)
-        points += (await ask.map("map", ask.text, text.evidence)).points
+        points += (await map_part(ask, "map", ask.text, text.evidence)).points
         sections = (*sections, *text.sections)
-    return await ask.reduce(points, ask.options.max_reduce_tokens, sections)
+    return await reduce(ask, points, ask.options.max_reduce_tokens, sections)
 
 
 METHOD = SearchMethod("global", GlobalOptions, build_context, answer)
@@ -97,7 +98,7 @@ METHOD = SearchMethod("global", GlobalOptions, build_context, answer)
 async def _nearest_passages(ask: Ask[GlobalOptions]) -> Context:
     """The passages nearest to the question, within the tokens that the history leaves."""
     await ask.embed(ask.question)
-    options = BasicOptions(max_context_tokens=ask.tokens_left(ask.options.max_context_tokens))
+    options = BasicOptions(max_context_tokens=ask.tokens_left)
     return ask.add_context(await ask.in_thread(basic_context, ask.reader, ask.question, options, ask.scope))
 
 
@@ -114,7 +115,7 @@ async def _selected_reports(ask: Ask[GlobalOptions]) -> pl.DataFrame:
         others = {c: text or "" for c, text in texts.items() if c not in small}
         ratings |= await _ratings(ask, others, dynamic, all_may_fail=bool(descent.ratings or ratings))
         descent.rated(ratings)
-    ask.progress_notes.append(f"{len(descent.ratings)} communities rated, {len(descent.chosen)} chosen")
+    ask.trace.notes.append(f"{len(descent.ratings)} communities rated, {len(descent.chosen)} chosen")
     rows = await ask.in_thread(report_rows, ask.reader, [descent.report[c] for c in sorted(descent.chosen)])
     return _with_weights(rows, tree).with_columns(
         rating=pl.col("community").replace_strict(descent.ratings, default=None, return_dtype=pl.Float64)
@@ -165,8 +166,8 @@ async def _ratings(
 
 
 async def _rated(ask: Ask[GlobalOptions], reports: Sequence[str]) -> list[float | None]:
-    ratings, usage = await ask.rater.arate(ask.text, reports)
-    ask.add_usage("rating", usage)
+    ratings, usage = await ask.models.rater.arate(ask.text, reports)
+    ask.trace.add("rating", usage)
     return ratings
 
 

@@ -2,46 +2,42 @@
 
 import asyncio
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
 from graphrag_assets.contracts.answering import Answerer
+from graphrag_assets.contracts.plans import Plan
 from graphrag_assets.errors import InvalidOption, QueryError
-from graphrag_assets.extras.lazy import search as lazy_search
-from graphrag_assets.extras.planned import search as planned_search
+from graphrag_assets.extras.lazy.search import LazyOptions
+from graphrag_assets.extras.planned.search import PlannedOptions, plan
 from graphrag_assets.llm.event_loop import submit
-from graphrag_assets.query import basic as basic_search
-from graphrag_assets.query import choice, global_search, passages, query_models
-from graphrag_assets.query import drift as drift_search
-from graphrag_assets.query import local as local_search
-from graphrag_assets.query.ask import Answering, Ask, Embedder, MethodName, SearchMethod, Tools
+from graphrag_assets.query import query_models
+from graphrag_assets.query.ask import AnswerMethodName, Ask, Embedder, MethodName, Models, SearchMethod
+from graphrag_assets.query.basic import BasicOptions
+from graphrag_assets.query.choice import SEARCH_METHODS, AskOptions, answer_by_kind
 from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.context import Context
+from graphrag_assets.query.drift import DriftSearchOptions
+from graphrag_assets.query.global_search import GlobalOptions
 from graphrag_assets.query.history import History
-from graphrag_assets.query.method import (
-    AnswerMethod,
-    AsyncAnswerMethod,
-    AsyncMethod,
-    Method,
-    answering,
-    as_answer,
-    options_of,
-)
-from graphrag_assets.query.question_options import CommonOptions
+from graphrag_assets.query.local import LocalSearchOptions
+from graphrag_assets.query.passages import RetrieveOptions, retrieve
+from graphrag_assets.query.question_options import CommonOptions, QuestionOptions
+from graphrag_assets.query.question_task import QuestionTask
+from graphrag_assets.query.respond import as_answer
 from graphrag_assets.query.results import Answer
+from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 from graphrag_assets.query.suggestions import Suggestions, split_history
+from graphrag_assets.query.typed_options import options_of, takes
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_reader import CurrentPublication
 
-SEARCH_METHODS: Mapping[str, SearchMethod[...]] = {
-    kind.METHOD.name: kind.METHOD
-    for kind in (local_search, global_search, drift_search, basic_search, lazy_search, planned_search)
-}
 METHODS = tuple(SEARCH_METHODS)
+Result = TypeVar("Result")
 
 
 class GraphRAG:
@@ -58,36 +54,12 @@ class GraphRAG:
         settings: `Settings.load(chat_model=…)`; default: those of the environment.
         embedder: embeds questions as the texts of the index are embedded; default: the model of the settings.
 
-    Attributes:
-        local: answers about particular things.
-        global_: answers about the whole: themes, trends, summaries.
-        drift: answers in steps: reports raise follow-up questions, local searches answer them.
-        basic: answers from the most similar text units alone, without the graph.
-        lazy: answers from the text units that a budget of relevance tests finds.
-        planned: answers in steps with variables, for questions with several links.
-        plan: these steps, without an answer.
-        ask: answers by the method that suits the kind of the question.
-        retrieve: the passages that match the question best, without an answer.
-        alocal, aglobal, adrift, abasic, alazy, aplanned, aplan, aask, aretrieve: the same for asynchronous callers.
-
-    Each takes a question and keyword options, which `help(rag.local)` lists. Those that answer have `.stream`.
+    A search takes a question and keyword options, which `help(rag.local)` lists. `stream`, `context` and `search` take
+    the name of the method before them. Each has a twin for asynchronous callers: `alocal`, `astream` and so on.
 
     Raises:
         StoreError: nothing is published there.
     """
-
-    local, alocal = answering(local_search.METHOD)
-    global_, aglobal = answering(global_search.METHOD)
-    drift, adrift = answering(drift_search.METHOD)
-    basic, abasic = answering(basic_search.METHOD)
-    lazy, alazy = answering(lazy_search.METHOD)
-    planned, aplanned = answering(planned_search.METHOD)
-    ask = AnswerMethod("ask", choice.AskOptions, as_answer(choice.answer))
-    aask = AsyncAnswerMethod("ask", choice.AskOptions, as_answer(choice.answer))
-    retrieve = Method("retrieve", passages.RetrieveOptions, passages.retrieve)
-    aretrieve = AsyncMethod("retrieve", passages.RetrieveOptions, passages.retrieve)
-    plan = Method("plan", CommonOptions, planned_search.plan)
-    aplan = AsyncMethod("plan", CommonOptions, planned_search.plan)
 
     def __init__(
         self,
@@ -103,14 +75,8 @@ class GraphRAG:
         reader = self.index.reader()
         self.answerer: Answerer = answerer or query_models.answerer(settings, reader)
         rater = query_models.answerer(settings, reader, rating_model) if isinstance(rating_model, str) else rating_model
-        self.tools = Tools(
-            settings,
-            self.index,
-            self.answerer,
-            rater or self.answerer,
-            SEARCH_METHODS,
-            embedder,
-        )
+        self.models = Models(settings, self.answerer, rater or self.answerer, embedder)
+        self._running = set[QuestionTask[Any]]()
 
     def __enter__(self) -> "GraphRAG":
         return self
@@ -138,33 +104,140 @@ class GraphRAG:
         await asyncio.to_thread(self.index.close)
 
     async def _end_searches(self) -> None:
-        for search in [*self.tools.running]:
-            await search.cancel("The GraphRAG was closed before the answer was complete.")
+        for task in [*self._running]:
+            await task.end("The GraphRAG was closed before the answer was complete.")
 
-    def search(self, method: Answering, question: str, **options: object) -> Answer:
+    @takes(LocalSearchOptions)
+    def local(self, question: str, options: LocalSearchOptions) -> Answer:
+        """An answer about particular things: from their part of the graph and the text that names them."""
+        return self._answer("local", question, options).wait()
+
+    @takes(LocalSearchOptions)
+    async def alocal(self, question: str, options: LocalSearchOptions) -> Answer:
+        """`local` for asynchronous callers."""
+        return await self._answer("local", question, options).result()
+
+    @takes(GlobalOptions)
+    def global_(self, question: str, options: GlobalOptions) -> Answer:
+        """An answer about the whole: every report of a level is read, and the best points become the answer."""
+        return self._answer("global", question, options).wait()
+
+    @takes(GlobalOptions)
+    async def aglobal(self, question: str, options: GlobalOptions) -> Answer:
+        """`global_` for asynchronous callers."""
+        return await self._answer("global", question, options).result()
+
+    @takes(DriftSearchOptions)
+    def drift(self, question: str, options: DriftSearchOptions) -> Answer:
+        """An answer found in steps: reports raise follow-up questions, local searches answer them."""
+        return self._answer("drift", question, options).wait()
+
+    @takes(DriftSearchOptions)
+    async def adrift(self, question: str, options: DriftSearchOptions) -> Answer:
+        """`drift` for asynchronous callers."""
+        return await self._answer("drift", question, options).result()
+
+    @takes(BasicOptions)
+    def basic(self, question: str, options: BasicOptions) -> Answer:
+        """An answer from the most similar text units alone, without the graph."""
+        return self._answer("basic", question, options).wait()
+
+    @takes(BasicOptions)
+    async def abasic(self, question: str, options: BasicOptions) -> Answer:
+        """`basic` for asynchronous callers."""
+        return await self._answer("basic", question, options).result()
+
+    @takes(LazyOptions)
+    def lazy(self, question: str, options: LazyOptions) -> Answer:
+        """An answer from the text units that a budget of relevance tests finds; `Answer.tests` has the verdicts."""
+        return self._answer("lazy", question, options).wait()
+
+    @takes(LazyOptions)
+    async def alazy(self, question: str, options: LazyOptions) -> Answer:
+        """`lazy` for asynchronous callers."""
+        return await self._answer("lazy", question, options).result()
+
+    @takes(PlannedOptions)
+    def planned(self, question: str, options: PlannedOptions) -> Answer:
+        """An answer in steps: what the question describes is found first; `Answer.steps` says what each found."""
+        return self._answer("planned", question, options).wait()
+
+    @takes(PlannedOptions)
+    async def aplanned(self, question: str, options: PlannedOptions) -> Answer:
+        """`planned` for asynchronous callers."""
+        return await self._answer("planned", question, options).result()
+
+    @takes(AskOptions)
+    def ask(self, question: str, options: AskOptions) -> Answer:
+        """An answer by the method that suits the kind of the question; `Answer.choice` says which, and why."""
+        return self._answer("ask", question, options).wait()
+
+    @takes(AskOptions)
+    async def aask(self, question: str, options: AskOptions) -> Answer:
+        """`ask` for asynchronous callers."""
+        return await self._answer("ask", question, options).result()
+
+    @takes(RetrieveOptions)
+    def retrieve(self, question: str, options: RetrieveOptions) -> pl.DataFrame:
+        """The passages (text units) that match the question best, without an answer.
+
+        Returns:
+            rank, score (graph: PageRank; text: BM25 and cosine, each spread from 0 to 1; words: BM25; vectors:
+            cosine), document, source, place, start_char, end_char, rank_by_words, rank_by_vectors, rank_by_graph, about
+            (the things through which the walk reached the passage), entities (those it names), context, text,
+            human_readable_id, id, document_id; best first.
+
+        Raises:
+            QueryError: the question, an option or its value is not allowed, or the timeout is over.
+        """
+        return self._task("retrieve", retrieve, question, options).wait()
+
+    @takes(RetrieveOptions)
+    async def aretrieve(self, question: str, options: RetrieveOptions) -> pl.DataFrame:
+        """`retrieve` for asynchronous callers."""
+        return await self._task("retrieve", retrieve, question, options).result()
+
+    @takes(CommonOptions)
+    def plan(self, question: str, options: CommonOptions) -> Plan:
+        """The steps by which `planned` answers the question, without an answer.
+
+        Returns:
+            steps, each with variable and question. Without a chat model, one step, and a note that says so.
+        """
+        return self._task("plan", plan, question, options).wait()
+
+    @takes(CommonOptions)
+    async def aplan(self, question: str, options: CommonOptions) -> Plan:
+        """`plan` for asynchronous callers."""
+        return await self._task("plan", plan, question, options).result()
+
+    def search(self, method: AnswerMethodName, question: str, **options: object) -> Answer:
         """The answer by the method of that name; `rag.local(…)` is the same, with typed options."""
-        answer: Answer = self._named(method, (*METHODS, "ask"))(question, **options)
-        return answer
+        return self._named_answer(method, question, options).wait()
 
-    async def asearch(self, method: Answering, question: str, **options: object) -> Answer:
+    async def asearch(self, method: AnswerMethodName, question: str, **options: object) -> Answer:
         """`search` for asynchronous callers."""
-        answer: Answer = await self._named(method, (*METHODS, "ask"), "a")(question, **options)
-        return answer
+        return await self._named_answer(method, question, options).result()
 
-    def stream(self, method: Answering, question: str, **options: object) -> AnswerStream[Answer]:
-        """The answer in pieces by the method of that name; `rag.local.stream(…)` is the same, with typed options."""
-        stream: AnswerStream[Answer] = self._named(method, (*METHODS, "ask")).stream(question, **options)
-        return stream
+    def stream(self, method: AnswerMethodName, question: str, **options: object) -> AnswerStream:
+        """The answer in pieces of text; after the last piece, `result` of the stream is the complete answer."""
+        return AnswerStream(self._named_answer(method, question, options))
+
+    def astream(self, method: AnswerMethodName, question: str, **options: object) -> AsyncAnswerStream:
+        """`stream` for asynchronous callers."""
+        return AsyncAnswerStream(self._named_answer(method, question, options))
 
     def context(self, method: MethodName, question: str, **options: object) -> Context:
-        """The context of the method of that name; `rag.local.context(…)` is the same, with typed options."""
-        context: Context = self._named(method, METHODS).context(question, **options)
-        return context
+        """The context from which the method would answer; of DRIFT, its primer's reports.
+
+        Global search, DRIFT, lazy and planned search read their sections in separate calls, each within
+        `max_context_tokens`. Lazy search tests text units for it, and planned search takes its steps.
+        """
+        return self._context(method, question, options).wait()
 
     async def acontext(self, method: MethodName, question: str, **options: object) -> Context:
         """`context` for asynchronous callers."""
-        context: Context = await self._named(method, METHODS, "a").context(question, **options)
-        return context
+        return await self._context(method, question, options).result()
 
     def questions(self, history: History | str = (), count: int = 5, **options: object) -> list[str]:
         """Up to `count` questions to ask next that the data answers.
@@ -175,11 +248,11 @@ class GraphRAG:
             count: maximum number of questions.
             options: those of a local search.
         """
-        return AnswerStream[list[str]](self._suggestions(history, count, options)).wait()
+        return self._suggestions(history, count, options).wait()
 
     async def aquestions(self, history: History | str = (), count: int = 5, **options: object) -> list[str]:
         """`questions` for asynchronous callers."""
-        return await AsyncAnswerStream[list[str]](self._suggestions(history, count, options)).wait()
+        return await self._suggestions(history, count, options).result()
 
     def sql(self, query: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
         """The result of one SELECT on the published tables, views and macros (docs/sql.md); nothing can be written.
@@ -221,17 +294,43 @@ class GraphRAG:
             )
         return str(found.item())
 
-    def _named(self, name: str, names: Sequence[str], prefix: str = "") -> Any:
-        """The method of that name: a ContextMethod, with the prefix "a" an AsyncContextMethod."""
-        if name not in names:
-            meant = difflib.get_close_matches(name, names, 1)
-            hint = f" Did you mean {meant[0]!r}?" if meant else ""
-            raise InvalidOption(f"Unknown search method {name!r}.{hint} The methods are: {', '.join(names)}.")
-        return getattr(self, "global_" if (name, prefix) == ("global", "") else prefix + name)
+    def _task(
+        self, method: str, steps: Callable[[Ask[Any]], Awaitable[Result]], question: str, options: QuestionOptions
+    ) -> QuestionTask[Result]:
+        """Refuses an empty question."""
+        text = Question(question).text
+        return QuestionTask(method, steps, text, options, self.index, self.models, self._running)
 
-    def _suggestions(self, history: History | str, count: int, options: dict[str, object]) -> Ask[Any]:
+    def _answer(self, method: str, question: str, options: CommonOptions) -> QuestionTask[Answer]:
+        draft = answer_by_kind if method == "ask" else SEARCH_METHODS[method].answer
+
+        async def steps(ask: Ask[Any]) -> Answer:
+            return await as_answer(ask, await draft(ask))
+
+        return self._task(method, steps, question, options)
+
+    def _named_answer(self, method: str, question: str, options: Mapping[str, object]) -> QuestionTask[Answer]:
+        kind = AskOptions if method == "ask" else _search_method(method, (*METHODS, "ask")).options
+        return self._answer(method, question, options_of(kind, **options))
+
+    def _context(self, method: str, question: str, options: Mapping[str, object]) -> QuestionTask[Context]:
+        named = _search_method(method, METHODS)
+        return self._task(method, named.context, question, options_of(named.options, **options))
+
+    def _suggestions(
+        self, history: History | str, count: int, options: Mapping[str, object]
+    ) -> QuestionTask[list[str]]:
         asked, before = split_history(history)
         suggestions = Suggestions(asked, count)
         # The newest question is searched for; the earlier ones are its history.
-        given = options_of(local_search.LocalSearchOptions, (), {"history": before, **options})
-        return Ask(self.tools, "local", suggestions.find, asked[-1] if asked else "?", given)
+        given = options_of(LocalSearchOptions, **{"history": before, **options})
+        return self._task("local", suggestions.find, asked[-1] if asked else "?", given)
+
+
+def _search_method(name: str, names: Sequence[str]) -> SearchMethod:
+    """The method of that name, which must be among `names`."""
+    if name not in names:
+        meant = difflib.get_close_matches(name, names, 1)
+        hint = f" Did you mean {meant[0]!r}?" if meant else ""
+        raise InvalidOption(f"Unknown search method {name!r}.{hint} The methods are: {', '.join(names)}.")
+    return SEARCH_METHODS[name]

@@ -58,6 +58,10 @@ class ConversationHistory:
                 found.append(turn)
         return found
 
+    def earlier_questions(self, max_turns: int) -> list[str]:
+        """The user's last `max_turns` turns, the newest first."""
+        return [turn.content for turn in self.newest(max_turns, user_turns_only=True)]
+
     def section(self, max_turns: int, user_turns_only: bool, budget: int) -> Section | None:
         """As many of the newest turns as fit `budget` tokens, in their order; None if there are none."""
         turns = self.newest(max_turns, user_turns_only)

@@ -32,7 +32,7 @@ async def link_question(ask: Ask[Any], text: str, question: Question) -> Questio
     if ask.options.linking != "model":
         return question
     lost = "the names and keywords of the question"
-    found = await ask.optional("link", lost, ask.answerer.alink(text, ask.form))
+    found = await ask.optional("link", lost, ask.models.answerer.alink(text, ask.form))
     if found is None:
         return question
     reports = Question("\n".join([question.text, *found.high_level])) if found.high_level else None

@@ -18,6 +18,7 @@ from graphrag_assets.query.option_types import Options
 from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.paths import paths
 from graphrag_assets.query.question_options import CommonOptions
+from graphrag_assets.query.respond import respond
 from graphrag_assets.query.results import Draft
 from graphrag_assets.query.retrieval import Question, fuse, search_texts
 from graphrag_assets.store.publication_reader import Reader
@@ -86,7 +87,7 @@ async def build_context(ask: Ask[LocalSearchOptions]) -> Context:
 
 async def answer(ask: Ask[LocalSearchOptions]) -> Draft:
     """An answer about particular things: from their part of the graph and the text that names them."""
-    return await ask.respond(await build_context(ask))
+    return await respond(ask, await build_context(ask))
 
 
 METHOD = SearchMethod("local", LocalSearchOptions, build_context, answer)

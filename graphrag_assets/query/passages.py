@@ -60,17 +60,7 @@ class RetrieveOptions(QuestionOptions):
 
 
 async def retrieve(ask: Ask[RetrieveOptions]) -> pl.DataFrame:
-    """The passages (text units) that match the question best, without an answer.
-
-    Returns:
-        rank, score (graph: PageRank; text: BM25 and cosine, each spread from 0 to 1; words: BM25; vectors:
-        cosine), document, source, place, start_char, end_char, rank_by_words, rank_by_vectors, rank_by_graph, about
-        (the things through which the walk reached the passage), entities (those it names), context, text,
-        human_readable_id, id, document_id; best first.
-
-    Raises:
-        QueryError: the question, an option or its value is not allowed, or the timeout is over.
-    """
+    """The passages that match the question best; see `GraphRAG.retrieve`."""
     options = ask.options
     if options.method != "words":
         await ask.embed(ask.question)

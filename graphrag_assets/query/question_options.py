@@ -3,12 +3,12 @@
 from dataclasses import fields
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, InstanceOf, PlainValidator, model_validator
+from pydantic import Field, InstanceOf, PlainValidator, model_validator
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import option_types as types
-from graphrag_assets.query.callbacks import checked_callbacks
+from graphrag_assets.query.callbacks import Callbacks
 from graphrag_assets.query.filters import Filter
 from graphrag_assets.query.filters.filter import Metadata
 from graphrag_assets.query.history import ConversationHistory, History
@@ -28,7 +28,7 @@ class QuestionOptions(Options):
             None is no condition; an empty list allows nothing.
         rights: what the caller may see: a filter looks for its names only there.
         timeout: seconds after which the search ends with a QueryError that says what was done.
-        callbacks: functions to call during the search; see `Callbacks`.
+        callbacks: told of events of the search; see `Callbacks`.
     """
 
     history: Annotated[History, PlainValidator(ConversationHistory.of)] = None
@@ -44,7 +44,7 @@ class QuestionOptions(Options):
     since: types.FirstDay = None
     rights: Annotated[InstanceOf[Filter] | None, Field(description="Filter(…)")] = None
     timeout: types.Seconds = None
-    callbacks: Annotated[object, AfterValidator(checked_callbacks)] = None
+    callbacks: Annotated[InstanceOf[Callbacks], Field(description="an object of Callbacks or a subclass")] = Callbacks()
 
     @model_validator(mode="after")
     def _one_filter(self) -> Self:

@@ -57,7 +57,7 @@ class MethodChoice:
 
 @dataclass(frozen=True)
 class Draft:
-    """What a method writes; `Ask.finish` makes the answer of it.
+    """What a method writes; `as_answer` makes the answer of it.
 
     Attributes:
         text: the answer with checked references.

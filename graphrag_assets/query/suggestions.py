@@ -29,8 +29,8 @@ class Suggestions:
             evidence = (await local.build_context(ask)).evidence
         else:
             evidence = await ask.in_thread(_top_reports, ask)
-        questions, usage = await ask.answerer.aquestions(self.asked, evidence, self.count, ask.form)
-        ask.add_usage("questions", usage)
+        questions, usage = await ask.models.answerer.aquestions(self.asked, evidence, self.count, ask.form)
+        ask.trace.add("questions", usage)
         return list(questions)
 
 

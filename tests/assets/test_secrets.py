@@ -89,7 +89,7 @@ def test_a_key_that_a_server_writes_into_valid_answers_is_masked(recorded):
         assert project.index.working.read(f"SELECT count(*) FROM {table} WHERE {column} ILIKE '% the … %'").item()
     rag = GraphRAG(project.root / "index")
     answers = [rag.basic("Who commanded the Great Eastern?").answer]
-    answers.append("".join(rag.basic.stream("Who commanded the ship Great Eastern?")))
+    answers.append("".join(rag.stream("basic", "Who commanded the ship Great Eastern?")))
     assert all(" the … " in answer for answer in answers), answers
     places = everything(project) | {"answers": "\n".join(answers)}
     assert [place for place, content in places.items() if "plantedchatsecret" in content] == []

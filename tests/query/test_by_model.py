@@ -153,7 +153,7 @@ def test_usage_is_booked_by_category_with_its_cost(modeled: GraphRAG, server) ->
                 assert usage.calls > 0
                 assert usage.cost == usage.prompt_tokens + usage.completion_tokens > 0
     assert sum(answer.total_usage.calls for answer in answers.values()) == len(server.chats)
-    streamed = modeled.local.stream(f"{QUESTION} Really?")
+    streamed = modeled.stream("local", f"{QUESTION} Really?")
     assert streamed.wait().usage["response"].calls == 1
     assert streamed.result.usage["response"].cost > 0
 
@@ -169,7 +169,7 @@ def test_question_without_relevant_points_gets_the_fixed_answer_without_a_call(m
     server.content = says(MapAnswer={"points": [{"description": "Of no use.", "score": 0}]})
     assert modeled.global_(QUESTION).answer == NO_ANSWER
     assert {request.task for request in server.chats} == {"MapAnswer"}
-    assert list(modeled.global_.stream(QUESTION)) == [NO_ANSWER]
+    assert list(modeled.stream("global", QUESTION)) == [NO_ANSWER]
 
 
 def test_the_form_of_the_answer_is_free_text_and_reaches_the_model(modeled: GraphRAG, server) -> None:

@@ -64,7 +64,12 @@ def sent(server: OpenAIServer, task: str) -> list[str]:
 
 def test_a_value_of_one_step_is_part_of_the_question_of_the_next(rag, server):
     contexts = []
-    answer = rag.planned(QUESTION, callbacks=Callbacks(on_context=contexts.append))
+
+    class Told(Callbacks):
+        def on_context(self, context):
+            contexts.append(context)
+
+    answer = rag.planned(QUESTION, callbacks=Told())
     assert answer.steps["question"].to_list() == list(VALUES)
     assert answer.steps["values"].to_list() == [["Niagara"], ["William Hudson"]]
     assert answer.steps["found"].to_list() == [True, True]
@@ -89,7 +94,7 @@ def test_the_plan_alone_asks_for_nothing_else(rag, server):
 
 def test_a_step_that_finds_nothing_is_reported_and_those_that_need_it_are_skipped(rag, server):
     server.content = model(PLAN, {})
-    pieces = list(stream := rag.planned.stream(QUESTION))
+    pieces = list(stream := rag.stream("planned", QUESTION))
     answer = stream.result
     missing = (
         "Step 1 (Which ship met the Agamemnon?) found nothing: nothing in the index answers it.\n"
@@ -181,7 +186,7 @@ def test_without_a_chat_model_local_search_answers_and_the_answer_says_so(index_
     assert answer.citations == local.citations
     assert answer.steps.select("found", "problem").rows() == [(True, NO_PLANNER)]
     assert answer.total_usage.calls == 0
-    pieces = "".join(rag.planned.stream("Who commanded the Niagara?"))
+    pieces = "".join(rag.stream("planned", "Who commanded the Niagara?"))
     assert pieces == answer.answer
     plan = rag.plan("Who commanded {the} Niagara?")
     assert [step.question for step in plan.steps] == ["Who commanded the Niagara?"]

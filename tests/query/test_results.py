@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from graphrag_assets.contracts.answering import Usage
-from graphrag_assets.query import Answer, Call, Callbacks, Failure, GraphRAG, answers_to_frame
+from graphrag_assets.query import Answer, Callbacks, Context, Failure, GraphRAG, QueryError, answers_to_frame
 
 from ..openai_server import running
 from .modeled import chat_answerer, says
@@ -30,41 +30,40 @@ def test_rows_of_answers_are_written_to_parquet_also_those_without_citations(rag
 
 def test_each_method_has_its_context(rag: GraphRAG) -> None:
     plain = rag.context("local", QUESTION, top_k_entities=2)
-    assert rag.local.context(QUESTION, top_k_entities=2).text == plain.text
-    assert asyncio.run(rag.alocal.context(QUESTION, top_k_entities=2)).text == plain.text
-    assert asyncio.run(rag.acontext("global", QUESTION)).text == rag.global_.context(QUESTION).text
+    assert asyncio.run(rag.acontext("local", QUESTION, top_k_entities=2)).text == plain.text
+    assert asyncio.run(rag.acontext("global", QUESTION)).text == rag.context("global", QUESTION).text != plain.text
+
+
+class Told(Callbacks):
+    def __init__(self) -> None:
+        self.contexts, self.calls, self.errors = list[Context](), list[tuple[str, Usage]](), list[Failure]()
+
+    def on_context(self, context: Context) -> None:
+        self.contexts.append(context)
+
+    def on_call(self, category: str, usage: Usage) -> None:
+        self.calls.append((category, usage))
+
+    def on_error(self, failure: Failure) -> None:
+        self.errors.append(failure)
 
 
 @pytest.mark.extended
-def test_callbacks_follow_steps_calls_and_errors_and_may_be_asynchronous(index_file: Path, tmp_path: Path) -> None:
-    seen: dict[str, list] = {"steps": [], "calls": [], "errors": [], "pieces": []}
-
-    async def on_call(call: Call) -> None:
-        await asyncio.sleep(0)
-        seen["calls"].append(call)
-
-    async def on_token(piece: str) -> None:
-        await asyncio.sleep(0)
-        seen["pieces"].append(piece)
-
-    callbacks = Callbacks(
-        on_step=seen["steps"].append, on_call=on_call, on_error=seen["errors"].append, on_token=on_token
-    )
+def test_callbacks_are_told_of_contexts_calls_and_errors(index_file: Path, tmp_path: Path) -> None:
+    told, later = Told(), Told()
     with (
         running(content=says(text="Hudson did. [Data: Sources (0)]")) as server,
         GraphRAG(index_file, chat_answerer(server, tmp_path)) as rag,
     ):
-        first = rag.local(QUESTION, callbacks=callbacks)
-        assert "".join(seen["pieces"]) == first.answer
-        assert [call.category for call in seen["calls"]] == ["response"]
-        assert seen["calls"][0].usage == first.usage["response"]
-        assert seen["steps"] == ["build_context", "response"]
+        first = rag.local(QUESTION, callbacks=told)
+        assert told.calls == [("response", first.usage["response"])]
+        assert [context.question for context in told.contexts] == [QUESTION]
         server.fail_next("400")
-        seen["calls"].clear()
-        answer = asyncio.run(rag.alocal("Who was Hudson?", callbacks=callbacks, linking="model"))
-    assert seen["errors"] == answer.errors
-    assert [failure.part for failure in seen["errors"]] == ["link"]
-    assert isinstance(seen["errors"][0], Failure)
-    assert [call.category for call in seen["calls"]] == ["response"]
+        answer = asyncio.run(rag.alocal("Who was Hudson?", callbacks=later, linking="model"))
+        with pytest.raises(QueryError, match="must be an object of Callbacks or a subclass"):
+            rag.local(QUESTION, callbacks=print)
+    assert later.errors == answer.errors
+    assert [failure.part for failure in later.errors] == ["link"]
+    assert [category for category, _ in later.calls] == ["response"]
     assert isinstance(answer, Answer)
     assert answer.total_usage.calls == Usage(calls=1).calls

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_assets.query import Callbacks, Filter, GraphRAG
+from graphrag_assets.query import Callbacks, Failure, Filter, GraphRAG
 from graphrag_assets.testing import index_of
 
 
@@ -79,10 +79,14 @@ def test_names_that_are_gone_do_not_hide_those_that_are_there(rag: GraphRAG) -> 
         assert [failure.error.count("gone") for failure in answer.errors] == [1]
         silent = rag.local(QUESTION, rights=filter)
         assert (silent.errors, silent.answer) == ([], answer.answer)
-    told: list[Any] = []
-    found = rag.retrieve(QUESTION, batches=["gone"], callbacks=Callbacks(on_error=told.append))
-    assert found.is_empty()
-    assert "'gone'" in told[0].error
+    told: list[str] = []
+
+    class Told(Callbacks):
+        def on_error(self, failure: Failure) -> None:
+            told.append(failure.error)
+
+    assert rag.retrieve(QUESTION, batches=["gone"], callbacks=Told()).is_empty()
+    assert "'gone'" in told[0]
     dated = rag.basic(QUESTION, rights=Filter(documents=["Gauge notes"]), as_of="1999")
     assert (dated.citations, len(dated.errors)) == ([], 1)
 

@@ -20,7 +20,7 @@ from tests.openai_server import OpenAIServer, running
 from tests.query.modeled import chat_answerer, says, user_message
 
 QUESTION = "Who commanded the Niagara?"
-METHODS = ("local", "global_", "drift", "basic", "lazy", "planned", "ask")
+METHODS = ("local", "global", "drift", "basic", "lazy", "planned", "ask")
 CITED = {
     "local": "Reports (0)",
     "ask": "Reports (0)",
@@ -68,13 +68,9 @@ def modeled(server: OpenAIServer, index_file: Path, tmp_path: Path) -> GraphRAG:
     return GraphRAG(index_file, answerer=chat_answerer(server, tmp_path))
 
 
-def of(rag: GraphRAG, method: str, asynchronous: bool = False) -> Any:
-    return getattr(rag, f"a{method.rstrip('_')}" if asynchronous else method)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_a_models_answer_comes_in_pieces_that_make_the_answer(modeled: GraphRAG, server, method: str) -> None:
-    stream = of(modeled, method).stream(QUESTION)
+    stream = modeled.stream(method, QUESTION)
     pieces = list(stream)
     assert len(pieces) > 3
     assert "".join(pieces) == stream.result.answer
@@ -83,16 +79,16 @@ def test_a_models_answer_comes_in_pieces_that_make_the_answer(modeled: GraphRAG,
     assert stream.result.citations[0].quote == HUDSON
     # The same question again: nothing is paid for twice, streamed or not.
     paid = len(server.chats)
-    assert of(modeled, method)(QUESTION).answer == stream.result.answer
+    assert modeled.search(method, QUESTION).answer == stream.result.answer
     assert len(server.chats) == paid
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_asynchronous_callers_get_the_same_in_their_own_loop(modeled: GraphRAG, method: str) -> None:
     async def story() -> tuple[str, Any, Any]:
-        stream = of(modeled, method, True).stream(QUESTION)
+        stream = modeled.astream(method, QUESTION)
         pieces = [piece async for piece in stream]
-        return "".join(pieces), stream.result, await of(modeled, method, True)(QUESTION)
+        return "".join(pieces), stream.result, await modeled.asearch(method, QUESTION)
 
     said, streamed, whole = asyncio.run(story())
     assert said == streamed.answer == whole.answer
@@ -102,12 +98,12 @@ def test_asynchronous_callers_get_the_same_in_their_own_loop(modeled: GraphRAG, 
 @pytest.mark.parametrize("method", [method for method in METHODS if method != "planned"])
 def test_without_a_model_the_answer_comes_sentence_by_sentence(rag: GraphRAG, method: str) -> None:
     question = "What did the Agamemnon do, and what did the Great Eastern do?"
-    stream = of(rag, method).stream(question)
+    stream = rag.stream(method, question)
     pieces = list(stream)
     assert "".join(pieces) == stream.result.answer
-    assert stream.result.answer == of(rag, method)(question).answer
+    assert stream.result.answer == rag.search(method, question).answer
     assert len(pieces) > 1
-    assert list(of(rag, method).stream("What is the capital of Mongolia?")) == [NO_ANSWER]
+    assert list(rag.stream(method, "What is the capital of Mongolia?")) == [NO_ANSWER]
 
 
 def test_a_reference_that_was_not_given_never_shows_as_good_not_even_for_a_moment(
@@ -115,7 +111,7 @@ def test_a_reference_that_was_not_given_never_shows_as_good_not_even_for_a_momen
 ) -> None:
     server.content = says(text="He did. [Data: Sources (0); Entities (77)] It is so. [Data: Ships (1)]")
     shown = ""
-    stream = modeled.local.stream(QUESTION)
+    stream = modeled.stream("local", QUESTION)
     for piece in stream:
         shown += piece
         assert "[Data: Sources (0); Entities" not in shown
@@ -129,7 +125,7 @@ def test_an_answer_that_breaks_off_raises_after_its_pieces_and_is_not_kept(
     modeled: GraphRAG, server: OpenAIServer
 ) -> None:
     server.fail_next("cut")
-    stream = modeled.local.stream(QUESTION)
+    stream = modeled.stream("local", QUESTION)
     assert next(stream)
     with pytest.raises(RetriesExhausted, match="was interrupted"):
         stream.wait()
@@ -141,7 +137,7 @@ def test_an_answer_that_breaks_off_raises_after_its_pieces_and_is_not_kept(
 @pytest.mark.long
 def test_a_stream_left_early_leaves_nothing_running(modeled: GraphRAG, server: OpenAIServer) -> None:
     server.content = says(text=" ".join(map(str, range(20_000))))
-    with modeled.local.stream(QUESTION) as stream:
+    with modeled.stream("local", QUESTION) as stream:
         next(stream)
     assert list(stream) == []
     with pytest.raises(QueryError, match="ended before"):
@@ -154,40 +150,23 @@ def test_a_stream_left_early_leaves_nothing_running(modeled: GraphRAG, server: O
 @pytest.mark.long
 def test_abandoned_stream_ends_by_itself(modeled: GraphRAG, server: OpenAIServer) -> None:
     server.content = says(text=" ".join(map(str, range(20_000))))
-    next(modeled.local.stream(QUESTION))
+    next(modeled.stream("local", QUESTION))
     gc.collect()
     _until(lambda: not _searches())
 
 
-def test_callbacks_are_called_in_the_callers_thread(modeled: GraphRAG) -> None:
-    told: list[tuple[str, Any, int]] = []
-
-    def note(event: str) -> Any:
-        return lambda what: told.append((event, what, threading.get_ident()))
-
-    callbacks = Callbacks(note("context"), note("token"), note("map"), note("reduce"))
-    answer = modeled.global_(QUESTION, callbacks=callbacks, max_context_tokens=300)
-    assert {thread for *_, thread in told} == {threading.get_ident()}
-    events = [event for event, *_ in told]
-    batches = answer.usage["map"].calls
-    assert batches > 1
-    assert events[: batches + 2] == ["context", *["map"] * batches, "reduce"]
-    assert isinstance(told[0][1], Context)
-    assert "".join(what for event, what, _ in told if event == "token") == answer.answer
-    assert told[batches + 1][1][0].score == 80
-
-
 def test_a_callback_that_raises_ends_the_search(modeled: GraphRAG, server: OpenAIServer) -> None:
-    def refuse(context: Context) -> None:
-        raise ZeroDivisionError
+    class Refuses(Callbacks):
+        def on_context(self, context: Context) -> None:
+            raise ZeroDivisionError
 
     server.latency = 0.2
     with pytest.raises(ZeroDivisionError):
-        modeled.local(QUESTION, callbacks=Callbacks(on_context=refuse))
+        modeled.local(QUESTION, callbacks=Refuses())
     assert not _searches()
 
 
-@pytest.mark.parametrize("method", ["local", "global_", "drift", "basic", "lazy", "planned"])
+@pytest.mark.parametrize("method", ["local", "global", "drift", "basic", "lazy", "planned"])
 def test_timeout_reports_progress_and_leaves_nothing_running(
     modeled: GraphRAG, server: OpenAIServer, method: str
 ) -> None:
@@ -196,7 +175,7 @@ def test_timeout_reports_progress_and_leaves_nothing_running(
     server.latency = 5
     more = {"hypothetical_answer": False} if method == "drift" else {}
     with pytest.raises(QueryError, match=r"timeout of 0\.4 seconds\. Completed: (a context of \d sections|nothing;)"):
-        of(modeled, method)(QUESTION, timeout=0.4, **more)
+        modeled.search(method, QUESTION, timeout=0.4, **more)
     assert not _searches()
     server.latency = 0
     time.sleep(0.1)  # for requests that were on their way
@@ -256,7 +235,7 @@ def _searches() -> list[Any]:
     """Running searches on the models' event loop."""
     from graphrag_assets.llm.event_loop import _loop
 
-    return [task for task in asyncio.all_tasks(_loop()) if "Ask.run" in str(task.get_coro())]
+    return [task for task in asyncio.all_tasks(_loop()) if "QuestionTask.run" in str(task.get_coro())]
 
 
 def _requests_in_flight(rag: GraphRAG) -> Any:
@@ -295,7 +274,7 @@ def test_an_asynchronous_stream_left_early_leaves_nothing_running(modeled: Graph
     server.content = says(text=" ".join(map(str, range(20_000))))
 
     async def story() -> None:
-        async with modeled.alocal.stream(QUESTION) as stream:
+        async with modeled.astream("local", QUESTION) as stream:
             await anext(stream)
         assert not _searches()
         with pytest.raises(QueryError, match="ended before"):

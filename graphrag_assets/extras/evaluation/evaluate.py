@@ -73,5 +73,5 @@ def evaluate(
     placed, unplaced = place(reader, asked.questions)
     scores = list(measure(rag, placed, (BM25, *methods)))
     if with_answers:
-        scores += measure_answers(rag, [each.question for each in placed], methods, judge_of(rag.tools.settings))
+        scores += measure_answers(rag, [each.question for each in placed], methods, judge_of(rag.models.settings))
     return Evaluation(reader.publication, [*asked.problems, *unplaced], scores)

@@ -33,6 +33,7 @@ from graphrag_assets.query.local import SOURCES
 from graphrag_assets.query.option_types import Count, PositiveCount
 from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.question_options import CommonOptions
+from graphrag_assets.query.respond import map_parts, reduce, respond
 from graphrag_assets.query.results import Draft
 from graphrag_assets.query.retrieval import Question, fuse, known_terms, search_texts
 from graphrag_assets.store.publication_reader import Reader
@@ -82,7 +83,7 @@ async def _tested(ask: Ask[LazyOptions]) -> tuple[Context, pl.DataFrame]:
     ranking = await _ranking(ask, rewritten)
     exploration = await _explore(ask, rewritten.question, ranking)
     tests = await ask.in_thread(tests_frame, ask.reader, exploration.tests.values())
-    ask.progress_notes.append(f"{len(exploration.tests)} text units tested, {len(exploration.hits)} relevant")
+    ask.trace.notes.append(f"{len(exploration.tests)} text units tested, {len(exploration.hits)} relevant")
     sections = await ask.in_thread(_groups, ask, exploration)
     return ask.add_context(Context("lazy", ask.text, tuple(sections))), tests
 
@@ -92,8 +93,8 @@ async def answer(ask: Ask[LazyOptions]) -> Draft:
     context, tests = await _tested(ask)
     groups = [section for section in context.sections if section.passages]
     if groups:
-        points = await ask.map_parts(groups, "the relevant text units")
-        draft = await ask.reduce(points, ask.options.max_reduce_tokens, context.sections)
+        points = await map_parts(ask, groups, "the relevant text units")
+        draft = await reduce(ask, points, ask.options.max_reduce_tokens, context.sections)
     else:
         draft = await _nothing_found(ask, context, tests)
     return replace(draft, tests=tests)
@@ -102,14 +103,14 @@ async def answer(ask: Ask[LazyOptions]) -> Draft:
 async def _nothing_found(ask: Ask[LazyOptions], context: Context, tests: pl.DataFrame) -> Draft:
     """The answer that there is none; by an answerer without a model, the passages that come closest."""
     tested = tests.drop_nulls("relevant")["human_readable_id"].to_list()
-    if ask.answerer.min_direct_score is None:
+    if ask.models.answerer.min_direct_score is None:
         text = f"{NO_ANSWER} None of the {len(tested)} text units that were tested is relevant."
         ask.show(text)
         return Draft(text, context.sections, {})
-    layout, limit = SOURCES.with_dates(ask.reader), ask.tokens_left(ask.options.max_context_tokens)
+    layout, limit = SOURCES.with_dates(ask.reader), ask.tokens_left
     rows = await ask.in_thread(sources, ask.reader, tested, ask.scope)
     closest = await ask.in_thread(fill, layout, rows, limit)
-    return await ask.respond(replace(context, sections=(closest,)))
+    return await respond(ask, replace(context, sections=(closest,)))
 
 
 METHOD = SearchMethod("lazy", LazyOptions, build_context, answer)
@@ -122,7 +123,7 @@ async def _rewritten(ask: Ask[LazyOptions]) -> Rewritten:
     if not ask.options.subqueries:
         return Rewritten(ask.text)
     concepts = await ask.in_thread(_concepts, ask)
-    call = ask.answerer.arewrite(ask.text, concepts, ask.options.subqueries, ask.form)
+    call = ask.models.answerer.arewrite(ask.text, concepts, ask.options.subqueries, ask.form)
     rewritten = await ask.optional("rewrite", "the questions that the question consists of", call)
     if rewritten is None:
         return Rewritten(ask.text)
@@ -205,11 +206,11 @@ async def _verdicts(
     calls = [
         (
             f"the test of {len(batch)} text units",
-            ask.counted("test", ask.rater.atest(question, [passages[u] for u in batch], rarity)),
+            ask.counted("test", ask.models.rater.atest(question, [passages[u] for u in batch], rarity)),
         )
         for batch in batches
     ]
-    answers = await ask.gather("test", calls, all_may_fail="test" in ask.usage)
+    answers = await ask.gather("test", calls, all_may_fail="test" in ask.trace.usage)
     verdicts: Verdicts = {}
     for batch, found in zip(batches, answers, strict=True):
         if isinstance(found, Exception):
@@ -230,7 +231,7 @@ def _rarity(reader: Reader, question: str) -> dict[str, float]:
 def _groups(ask: Ask[LazyOptions], exploration: Exploration) -> list[Section]:
     """The relevant text units in sections within the token limit: those of a community and a document adjoin."""
     units = exploration.hits
-    layout, limit = SOURCES.with_dates(ask.reader), ask.tokens_left(ask.options.max_context_tokens)
+    layout, limit = SOURCES.with_dates(ask.reader), ask.tokens_left
     of_unit = ask.reader.rows(
         """
         SELECT text_unit, community FROM search.entity_text_units JOIN search.entity_communities USING (entity)

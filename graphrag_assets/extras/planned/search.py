@@ -26,6 +26,7 @@ from graphrag_assets.query.linking import LinkingOptions, link_question
 from graphrag_assets.query.local import LocalOptions, local_context, whole_context
 from graphrag_assets.query.option_types import Count, PositiveCount
 from graphrag_assets.query.question_options import CommonOptions
+from graphrag_assets.query.respond import reduce, respond
 from graphrag_assets.query.results import Draft
 from graphrag_assets.query.retrieval import Question
 
@@ -84,11 +85,11 @@ async def plan(ask: Ask[Any]) -> Plan:
     Returns:
         steps, each with variable and question. Without a chat model, one step, and a note that says so.
     """
-    if not isinstance(ask.answerer, Planner):
+    if not isinstance(ask.models.answerer, Planner):
         question = re.sub("[{}]", "", in_conversation(ask.text, ask.form.history))
         return Plan(question=question, steps=(Step(variable="answer", question=question),), note=NO_PLANNER)
-    planned = await ask.counted("plan", ask.answerer.aplan(ask.text, ask.form))
-    ask.progress_notes.append(f"a plan of {len(planned.plan.steps)} steps")
+    planned = await ask.counted("plan", ask.models.answerer.aplan(ask.text, ask.form))
+    ask.trace.notes.append(f"a plan of {len(planned.plan.steps)} steps")
     return planned.plan
 
 
@@ -100,7 +101,7 @@ async def build_context(ask: Ask[PlannedOptions]) -> Context:
     if planned.note:
         return await _context_of_one_step(ask)
     sections = tuple(section for each in await _take_all(ask, planned) for section in each.sections)
-    return Context("planned", ask.text, sections, ask.seconds, ask.history)
+    return Context("planned", ask.text, sections, ask.trace.seconds, ask.history)
 
 
 async def answer(ask: Ask[PlannedOptions]) -> Draft:
@@ -122,7 +123,7 @@ async def answer(ask: Ask[PlannedOptions]) -> Draft:
         ask.show(text)
         return Draft(text, sections, given_by(references(text)), missing, steps=_frame(taken))
     points = [Point(_note(each), 100.0 - place) for place, each in enumerate(taken) if each.found]
-    draft = await ask.reduce(points, ask.options.max_reduce_tokens, sections, category="response")
+    draft = await reduce(ask, points, ask.options.max_reduce_tokens, sections, category="response")
     return replace(draft, note=missing, steps=_frame(taken))
 
 
@@ -134,7 +135,7 @@ async def _context_of_one_step(ask: Ask[PlannedOptions]) -> Context:
 async def _whole(ask: Ask[PlannedOptions]) -> Context | None:
     """All text units, if they are few."""
     await ask.embed(ask.question)
-    limit = ask.tokens_left(ask.options.max_context_tokens)
+    limit = ask.tokens_left
     options = LocalOptions(max_context_tokens=limit, read_all_tokens=ask.options.read_all_tokens)
     found = await ask.in_thread(whole_context, ask.reader, ask.question, options, ask.scope)
     return ask.add_context(replace(found, method="planned")) if found else None
@@ -142,7 +143,7 @@ async def _whole(ask: Ask[PlannedOptions]) -> Context | None:
 
 async def _answer_in_one_step(ask: Ask[PlannedOptions], context: Context, step: Step, note: str = "") -> Draft:
     """The answer of a local search."""
-    draft = await ask.respond(context)
+    draft = await respond(ask, context)
     said = () if draft.text.startswith((NO_ANSWER, CLOSEST)) else (Finding("", draft.text),)
     return replace(draft, note=note, steps=_frame([Taken(step, step.question, said, problem=note)]))
 
@@ -210,12 +211,12 @@ async def _find(ask: Ask[PlannedOptions], text: str) -> tuple[list[Finding], tup
     context = ask.add_step_context(Context("planned", text, sections))
     if not context.evidence.passages:
         return [], sections
-    assert isinstance(ask.answerer, Planner)  # which made the plan
-    call = ask.answerer.afind(text, context.evidence, ask.text)
+    assert isinstance(ask.models.answerer, Planner)  # which made the plan
+    call = ask.models.answerer.afind(text, context.evidence, ask.text)
     given, findings = given_by(context.evidence.passages), []
     for finding in (await ask.counted("step", call)).findings:
         statement, lost = Checked.text(finding.statement, given, remove=True)
-        ask.unresolved |= dict.fromkeys(lost)
+        ask.trace.unresolved |= dict.fromkeys(lost)
         if references(statement):  # what cites nothing is not used
             findings.append(Finding(finding.value, statement))
     return findings, sections
@@ -225,7 +226,7 @@ async def _local(ask: Ask[PlannedOptions], question: Question) -> tuple[Section,
     """The context of a local search."""
     question = await link_question(ask, question.text, question)
     await ask.embed(question)
-    options = LocalOptions(max_context_tokens=ask.tokens_left(ask.options.max_context_tokens), read_all_tokens=0)
+    options = LocalOptions(max_context_tokens=ask.tokens_left, read_all_tokens=0)
     return (await ask.in_thread(local_context, ask.reader, question, options, ask.scope)).sections
 
 

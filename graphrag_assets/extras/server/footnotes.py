@@ -35,7 +35,7 @@ class Footnotes:
     _since: str = ""
     _statement: str = ""
 
-    async def pieces(self, stream: AsyncAnswerStream[Answer]) -> AsyncIterator[str]:
+    async def pieces(self, stream: AsyncAnswerStream) -> AsyncIterator[str]:
         """The text of an answer, in pieces; the stream is closed at the end."""
         async with stream:
             async for piece in stream:

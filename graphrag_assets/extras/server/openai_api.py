@@ -29,11 +29,11 @@ from graphrag_assets.extras.server.http import (
     until_disconnect,
 )
 from graphrag_assets.extras.server.lookups import NotFoundError
-from graphrag_assets.extras.server.searches import Ask, Message, MethodName, Searches
-from graphrag_assets.query import Answer, AsyncAnswerStream
+from graphrag_assets.extras.server.searches import Ask, Message, Searches
+from graphrag_assets.query import AnswerMethodName, AsyncAnswerStream
 
 _PREFIX = "graphrag-"
-_MODELS = [f"{_PREFIX}{method}" for method in get_args(MethodName)]
+_MODELS = [f"{_PREFIX}{method}" for method in get_args(AnswerMethodName)]
 _FLAGS = re.IGNORECASE | re.MULTILINE
 _CHORE = re.compile(
     r"\b(?:generate|create|write|give|provide|suggest|propose|make|reflect|determine|extract|summari[sz]e|come up with)"
@@ -180,7 +180,7 @@ class OpenAI:
         return PlainJSON(reply.whole(text + footnotes.as_markdown(), _annotations(footnotes, text), answer.total_usage))
 
     async def _stream(
-        self, stream: AsyncAnswerStream[Answer], footnotes: Footnotes, reply: "_Reply", has_usage: bool
+        self, stream: AsyncAnswerStream, footnotes: Footnotes, reply: "_Reply", has_usage: bool
     ) -> AsyncIterator[Event]:
         """Chunks of a completion, the first of which is sent before the search."""
         shown = ""

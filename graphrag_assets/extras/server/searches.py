@@ -10,13 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from graphrag_assets.errors import InvalidOption, QueryError
 from graphrag_assets.extras.server.access import Access, Client
 from graphrag_assets.extras.server.footnotes import Footnotes
-from graphrag_assets.query import Answer, Callbacks, Citation, GraphRAG
+from graphrag_assets.query import Answer, AnswerMethodName, Callbacks, Citation, Failure, GraphRAG
 from graphrag_assets.query.filters import Filter, Scope, scope_of
 from graphrag_assets.query.streaming import AsyncAnswerStream
 from graphrag_assets.store.publication_reader import Reader
 
 Result = TypeVar("Result")
-MethodName = Literal["ask", "local", "global", "drift", "basic", "lazy", "planned"]
 RankingName = Literal["graph", "text", "words", "vectors"]
 _OWN_OPTIONS = frozenset({"callbacks", "timeout", "filter", "rights", "history", *(f.name for f in fields(Filter))})
 
@@ -34,7 +33,7 @@ class Ask(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     question: str
-    method: MethodName = "ask"
+    method: AnswerMethodName = "ask"
     history: list[Message] = Field(default_factory=list, max_length=200)
     filter: dict[str, Any] = Field(default_factory=dict)
     options: dict[str, Any] = Field(default_factory=dict)
@@ -48,7 +47,7 @@ class Searches:
     access: Access
     seconds: float = 120
 
-    def stream(self, client: Client, ask: Ask) -> AsyncAnswerStream[Answer]:
+    def stream(self, client: Client, ask: Ask) -> AsyncAnswerStream:
         """The answer to a question, in pieces.
 
         Raises:
@@ -57,12 +56,9 @@ class Searches:
         if own := sorted(_OWN_OPTIONS & set(ask.options)):
             raise InvalidOption(f"{own[0]} is no option here; give filters as `filter` and turns as `history`.")
         options = ask.options | {"history": [turn.model_dump() for turn in ask.history], "timeout": self.seconds}
-        stream: AsyncAnswerStream[Answer] = getattr(self.rag, f"a{ask.method}").stream(
-            ask.question, filter=_filter(ask.filter), rights=client.filter, **options
-        )
-        return stream
+        return self.rag.astream(ask.method, ask.question, filter=_filter(ask.filter), rights=client.filter, **options)
 
-    def footnotes(self, client: Client, stream: AsyncAnswerStream[Answer]) -> Footnotes:
+    def footnotes(self, client: Client, stream: AsyncAnswerStream) -> Footnotes:
         """The footnotes of an answer, with links that the client can open."""
 
         def url(citation: Citation) -> str | None:
@@ -82,8 +78,7 @@ class Searches:
         self, client: Client, question: str, k: int, method: RankingName, filter: Mapping[str, Any]
     ) -> dict[str, list[Any]]:
         """The passages that match a question best, with links; and names of the filter that are not there."""
-        errors: list[str] = []
-        told = Callbacks(on_error=lambda failure: errors.append(failure.error))
+        told = _Errors()
         frame = await self.rag.aretrieve(
             question,
             k,
@@ -94,7 +89,7 @@ class Searches:
             callbacks=told,
         )
         rows = frame.rename({"id": "text_unit_id"}).to_dicts()
-        return {"passages": self.linked(client, rows), "errors": errors}
+        return {"passages": self.linked(client, rows), "errors": told.errors}
 
     def linked(self, client: Client, passages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Passages with their addresses."""
@@ -109,6 +104,14 @@ class Searches:
             return work(reader, scope_of(reader, client.filter))
 
         return await asyncio.to_thread(found)
+
+
+class _Errors(Callbacks):
+    def __init__(self) -> None:
+        self.errors = list[str]()
+
+    def on_error(self, failure: Failure) -> None:
+        self.errors.append(failure.error)
 
 
 def _filter(given: Mapping[str, Any]) -> Filter:

@@ -12,7 +12,8 @@ from graphrag_assets import __version__
 from graphrag_assets.extras.server import lookups
 from graphrag_assets.extras.server.access import EVERYONE, Client
 from graphrag_assets.extras.server.http import client_of, error_of
-from graphrag_assets.extras.server.searches import Ask, MethodName, RankingName, Searches
+from graphrag_assets.extras.server.searches import Ask, RankingName, Searches
+from graphrag_assets.query import AnswerMethodName
 from graphrag_assets.query.filters import Scope
 from graphrag_assets.store.publication_reader import Reader
 
@@ -48,7 +49,7 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
 
     @server.tool(annotations=_READS.model_copy(update={"idempotent_hint": False}), title="Ask")
     async def ask(
-        ctx: Context[Any, Any], question: str, method: MethodName = "ask", filter: Rows | None = None
+        ctx: Context[Any, Any], question: str, method: AnswerMethodName = "ask", filter: Rows | None = None
     ) -> Rows:
         """An answer with citations, written by the server's model or, without one, quoted from the documents.
 

@@ -1,0 +1,148 @@
+"""Writes answers: points from parts of the data, an answer from a context or from points, its citations."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from graphrag_assets.contracts.answering import Evidence, Mapped, Pieces, Point, Reply, best_points
+from graphrag_assets.query.ask import Ask
+from graphrag_assets.query.citations import Checked, Given, given_by, references, resolve
+from graphrag_assets.query.context import Context, Section, cited_frames
+from graphrag_assets.query.results import Answer, Draft
+
+
+async def respond(ask: Ask[Any], context: Context) -> Draft:
+    """One answer from one context."""
+    given, answerer = given_by(context.evidence.passages), ask.models.answerer
+    text = await _written(
+        ask,
+        "response",
+        given,
+        lambda: answerer.arespond(ask.text, context.evidence, ask.form),
+        lambda: answerer.stream_response(ask.text, context.evidence, ask.form),
+    )
+    return Draft(text, context.sections, given)
+
+
+async def reduce(
+    ask: Ask[Any],
+    points: Sequence[Point],
+    max_tokens: int,
+    sections: Sequence[Section],
+    drift: bool = False,
+    category: str = "reduce",
+) -> Draft:
+    """One answer from the best points within `max_tokens`; only what these cite can be cited."""
+    kept, answerer = await asyncio.to_thread(best_points, points, max_tokens), ask.models.answerer
+    given = given_by(reference for point in kept for reference in references(point.text))
+    text = await _written(
+        ask,
+        category,
+        given,
+        lambda: answerer.areduce(ask.text, kept, ask.form, drift),
+        lambda: answerer.stream_reduction(ask.text, kept, ask.form, drift),
+    )
+    return Draft(text, sections, given)
+
+
+async def map_part(
+    ask: Ask[Any],
+    category: str,
+    question: str,
+    evidence: Evidence,
+    follow_ups: int = 0,
+    main_question: str | None = None,
+    ranked: bool = True,
+) -> Mapped:
+    """The points that a part of the data yields; references to rows outside it are removed and recorded.
+
+    `ranked`: the passages are in the order of their similarity to the question.
+    """
+    form = ask.form if ranked else replace(ask.form, by_meaning=False)
+    call = ask.models.answerer.amap(question, evidence, follow_ups, main_question, form)
+    mapped = await ask.counted(category, call)
+    given, points = given_by(evidence.passages), []
+    for point in mapped.points:
+        text, lost = Checked.text(point.text, given, remove=True)
+        ask.trace.unresolved |= dict.fromkeys(lost)
+        points.append(Point(text, point.score))
+    ask.trace.notes.append(f"{len(points)} points from a part of the data")
+    return replace(mapped, points=tuple(points))
+
+
+async def map_parts(ask: Ask[Any], parts: Sequence[Section], what: str, ranked: bool = True) -> list[Point]:
+    """The points that parts of `what`, read concurrently, yield. Raises as `Ask.gather` does."""
+    calls = [
+        (f"part {number} of {len(parts)} of {what}", map_part(ask, "map", ask.text, part.evidence, ranked=ranked))
+        for number, part in enumerate(parts, 1)
+    ]
+    mapped = await ask.gather("map", calls)
+    return [point for one in mapped if isinstance(one, Mapped) for point in one.points]
+
+
+async def as_answer(ask: Ask[Any], draft: Draft) -> Answer:
+    """The answer of a draft: with its note, its citations in their documents, and the rows that were read."""
+    if draft.note:
+        ask.show(f"\n\n{draft.note}")
+    return await asyncio.to_thread(_answer, ask, draft)
+
+
+def _answer(ask: Ask[Any], draft: Draft) -> Answer:
+    citations, lost = resolve(ask.reader, draft.text, draft.given, ask.scope)
+    return Answer(
+        method=ask.method,
+        question=ask.text,
+        answer=f"{draft.text}\n\n{draft.note}" if draft.note else draft.text,
+        citations=citations,
+        unresolved=list(ask.trace.unresolved | dict.fromkeys(lost)),
+        context=cited_frames(draft.sections, ask.history, given_by(references(draft.text))),
+        usage=ask.trace.usage,
+        seconds=ask.trace.seconds,
+        model=ask.models.answerer.model,
+        publication=ask.reader.publication,
+        actions=list(draft.actions),
+        errors=ask.trace.errors,
+        choice=draft.choice,
+        tests=draft.tests,
+        steps=draft.steps,
+    )
+
+
+async def _written(
+    ask: Ask[Any],
+    category: str,
+    given: Given,
+    reply: Callable[[], Awaitable[Reply]],
+    pieces: Callable[[], Pieces],
+) -> str:
+    """The text of an answer with its references checked, shown in pieces if it is requested so."""
+    if ask.on_piece is None:
+        return _checked(ask, await ask.counted(category, reply()), given)
+    whole: Reply | None = None
+    checked, shown, raw = Checked(given), list[str](), list[str]()
+    with ask.calling(category) as add:
+        async with aclosing(pieces()) as stream:
+            async for piece in stream:
+                if isinstance(piece, Reply):
+                    add(piece.usage)
+                    whole = piece
+                    continue
+                raw.append(piece)
+                if text := checked.feed(piece):
+                    shown.append(text)
+                    ask.show(text)
+    if text := checked.end():
+        shown.append(text)
+        ask.show(text)
+    if whole and whole.text != "".join(raw).strip():  # thoughts were shown before they were known to be
+        return _checked(ask, whole, given)
+    ask.trace.unresolved |= checked.unresolved
+    return "".join(shown)
+
+
+def _checked(ask: Ask[Any], reply: Reply, given: Given) -> str:
+    text, lost = Checked.text(reply.text, given)
+    ask.trace.unresolved |= dict.fromkeys(lost)
+    return text

@@ -11,9 +11,16 @@ from pathlib import Path
 import polars as pl
 
 from graphrag_assets import GraphRAG, GraphRAGError
-from graphrag_assets.query import Answer, Callbacks, Usage, answers_to_frame
+from graphrag_assets.query import Answer, Callbacks, Usage
 
 AT_ONCE = 8
+PASSAGE = {
+    "document_id": pl.String(),
+    "source": pl.String(),
+    "start_char": pl.Int64(),
+    "end_char": pl.Int64(),
+    "quote": pl.String(),
+}
 
 
 class Spending(Callbacks):
@@ -44,6 +51,23 @@ async def answered(rag: GraphRAG, questions: Sequence[str], timeout: float = 120
     return [answer for answer in answers if answer is not None]
 
 
+def table(answers: Sequence[Answer]) -> pl.DataFrame:
+    """A row per answer, with the passages that it cites."""
+    rows = [
+        (
+            answer.question,
+            answer.answer,
+            answer.method,
+            answer.total_usage.cost,
+            [{name: getattr(cited, name) for name in PASSAGE} for cited in answer.citations],
+        )
+        for answer in answers
+    ]
+    text, passages = pl.String(), pl.List(pl.Struct(PASSAGE))
+    columns = {"question": text, "answer": text, "method": text, "cost": pl.Float64(), "citations": passages}
+    return pl.DataFrame(rows, columns, orient="row")
+
+
 def summary(answers: Sequence[Answer]) -> pl.DataFrame:
     """How many questions each method answered, with how many citations."""
     rows = [(answer.choice.method if answer.choice else answer.method, len(answer.citations)) for answer in answers]
@@ -56,7 +80,7 @@ def main(questions: Path, target: Path) -> None:
     texts = [text for text in questions.read_text(encoding="utf-8").splitlines() if text.strip()]
     with GraphRAG() as rag:
         answers = asyncio.run(answered(rag, texts))
-    answers_to_frame(answers).write_parquet(target)
+    table(answers).write_parquet(target)
     print(summary(answers))
 
 

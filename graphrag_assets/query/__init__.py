@@ -33,7 +33,6 @@ from graphrag_assets.query.results import (
     MethodChoice,
     answer_to_json,
     answer_to_markdown,
-    answers_to_frame,
 )
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 
@@ -42,5 +41,5 @@ __all__ = [
     "Citation", "CitedRow", "Context", "ConversationHistory", "DriftOptions", "DynamicOptions", "Evidence", "Failure",
     "Filter", "GraphRAG", "GraphRAGError", "IndexMissing", "InvalidOption", "LocalOptions", "MethodChoice",
     "MethodName", "ModelUnavailable", "Passage", "QueryError", "QueryTimeout", "Reply", "Section", "StoreError", "Turn",
-    "Usage", "answer_to_json", "answer_to_markdown", "answers_to_frame",
+    "Usage", "answer_to_json", "answer_to_markdown",
 ]  # fmt: skip

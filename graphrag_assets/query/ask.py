@@ -125,15 +125,17 @@ class Ask(Generic[OptionsOf]):
 
     def prepare(self) -> None:
         """Take the conversation and the form of the answer from the options."""
-        options, turns = self.options, ConversationHistory.of(self.options.history)
-        texts = [self.text, *turns.earlier_questions(options.conversation_history_max_turns)]
+        options, texts = self.options, [self.text]
+        if options.history is not None:
+            turns = ConversationHistory.of(options.history)
+            texts += turns.earlier_questions(options.conversation_history_max_turns)
+            if isinstance(options, CommonOptions):
+                self.history = turns.section(
+                    options.conversation_history_max_turns,
+                    options.conversation_history_user_turns_only,
+                    options.max_context_tokens // 2,
+                )
         self.question = Question("\n".join(texts)[:MAX_QUESTION_CHARACTERS])
-        if isinstance(options, CommonOptions):
-            self.history = turns.section(
-                options.conversation_history_max_turns,
-                options.conversation_history_user_turns_only,
-                options.max_context_tokens // 2,
-            )
         given = {f.name: getattr(options, f.name) for f in fields(AnswerOptions) if hasattr(options, f.name)}
         given |= {"history": self.history.text if self.history else "", "by_meaning": self.reader.embedding is not None}
         self.form = AnswerOptions(**given)

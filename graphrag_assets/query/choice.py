@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -14,7 +14,6 @@ from graphrag_assets.extras.planned import search as planned_search
 from graphrag_assets.query import basic, drift, global_search, local
 from graphrag_assets.query.ask import Ask, SearchMethod
 from graphrag_assets.query.entities import named_entities
-from graphrag_assets.query.history import ConversationHistory
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Draft, MethodChoice
 from graphrag_assets.query.retrieval import Question
@@ -108,85 +107,32 @@ _THEME = re.compile(
     r"|(?:главные|основные) (?:темы|проблемы|события)|обзор|в целом)\b",
     re.IGNORECASE,
 )
-_WORDING = re.compile(r"[\"“„«][^\"“”„«»]{3,}[\"”“»]")
-_COMPARISON = re.compile(
-    r"\b(?:compar(?:e|ed|ison|ing)|contrast(?:ed)?|differ(?:s|ed|ence|ences|ent|ently)?|versus|vs\b\.?|similarit(?:y|ies)"
-    r"|in common|unlike|disagree(?:d|ment)?|rival(?:s|ry)?|advantages?|pros and cons"
-    r"|(?:better|worse|larger|smaller|faster|longer|more|less) \w* ?than)\b",
-    re.IGNORECASE,
-)
-_RELATION = re.compile(
-    r"\b(?:connect(?:s|ed|ion|ions)?|relat(?:e|es|ed|ion|ions|ionship|ionships)|link(?:s|ed)?|between|ties?|tied"
-    r"|have to do with|had to do with|by way of|through whom|via|influenced?|know each other|knew)\b",
-    re.IGNORECASE,
-)
-
-
 _LIST = re.compile(
     r"^(?:please )?(?:list|enumerate|énumère|enumera)\b|\b(?:name|find|mention|show|give) (?:me )?(?:all|every|each)\b"
     r"|\b(?:a|the) (?:complete|full) list\b|\b(?:nenne|zähle|liste) (?:mir )?alle\b|\btou(?:te)?s les noms\b",
     re.IGNORECASE,
 )
-_FOLLOWS = re.compile(r"^(?:and|but|or|what about|how about|und|aber|et|mais|y|pero|и|а)\b", re.IGNORECASE)
 
 
-def kind_by_rules(question: str, named: int, earlier: Sequence[str] = (), named_in_all: int = 0) -> tuple[str, str]:
-    """The kind of a question, and why.
-
-    The rules cover English wording; in other languages, only questions for themes, summaries, lists and "who was …".
-    They name no question a chain, because planned search needs a chat model.
+def kind_by_rules(question: str, named: int, has_history: bool = False) -> tuple[str, str]:
+    """The kind of a question, and why: a theme, a list, or what local search answers.
 
     Args:
         named: number of entities of the index that the question names by title or alias.
-        earlier: the questions before it, the newest first. An incomplete question is of their kind: "And in 1866?".
-        named_in_all: number of entities that these questions name together.
+        has_history: it may mean what the questions before it name.
 
-    >>> kind_by_rules("How are Cyrus Field and William Thomson connected?", 2)
-    ('relation', 'it asks how 2 entities that it names are connected')
-    >>> kind_by_rules("And in 1866?", 0, ["Compare the cables of 1858."])
-    ('comparison', "it follows on from 'Compare the cables of 1858.': it compares ('compare')")
+    >>> kind_by_rules("What are the main themes?", 0)
+    ('theme', "it asks about the whole ('main themes') and names no entity of the index")
     """
-    if found := _kind_by_wording(question, named):
-        return found
-    follows, before = _is_incomplete(question), None
-    for before in earlier if follows else ():
-        if found := _kind_by_wording(before, max(named, named_in_all)):
-            return found[0], f"it follows on from {before!r}: {found[1]}"
-        if not _is_incomplete(before):
-            break
-    if not named and Asked.of(question).about_everything and not before:
-        return "theme", "it names nothing in particular"
-    if named or named_in_all:
-        with_earlier = "" if named else "with the questions before it, "
-        return "fact", f"{with_earlier}it names {_entities(named or named_in_all)}"
-    return "open", "it names no entity of the index: passages and reports are read together"
-
-
-def _kind_by_wording(question: str, named: int) -> tuple[str, str] | None:
-    """The kind that the words of a question say, and why; None if they say none."""
     if not named and (match := _THEME.search(question)):
         return "theme", f"it asks about the whole ({match[0].casefold()!r}) and names no entity of the index"
-    if match := _COMPARISON.search(question):
-        return "comparison", f"it compares ({match[0].casefold()!r})"
-    if named >= 2 and _RELATION.search(question):
-        return "relation", f"it asks how {named} entities that it names are connected"
     if match := _LIST.search(question):
         return "list", f"it asks for a list ({match[0].casefold()!r})"
-    if named and Asked.of(question).subject:
-        return "overview", f"it asks who or what something is, and names {_entities(named)}"
-    if match := _WORDING.search(question):
-        return "passage", f"it quotes a wording ({match[0]})"
-    return None
-
-
-def _is_incomplete(question: str) -> bool:
-    """Whether a question continues the one before it: "And in 1866?", "Why?", "Valentia?"."""
-    asked = Asked.of(question)
-    return bool(_FOLLOWS.match(question.strip())) or asked.named.issuperset(asked.terms)
-
-
-def _entities(named: int) -> str:
-    return f"{named} {'entity' if named == 1 else 'entities'} of the index"
+    if named:
+        return "fact", f"it names {named} {'entity' if named == 1 else 'entities'} of the index"
+    if Asked.of(question).about_everything and not has_history:
+        return "theme", "it names nothing in particular"
+    return "open", "it names no entity of the index: passages and reports are read together"
 
 
 async def _choose(ask: Ask[AskOptions]) -> MethodChoice:
@@ -205,11 +151,8 @@ async def _choose(ask: Ask[AskOptions]) -> MethodChoice:
 
 
 def _kind_in_index(ask: Ask[AskOptions]) -> tuple[str, str]:
-    """The kind by the rules, with the entities that the question and those before it name."""
-    turns, limit = ConversationHistory.of(ask.options.history), ask.options.conversation_history_max_turns
     named = named_entities(ask.reader, Question(ask.text), ask.scope)
-    in_all = named_entities(ask.reader, ask.question, ask.scope)
-    return kind_by_rules(ask.text, len(named), turns.earlier_questions(limit), len(in_all))
+    return kind_by_rules(ask.text, len(named), has_history=ask.question.text != ask.text)
 
 
 def _method_choice(kind: str, reason: str, by: str) -> MethodChoice:

@@ -3,6 +3,7 @@
 import asyncio
 import difflib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ from graphrag_assets.query.drift import DriftSearchOptions
 from graphrag_assets.query.global_search import GlobalOptions
 from graphrag_assets.query.history import History
 from graphrag_assets.query.local import LocalSearchOptions
+from graphrag_assets.query.option_types import options_of, takes
 from graphrag_assets.query.passages import RetrieveOptions, retrieve
 from graphrag_assets.query.question_options import CommonOptions, QuestionOptions
 from graphrag_assets.query.question_task import QuestionTask
@@ -31,8 +33,7 @@ from graphrag_assets.query.respond import as_answer
 from graphrag_assets.query.results import Answer
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
-from graphrag_assets.query.suggestions import Suggestions, split_history
-from graphrag_assets.query.typed_options import options_of, takes
+from graphrag_assets.query.suggestions import split_history, suggest
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_reader import CurrentPublication
 
@@ -321,10 +322,9 @@ class GraphRAG:
         self, history: History | str, count: int, options: Mapping[str, object]
     ) -> QuestionTask[list[str]]:
         asked, before = split_history(history)
-        suggestions = Suggestions(asked, count)
         # The newest question is searched for; the earlier ones are its history.
         given = options_of(LocalSearchOptions, **{"history": before, **options})
-        return self._task("local", suggestions.find, asked[-1] if asked else "?", given)
+        return self._task("local", partial(suggest, asked=asked, count=count), asked[-1] if asked else "?", given)
 
 
 def _search_method(name: str, names: Sequence[str]) -> SearchMethod:

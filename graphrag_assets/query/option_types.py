@@ -1,21 +1,27 @@
-"""Types of search options with the values they allow, and the base class of the option dataclasses.
+"""Types of search options with the values they allow, the base class of their dataclasses, and methods that take them.
 
 pydantic checks the values. `Options` turns its errors into one sentence, built from the description of the field.
 """
 
 import difflib
+import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from datetime import date
-from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, Concatenate, ParamSpec, TypeVar, get_args, get_type_hints
 
 from pydantic import BeforeValidator, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
 
-from graphrag_assets.errors import QueryError
+from graphrag_assets.errors import InvalidOption, QueryError
 from graphrag_assets.text.iso_dates import first_day, last_day
 
+Fields = ParamSpec("Fields")
+Given = TypeVar("Given")
+Owner = TypeVar("Owner")
+Result = TypeVar("Result")
 MAXIMUM = 1_000_000_000  # of whole numbers; DuckDB accepts it as a LIMIT
 
 
@@ -106,3 +112,41 @@ def _unknown_option(name: str, names: Sequence[str]) -> str:
     if near:
         return f"Unknown search option {name}: did you mean {' or '.join(near)}?"
     return f"Unknown search option {name}. The options are: {', '.join(names)}."
+
+
+def takes(
+    options: Callable[Fields, Given],
+) -> Callable[[Callable[[Owner, str, Given], Result]], Callable[Concatenate[Owner, str, Fields], Result]]:
+    """Let a method take the options as keyword arguments; its signature and its documentation have them too."""
+
+    def decorate(method: Callable[[Owner, str, Given], Result]) -> Callable[Concatenate[Owner, str, Fields], Result]:
+        @functools.wraps(method)
+        def call(self: Owner, question: str, *args: Fields.args, **given: Fields.kwargs) -> Result:
+            return method(self, question, options_of(options, *args, **given))
+
+        hints, own = get_type_hints(options), inspect.signature(options).parameters.values()  # without constraints
+        shown, (owner, question, _) = inspect.signature(method), inspect.signature(method).parameters.values()
+        parameters = [owner, question, *(one.replace(annotation=hints[one.name]) for one in own)]
+        call.__signature__ = shown.replace(parameters=parameters)  # type: ignore[attr-defined]
+        call.__doc__ = f"{inspect.getdoc(method)}\n\n{_documentation(options)}"
+        return call
+
+    return decorate
+
+
+def options_of(kind: Callable[..., Given], *args: object, **given: object) -> Given:
+    """The options.
+
+    Raises:
+        InvalidOption: one is not allowed. (A ValueError raised while pydantic validates would become pydantic's own.)
+    """
+    try:
+        return kind(*args, **given)
+    except QueryError as error:
+        raise InvalidOption(str(error)) from None
+
+
+def _documentation(options: Any) -> str:
+    """The documentation of the options, from the classes that declare them."""
+    classes = [kind for kind in reversed(inspect.getmro(options)) if "Args:" in (kind.__dict__.get("__doc__") or "")]
+    return "\n\n".join(inspect.cleandoc(kind.__doc__ or "") for kind in classes)

@@ -123,27 +123,6 @@ class Answer:
         """The sum over all categories."""
         return sum(self.usage.values(), Usage())
 
-    @property
-    def frames(self) -> dict[str, pl.DataFrame]:
-        """The frames of `context`, under the name that they have in a `Context`."""
-        return self.context
-
-    def usage_frame(self) -> pl.DataFrame:
-        """The usage as a frame: category, calls, prompt_tokens, completion_tokens, cost, seconds."""
-        rows = [{"category": category, **asdict(used)} for category, used in self.usage.items()]
-        return pl.DataFrame(rows, {"category": pl.String(), **_USAGE})
-
-    def to_row(self) -> dict[str, object]:
-        """One row of a table of answers, without the context; `answers_to_frame` makes the table, for Parquet."""
-        columns = ("text_unit_id", "document_id", "document", "source", "place", "start_char", "end_char", "quote")
-        return {
-            **{name: getattr(self, name) for name in ("question", "answer", "method", "model", "publication")},
-            "citations": [{name: getattr(cited, name) for name in columns} for cited in self.citations],
-            "unresolved": self.unresolved,
-            "errors": [failure.error for failure in self.errors],
-            **asdict(replace(self.total_usage, seconds=self.seconds)),
-        }
-
     def __repr__(self) -> str:
         """The beginning of the question and of the answer, and what it rests on."""
         return (
@@ -171,31 +150,6 @@ class Answer:
     def _repr_markdown_(self) -> str:
         """How a notebook shows the answer."""
         return answer_to_markdown(self)
-
-
-_TEXTS, _NUMBERS = pl.List(pl.String()), pl.Int64()
-_USAGE: dict[str, pl.DataType] = {
-    **dict.fromkeys(("calls", "prompt_tokens", "completion_tokens"), _NUMBERS),
-    **dict.fromkeys(("cost", "seconds"), pl.Float64()),
-}
-_CITATION = pl.Struct(
-    dict.fromkeys(("text_unit_id", "document_id", "document", "source", "place"), pl.String())
-    | dict.fromkeys(("start_char", "end_char"), _NUMBERS)
-    | {"quote": pl.String()}
-)
-_ROW: dict[str, pl.DataType] = {
-    **dict.fromkeys(("question", "answer", "method", "model"), pl.String()),
-    "publication": _NUMBERS,
-    "citations": pl.List(_CITATION),
-    "unresolved": _TEXTS,
-    "errors": _TEXTS,
-    **_USAGE,
-}
-
-
-def answers_to_frame(answers: Iterable[Answer]) -> pl.DataFrame:
-    """A row per answer, see `Answer.to_row`; `write_parquet` of the frame writes them."""
-    return pl.DataFrame([answer.to_row() for answer in answers], _ROW)
 
 
 def answer_to_json(answer: Answer) -> str:

@@ -46,7 +46,7 @@ class _Stream:
         if self._is_closed and (task is None or task.cancelled()):
             raise QueryError("The search was ended before its answer was complete.")
         if task is None or not task.done():
-            raise QueryError("The answer is not complete yet: read the stream to its end, or call wait().")
+            raise QueryError("The answer is not complete yet: read the stream to its end.")
         return task.result()
 
     def citations_in(self, text: str) -> list[Citation]:
@@ -83,12 +83,6 @@ class AnswerStream(_Stream):
             raise StopIteration
         return piece
 
-    def wait(self) -> Answer:
-        """The complete answer; reads the remaining pieces."""
-        for _ in self:
-            pass
-        return self.result
-
     def close(self) -> None:
         """End the search; returns when no part of it is running."""
         submit(self._close()).result()
@@ -115,12 +109,6 @@ class AsyncAnswerStream(_Stream):
         if piece is None:
             raise StopAsyncIteration
         return piece
-
-    async def wait(self) -> Answer:
-        """The complete answer; reads the remaining pieces."""
-        async for _ in self:
-            pass
-        return self.result
 
     async def aclose(self) -> None:
         """End the search; returns when no part of it is running."""

@@ -1,7 +1,6 @@
 """Suggests questions that the data answers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from graphrag_assets.contracts.answering import Evidence
 from graphrag_assets.errors import InvalidOption
@@ -12,26 +11,20 @@ from graphrag_assets.query.fetch import level_reports
 from graphrag_assets.query.history import ConversationHistory, History
 
 
-@dataclass(frozen=True)
-class Suggestions:
-    """Up to `count` questions to ask after the questions `asked`, the last of which is the newest."""
+async def suggest(ask: Ask[local.LocalSearchOptions], asked: Sequence[str], count: int) -> list[str]:
+    """Up to `count` questions to ask after the questions `asked`, the last of which is the newest.
 
-    asked: Sequence[str]
-    count: int
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.count, int) or isinstance(self.count, bool) or self.count < 1:
-            raise InvalidOption(f"The number of questions is {self.count!r}; it must be a whole number from 1.")
-
-    async def find(self, ask: Ask[local.LocalSearchOptions]) -> list[str]:
-        """The questions; from a local search for the newest one, or from the most important reports."""
-        if self.asked:
-            evidence = (await local.build_context(ask)).evidence
-        else:
-            evidence = await ask.in_thread(_top_reports, ask)
-        questions, usage = await ask.models.answerer.aquestions(self.asked, evidence, self.count, ask.form)
-        ask.trace.add("questions", usage)
-        return list(questions)
+    They come from a local search for that one, or else from the most important reports.
+    """
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise InvalidOption(f"The number of questions is {count!r}; it must be a whole number from 1.")
+    if asked:
+        evidence = (await local.build_context(ask)).evidence
+    else:
+        evidence = await ask.in_thread(_top_reports, ask)
+    questions, usage = await ask.models.answerer.aquestions(asked, evidence, count, ask.form)
+    ask.trace.add("questions", usage)
+    return list(questions)
 
 
 def split_history(given: History | str) -> tuple[list[str], ConversationHistory]:

@@ -154,7 +154,8 @@ def test_usage_is_booked_by_category_with_its_cost(modeled: GraphRAG, server) ->
                 assert usage.cost == usage.prompt_tokens + usage.completion_tokens > 0
     assert sum(answer.total_usage.calls for answer in answers.values()) == len(server.chats)
     streamed = modeled.stream("local", f"{QUESTION} Really?")
-    assert streamed.wait().usage["response"].calls == 1
+    assert list(streamed)
+    assert streamed.result.usage["response"].calls == 1
     assert streamed.result.usage["response"].cost > 0
 
 

@@ -149,7 +149,7 @@ def test_a_timeout_while_the_model_is_down_names_its_failure(index_file: Path, t
     with running(faults=FaultPlan({"503": 1.0})) as server:
         answerer = chat_answerer(server, tmp_path, backoff_seconds=0.2, max_retries=1_000)
         with GraphRAG(index_file, answerer) as rag:
-            for ask in (rag.search, lambda *given, **more: rag.stream(*given, **more).wait()):
+            for ask in (rag.search, lambda *given, **more: list(rag.stream(*given, **more))):
                 with pytest.raises(QueryTimeout, match=r"did not answer in .*HTTP 503") as late:
                     ask(method, QUESTION, timeout=4)
                 assert isinstance(late.value.last_error, ModelUnavailable)

@@ -3,29 +3,15 @@
 import asyncio
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from graphrag_assets.contracts.answering import Usage
-from graphrag_assets.query import Answer, Callbacks, Context, Failure, GraphRAG, QueryError, answers_to_frame
+from graphrag_assets.query import Answer, Callbacks, Context, Failure, GraphRAG, QueryError
 
 from ..openai_server import running
 from .modeled import chat_answerer, says
 
 QUESTION = "Who commanded the Niagara?"
-
-
-def test_rows_of_answers_are_written_to_parquet_also_those_without_citations(rag: GraphRAG, tmp_path: Path) -> None:
-    nothing, answer = rag.local("What is the capital of Mongolia?"), rag.local(QUESTION)
-    answers_to_frame([nothing]).write_parquet(tmp_path / "nothing.parquet")
-    answers_to_frame([answer]).write_parquet(tmp_path / "answer.parquet")
-    nobody, row = pl.read_parquet(tmp_path / "*.parquet").sort("question").to_dicts()
-    assert nobody["citations"] == nobody["unresolved"] == nobody["errors"] == []
-    (cited,) = answer.citations
-    assert row["citations"][0]["document"] == cited.document
-    assert row["citations"][0]["quote"] == cited.quote
-    assert row["publication"] == 1
-    assert row == {**answer.to_row(), "citations": row["citations"]}
 
 
 def test_each_method_has_its_context(rag: GraphRAG) -> None:

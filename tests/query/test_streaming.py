@@ -128,7 +128,7 @@ def test_an_answer_that_breaks_off_raises_after_its_pieces_and_is_not_kept(
     stream = modeled.stream("local", QUESTION)
     assert next(stream)
     with pytest.raises(RetriesExhausted, match="was interrupted"):
-        stream.wait()
+        list(stream)
     with pytest.raises(RetriesExhausted):
         _ = stream.result
     assert modeled.local(QUESTION).answer.endswith("He was content.")

@@ -149,6 +149,8 @@ class Ask(Generic[OptionsOf]):
     @property
     def options_within_budget(self) -> OptionsOf:
         """The options with the tokens that the history leaves."""
+        if self.history is None:
+            return self.options
         options: Any = self.options
         within: OptionsOf = replace(options, max_context_tokens=self.tokens_left)
         return within

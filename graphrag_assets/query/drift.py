@@ -191,12 +191,8 @@ async def _local_contexts(ask: Ask[DriftSearchOptions], texts: Sequence[str]) ->
     if new := [question for question in questions if question is not ask.question]:
         await ask.embed(*new)
     options = ask.options.of_steps
-    async with asyncio.TaskGroup() as group:
-        tasks = [
-            group.create_task(ask.in_thread(local_context, ask.reader, question, options, ask.scope))
-            for question in questions
-        ]
-    return [ask.add_step_context(task.result()) for task in tasks]
+    contexts = await ask.in_thread(lambda: [local_context(ask.reader, one, options, ask.scope) for one in questions])
+    return [ask.add_step_context(context) for context in contexts]
 
 
 def _step(question: str, depth: int, parent: int | None, mapped: "Mapped | Exception") -> "Step":

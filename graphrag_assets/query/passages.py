@@ -64,8 +64,12 @@ async def retrieve(ask: Ask[RetrieveOptions]) -> pl.DataFrame:
     options = ask.options
     if options.method != "words":
         await ask.embed(ask.question)
-    ranked = await ask.in_thread(rank_passages, ask.reader, ask.question, options.k, ask.scope, options.method)
-    return await ask.in_thread(passage_frame, ask.reader, ranked, ask.scope)
+
+    def passages() -> pl.DataFrame:
+        ranked = rank_passages(ask.reader, ask.question, options.k, ask.scope, options.method)
+        return passage_frame(ask.reader, ranked, ask.scope)
+
+    return await ask.in_thread(passages)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -82,9 +82,12 @@ async def _tested(ask: Ask[LazyOptions]) -> tuple[Context, pl.DataFrame]:
     rewritten = await _rewritten(ask)
     ranking = await _ranking(ask, rewritten)
     exploration = await _explore(ask, rewritten.question, ranking)
-    tests = await ask.in_thread(tests_frame, ask.reader, exploration.tests.values())
     ask.trace.notes.append(f"{len(exploration.tests)} text units tested, {len(exploration.hits)} relevant")
-    sections = await ask.in_thread(_groups, ask, exploration)
+
+    def results() -> tuple[list[Section], pl.DataFrame]:
+        return _groups(ask, exploration), tests_frame(ask.reader, exploration.tests.values())
+
+    sections, tests = await ask.in_thread(results)
     return ask.add_context(Context("lazy", ask.text, tuple(sections))), tests
 
 
@@ -107,10 +110,11 @@ async def _nothing_found(ask: Ask[LazyOptions], context: Context, tests: pl.Data
         text = f"{NO_ANSWER} None of the {len(tested)} text units that were tested is relevant."
         ask.show(text)
         return Draft(text, context.sections, {})
-    layout, limit = SOURCES.with_dates(ask.reader), ask.tokens_left
-    rows = await ask.in_thread(sources, ask.reader, tested, ask.scope)
-    closest = await ask.in_thread(fill, layout, rows, limit)
-    return await respond(ask, replace(context, sections=(closest,)))
+
+    def closest() -> Section:
+        return fill(SOURCES.with_dates(ask.reader), sources(ask.reader, tested, ask.scope), ask.tokens_left)
+
+    return await respond(ask, replace(context, sections=(await ask.in_thread(closest),)))
 
 
 METHOD = SearchMethod("lazy", LazyOptions, build_context, answer)
@@ -142,19 +146,20 @@ async def _ranking(ask: Ask[LazyOptions], rewritten: Rewritten) -> list[int]:
     questions = [ask.question, *map(Question, rewritten.questions)]
     if rewritten.questions:
         await ask.embed(*questions[1:])
-    rankings = [
-        (await ask.in_thread(rank_passages, ask.reader, question, RANKED, ask.scope)).numbers for question in questions
-    ]
-    return rankings[0] if len(rankings) == 1 else fuse(*rankings)[:RANKED]
+
+    def rankings() -> list[list[int]]:
+        return [rank_passages(ask.reader, question, RANKED, ask.scope).numbers for question in questions]
+
+    first, *others = await ask.in_thread(rankings)
+    return fuse(first, *others)[:RANKED] if others else first
 
 
 async def _explore(ask: Ask[LazyOptions], question: str, ranking: Sequence[int]) -> Exploration:
     options, reader, scope = ask.options, ask.reader, ask.scope
-    levels = await ask.in_thread(n_levels, reader)
+    levels, rarity = await ask.in_thread(lambda: (n_levels(reader), _rarity(reader, question)))
     exploration = Exploration(
         ranking, levels, options.budget, options.batch, options.deeper_after, neighbors=bool(options.neighbors)
     )
-    rarity = await ask.in_thread(_rarity, reader, question)
     verdicts_on = partial(_verdicts, ask, exploration, question, rarity)
     await _play(ask, exploration, verdicts_on, ranking)
     if exploration.hits and exploration.neighbors_left > 0:

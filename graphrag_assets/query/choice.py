@@ -107,6 +107,12 @@ _THEME = re.compile(
     r"|(?:главные|основные) (?:темы|проблемы|события)|обзор|в целом)\b",
     re.IGNORECASE,
 )
+_COMPARISON = re.compile(
+    r"\b(?:compar(?:e|ed|ison|ing)|contrast(?:ed)?|differ(?:s|ed|ence|ences|ent|ently)?|versus|vs\b\.?|similarit(?:y|ies)"
+    r"|in common|unlike|disagree(?:d|ment)?|rival(?:s|ry)?|advantages?|pros and cons"
+    r"|(?:better|worse|larger|smaller|faster|longer|more|less) \w* ?than)\b",
+    re.IGNORECASE,
+)
 _LIST = re.compile(
     r"^(?:please )?(?:list|enumerate|énumère|enumera)\b|\b(?:name|find|mention|show|give) (?:me )?(?:all|every|each)\b"
     r"|\b(?:a|the) (?:complete|full) list\b|\b(?:nenne|zähle|liste) (?:mir )?alle\b|\btou(?:te)?s les noms\b",
@@ -115,7 +121,7 @@ _LIST = re.compile(
 
 
 def kind_by_rules(question: str, named: int, has_history: bool = False) -> tuple[str, str]:
-    """The kind of a question, and why: a theme, a list, or what local search answers.
+    """The kind of a question, and why: a theme, a comparison, a list, or what local search answers.
 
     Args:
         named: number of entities of the index that the question names by title or alias.
@@ -126,6 +132,8 @@ def kind_by_rules(question: str, named: int, has_history: bool = False) -> tuple
     """
     if not named and (match := _THEME.search(question)):
         return "theme", f"it asks about the whole ({match[0].casefold()!r}) and names no entity of the index"
+    if match := _COMPARISON.search(question):
+        return "comparison", f"it compares ({match[0].casefold()!r})"
     if match := _LIST.search(question):
         return "list", f"it asks for a list ({match[0].casefold()!r})"
     if named:

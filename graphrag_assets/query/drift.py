@@ -23,7 +23,7 @@ from graphrag_assets.query.linking import LinkingOptions, link_question
 from graphrag_assets.query.local import LocalOptions, local_context, reports_layout, whole_context
 from graphrag_assets.query.option_types import Count, Flag, OptionalCount, Options, PositiveCount, made_of
 from graphrag_assets.query.question_options import CommonOptions
-from graphrag_assets.query.respond import map_part, reduce
+from graphrag_assets.query.respond import map_part, reduce, respond
 from graphrag_assets.query.results import Action, Draft
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.publication_reader import Reader
@@ -122,7 +122,7 @@ async def answer(ask: Ask[DriftSearchOptions]) -> Draft:
     """
     options, question = ask.options, ask.text
     if whole := await _whole(ask):
-        return await ask.respond(whole)
+        return await respond(ask, whole)
     primer = await _primer(ask, await _primer_question(ask))
     sections = list(primer.sections)
     folds = [section for section in primer.sections if section.passages]
@@ -158,7 +158,7 @@ async def _whole(ask: Ask[DriftSearchOptions]) -> Context | None:
     if ask.options.links:
         ask.question = await link_question(ask, ask.text, ask.question)
     await ask.embed(ask.question)
-    limit = ask.tokens_left(ask.options.max_context_tokens)
+    limit = ask.tokens_left
     options = replace(ask.options.local, max_context_tokens=limit)
     found = await ask.in_thread(whole_context, ask.reader, ask.question, options, ask.scope)
     return ask.add_context(replace(found, method="drift")) if found else None

@@ -1,6 +1,7 @@
 """`publications` (`list`, `diff`, `rollback`): list the kept publications, compare them, switch between them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 import polars as pl
@@ -20,7 +21,13 @@ from graphrag_assets.store.publications import (
     roll_back,
 )
 
-_QUOTED_CHARACTERS = 90
+_QUOTED_CHARACTERS = 60
+_TOLD = ("source", "title", "type", "level", "size", "n_tokens", "degree", "frequency", "weight", "rank", "description")
+"""Columns that a line tells the changes of."""
+_OF_ONE = ("source", "type", "level", "size")
+"""Columns that a line tells of a row that was added or removed."""
+_RANKED = {"entities": "degree", "relationships": "weight", "communities": "size", "reports": "rank"}
+"""Kinds of rows but documents, with the column of their importance."""
 _SIGNS = {"added": "+", "born": "+", "written": "+", "removed": "−", "died": "−"}
 
 
@@ -99,10 +106,9 @@ def _name(publication: KeptPublication) -> str:
 
 def _examples(frames: dict[str, pl.DataFrame]) -> dict[str, list[str]]:
     """A line for each change; of documents by title, else the most important ones first."""
-    documents = frames["changed_documents"].sort("change", "title").iter_rows(named=True)
-    lines = {"documents": [_document(row) for row in documents]}
-    for name, importance, line in _RANKED:
-        lines[name] = [line(row) for row in _ranked(frames[f"changed_{name}"], importance)]
+    lines = {"documents": [_line(row) for row in frames["changed_documents"].sort("change", "title").to_dicts()]}
+    for name, importance in _RANKED.items():
+        lines[name] = [_line(row) for row in _ranked(frames[f"changed_{name}"], importance)]
     return lines
 
 
@@ -113,60 +119,21 @@ def _ranked(frame: pl.DataFrame, importance: str) -> Sequence[dict]:
     return frame.sort(changed, greatest.neg(), "title", "change", nulls_last=True).to_dicts()
 
 
-def _line(row: dict, more: str = "") -> str:
-    return f"{_SIGNS.get(row['change'], '~')} {row['title']}{f': {more}' if more else ''} ({row['change']})"
+def _line(row: Mapping[str, Any]) -> str:
+    """A change: its title, with what is known of a new or removed row, or with what differs."""
+    told = list[str]()
+    for name in _TOLD:
+        before, after = (None if row.get(key) == "" else row.get(key) for key in (f"{name}_before", f"{name}_after"))
+        if before is not None and after is not None and before != after:
+            told.append(f"{name} {_short(before)} → {_short(after)}")
+        elif name in _OF_ONE and (before is None) != (after is None):
+            told.append(f"{name} {_short(after if before is None else before)}")
+    about = f": {'; '.join(told)}" if told else ""
+    return f"{_SIGNS.get(row['change'], '~')} {row['title']}{about} ({row['change']})"
 
 
-def _document(row: dict) -> str:
-    before, after = row["source_before"], row["source_after"]
-    if row["change"] == "moved":
-        return _line(row, f"{before} → {after}")
-    tokens = f", {row['n_tokens_before']:,} → {row['n_tokens_after']:,} tokens" if row["change"] == "edited" else ""
-    return _line(row, f"{after or before}{tokens}")
-
-
-def _entity(row: dict) -> str:
-    if row["change"] != "changed":
-        return _line(row, row["type_after"] or row["type_before"])
-    changes = [
-        f"{name} {row[f'{name}_before']} → {row[f'{name}_after']}"
-        for name in ("title", "type", "degree", "frequency")
-        if row[f"{name}_before"] != row[f"{name}_after"]
-    ]
-    return _line(row, "; ".join([*changes, *_new_text(row)]))
-
-
-def _relationship(row: dict) -> str:
-    if row["change"] != "changed":
-        return _line(row)
-    changed = row["weight_before"] != row["weight_after"]
-    changes = [f"weight {row['weight_before']:.2f} → {row['weight_after']:.2f}"] if changed else []
-    return _line(row, "; ".join([*changes, *_new_text(row)]))
-
-
-def _new_text(row: dict) -> list[str]:
-    text = row["description_after"] or ""
-    if text == row["description_before"]:
-        return []
-    return [f"now “{text if len(text) <= _QUOTED_CHARACTERS else text[: _QUOTED_CHARACTERS - 1] + '…'}”"]
-
-
-def _community(row: dict) -> str:
-    match row["change"]:
-        case "renamed":
-            return _line(row, f"was “{row['title_before']}”")
-        case "changed":
-            return _line(row, f"{row['size_before']} → {row['size_after']} members")
-    return _line(
-        row,
-        f"level {row['level_after'] if row['change'] == 'born' else row['level_before']}, "
-        f"{row['size_after'] or row['size_before']} members",
-    )
-
-
-_RANKED: tuple[tuple[str, str, Callable[[dict], str]], ...] = (
-    ("entities", "degree", _entity),
-    ("relationships", "weight", _relationship),
-    ("communities", "size", _community),
-    ("reports", "rank", _line),
-)
+def _short(value: str | float) -> str:
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    text = str(value)
+    return text if len(text) <= _QUOTED_CHARACTERS else f"{text[: _QUOTED_CHARACTERS - 1]}…"

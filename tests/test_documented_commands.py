@@ -98,7 +98,7 @@ ELSEWHERE = {
     },
     "docs/models.md": {
         "export GRAPHRAG_CHAT_MODEL=openai/gpt-4.1-mini  ": "tests/assets/test_language_models.py::test_every_stage_is_made_by_the_models",
-        "graphrag-assets doctor ": "tests/assets/test_doctor.py::test_doctor_shows_the_yield_of_text_units_that_index_does_not_pay_again",
+        "graphrag-assets doctor ": "tests/assets/test_doctor.py::test_doctor_asks_every_model_and_shows_its_reply",
         "export GRAPHRAG_EMBEDDING_MODEL=onnx:bge-small": "tests/assets/test_local_embeddings.py::test_index_of_the_packaged_model_is_queried_without_a_setting",
         "export GRAPHRAG_CHAT_MODEL=openai/gpt-4.1-mini GRAPHRAG": "tests/test_docs.py::test_cost_preview_prints_the_output_in_its_guide",
     },

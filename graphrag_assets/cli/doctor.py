@@ -1,38 +1,40 @@
-"""`doctor`: whether each configured model answers, and what extraction finds in a few text units."""
+"""`doctor`: whether each configured model answers."""
 
 import sys
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import click
 
-from graphrag_assets.assets.doctor import UnitYield, check_models, mean_yield, sample_yield
-from graphrag_assets.assets.index import Index
 from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
+from graphrag_assets.errors import GraphRAGError
+from graphrag_assets.settings import Settings, Use
 
-_SHOWN = 8  # characters of a text unit's id
-_NOTHING = (
-    "Nothing was extracted from these text units, so an index of them would be empty. Use a model that follows the "
-    "form of the answers better, allow it more tokens (max_tokens, or num_ctx of Ollama, in "
-    "GRAPHRAG_MODEL_PARAMETERS), or set GRAPHRAG_METHOD=fast."
-)
+
+class CheckedModel(NamedTuple):
+    """A model, its tasks, and what its reply showed, or the error; with what the question used."""
+
+    tasks: str
+    model: str
+    finding: str
+    error: str = ""
+    tokens: int = 0
+    seconds: float = 0.0
+    cost_usd: float = 0.0
 
 
 @click.command()
-@click.option("--texts", type=click.IntRange(min=0), default=0, help="Also extract N text units of the input.")
-def doctor(texts: int) -> None:
-    """Ask each configured model one tiny question, and show what extraction finds in a few text units."""
-    console, index = Console(), Index.from_environment()
-    console.say(f"Method: {index.settings.method_in_words}")
-    if not _print_models(console, index) or (texts and not _print_yield(console, index, texts)):
-        sys.exit(1)
-
-
-def _print_models(console: Console, index: Index) -> bool:
+def doctor() -> None:
+    """Ask each configured model one tiny question."""
+    console, settings = Console(), Settings.load()
+    console.say(f"Method: {settings.method_in_words}")
     with console.status("Asking the models"):
-        checked = list(check_models(index.settings))
+        checked = list(check_models(settings))
     if not checked:
         console.say("No model is set: the embedded default needs none.")
-        return True
+        return
     table = table_of("tasks", "model", "reply", numbers=("tokens", "seconds", "US$"))
     for one in checked:
         reply = "failed" if one.error else one.finding
@@ -41,35 +43,42 @@ def _print_models(console: Console, index: Index) -> bool:
     failed = [one for one in checked if one.error]
     for one in failed:
         console.say(f"{one.tasks}: {one.error}")
-    return not failed
+    if failed:
+        sys.exit(1)
 
 
-def _print_yield(console: Console, index: Index, n_texts: int) -> bool:
-    with console.status("Extracting text units"):
-        found = list(sample_yield(index, n_texts))
-    if not found:
-        console.say(f"The input folder {index.settings.input_folder} has no text.")
-        return False
-    counts = ("entities", "relationships", "claims", "invalid records", "tokens", "seconds", "US$")
-    table = table_of("text unit", numbers=counts)
-    for one in found:
-        table.add_row(one.text_unit[:_SHOWN], *_numbers(one))
-    table.add_section()
-    table.add_row("per text unit", *_numbers(mean_yield(found)))
-    print_table(console, table)
-    for one in found:
-        if one.error:
-            console.say(f"{one.text_unit[:_SHOWN]}: {one.error}")
-    if any(one.entities for one in found):
-        return True
-    console.say(_NOTHING)
-    return False
+def check_models(settings: Settings) -> Iterator[CheckedModel]:
+    """Ask each configured model one tiny question: those of indexing, and the one that answers questions."""
+    if settings.embeds_locally:
+        yield _check_local_embeddings(settings)
+    tasks: dict[Use, list[str]] = {"extraction": settings.model_tasks} if settings.model_tasks else {}
+    if settings.model_of("query"):
+        tasks["query"] = ["questions"]
+    if not tasks and not settings.embeds_remotely:
+        return
+    from graphrag_assets.llm.event_loop import wait_for
+    from graphrag_assets.llm.model_checks import model_checks  # imports litellm
+    from graphrag_assets.llm.model_errors import ModelError
+
+    for check in model_checks(settings, tasks):
+        finding, error, began = "", "", time.monotonic()
+        try:
+            finding = wait_for(check.ask())
+        except ModelError as problem:
+            error = str(problem)
+        used = check.usage.total
+        tokens = used.prompt_tokens + used.completion_tokens
+        seconds = time.monotonic() - began
+        yield CheckedModel(", ".join(check.tasks), check.options.where, finding, error, tokens, seconds, used.cost_usd)
 
 
-def _numbers(one: UnitYield) -> list[str]:
-    """The numbers of a row: counts whole, or with one digit where they are means."""
-    counts = (one.entities, one.relationships, one.claims, one.invalid, one.tokens)
-    return [f"{n:,}" if isinstance(n, int) else f"{n:,.1f}" for n in counts] + [
-        f"{one.seconds:.1f}",
-        f"{one.cost_usd:.6f}",
-    ]
+def _check_local_embeddings(settings: Settings) -> CheckedModel:
+    from graphrag_assets.embedded import encoder_of
+
+    began = time.monotonic()
+    try:
+        (vector,) = encoder_of(settings.embedding_model).embed_passages(["ready"])
+    except GraphRAGError as problem:
+        return CheckedModel("embeddings", settings.embedding_model, "", str(problem))
+    finding, seconds = f"{len(vector)} dimensions", time.monotonic() - began
+    return CheckedModel("embeddings", settings.embedding_model, finding, seconds=seconds)

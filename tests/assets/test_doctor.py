@@ -1,4 +1,4 @@
-"""Models are checked by `graphrag-assets doctor`."""
+"""Models are checked by `graphrag-assets doctor` and `index plan --sample`."""
 
 import json
 import re
@@ -78,7 +78,7 @@ def test_doctor_asks_every_model_and_shows_its_reply(modeled, server, monkeypatc
 @pytest.mark.parametrize("fault", FAULTS)
 def test_doctor_names_what_is_wrong_and_fails(modeled, server, monkeypatch, fault):
     reason = break_model(fault, server, monkeypatch)
-    assert re.search(reason, " ".join(run_command("doctor", "--texts", "2", status=1).split()))
+    assert re.search(reason, " ".join(run_command("doctor", status=1).split()))
     assert {request.task for request in server.chats} <= {"ModelCheck"}
 
 
@@ -87,32 +87,23 @@ def test_doctor_without_models_has_nothing_to_ask(project):
 
 
 @pytest.mark.long
-def test_doctor_shows_the_yield_of_text_units_that_index_does_not_pay_again(modeled, server):
-    printed = run_command("doctor", "--texts", "2")
-    assert "per text unit" in printed
+def test_a_plan_shows_the_yield_of_text_units_that_index_does_not_pay_again(modeled, server):
+    printed = " ".join(run_command("index", "plan", "--sample").split())
+    assert re.search(r"The sample: 3 text units gave [1-9]\d* entities, \d+ relationships, \d+ claims\.", printed)
     extracted = [str(request.body) for request in server.chats if request.task == "ExtractGraphWithClaims"]
-    assert len(extracted) == 4  # two text units, each with a gleaning
+    assert len(extracted) == 6  # three text units, each with a gleaning
     server.requests.clear()
     modeled.index_all()
     again = {str(request.body) for request in server.chats if request.task == "ExtractGraphWithClaims"}
-    assert again
     assert not again & set(extracted)
 
 
-def test_doctor_fails_where_a_model_extracts_nothing(modeled, server):
+def test_a_plan_says_where_a_model_extracts_nothing(modeled, server):
     empty = json.dumps({"entities": [], "relationships": [], "claims": []})
     server.content = lambda body: empty if task_of(body).startswith("Extract") else content_for(body)
-    printed = run_command("doctor", "--texts", "5", status=1)
+    printed = " ".join(run_command("index", "plan", "--sample").split())
     assert "Nothing was extracted from these text units" in printed
     assert "GRAPHRAG_METHOD=fast" in printed
-
-
-def test_doctor_counts_invalid_records(modeled, server):
-    mixed = json.dumps({"entities": [{"name": "Ada", "type": "PERSON"}, {"name": {}}, 7], "relationships": []})
-    server.content = lambda body: mixed if task_of(body) == "ExtractGraphWithClaims" else content_for(body)
-    printed = run_command("doctor", "--texts", "1")
-    row = next(line for line in printed.splitlines() if "per text unit" in line)
-    assert [cell.strip() for cell in row.split("│")][2:6:3] == ["1.0", "4.0"]  # two rounds, each with two
 
 
 @pytest.mark.extended

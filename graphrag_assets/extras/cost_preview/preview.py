@@ -1,7 +1,7 @@
 """The cost preview: reads and chunks what changed, counts the requests about it, and estimates those that follow."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_assets.assets.doctor import sample_yield
 from graphrag_assets.assets.index import Index
-from graphrag_assets.assets.index_batch import extract_batch, known_of
+from graphrag_assets.assets.index_batch import extract_batch, known_of, read_batch
 from graphrag_assets.assets.model_tasks import IndexingTasks, with_tasks
 from graphrag_assets.assets.scan import scan
 from graphrag_assets.contracts.indexing_models import Extracted, IndexingModels
@@ -30,6 +29,7 @@ from graphrag_assets.llm.tasks.extract_graph import MIN_TOKENS_GLEANED, MORE, PR
 from graphrag_assets.llm.tasks.summarize_descriptions import SUMMARY
 from graphrag_assets.llm.tasks.write_context import CONTEXT
 from graphrag_assets.llm.tasks.write_report import GRAPH_REPORT, TEXT_REPORT
+from graphrag_assets.pipeline.batch import units_to_extract
 from graphrag_assets.runtime.progress import duration_in_words
 from graphrag_assets.settings import Settings
 from graphrag_assets.text.words import count_tokens, title_key
@@ -54,6 +54,11 @@ _LISTED = 0.45
 _BETWEEN = {True: (0.7, 1.6), False: (0.5, 1.8)}
 """What estimates may be wrong by: those by the means of the ledger, and those by rules of thumb."""
 _SAMPLE = 5
+_NOTHING = (
+    "Nothing was extracted from these text units, so an index of them would be empty. Use a model that follows the "
+    "form of the answers better, allow it more tokens (max_tokens, or num_ctx of Ollama, in "
+    "GRAPHRAG_MODEL_PARAMETERS), or set GRAPHRAG_METHOD=fast."
+)
 _DERIVED = {
     SUMMARY.name: (0.1, 2500, 250),
     GRAPH_REPORT.name: (2.0, 2700, 700),
@@ -173,8 +178,9 @@ def plan_index(index: Index, sample: bool = False) -> CostPlan:
         InputError: the input folder cannot be read.
         CircuitOpen, BudgetExceeded, LedgerError: the sample cannot be extracted.
     """
+    said = list[str]()
     if sample and index.settings.choices.extraction == "model":
-        list(sample_yield(index, _SAMPLE))
+        said.append(_extract_sample(index))
     settings, due, changes = index.settings, scan(index).due, _Changes()
     if not settings.calls_models:
         why = f"{settings.embedding_model} runs on this machine" if settings.embeds_locally else "No model is set"
@@ -185,8 +191,32 @@ def plan_index(index: Index, sample: bool = False) -> CostPlan:
         _read(index, batch, changes)
     means = _Means(settings)
     requests = list(_requests(index, changes, means))
-    said = (f"Method: {settings.method_in_words}.", *_notes(settings, requests, means))
-    return CostPlan(due, _cost_frame(settings, requests, changes.meter, means), said)
+    said += [f"Method: {settings.method_in_words}.", *_notes(settings, requests, means)]
+    return CostPlan(due, _cost_frame(settings, requests, changes.meter, means), tuple(said))
+
+
+def _extract_sample(index: Index) -> str:
+    """Have text units of the first batches extracted, whose answers the ledger keeps; what they gave, in words."""
+    folder, settings, units = index.input, index.settings, list[TextUnit]()
+    for batch in folder.batches():
+        documents, text_units, _ = read_batch(settings, batch, folder.files(batch))
+        units += units_to_extract(text_units, documents, settings.metadata_column_list)
+        if len(units) >= _SAMPLE:
+            break
+    spread = [units[place * len(units) // _SAMPLE] for place in range(_SAMPLE)] if len(units) > _SAMPLE else units
+    counts, errors, models = Counter[str](), list[str](), index.models()
+    for unit in spread:
+        ((_, found),) = models.extract([unit])
+        if isinstance(found, Exception):
+            errors.append(str(found))
+        else:
+            counts.update(
+                entities=len(found.entities), relationships=len(found.relationships), claims=len(found.claims)
+            )
+    gave = ", ".join(f"{counts[kind]} {kind}" for kind in ("entities", "relationships", "claims"))
+    said = [f"The sample: {len(spread)} text units gave {gave}."]
+    said += [f"{len(errors)} failed: {errors[0]}"] if errors else []
+    return " ".join([*said, *([] if counts["entities"] or not spread else [_NOTHING])])
 
 
 def _read(index: Index, batch: str, changes: _Changes) -> None:

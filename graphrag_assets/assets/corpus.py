@@ -87,10 +87,7 @@ def index_batch(names: IndexNames) -> dg.AssetsDefinition:
 
     @dg.multi_asset(
         name=names.name("index_batch"),
-        specs=[
-            asset_spec(names, asset, "corpus", _DEPENDENCIES[asset], stage.CODE_VERSION, stage.index_batch)
-            for asset in BATCH_ASSETS
-        ],
+        specs=[asset_spec(names, asset, "corpus", _DEPENDENCIES[asset], stage.CODE_VERSION) for asset in BATCH_ASSETS],
         partitions_def=names.batches,
         pool=names.pool,
         backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=BATCHES_PER_RUN),

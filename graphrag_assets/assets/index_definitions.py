@@ -73,7 +73,7 @@ def index_definitions(
     now = open_now().settings
     automated, update = now.automation == "on", update_index_job(names)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dg.BetaWarning)  # of links to code, and of source_files
+        warnings.simplefilter("ignore", dg.BetaWarning)  # of source_files
         assets = [source_files(names, upstream), index_batch(names), *(asset_of(names, *step) for step in STAGES)]
         return dg.Definitions(
             assets=assets,

@@ -1,7 +1,7 @@
 """`asset_of` makes the assets of a stage from its description. The stages are in the modules of their steps."""
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import dagster as dg
@@ -59,10 +59,7 @@ def asset_of(names: IndexNames, stage: Stage, config_type: type[dg.Config] = dg.
 
     @dg.multi_asset(
         name=names.name(stage.name),
-        specs=[
-            asset_spec(names, asset, stage.group, deps, stage.version, stage.code)
-            for asset, deps in stage.assets.items()
-        ],
+        specs=[asset_spec(names, asset, stage.group, deps, stage.version) for asset, deps in stage.assets.items()],
         check_specs=check_specs(names, stage.assets),
         description=inspect.getdoc(stage.code),
         can_subset=True,
@@ -99,19 +96,12 @@ def selected(context: dg.AssetExecutionContext) -> dict[str, dg.AssetKey]:
     return {name: keys[name] for name in ASSETS if name in keys}
 
 
-def asset_spec(
-    names: IndexNames, name: str, group: str, deps: tuple[str, ...], version: str, code: Callable[..., Any]
-) -> dg.AssetSpec:
-    """The spec of an asset; that of a table has its comment and columns, and a link to the code that makes it."""
-    code = inspect.unwrap(code)
-    source = dg.LocalFileCodeReference(
-        file_path=str(inspect.getsourcefile(code)), line_number=inspect.getsourcelines(code)[1]
-    )
-    metadata: dict[str, Any] = {"dagster/code_references": dg.CodeReferencesMetadataValue(code_references=[source])}
-    description = _DESCRIPTIONS[name]
+def asset_spec(names: IndexNames, name: str, group: str, deps: tuple[str, ...], version: str) -> dg.AssetSpec:
+    """The spec of an asset; that of a table has its comment and columns."""
+    metadata, description = dict[str, Any](), _DESCRIPTIONS[name]
     if table := _TABLES.get(name):
         columns = [dg.TableColumn(c.name, c.type, description=c.comment) for c in table.columns]
-        metadata |= {"dagster/column_schema": dg.TableSchema(columns), "dagster/table_name": name}
+        metadata = {"dagster/column_schema": dg.TableSchema(columns), "dagster/table_name": name}
         description = f"{table.comment}\n\n{description}"
     return dg.AssetSpec(
         names.key(name),

@@ -10,7 +10,6 @@ import pytest
 
 from graphrag_assets.assets.index_names import ASSETS, IndexNames
 from graphrag_assets.assets.reporting import _PRIVATE, _USAGE, errors_metadata, markdown_table
-from graphrag_assets.definitions import defs
 from graphrag_assets.store import schema
 from tests.assets.test_language_models import use
 from tests.conftest import Project
@@ -34,15 +33,6 @@ def pictures(metadata: dict[str, dg.MetadataValue]) -> dict[str, ElementTree.Ele
         ):
             found[name] = ElementTree.fromstring(unquote(match[1]))
     return found
-
-
-@pytest.mark.parametrize("asset", [*TABLES, "publication"])
-def test_every_asset_links_to_its_code(asset):
-    node = defs().resolve_asset_graph().get(dg.AssetKey(asset))
-    (reference,) = node.metadata["dagster/code_references"].code_references
-    with open(reference.file_path) as file:  # noqa: PTH123
-        lines = file.read().splitlines()
-    assert re.match(r"(@|def )\w+", lines[reference.line_number - 1])
 
 
 @pytest.mark.long

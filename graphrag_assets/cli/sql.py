@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
 import click
 import duckdb
@@ -18,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_assets.cli.shared_options import INDEX
+from graphrag_assets.cli.tables import width_of
 from graphrag_assets.cli.terminal import Console, write
 from graphrag_assets.errors import GraphRAGError, StoreError
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader, Texts, check_text
@@ -25,8 +25,7 @@ from graphrag_assets.store.schema import literal
 
 MAX_ROWS = 200
 """Rows shown of a table; CSV and JSON have all rows, and every value in full."""
-_MIN_WIDTH = 4
-_MIN_READABLE = 10
+_MIN_READABLE = 13  # characters of a column with its frame
 _FRACTIONS = frozenset({"float", "double"})
 _INTEGERS = ("tinyint", "smallint", "integer", "bigint", "hugeint")
 _NUMERIC = frozenset({*_FRACTIONS, *_INTEGERS, *(f"u{kind}" for kind in _INTEGERS), "decimal", "bignum"})
@@ -138,24 +137,18 @@ def _standard(value: str | None) -> str:
 
 
 def _print_table(found: Texts) -> None:
-    console = Console()
-    numeric = [kind in _NUMERIC for kind in found.types]
+    console, table = Console(), Table()
     rows = [
         [_in_a_line(value, kind in _FRACTIONS) for value, kind in zip(row, found.types, strict=True)]
         for row in found.rows[:MAX_ROWS]
     ]
-    columns = [[name, *(row[place] for row in rows)] for place, name in enumerate(found.columns)]
-    natural = [max(map(cell_len, column)) for column in columns]
-    widths = _fitting(natural, console.width - 1)
-    if rows and any(width < min(full, _MIN_READABLE) for width, full in zip(widths, natural, strict=True)):
+    for name, kind in zip(found.columns, found.types, strict=True):
+        table.add_column(Text(name), justify="right" if kind in _NUMERIC else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    if rows and width_of(table) > console.width < _MIN_READABLE * len(found.columns):
         _print_records(console, found.columns, rows)
     else:
-        table = Table()
-        for name, right, width in zip(found.columns, numeric, widths, strict=True):
-            justify: Literal["left", "right"] = "right" if right else "left"
-            table.add_column(Text(name), justify=justify, no_wrap=True, overflow="ellipsis", width=width)
-        for row in rows:
-            table.add_row(*map(Text, row))
         console.print(table)
     count = f"{len(found.rows):,} row{'s' if len(found.rows) != 1 else ''}"
     if len(found.rows) > MAX_ROWS:
@@ -170,13 +163,6 @@ def _print_records(console: Console, names: list[str], rows: list[list[str]]) ->
         console.rule(f"row {place}", align="left", style="dim", characters="─")
         for name, value in zip(names, row, strict=True):
             console.print(Text(f"{name:<{width}}  {value}"), no_wrap=True, overflow="ellipsis")
-
-
-def _fitting(widths: list[int], room: int) -> list[int]:
-    """The widths with the largest ones cut, so that they fit with a frame of three characters for each column."""
-    room -= 3 * len(widths)
-    most = next((most for most in range(room, _MIN_WIDTH, -1) if sum(min(w, most) for w in widths) <= room), _MIN_WIDTH)
-    return [min(width, most) for width in widths]
 
 
 def _in_a_line(value: str | None, is_fraction: bool) -> str:

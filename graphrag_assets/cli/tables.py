@@ -21,11 +21,12 @@ def table_of(*names: str, numbers: Iterable[str] = (), title: str | None = None)
 
 def print_table(console: Console, table: Table) -> None:
     """Print the table: without a frame where that saves space, wider than the terminal where its names need it."""
-    if _width(table) > console.width:
+    if width_of(table) > console.width:
         table.box, table.pad_edge, table.show_edge = box.SIMPLE_HEAD, False, False
-    Console(width=max(console.width, _width(table))).print(table)
+    Console(width=max(console.width, width_of(table))).print(table)
 
 
-def _width(table: Table) -> int:
+def width_of(table: Table) -> int:
+    """The width of a table that is not cut."""
     wide = Console(width=10_000)
     return Measurement.get(wide, wide.options, table).maximum

@@ -14,7 +14,7 @@ from pydantic import Field
 from graphrag_assets.assets.corpus import FAILED, BatchFailures, BatchRun
 from graphrag_assets.assets.given_up import retry_given_up
 from graphrag_assets.assets.index_batch import CODE_VERSION
-from graphrag_assets.assets.index_names import BATCH_ASSETS, BATCH_STATE, UPDATE_INDEX, IndexNames
+from graphrag_assets.assets.index_names import BATCH_ASSETS, BATCH_STATE, IndexNames
 from graphrag_assets.assets.registration import drop_batches, register_batches
 from graphrag_assets.assets.reporting import Metadata
 from graphrag_assets.assets.scan import Which, present_inputs, scan_input
@@ -27,11 +27,10 @@ _STATEMENT = "No batch failed when the due batches were last indexed."
 class DueBatches(dg.Config):
     """Which batches are indexed before the graph is refreshed."""
 
-    which: Which | None = Field(
-        default=None,
+    which: Which = Field(
+        default=Which.CHANGED,
         description="CHANGED: batches that differ from the input folder or have failed text units. FAILED: the latter "
-        "alone, and what two runs got no valid answer to. ALL. NOTHING: refresh and publish what is indexed. Empty: "
-        "CHANGED in the job update_index, otherwise NOTHING.",
+        "alone, and what two runs got no valid answer to. ALL. NOTHING: refresh and publish what is indexed.",
     )
     batches: list[str] = Field(default=[], description="Only these batches, whether or not they have changed.")
     read_every_file: bool = Field(
@@ -41,32 +40,29 @@ class DueBatches(dg.Config):
 
 
 def batch_state(step: Run) -> StageResult:
-    """Index the batches that are due, in the job update_index. One that fails does not stop the others."""
+    """Index the batches that are due. One that fails does not stop the others."""
     names: IndexNames = step.names
     context, index, config = step.context, step.index, step.config
     batches = BatchRun(names, context, index)
     failures = batches.failures
-    in_job = context.run.job_name == names.name(UPDATE_INDEX)
-    which = config.which or (Which.CHANGED if in_job or config.batches else Which.NOTHING)
-    if which is not Which.NOTHING or in_job:
-        scan = scan_input(index, read_every_file=config.read_every_file)
-        register_batches(names, context.instance, scan)
-        if which is Which.FAILED:
-            retry_given_up(index)
-        due = scan.chosen(which, config.batches)
-        _report_unreported(batches, [batch for batch in scan.unchanged if batch not in due])
-        context.log.info("%d batches to index: %s", len(due), ", ".join(due) or "-")
-        for batch, metadata in batches.indexed(due):
-            batches.report(batch, metadata)
-        # Dagster looked up what this asset is made from when the step began, and has to look again.
-        for key in names.keys(BATCH_ASSETS):
-            context.op_execution_context.get_step_execution_context().wipe_input_asset_version_info(key)
-        drop_batches(names, context.instance, set(scan.deleted).intersection(due) - failures.reasons.keys())
-        if failures.stopped:
-            raise failures.as_failure()
+    scan = scan_input(index, read_every_file=config.read_every_file)
+    register_batches(names, context.instance, scan)
+    if config.which is Which.FAILED:
+        retry_given_up(index)
+    due = scan.chosen(config.which, config.batches)
+    _report_unreported(batches, [batch for batch in scan.unchanged if batch not in due])
+    context.log.info("%d batches to index: %s", len(due), ", ".join(due) or "-")
+    for batch, metadata in batches.indexed(due):
+        batches.report(batch, metadata)
+    # Dagster looked up what this asset is made from when the step began, and has to look again.
+    for key in names.keys(BATCH_ASSETS):
+        context.op_execution_context.get_step_execution_context().wipe_input_asset_version_info(key)
+    drop_batches(names, context.instance, set(scan.deleted).intersection(due) - failures.reasons.keys())
+    if failures.stopped:
+        raise failures.as_failure()
     n_batches = index.working.read("SELECT count(*) FROM batch_state WHERE n_documents > 0").item()
     more = {FAILED: failures.reasons} if failures.reasons else {}
-    return StageResult({}, {}, {}, 0.0, {BATCH_STATE: {"dagster/row_count": n_batches, **more}})
+    return StageResult({}, {}, {}, {BATCH_STATE: {"dagster/row_count": n_batches, **more}})
 
 
 BATCHES = Stage(

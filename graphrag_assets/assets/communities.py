@@ -85,8 +85,7 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
         "modularity_of_fresh_run": clustering.last_fresh.modularity,
         "clustered_from_scratch": int(clustering.fresh),
     }
-    seconds = time.monotonic() - started
-    return StageResult({"communities": communities}, changes, {}, seconds, {"communities": more})
+    return StageResult({"communities": communities}, changes, {}, {"communities": more})
 
 
 def _compute(run: Run) -> StageResult:

@@ -25,11 +25,10 @@ from graphrag_assets.assets.reporting import Metadata, errors_metadata, markdown
 from graphrag_assets.assets.resources import needs, open_index
 from graphrag_assets.assets.scan import scan_input
 from graphrag_assets.assets.stages import asset_spec
-from graphrag_assets.contracts.records import ENCODING, OF_READ_TEXT
+from graphrag_assets.contracts.records import LOSS_STAGES, OF_READ_TEXT
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import GraphRAGError, chain_of, masked_errors
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen
-from graphrag_assets.pipeline.unit_contexts import STAGE
 from graphrag_assets.reading.source_records import WHOLE_ROW
 from graphrag_assets.runtime.outgoing import listed, shown
 from graphrag_assets.store.publication_files import current_number
@@ -204,21 +203,15 @@ class BatchRun:
 
 def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, seconds: float) -> Metadata:
     """Metadata of the tables that were written for a batch."""
-    failed, without_context, undated, doubtful = (
-        pl.col("stage") == stage for stage in ("extract", STAGE, "date", ENCODING)
-    )
-    skipped = ~pl.col("stage").is_in(OF_READ_TEXT)
+    failed, lossy = pl.col("stage") == "extract", pl.col("stage").is_in(LOSS_STAGES)
     done = indexed.frames["text_units"].filter(pl.col("extractor").str.starts_with(EXTRACTOR))["document_id"]
     documents = indexed.frames["documents"]
     note = without_names(documents.filter(pl.col("id").is_in(done.implode()))["language"])
     more = {
         "documents": {
-            **errors_metadata(names, "skipped", indexed.errors.filter(skipped), batch),
-            **errors_metadata(names, "unreadable_dates", indexed.errors.filter(undated), batch),
-            **errors_metadata(names, "doubtful_encodings", indexed.errors.filter(doubtful), batch),
+            **errors_metadata(names, "problems", indexed.errors.filter(~failed & ~lossy), batch),
             **_columns_metadata(documents),
         },
-        "text_units": errors_metadata(names, "failed_contexts", indexed.errors.filter(without_context), batch),
         "entity_mentions": {
             **errors_metadata(names, "failed_text_units", indexed.errors.filter(failed), batch),
             **usage_metadata(indexed.usage),

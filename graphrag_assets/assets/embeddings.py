@@ -123,7 +123,7 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Stag
         record_inputs(connection, REFUSED, refused, run_id)
         record_stage(connection, run_id, "embed_texts", None, seconds, changes, "embeddings", used)
     more = {"embedded": n_embedded} | ({} if models.embedding_model else {"note": NO_MODEL})
-    return StageResult({"embeddings": frame}, changes, used, seconds, {"embeddings": more})
+    return StageResult({"embeddings": frame}, changes, used, {"embeddings": more})
 
 
 def _compute(run: Run) -> StageResult:

@@ -48,15 +48,5 @@ def job_of(
     config: dg.PartitionedConfig | None = None,
 ) -> dg.JobDefinition:
     """Return the job of one step; with `config` it is partitioned."""
-
-    @dg.job(
-        name=name,
-        description=description,
-        tags=tags,
-        config=config,  # type: ignore[arg-type]  # None is the default
-        executor_def=dg.in_process_executor,
-    )
-    def job() -> None:
-        step()
-
-    return job
+    graph = dg.GraphDefinition(name=name, node_defs=[step])
+    return graph.to_job(description=description, tags=tags, config=config, executor_def=dg.in_process_executor)

@@ -145,7 +145,7 @@ def knowledge_graph(index: Index, models: IndexingModels, run_id: str) -> StageR
     entities = frames[schema.ENTITIES].sort("degree", descending=True)
     degrees = {"mean_degree": entities["degree"].mean() or 0.0, "max_degree": entities["degree"].max() or 0}
     previews = {"entities": entities, "relationships": frames[schema.RELATIONSHIPS]}
-    return StageResult(previews, changes, used, time.monotonic() - started, {"entities": degrees})
+    return StageResult(previews, changes, used, {"entities": degrees})
 
 
 def _compute(run: Run) -> StageResult:

@@ -1,7 +1,6 @@
 """The publication: what people and queries read, switched in when the blocking checks have passed."""
 
 import contextlib
-import time
 from typing import Any
 
 import polars as pl
@@ -20,20 +19,14 @@ from graphrag_assets.store.publication_writer import Publication
 from graphrag_assets.store.publications import compare, counts_in_words, state_in_words
 
 _SKIPPED_SHOWN = 3
-_SPENT = """
-SELECT committed_at::DATE AS day, used.task AS task, sum(used.cost_usd) AS cost_usd,
-       sum(used.prompt_tokens + used.completion_tokens)::BIGINT AS tokens
-FROM (SELECT committed_at, unnest(usage) AS used FROM index_runs) GROUP BY ALL ORDER BY ALL
-"""
 
 
 def _compute(run: Run) -> StageResult:
-    index, started = run.index, time.monotonic()
+    index = run.index
     published = update_publication(index, run.run_id, run.checked())
     record_up_to_date(index, run.run_id)
     run.context.log.info(state_in_words(index.settings.index_folder, published.number, published.is_new))
-    seconds = time.monotonic() - started
-    return StageResult({}, {}, {}, seconds, {"publication": _metadata(published, index, seconds)})
+    return StageResult({}, {}, {}, {"publication": _metadata(published, index)})
 
 
 def _version(index: Index) -> str:
@@ -44,21 +37,16 @@ _COUNTED = ("documents", "text_units", "entities", "relationships", "covariates"
 """Tables whose rows are numbers of the publication."""
 
 
-def _metadata(published: Publication, index: Index, seconds: float) -> dict[str, Any]:
-    """Metadata of the publication: what changed, where it is, how large, its map, and what models have cost."""
-    entities, relationships, members, spent, problems = index.working.read_all(
+def _metadata(published: Publication, index: Index) -> dict[str, Any]:
+    """Metadata of the publication: what changed, where it is, how large, its map."""
+    entities, relationships, members, problems = index.working.read_all(
         "SELECT id, title, degree FROM entities",
         "SELECT source_id, target_id, weight FROM relationships",
         "FROM community_members WHERE level = 0",
-        _SPENT,
         "SELECT stage, source, error FROM index_errors ORDER BY ALL",
     )
     drawn = entities.sort("degree", "title", descending=[True, False]).head(MAX_ENTITIES)
     positions = layout(drawn, members, relationships)
-    costs: dict[str, Any] = {}
-    if spent.height:
-        costs["cost_usd_of_recorded_runs"] = float(spent["cost_usd"].sum())
-        costs["cost_by_task_and_day"] = spent
     return {
         "summary": Markdown(_summary(published, index, problems)),
         "map": Markdown(in_markdown(graph_map(entities, relationships, members, positions), "The map of the graph")),
@@ -66,9 +54,7 @@ def _metadata(published: Publication, index: Index, seconds: float) -> dict[str,
         "new": published.is_new,
         "path": (index.settings.index_folder / STABLE_NAME).absolute(),
         "megabytes": round(published.path.stat().st_size / 1e6, 2),
-        "seconds": round(seconds, 2),
         **{f"rows/{name}": published.rows[name] for name in _COUNTED},
-        **costs,
     }
 
 

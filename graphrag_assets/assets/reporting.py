@@ -46,18 +46,18 @@ def table_metadata(name: str, changes: Changes, seconds: float, preview: pl.Data
     return metadata | ({"preview": dg.MetadataValue.md(markdown_table(_told(preview)))} if preview.height else {})
 
 
-def stage_metadata(stage: Stage, result: StageResult) -> Metadata:
-    """Metadata of the assets of a stage."""
+def stage_metadata(stage: Stage, result: StageResult, seconds: float) -> Metadata:
+    """Metadata of the assets of a stage, which took `seconds`."""
     metadata = {name: dict(result.more.get(name, {})) for name in stage.assets}
     metadata[next(iter(metadata))] |= usage_metadata(result.usage)
     for name, more in metadata.items():
         for key, value in more.items():
-            if isinstance(value, pl.DataFrame):
-                more[key] = dg.MetadataValue.md(markdown_table(value, value.height))
-            elif isinstance(value, Markdown):
+            if isinstance(value, Markdown):
                 more[key] = dg.MetadataValue.md(value)
         if name in result.previews:
-            metadata[name] = table_metadata(name, result.changes[name], result.seconds, result.previews[name], **more)
+            metadata[name] = table_metadata(name, result.changes[name], seconds, result.previews[name], **more)
+        else:
+            more["seconds"] = round(seconds, 2)
     return metadata
 
 
@@ -82,7 +82,7 @@ def _cell(value: object, width: int) -> str:
 
 
 def errors_metadata(names: IndexNames, name: str, errors: pl.DataFrame, batch: str) -> dict[str, Any]:
-    """The number of skipped rows of a batch as `name`, and a table of them with their remedies."""
+    """The number of errors of a batch as `name`, and a table of them with their remedies."""
     if errors.is_empty():
         return {name: 0}
     table = markdown_table(errors.select("source", "row_number", "stage", "error", "hint"), 50, REMEDY_CHARACTERS)

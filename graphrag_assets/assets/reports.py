@@ -152,8 +152,7 @@ def update_reports(index: Index, models: IndexingModels, run_id: str) -> StageRe
         "removed_citations": len(removed),
     }
     written = reports.select("community", "level", "title", "rank", "size").sort("rank", descending=True)
-    seconds = time.monotonic() - started
-    return StageResult({"community_reports": written}, changes, used, seconds, {"community_reports": more})
+    return StageResult({"community_reports": written}, changes, used, {"community_reports": more})
 
 
 def _compute(run: Run) -> StageResult:

@@ -24,14 +24,12 @@ class StageResult(NamedTuple):
         previews: rows of each asset to show some of.
         changes: of the tables written.
         usage: of models, by task.
-        seconds: that it took.
         more: further metadata of assets; the usage of models goes to the first of them.
     """
 
     previews: dict[str, pl.DataFrame]
     changes: dict[str, Changes]
     usage: UsageByTask
-    seconds: float
     more: dict[str, dict[str, Any]]
 
 

@@ -1,6 +1,7 @@
 """`asset_of` makes the assets of a stage from its description. The stages are in the modules of their steps."""
 
 import inspect
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -40,13 +41,11 @@ _DESCRIPTIONS = {
     "With a language model, each costs a call. The table citations has their references, each resolved and checked.",
     "embeddings": "Vectors for similarity search. A text is embedded again when it, or the model, has changed. "
     "The table entity_candidates has pairs of entities that may be one thing, see `graphrag-assets resolve`.",
-    "batch_state": "Its step in the job update_index first indexes the batches that are due; otherwise it computes "
-    "nothing.",
+    "batch_state": "Its step first indexes the batches that are due.",
     "publication": "graphrag.duckdb: a new compact file shaped for reading, numbered, linked, and switched in "
     "atomically. Open it with any DuckDB tool; it never blocks indexing and is never blocked by it.\n\n"
     "While a blocking check fails, nothing is published, and readers keep the previous publication. Its metadata "
-    "show the graph's map and the cost of the models; the check publication_is_up_to_date compares it with the "
-    "input folder.",
+    "show the graph's map; the check publication_is_up_to_date compares it with the input folder.",
 }
 """Shown after the description of one row."""
 
@@ -77,8 +76,9 @@ def asset_of(names: IndexNames, stage: Stage, config_type: type[dg.Config] = dg.
             return blocking_checks_passed(names, context.instance, context.run_id)
 
         if asked_for := selected(context):
+            started = time.monotonic()
             result = stage.compute(Run(index, context.run_id, config, checked, context, names))
-            metadata = stage_metadata(stage, result)
+            metadata = stage_metadata(stage, result, time.monotonic() - started)
             if stage.data_version:
                 versions = dict.fromkeys(asked_for, stage.data_version(index))
             else:

@@ -123,16 +123,17 @@ def _line(row: Mapping[str, Any]) -> str:
     """A change: its title, with what is known of a new or removed row, or with what differs."""
     told = list[str]()
     for name in _TOLD:
-        before, after = (None if row.get(key) == "" else row.get(key) for key in (f"{name}_before", f"{name}_after"))
-        if before is not None and after is not None and before != after:
-            told.append(f"{name} {_short(before)} → {_short(after)}")
-        elif name in _OF_ONE and (before is None) != (after is None):
-            told.append(f"{name} {_short(after if before is None else before)}")
+        values = [row.get(f"{name}_before"), row.get(f"{name}_after")]
+        known = [_short(value) for value in values if value not in (None, "")]
+        if len(known) == 1 and name in _OF_ONE:
+            told.append(f"{name} {known[0]}")
+        elif len(known) == 2 and values[0] != values[1]:
+            told.append(f"{name} {known[0]} → {known[1]}")
     about = f": {'; '.join(told)}" if told else ""
     return f"{_SIGNS.get(row['change'], '~')} {row['title']}{about} ({row['change']})"
 
 
-def _short(value: str | float) -> str:
+def _short(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.2f}"
     text = str(value)

@@ -103,7 +103,7 @@ def test_metadata_of_documents_name_the_columns_of_tables_and_files_of_a_doubtfu
     project.run_batch("one")
     documents = metadata_of(project, "documents")
     assert "| one/guests.csv | all columns | Guest | 2 |" in documents["columns"].value
-    assert (documents["skipped"].value, documents["doubtful_encodings"].value) == (0, 1)
+    assert documents["problems"].value == 1
 
 
 @pytest.mark.long
@@ -149,19 +149,16 @@ def test_private_columns_are_the_texts_of_the_schema():
 
 
 @pytest.mark.extended
-def test_cost_is_shown_by_task_and_day(project, monkeypatch):
+def test_cost_is_shown_by_task(project, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", '{"chat_input": 10, "chat_output": 10}')
     project.write("one/a.txt", TEXT)
     with running() as server:
         use(monkeypatch, server)
         project.run_all()
-    metadata = metadata_of(project, "publication")
-    costs = metadata["cost_by_task_and_day"].value
-    assert "| extract_all |" in costs
-    spent = project.sql("SELECT sum(cost_usd) FROM llm_calls")[0][0]
-    assert metadata["cost_usd_of_recorded_runs"].value == pytest.approx(spent)
-    table = metadata_of(project, "entity_mentions")["llm/by_task"].value
-    assert "| extract_all |" in table
+    mentions = metadata_of(project, "entity_mentions")
+    assert "| extract_all |" in mentions["llm/by_task"].value
+    spent = project.sql("SELECT sum(cost_usd) FROM llm_calls WHERE task = 'extract_all'")[0][0]
+    assert mentions["llm/cost_usd"].value == pytest.approx(spent)
 
 
 def test_what_to_do_about_an_error_is_shown_to_its_end():
@@ -184,8 +181,8 @@ def test_skipped_and_failed_units_are_numbers_and_rows_with_a_link(project, monk
     project.register()
     project.run_batch("one & two")
     documents, mentions = metadata_of(project, "documents"), metadata_of(project, "entity_mentions")
-    assert documents["skipped"].value == 1
-    assert "| one & two/broken.txt |" in documents["skipped_rows"].value
+    assert documents["problems"].value == 1
+    assert "| one & two/broken.txt |" in documents["problems_rows"].value
     assert mentions["failed_text_units"].value == 1
     assert "no luck" in mentions["failed_text_units_rows"].value
     assert (

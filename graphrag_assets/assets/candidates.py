@@ -12,7 +12,6 @@ import polars as pl
 
 from graphrag_assets.assets.index import Index, exclusive
 from graphrag_assets.pipeline.alias_decisions import are_apart
-from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_stage
 from graphrag_assets.store.connections import execute_with, one_value
@@ -52,8 +51,7 @@ FROM candidates FULL JOIN decided d
 """
 
 
-@exclusive("entity_candidates")
-@traced("find_candidates")
+@exclusive("find_candidates")
 def update_candidates(index: Index, run_id: str) -> Changes:
     """Find the candidates, and write the rows that differ."""
     started = time.monotonic()

@@ -12,7 +12,6 @@ from graphrag_assets.assets.stage import Run, Stage, StageResult
 from graphrag_assets.pipeline.clustering import ClusterOptions, communities_of
 from graphrag_assets.pipeline.community_identity import match_communities
 from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, FreshRun, recluster
-from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, record_stage, recorded_inputs
 from graphrag_assets.store.connections import execute_with, one_value
@@ -38,7 +37,6 @@ _FRESH_RUN = "last fresh clustering"
 
 
 @exclusive("detect_communities")
-@traced("detect_communities")
 def update_communities(index: Index, run_id: str, from_scratch: bool = False) -> StageResult:
     """Cluster, starting from the previous communities; match them so that ids stay."""
     started = time.monotonic()

@@ -21,7 +21,6 @@ from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.contracts.records import EMBED
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.embedding_texts import texts_of
-from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, record_stage, recorded, replace_errors
 from graphrag_assets.store.connections import one_value
@@ -95,7 +94,6 @@ class _OtherSizeError(Exception):
 
 
 @exclusive("embed_texts")
-@traced("embed_texts")
 def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> StageResult:
     """Embed the texts whose fingerprint is new; keep the vectors of the others.
 

@@ -12,6 +12,7 @@ from graphrag_assets.contracts.indexing_models import NO_KEYS, IndexingModels, K
 from graphrag_assets.contracts.prompt_profile import PromptProfile
 from graphrag_assets.errors import full_disk_in
 from graphrag_assets.runtime.peak_memory import restart_peak
+from graphrag_assets.runtime.tracing import span
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.index_database import IndexDatabase
 from graphrag_assets.store.input_files import Input
@@ -81,7 +82,7 @@ class Index:
 def exclusive(stage: str) -> Callable[[Callable[Concatenate[Index, P], R]], Callable[Concatenate[Index, P], R]]:
     """A function of an `Index` that holds the writer lock; the log of who waits for it names the stage and `run_id`.
 
-    Of a full disk it raises a DiskFullError that names the stage.
+    It is a span of the trace. Of a full disk it raises a DiskFullError that names the stage.
     """
 
     def decorate(work: Callable[Concatenate[Index, P], R]) -> Callable[Concatenate[Index, P], R]:
@@ -90,7 +91,7 @@ def exclusive(stage: str) -> Callable[[Callable[Concatenate[Index, P], R]], Call
         @functools.wraps(work)
         def locked(index: Index, *args: P.args, **kwargs: P.kwargs) -> R:
             run_id = signature.bind(index, *args, **kwargs).arguments.get("run_id", "")
-            with full_disk_in(stage), index.working.writing(stage, run_id):
+            with full_disk_in(stage), index.working.writing(stage, run_id), span(stage):
                 restart_peak()
                 return work(index, *args, **kwargs)
 

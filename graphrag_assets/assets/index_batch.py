@@ -34,7 +34,7 @@ from graphrag_assets.pipeline.loading import LoadOptions
 from graphrag_assets.reading.limits import ConversionLimits
 from graphrag_assets.reading.process import ConversionProcess
 from graphrag_assets.runtime.peak_memory import restart_peak
-from graphrag_assets.runtime.tracing import traced
+from graphrag_assets.runtime.tracing import span
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import (
     UsageByTask,
@@ -169,7 +169,6 @@ def refuse_imported(index: Index, batch: str) -> None:
         )
 
 
-@traced("index_batch")
 def index_batch(
     index: Index,
     batch: str,
@@ -189,7 +188,7 @@ def index_batch(
     """
     step, place = f"index_batch of {batch!r}", (pool or BatchPool()).place()
     lock = contextlib.nullcontext() if pool else index.working.writing(step, run_id)
-    with full_disk_in(step), lock, place as admit:
+    with full_disk_in(step), lock, place as admit, span("index_batch"):
         refuse_imported(index, batch)
         files = list(index.input.files(batch))
         known = known_of(index, batch, [file.path for file in files], models)

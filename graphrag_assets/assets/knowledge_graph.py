@@ -23,7 +23,6 @@ from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.alias_decisions import SPLIT, decided_aliases
 from graphrag_assets.pipeline.resolution import propose_aliases
-from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_stage
 from graphrag_assets.store.decisions import Decision, read_decisions
@@ -114,7 +113,6 @@ class Graph(NamedTuple):
 
 
 @exclusive("knowledge_graph")
-@traced("knowledge_graph")
 def knowledge_graph(index: Index, models: IndexingModels, run_id: str) -> StageResult:
     """Resolve names, merge mentions, number new rows, and write what differs.
 

@@ -17,7 +17,6 @@ from graphrag_assets.assets.scan import Scan, behind, present_inputs
 from graphrag_assets.errors import CheckError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.alias_decisions import USER_RULE
-from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import REFRESHED, inputs_of, record_inputs, recorded_inputs, trim_records
 from graphrag_assets.store.decisions import read_decisions
@@ -38,7 +37,6 @@ _FAILED = "SELECT count(*) FROM index_runs WHERE run_id = $run AND list_sum([u.f
 
 
 @exclusive("publication")
-@traced("publication")
 def update_publication(index: Index, run_id: str, checked: bool = False) -> Publication:
     """Publish the working database, unless the newest publication has the same content.
 

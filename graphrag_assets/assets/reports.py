@@ -19,7 +19,6 @@ from graphrag_assets.embedded import REPORTER
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.community_reports import REPORT_TYPES, ReportInputs, community_reports
 from graphrag_assets.pipeline.report_citations import references_in
-from graphrag_assets.runtime.tracing import traced
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_stage
 from graphrag_assets.store.connections import execute_with, one_value
@@ -126,7 +125,6 @@ LEFT JOIN ({_NUMBERS}) n USING (table_name, human_readable_id)
 
 
 @exclusive("write_community_reports")
-@traced("write_community_reports")
 def update_reports(index: Index, models: IndexingModels, run_id: str) -> StageResult:
     """Write the reports whose fingerprint is new; keep the others; resolve all citations."""
     started, encoding = time.monotonic(), index.settings.tokenizer

@@ -5,17 +5,13 @@ span, such as that of an application. No text of a prompt, an answer or an error
 """
 
 import contextlib
-import functools
 import os
 from collections.abc import Callable, Iterator, Mapping
-from typing import ParamSpec, TypeVar
 
 from opentelemetry import trace
 
 from graphrag_assets.errors import SettingsError
 
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
 Attributes = Mapping[str, str | int | float | bool]
 Annotate = Callable[[Attributes], None]
 """Adds attributes to a span."""
@@ -82,17 +78,3 @@ def span(
 def annotate(attributes: Attributes) -> None:
     """Add attributes to the current span."""
     trace.get_current_span().set_attributes(attributes)
-
-
-def traced(name: str) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
-    """A span of each call of a function."""
-
-    def decorate(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-        @functools.wraps(function)
-        def in_span(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-            with span(name):
-                return function(*args, **kwargs)
-
-        return in_span
-
-    return decorate

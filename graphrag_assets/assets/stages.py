@@ -22,7 +22,7 @@ _MADE_BY_MODELS = {"text_units", "entity_mentions", "relationship_mentions", "co
 _MADE_BY_MODELS |= {"community_reports", "embeddings"}
 _DESCRIPTIONS = {
     "documents": "Read from the files of a batch. An unreadable file or row stops no other: the metadata "
-    "list it as skipped, with its remedy.",
+    "list it among the problems, with its remedy.",
     "text_units": "Documents split into chunks, the unit of extraction and search. Every citation leads to one, "
     "and by its span to characters of the document.",
     "entity_mentions": "Entities extracted from each text unit. They change only when the text, the prompt or the "

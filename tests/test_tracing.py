@@ -113,7 +113,7 @@ def test_stages_questions_and_model_calls_reach_a_collector(tmp_path: Path, coll
     assert found.above(by_task["extract_all"]) == ["index_batch", "graphrag-assets"]
     assert found.above(by_task["community_report"]) == ["write_community_reports", "graphrag-assets"]
     assert [attributes(one)["graphrag.command"] for one in found.named("graphrag-assets")] == ["index", "query"]
-    answered = by_task["local_search"]
+    answered = by_task["basic_search"]
     assert found.above(answered) == ["response", "search local", "graphrag-assets"]
     of_one = attributes(answered)
     assert (of_one["gen_ai.operation.name"], of_one["gen_ai.provider.name"]) == ("chat", "openai")

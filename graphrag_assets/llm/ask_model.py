@@ -30,7 +30,6 @@ from graphrag_assets.llm.limits import REJECTS, Budget, Limits, Trace, with_retr
 from graphrag_assets.llm.model_errors import (
     GivenUp,
     InvalidAnswer,
-    LedgerError,
     RefusedAnswer,
     RequestRejected,
     RetriesExhausted,
@@ -100,6 +99,7 @@ class ModelClient(Generic[Options]):
 
         async with self.limits.slot() as waited:
             trace.seconds_waiting += waited
+            await self.ledger.catch_up()
             await self.budget.check(self.ledger, price, what)
             n_tokens = sum(tokens()) if self.limits.options.tokens_per_minute is not None else 0
             return await with_retries(send, self.options, self.limits, trace, what, n_tokens, n_suspicious)
@@ -128,8 +128,6 @@ class ModelClient(Generic[Options]):
                 self.usage.add(task, replace(trace.usage, failures=1))
                 if isinstance(error, RetriesExhausted):
                     self.limits.failed(str(error))
-                elif isinstance(error, LedgerError):
-                    self.limits.suspend(str(error))  # the next answers would be lost, too
                 elif isinstance(error, InvalidAnswer | RequestRejected):
                     self.limits.succeeded()
                 raise

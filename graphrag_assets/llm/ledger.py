@@ -135,6 +135,7 @@ class Ledger:
         self._engine = _engine(url)
         self._created = False
         self._creating, self._storing = threading.Lock(), threading.Lock()
+        self._unstored: list[tuple[Sequence[Entry], bool]] = []  # what a full disk or a lost database has left
         self.single_flight = SingleFlight()  # of all models that share the ledger
 
     async def get(self, key: str) -> Hit | None:
@@ -148,6 +149,11 @@ class Ledger:
     async def put(self, *entries: Entry, replace: bool = False) -> None:
         """Store entries; on return they are on disk. The first of a key stays, or with `replace` its cost."""
         await _in_thread(self._store, entries, replace)
+
+    async def catch_up(self) -> None:
+        """Store what could not be stored; before anything else is paid for, whose answer would be lost, too."""
+        if self._unstored:
+            await self.put()
 
     def spent_today(self) -> float:
         """US dollars of all calls of this day in UTC."""
@@ -204,6 +210,8 @@ class Ledger:
 
     def close(self) -> None:
         """Close the database. The next use opens it again."""
+        if self._unstored:
+            self._store()
         self._engine.dispose()
 
     @contextmanager
@@ -217,17 +225,24 @@ class Ledger:
             with self._engine.connect() as connection:
                 yield connection
         except sa.exc.SQLAlchemyError as error:
-            raise self._error(str(getattr(error, "orig", None) or error).strip()) from None
+            # No space, no connection or a lock may pass; other errors are those of the statement.
+            may_pass = isinstance(error, sa.exc.OperationalError)
+            raise self._error(str(getattr(error, "orig", None) or error).strip(), may_pass) from None
 
-    def _store(self, entries: Sequence[Entry], replace: bool) -> None:
-        """Store entries in one transaction, in order of the keys: two writers of the same keys do not deadlock."""
-        with self._storing, self._connection() as connection, connection.begin():
-            now = _now(connection)
-            rows = [_row(entry, now) for entry in sorted(entries, key=lambda entry: entry.key)]
-            if replace and rows:
-                connection.execute(_REPLACED, [{"stale": row["key"], "to": uuid.uuid4().hex} for row in rows])
-            if rows:
-                connection.execute(_NEW[connection.dialect.name], rows)
+    def _store(self, entries: Sequence[Entry] = (), replace: bool = False) -> None:
+        """Store entries, and before them those that could not be stored, in one transaction."""
+        with self._storing:
+            waiting = [*self._unstored, (entries, replace)]
+            try:
+                with self._connection() as connection, connection.begin():
+                    now = _now(connection)
+                    for group, replaces in waiting:
+                        _insert(connection, group, replaces, now)
+            except LedgerError as error:
+                if error.may_pass:
+                    self._unstored = waiting
+                raise
+            self._unstored = []
 
     def _read(self, keys: Sequence[str]) -> dict[str, Hit]:
         found: dict[str, Hit] = {}
@@ -237,10 +252,11 @@ class Ledger:
                 found |= {row[0]: Hit(*row) for row in rows}
         return found
 
-    def _error(self, cause: str) -> LedgerError:
+    def _error(self, cause: str, may_pass: bool = False) -> LedgerError:
         return LedgerError(
             f"The ledger {self._shown} cannot be used: {cause}. Check GRAPHRAG_LEDGER_URL, that its database is up, "
-            "and that its folder is on a local disk with space left."
+            "and that its folder is on a local disk with space left.",
+            may_pass,
         )
 
 
@@ -285,6 +301,15 @@ def _create(engine: sa.Engine) -> None:
             if attempt == 49 or not passes:
                 raise
             time.sleep(0.05)
+
+
+def _insert(connection: sa.Connection, entries: Sequence[Entry], replace: bool, now: str) -> None:
+    """Insert the entries whose keys are new, in order of the keys: two writers of the same keys do not deadlock."""
+    rows = [_row(entry, now) for entry in sorted(entries, key=lambda entry: entry.key)]
+    if replace and rows:
+        connection.execute(_REPLACED, [{"stale": row["key"], "to": uuid.uuid4().hex} for row in rows])
+    if rows:
+        connection.execute(_NEW[connection.dialect.name], rows)
 
 
 def _row(entry: Entry, now: str) -> dict[str, Any]:

@@ -52,7 +52,11 @@ class CircuitOpen(ModelError, ModelUnavailable):
 
 
 class LedgerError(ModelError):
-    """The ledger cannot be read or written."""
+    """The ledger cannot be read or written. `may_pass`: another attempt may succeed."""
+
+    def __init__(self, message: str, may_pass: bool = False):
+        super().__init__(message)
+        self.may_pass = may_pass
 
 
 class BadReplyError(Exception):

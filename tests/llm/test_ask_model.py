@@ -406,27 +406,32 @@ def test_a_missing_key_fails_immediately(lab: Lab, monkeypatch: pytest.MonkeyPat
     assert model.usage.total.retries == 0
 
 
-def test_nothing_is_paid_for_while_answers_cannot_be_stored(
+def test_what_could_not_be_stored_is_stored_before_anything_else_is_paid_for(
     openai_server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("graphrag_assets.llm.ledger._LOCK_SECONDS", 0.1)
     lab = Lab(openai_server, tmp_path)
-    chat = lab.chat(limits={"concurrency": 2})
+    chat, embedding = lab.chat(limits={"concurrency": 2}), lab.embedding()
     requests = [ask(str(n)) for n in range(6)]
     run(lab.ledger.put())  # creates the table
     other = sqlite3.connect(tmp_path / "ledger.db")
     other.execute("BEGIN IMMEDIATE")
 
     async def fail() -> list[Any]:
-        return await asyncio.gather(*map(chat.complete, requests), return_exceptions=True)
+        calls = [*map(chat.complete, requests), embedding.embed(["Ada"])]
+        return await asyncio.gather(*calls, return_exceptions=True)
 
-    errors = run(fail())
-    assert {type(error) for error in errors} == {LedgerError, CircuitOpen}
-    assert all("The ledger" in str(error) for error in errors)
-    assert len(lab.server.chats) == 2  # one in each slot
+    assert [type(error) for error in run(fail())] == [LedgerError] * 7
+    assert (len(lab.server.chats), len(lab.server.embeddings)) == (2, 1)  # one in each slot
+    assert [type(error) for error in run(fail())] == [LedgerError] * 7
+    assert (len(lab.server.chats), len(lab.server.embeddings)) == (2, 1)
 
     other.rollback()
-    assert len(run(gather(lab.chat().complete, *requests))) == 6
+    answers = run(gather(chat.complete, *requests))
+    assert sum(answer.from_ledger for answer in answers) == 2
+    assert len(lab.server.chats) == 6
+    assert len(run(embedding.embed(["Ada"]))) == 1
+    assert len(lab.server.embeddings) == 1
     lab.ledger.close()
 
 

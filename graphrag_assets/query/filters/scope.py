@@ -118,6 +118,8 @@ class Scope:
 
     def allowed(self, kind: str) -> np.ndarray | None:
         """The rows of `kind` (see `allows`) in the scope, booleans by number; None: all are."""
+        if self.is_everything:
+            return None
         match kind:
             case "text_unit":
                 return self.units
@@ -186,10 +188,8 @@ class Scope:
         return np.where(whole, published, mentioned)
 
     @cached_property
-    def _relationships(self) -> np.ndarray | None:
+    def _relationships(self) -> np.ndarray:
         """The relationships of an allowed type with both ends in the scope, and stated in a text unit of it."""
-        if self.is_everything:
-            return None
         both = f"{self.allows('entity', 'source_number')} AND {self.allows('entity', 'target_number')}"
         query = f"SELECT human_readable_id FROM relationships WHERE {both}"
         allowed = self._found("relationship", query, "entity")

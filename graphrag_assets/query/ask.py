@@ -19,7 +19,7 @@ from graphrag_assets.query.context import Context, Section
 from graphrag_assets.query.filters import Scope
 from graphrag_assets.query.history import ConversationHistory
 from graphrag_assets.query.question_options import CommonOptions, QuestionOptions
-from graphrag_assets.query.results import Draft, Failure
+from graphrag_assets.query.results import Failure
 from graphrag_assets.query.retrieval import MAX_QUESTION_CHARACTERS, Question
 from graphrag_assets.runtime.tracing import span
 from graphrag_assets.settings import Settings
@@ -262,13 +262,3 @@ class Ask(Generic[OptionsOf]):
         """Show a part of the answer, if it is requested in pieces."""
         if self.on_piece:
             self.on_piece(text)
-
-
-@dataclass(frozen=True)
-class SearchMethod:
-    """A search method: its name, its options, how it builds a context and how it answers."""
-
-    name: str
-    options: type[CommonOptions]
-    context: Callable[[Ask[Any]], Awaitable[Context]]
-    answer: Callable[[Ask[Any]], Awaitable[Draft]]

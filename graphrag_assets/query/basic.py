@@ -2,7 +2,7 @@
 
 from pydantic.dataclasses import dataclass
 
-from graphrag_assets.query.ask import Ask, SearchMethod
+from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.context import Context, fill_sections
 from graphrag_assets.query.fetch import claims_in, sources
 from graphrag_assets.query.filters import EVERYTHING, Scope
@@ -41,8 +41,6 @@ async def answer(ask: Ask[BasicOptions]) -> Draft:
     """An answer from the most similar text units alone, without the graph."""
     return await respond(ask, await build_context(ask))
 
-
-METHOD = SearchMethod("basic", BasicOptions, build_context, answer)
 
 _DEFAULTS = BasicOptions()
 

@@ -2,9 +2,9 @@
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic.dataclasses import dataclass as options_dataclass
 
@@ -12,14 +12,29 @@ from graphrag_assets.embedded import Asked, EmbeddedAnswerer
 from graphrag_assets.extras.lazy import search as lazy_search
 from graphrag_assets.extras.planned import search as planned_search
 from graphrag_assets.query import basic, drift, global_search, local
-from graphrag_assets.query.ask import Ask, SearchMethod
+from graphrag_assets.query.ask import Ask
+from graphrag_assets.query.context import Context
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Draft, MethodChoice
 from graphrag_assets.query.retrieval import Question
 
+
+class SearchMethod(NamedTuple):
+    """A search method: its options, how it builds a context and how it answers."""
+
+    options: type[CommonOptions]
+    context: Callable[[Ask[Any]], Awaitable[Context]]
+    answer: Callable[[Ask[Any]], Awaitable[Draft]]
+
+
 SEARCH_METHODS: Mapping[str, SearchMethod] = {
-    kind.METHOD.name: kind.METHOD for kind in (local, global_search, drift, basic, lazy_search, planned_search)
+    "local": SearchMethod(local.LocalSearchOptions, local.build_context, local.answer),
+    "global": SearchMethod(global_search.GlobalOptions, global_search.build_context, global_search.answer),
+    "drift": SearchMethod(drift.DriftSearchOptions, drift.build_context, drift.answer),
+    "basic": SearchMethod(basic.BasicOptions, basic.build_context, basic.answer),
+    "lazy": SearchMethod(lazy_search.LazyOptions, lazy_search.build_context, lazy_search.answer),
+    "planned": SearchMethod(planned_search.PlannedOptions, planned_search.build_context, planned_search.answer),
 }
 
 

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, InstanceOf
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.contracts.answering import Mapped, Point
-from graphrag_assets.query.ask import Ask, SearchMethod
+from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.fetch import nearest_reports, report_rows, without_relatives
 from graphrag_assets.query.filters import EVERYTHING, Scope
@@ -148,9 +148,6 @@ async def answer(ask: Ask[DriftSearchOptions]) -> Draft:
     points = [point for step in steps for point in step.points]
     draft = await reduce(ask, points, options.max_reduce_tokens, sections, drift=True)
     return replace(draft, actions=[step.action for step in steps])
-
-
-METHOD = SearchMethod("drift", DriftSearchOptions, build_context, answer)
 
 
 async def _whole(ask: Ask[DriftSearchOptions]) -> Context | None:

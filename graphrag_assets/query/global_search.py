@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from graphrag_assets.contracts.answering import Passage
 from graphrag_assets.embedded import rate
-from graphrag_assets.query.ask import Ask, SearchMethod
+from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.basic import BasicOptions, basic_context
 from graphrag_assets.query.context import Context, Layout, Section, columns, fill, lines_of, packed
 from graphrag_assets.query.dynamic import Descent, DynamicOptions
@@ -90,9 +90,6 @@ async def answer(ask: Ask[GlobalOptions]) -> Draft:
         points += (await map_part(ask, "map", ask.text, text.evidence)).points
         sections = (*sections, *text.sections)
     return await reduce(ask, points, ask.options.max_reduce_tokens, sections)
-
-
-METHOD = SearchMethod("global", GlobalOptions, build_context, answer)
 
 
 async def _nearest_passages(ask: Ask[GlobalOptions]) -> Context:

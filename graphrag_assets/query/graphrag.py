@@ -16,9 +16,9 @@ from graphrag_assets.extras.lazy.search import LazyOptions
 from graphrag_assets.extras.planned.search import PlannedOptions, plan
 from graphrag_assets.llm.event_loop import submit
 from graphrag_assets.query import query_models
-from graphrag_assets.query.ask import AnswerMethodName, Ask, Embedder, MethodName, Models, SearchMethod
+from graphrag_assets.query.ask import AnswerMethodName, Ask, Embedder, MethodName, Models
 from graphrag_assets.query.basic import BasicOptions
-from graphrag_assets.query.choice import SEARCH_METHODS, AskOptions, answer_by_kind
+from graphrag_assets.query.choice import SEARCH_METHODS, AskOptions, SearchMethod, answer_by_kind
 from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.context import Context
 from graphrag_assets.query.drift import DriftSearchOptions

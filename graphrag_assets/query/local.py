@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import fetch
 from graphrag_assets.query import option_types as types
-from graphrag_assets.query.ask import Ask, SearchMethod
+from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.context import Context, Layout, columns, fill, fill_sections
 from graphrag_assets.query.entities import called_entities, entities_for
 from graphrag_assets.query.filters import EVERYTHING, Scope
@@ -89,8 +89,6 @@ async def answer(ask: Ask[LocalSearchOptions]) -> Draft:
     """An answer about particular things: from their part of the graph and the text that names them."""
     return await respond(ask, await build_context(ask))
 
-
-METHOD = SearchMethod("local", LocalSearchOptions, build_context, answer)
 
 _DEFAULTS = LocalOptions()
 _SIMILAR_REPORTS = 10

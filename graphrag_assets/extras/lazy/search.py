@@ -25,7 +25,7 @@ from graphrag_assets.extras.lazy.exploration import (
     tests_frame,
 )
 from graphrag_assets.ids import number_of
-from graphrag_assets.query.ask import Ask, SearchMethod
+from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.context import Context, Section, fill, lines_of, packed
 from graphrag_assets.query.fetch import entity_rows, source_passages, sources
 from graphrag_assets.query.linking import LinkingOptions, link_question
@@ -115,9 +115,6 @@ async def _nothing_found(ask: Ask[LazyOptions], context: Context, tests: pl.Data
         return fill(SOURCES.with_dates(ask.reader), sources(ask.reader, tested, ask.scope), ask.tokens_left)
 
     return await respond(ask, replace(context, sections=(await ask.in_thread(closest),)))
-
-
-METHOD = SearchMethod("lazy", LazyOptions, build_context, answer)
 
 
 async def _rewritten(ask: Ask[LazyOptions]) -> Rewritten:

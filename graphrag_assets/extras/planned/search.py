@@ -19,7 +19,7 @@ from pydantic.dataclasses import dataclass
 from graphrag_assets.contracts.answering import CLOSEST, NO_ANSWER, Finding, Planner, Point
 from graphrag_assets.contracts.plans import Plan, Step
 from graphrag_assets.embedded import in_conversation
-from graphrag_assets.query.ask import Ask, SearchMethod
+from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.citations import Checked, given_by, references
 from graphrag_assets.query.context import Context, Section
 from graphrag_assets.query.linking import LinkingOptions, link_question
@@ -146,9 +146,6 @@ async def _answer_in_one_step(ask: Ask[PlannedOptions], context: Context, step: 
     draft = await respond(ask, context)
     said = () if draft.text.startswith((NO_ANSWER, CLOSEST)) else (Finding("", draft.text),)
     return replace(draft, note=note, steps=_frame([Taken(step, step.question, said, problem=note)]))
-
-
-METHOD = SearchMethod("planned", PlannedOptions, build_context, answer)
 
 
 async def _take_all(ask: Ask[PlannedOptions], planned: Plan) -> list[Taken]:

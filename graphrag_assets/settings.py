@@ -207,10 +207,10 @@ class Settings(BaseSettings):
         "prompt is sent with each text unit. Anchored text units have a third of it in the mean.",
     )
 
-    text_unit_context: Literal["headings", "none", "model"] = Field(
+    text_unit_context: Literal["headings", "none"] = Field(
         "headings",
         description="Context that is searched and shown with a text unit. headings: document title › headings; "
-        "none: nothing; model: these, and a passage by the chat model that places the text unit in its document. "
+        "none: nothing. "
         "Unless it is none, extraction by a chat model is shown title › headings and the document's date, too.",
     )
 
@@ -336,7 +336,7 @@ class Settings(BaseSettings):
     def _check_choices(self) -> None:
         """Raise the error of a task that is given to a chat model although there is none."""
         if self.model_tasks and not self.model_of("extraction"):
-            given = {"TEXT_UNIT_CONTEXT": self.text_unit_context, "CLAIMS": self.claims, "METHOD": self.method}
+            given = {"CLAIMS": self.claims, "METHOD": self.method}
             cause = next(f"GRAPHRAG_{name}={value}" for name, value in given.items() if value in _BY_MODEL)
             raise SettingsError(
                 f"{cause} needs a chat model: set GRAPHRAG_CHAT_MODEL or GRAPHRAG_EXTRACTION_MODEL, or unset it."
@@ -451,8 +451,7 @@ class Settings(BaseSettings):
     @property
     def model_tasks(self) -> list[str]:
         """The tasks of indexing that are given to a chat model."""
-        tasks = [task for task, source in self.choices._asdict().items() if source == "model"]
-        return [*tasks, "contexts"] if self.text_unit_context == "model" else tasks
+        return [task for task, source in self.choices._asdict().items() if source == "model"]
 
     @cached_property
     def index_folder(self) -> Path:

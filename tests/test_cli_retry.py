@@ -34,7 +34,6 @@ def is_gleaning(body):
 FAILING = {
     "gleaning": is_gleaning,
     "extraction": lambda body: "Cyrus Field sailed" in str(body["messages"]) and "<document" in str(body["messages"]),
-    "context": lambda body: task_of(body) == "UnitContext",
     "summary": lambda body: task_of(body) in ("Summary", "Summaries"),
     "report": lambda body: task_of(body) == "CommunityReport",
 }
@@ -44,11 +43,7 @@ FAILING = {
     "task",
     [pytest.param(task, marks=pytest.mark.extended if task == "extraction" else pytest.mark.long) for task in FAILING],
 )
-def test_what_never_gets_a_valid_answer_is_paid_for_in_two_runs_and_then_when_asked_for(
-    project, server, monkeypatch, task
-):
-    if task == "context":
-        monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "model")
+def test_what_never_gets_a_valid_answer_is_paid_for_in_two_runs_and_then_when_asked_for(project, server, task):
     server.content = lambda body: '{"wrong": 1}' if FAILING[task](body) else content_for(body)
     paid, publications = [], []
     for _ in range(3):

@@ -28,7 +28,7 @@ def set_version(file: Path, table: str, statement: str = "UPDATE {} SET schema_v
 def of_another_version(project: Project) -> None:
     """As another version of the package leaves an index: with other tables."""
     index = project.root / "index"
-    set_version(index / "working.duckdb", "text_units", "ALTER TABLE {} DROP COLUMN context_fingerprint")
+    set_version(index / "working.duckdb", "text_units", "ALTER TABLE {} DROP COLUMN headings")
     set_version(index / "working.duckdb", "index_state")
     for number in kept_publications(index):
         set_version(index / f"publications/graphrag-{number}.duckdb", "publication")

@@ -71,7 +71,7 @@ class BatchPool:
 
 def batches_at_once(settings: Settings) -> int:
     """How many batches are worked on at once: with a chat model enough to keep it busy, otherwise one."""
-    by_model = settings.choices.extraction == "model" or settings.text_unit_context == "model"
+    by_model = settings.choices.extraction == "model"
     return settings.concurrency if by_model else 1
 
 

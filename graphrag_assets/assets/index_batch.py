@@ -21,7 +21,6 @@ from graphrag_assets.contracts.records import LOSS_STAGES
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import InputError, SettingsError, full_disk_in
 from graphrag_assets.ids import stable_id
-from graphrag_assets.pipeline import unit_contexts
 from graphrag_assets.pipeline.batch import (
     NO_FACTS,
     KnownCorpus,
@@ -39,7 +38,6 @@ from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import (
     UsageByTask,
     batches_of,
-    known_contexts,
     known_corpus,
     known_facts,
     recorded_errors,
@@ -90,15 +88,13 @@ class Known:
     Attributes:
         facts: of text units extracted by the same extractor.
         corpus: documents and text units, if they were read with the same settings.
-        contexts: that a chat model wrote: context_fingerprint, context.
     """
 
     facts: KnownFacts
-    contexts: pl.DataFrame
     corpus: KnownCorpus | None = None
 
 
-NOTHING_KNOWN = Known(NO_FACTS, pl.DataFrame(schema={"context_fingerprint": pl.String, "context": pl.String}))
+NOTHING_KNOWN = Known(NO_FACTS)
 """For a machine without the working database: the ledger has the answers that were paid for."""
 
 
@@ -125,13 +121,11 @@ def chunk_options(settings: Settings) -> ChunkOptions:
 
 def deciding_options(settings: Settings, models: IndexingModels) -> dict[str, str]:
     """Everything but the files that determines the rows of a batch, by name."""
-    by_model = settings.text_unit_context == "model"
     options: dict[str, object] = {
         **asdict(load_options(settings)),
         **{f"chunk_{name}": value for name, value in asdict(chunk_options(settings)).items()},
         "extractor": models.extractor,
         "text_unit_context": settings.text_unit_context,
-        "context_writer": models.context_writer if by_model else "",
         "metadata_columns": settings.metadata_column_list,
         "corpus_version": CORPUS_VERSION,
     }
@@ -217,11 +211,6 @@ def extract_batch(
     settings, columns = index.settings, index.settings.metadata_column_list
     documents, text_units, errors = read_batch(settings, batch, files, known.corpus)
     admit(text_units.height)
-    if settings.text_unit_context == "model":
-        text_units, failures = unit_contexts.write_contexts(
-            documents, text_units, known.contexts, models.write_contexts, models.context_writer
-        )
-        errors = pl.concat([errors, failures], how="diagonal_relaxed")
     facts = extract_facts(
         documents, text_units, errors, known.facts, models.extract, models.extractor, metadata_columns=columns
     )
@@ -274,6 +263,5 @@ def known_of(index: Index, batch: str, sources: Sequence[str], models: IndexingM
     units, *stored = known_facts(index.working, batches, sources, models.extractor)
     stored.append(recorded_errors(index.working, batches, *LOSS_STAGES))
     facts = KnownFacts(units, *(frame.with_columns(batch=pl.lit(batch)) for frame in stored))
-    by_model = index.settings.text_unit_context == "model"  # the stored context is not the one to start from
-    corpus = [] if by_model else known_corpus(index.working, batch, read_with(index))
-    return Known(facts, known_contexts(index.working, batch), KnownCorpus(*corpus) if corpus else None)
+    corpus = known_corpus(index.working, batch, read_with(index))
+    return Known(facts, KnownCorpus(*corpus) if corpus else None)

@@ -15,7 +15,7 @@ import polars as pl
 
 from graphrag_assets.contracts.indexing_models import NO_KEYS, Extracted, IndexingModels, Keys
 from graphrag_assets.contracts.prompt_profile import PromptProfile
-from graphrag_assets.contracts.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit, UnitExtraction
+from graphrag_assets.contracts.records import ReportMaterial, ReportRecord, TextUnit, UnitExtraction
 from graphrag_assets.contracts.usage import Usage, UsageMeter
 from graphrag_assets.embedded import EXTRACTOR, REPORTER, extract_unit
 from graphrag_assets.embedded import summarize as most_central
@@ -51,7 +51,6 @@ from graphrag_assets.llm.tasks.summarize_descriptions import (
     summarize_together,
     whole_request,
 )
-from graphrag_assets.llm.tasks.write_context import CONTEXT, write_context
 from graphrag_assets.llm.tasks.write_report import GRAPH_REPORT, TEXT_REPORT, CommunityReport, write_report
 from graphrag_assets.pipeline.grounding import grounded
 from graphrag_assets.pipeline.unit_contexts import place_line
@@ -109,15 +108,13 @@ def indexing_tasks(
 
 def with_tasks(models: IndexingModels, tasks: "IndexingTasks") -> IndexingModels:
     """`models` with those of the tasks that the settings give to a chat model."""
-    settings, choices = tasks.settings, tasks.settings.choices
+    choices = tasks.settings.choices
     if choices.extraction == "model":
         models = replace(models, extractor=tasks.extractor, extract=tasks.extract)
     if choices.summaries == "model":
         models = replace(models, summarizer=tasks.summarizer, summarize=tasks.summarize)
     if choices.reports == "model":
         models = replace(models, reporter=tasks.reporter, write_reports=tasks.write_reports)
-    if settings.text_unit_context == "model":
-        models = replace(models, context_writer=tasks.context_writer, write_contexts=tasks.write_contexts)
     return models
 
 
@@ -158,19 +155,6 @@ class IndexingTasks:
         return self._fingerprint((self.report.name,), self._language)
 
     @property
-    def context_writer(self) -> str:
-        """Fingerprint of contexts."""
-        return self._fingerprint((CONTEXT.name,), self.settings.language)
-
-    def _fingerprint(self, names: Iterable[str], *options: object) -> str:
-        """The model's name with a hash of its prompts, options and parameters."""
-        parts = [self.prompts.fingerprint(name) for name in names]
-        given = {
-            name: value for name, value in self.settings.parameters_of("extraction").items() if name not in SAME_ANSWER
-        }
-        return f"{self.settings.model_of('extraction')}#{stable_id(*parts, *options, *([given] if given else []))[:8]}"
-
-    @property
     def extraction(self) -> ExtractionOptions:
         """Options of the extraction."""
         if self.options:
@@ -184,6 +168,14 @@ class IndexingTasks:
             max_gleanings=settings.max_gleanings,
             language=self._language,
         )
+
+    def _fingerprint(self, names: Iterable[str], *options: object) -> str:
+        """The model's name with a hash of its prompts, options and parameters."""
+        parts = [self.prompts.fingerprint(name) for name in names]
+        given = {
+            name: value for name, value in self.settings.parameters_of("extraction").items() if name not in SAME_ANSWER
+        }
+        return f"{self.settings.model_of('extraction')}#{stable_id(*parts, *options, *([given] if given else []))[:8]}"
 
     @property
     def report(self) -> Task[CommunityReport]:
@@ -338,21 +330,6 @@ class IndexingTasks:
         for place, report in zip(failed, embedded_reports([materials[p] for p in failed], True), strict=True):
             written[place] = replace(report, writer=REPORTER)
         return [written[place] for place in range(len(materials))]
-
-    def write_contexts(self, units: Sequence[PlacedUnit]) -> Iterator[tuple[str, str | Exception]]:
-        """The context of each text unit, as they complete."""
-        model, language = self.model, self.settings.language or None
-
-        async def write_one(unit: PlacedUnit) -> str:
-            of_unit = replace(model, batch=self.batch, unit=unit.id)
-            return await write_context(of_unit, unit, language, self.settings.tokenizer)
-
-        # The first unit of each document is requested first: it puts the document into the provider's prompt cache.
-        first = list({unit.document: unit for unit in reversed(units)}.values())
-        others = set(units) - set(first)
-        for group in (first, [unit for unit in units if unit in others]):
-            for unit, written in run_concurrently(write_one, group, self._of_batch("text unit contexts"), self.meter):
-                yield unit.id, written
 
 
 @dataclass

@@ -7,7 +7,7 @@ from functools import reduce
 import numpy as np
 import polars as pl
 
-from graphrag_assets.contracts.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit, UnitExtraction
+from graphrag_assets.contracts.records import ReportMaterial, ReportRecord, TextUnit, UnitExtraction
 from graphrag_assets.contracts.usage import Usage, UsageMeter
 
 Extracted = tuple[str, UnitExtraction | Exception]
@@ -36,8 +36,6 @@ class IndexingModels:
         embedding_model: name of the model of `embed`; empty: there is none, and rows have no vectors.
         embed: unit vectors, float32 (n, dimensions), of n texts; NaN for those in `embedding_errors`.
         embedding_errors: the texts that the embedding model does not take, with the reasons; `embed` adds them.
-        write_contexts: for each text unit the passage that places it in its document, or the error, as they complete;
-            nothing with the embedded default, where the headings are the context.
         meters: usage meters of language models; none with the embedded default.
     """
 
@@ -49,8 +47,6 @@ class IndexingModels:
     embedding_model: str = ""
     embed: Callable[[Sequence[str]], np.ndarray] = lambda texts: np.zeros((len(texts), 0), np.float32)
     summarizer: str = ""
-    context_writer: str = ""
-    write_contexts: Callable[[Sequence[PlacedUnit]], Iterator[tuple[str, str | Exception]]] = lambda _: iter(())
     embedding_errors: dict[str, str] = field(default_factory=dict)
     meters: tuple[UsageMeter, ...] = ()
 

@@ -132,20 +132,6 @@ class UnitExtraction:
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedUnit:
-    """A text unit with what a context is written from.
-
-    `headings` are the title and headings it stands under; `document` is the document's text, or, of a long one, the
-    part that holds the unit and is the same for all units of that part.
-    """
-
-    id: str
-    headings: str
-    document: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class ReportRow:
     """A row of a report's context: its section, its number, the names it is about, and its text."""
 

@@ -86,7 +86,7 @@ def read_corpus(
     context = heading_contexts(titled, outlines, text_units) if with_contexts else pl.lit("").alias("context")
     nothing = pl.lit(None, pl.String)
     text_units = unit_places(titled, text_units)
-    text_units = text_units.with_columns(headings, context, context_fingerprint=nothing, extractor=nothing)
+    text_units = text_units.with_columns(headings, context, extractor=nothing)
     if known:
         kept_units = kept_units.with_columns(extractor=nothing).select(text_units.columns)
         text_units = pl.concat([kept_units, text_units], how="vertical_relaxed")

@@ -9,7 +9,7 @@ local maximum approach, Journal of Computer and System Sciences 76, 2010).
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import blake2b
@@ -28,9 +28,7 @@ Method = Literal["anchored", "tokens", "sentences"]
 METHODS: tuple[Method, ...] = get_args(Method)
 Span = tuple[int, int]
 
-TEXT_UNITS = polars_schema(
-    schema.TEXT_UNITS, "headings", "context", "context_fingerprint", "page", "sheet", "time", "extractor"
-)
+TEXT_UNITS = polars_schema(schema.TEXT_UNITS, "headings", "context", "page", "sheet", "time", "extractor")
 _ALPHANUMERIC = re.compile(r"[^\W_]")
 _HEADING = re.compile(r"\s*#{1,6}[ \t]")
 _ROLLING = 16
@@ -238,18 +236,6 @@ def _cuts(position: np.ndarray, priority: np.ndarray, window: int, size: int) ->
         else:
             cuts.append(last)
     return cuts[:-1]
-
-
-def cut_into_parts(texts: Sequence[str], tokens: Sequence[int], size: int) -> list[int]:
-    """Where to cut adjoining texts into parts of at most `size` tokens: indices of the texts that begin a part.
-
-    Texts that fit together are one part. Otherwise the cuts are chosen by content, as those of text units are, so an
-    edit changes the parts around it and no others. A text longer than `size` is a part by itself.
-    """
-    if sum(tokens) <= size or len(texts) < 2:
-        return [0]
-    priority = np.array([_hash(f"{left}\x1f{right}") for left, right in pairwise(texts)], dtype=np.int64)
-    return [0, *_cuts(np.cumsum(tokens, dtype=np.int64), priority, size // 4, size)]
 
 
 def _length(position: np.ndarray, first: int, last: int) -> int:

@@ -5,29 +5,17 @@ shown with the text, but is not part of it: quotes and character spans refer to 
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date
-from itertools import groupby, pairwise
+from itertools import groupby
 
 import polars as pl
 
-from graphrag_assets.contracts.records import PlacedUnit
-from graphrag_assets.ids import stable_id
-from graphrag_assets.pipeline.chunking import cut_into_parts
-from graphrag_assets.pipeline.extraction import unit_errors
 from graphrag_assets.reading.headings import Heading, headings, plain_title, tables
 
 SEPARATOR = " › "
-STAGE = "context"
-"""Stage of the index_errors rows of contexts that could not be written."""
-_HINT = "Run `graphrag-assets index` again: only failed contexts are requested. Until then the headings are used."
-MAX_DOCUMENT_TOKENS = 8000
-"""Longer documents are shown to the chat model in parts."""
 _MAX_PART = 200  # characters of a title or heading
 _MAX_PATH = 400  # characters of several; the title and the innermost heading always stay
-
-WriteContexts = Callable[[Sequence[PlacedUnit]], Iterator[tuple[str, str | Exception]]]
-"""From text units to the id of each with its written context or the error; in any order."""
 
 
 class Outline:
@@ -136,66 +124,3 @@ def place_line(path: str, text: str, document_date: date | None = None) -> str:
         parts.pop()
     line = joined(parts[0], parts[1:]) if parts else ""
     return "; ".join(part for part in (line, document_date.isoformat() if document_date else "") if part)
-
-
-# --- written contexts -----------------------------------------------------------------------------------
-
-
-def placed_units(documents: pl.DataFrame, text_units: pl.DataFrame) -> list[PlacedUnit]:
-    """The text units, each with the part of its document that its context is written from.
-
-    A document of up to `MAX_DOCUMENT_TOKENS` is one part. The parts of a longer one are cut between text units by
-    content, so an edit changes what a bounded number of contexts are written from, wherever it is.
-
-    Args:
-        documents: id, text.
-        text_units: id, document_id, ordinal, start_char, end_char, text, n_tokens, context (of headings).
-    """
-    texts = dict(documents.select("id", "text").iter_rows())
-    placed: list[PlacedUnit] = []
-    for (document,), units in text_units.sort("document_id", "ordinal").group_by("document_id", maintain_order=True):
-        starts = cut_into_parts(units["text"].to_list(), units["n_tokens"].to_list(), MAX_DOCUMENT_TOKENS)
-        for first, end in pairwise([*starts, units.height]):
-            part = units[first:end]
-            text = texts[document][part["start_char"].min() : part["end_char"].max()]
-            placed += [
-                PlacedUnit(id_, path, text, own) for id_, path, own in part.select("id", "context", "text").rows()
-            ]
-    return placed
-
-
-def write_contexts(
-    documents: pl.DataFrame,
-    text_units: pl.DataFrame,
-    known: pl.DataFrame,
-    write: WriteContexts,
-    writer: str,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """`text_units` with contexts that `write` adds to their headings, and the index_errors rows of those that failed.
-
-    A context is a function of the part of the document, the headings and the text: while these and the writer stay,
-    it is taken from `known`. A text unit whose context cannot be written keeps its headings.
-
-    Args:
-        documents: id, text.
-        text_units: as the table, with contexts of headings.
-        known: context_fingerprint, context.
-        writer: fingerprint of `write`.
-    """
-    placed = placed_units(documents, text_units)
-    prints = {unit.id: stable_id("context", writer, unit.document, unit.headings, unit.text) for unit in placed}
-    contexts: dict[str, str] = dict(known.select("context_fingerprint", "context").iter_rows())
-    new = {unit.id: unit for unit in placed if prints[unit.id] not in contexts}
-    failed: list[tuple[str, str]] = []
-    for unit_id, written in write(list(new.values())):
-        if isinstance(written, Exception):
-            failed.append((unit_id, f"{type(written).__name__}: {written}"))
-        else:
-            contexts[prints[unit_id]] = ": ".join(part for part in (new[unit_id].headings, written) if part)
-    known_prints = [prints[id_] if prints[id_] in contexts else None for id_ in text_units["id"]]
-    found = [contexts.get(prints[id_]) for id_ in text_units["id"]]
-    made = text_units.with_columns(
-        context=pl.coalesce(pl.Series(found, dtype=pl.String), "context"),
-        context_fingerprint=pl.Series(known_prints, dtype=pl.String),
-    )
-    return made, unit_errors(sorted(failed), text_units, STAGE, _HINT)

@@ -59,15 +59,6 @@ def languages_extracted_by(working: IndexDatabase, extractor: str) -> pl.Series:
     )["language"]
 
 
-def known_contexts(working: IndexDatabase, batch: str) -> pl.DataFrame:
-    """The contexts that a chat model wrote for the batch's text units: context_fingerprint, context."""
-    return working.read(
-        "SELECT DISTINCT ON (context_fingerprint) context_fingerprint, context FROM text_units "
-        "WHERE batch = $batch AND context_fingerprint IS NOT NULL",
-        {"batch": batch},
-    )
-
-
 def known_corpus(working: IndexDatabase, batch: str, read_with: str) -> list[pl.DataFrame]:
     """The stored documents and text units of a batch; nothing if they were `read_with` other settings or code."""
     parameters = {"batch": batch, "read_with": read_with}

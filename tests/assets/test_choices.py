@@ -62,7 +62,6 @@ def test_claims_have_a_setting_of_their_own(project):
     [
         ({"method": "fast"}, "GRAPHRAG_METHOD=fast needs a chat model: set GRAPHRAG_CHAT_MODEL or"),
         ({"claims": "model"}, "GRAPHRAG_CLAIMS=model needs a chat model: .* GRAPHRAG_EXTRACTION_MODEL, or"),
-        ({"text_unit_context": "model"}, "GRAPHRAG_TEXT_UNIT_CONTEXT=model needs a chat model"),
         (
             {"chat_model": "openai/a", "method": "fast", "claims": "model"},
             "GRAPHRAG_CLAIMS=model needs GRAPHRAG_METHOD=standard: one request extracts entities and claims",

@@ -62,13 +62,12 @@ def documents(project: Project) -> Project:
 
 
 def made_at(root: Path, documents: Project, server: OpenAIServer, ledger: str) -> ModelIndex:
-    """An index of the documents by models that write contexts, claims and a gleaning."""
+    """An index of the documents by models that write claims and a gleaning."""
     more = {
         "LEDGER_URL": ledger,
         "METHOD": "standard",
         "CLAIMS": "model",
         "MAX_GLEANINGS": "1",
-        "TEXT_UNIT_CONTEXT": "model",
         "CHUNK_SIZE": "200",
         "GATE": "off",
     }
@@ -103,9 +102,9 @@ def test_two_workers_fill_the_ledger_and_indexing_asks_nothing_about_a_batch(
             workers.append(worker)
         assert [worker.wait(300) for worker in workers] == [0, 0]
         assert not list(tmp_path.glob("worker*/**/*.duckdb"))
-        of_batches = ("ExtractGraphWithClaims", "text")  # contexts are plain text
+        of_batches = ("ExtractGraphWithClaims", "ExtractGraphsWithClaims")  # the latter on short text units together
         paid = [request for request in openai_server.chats if request.task in of_batches]
-        assert len(paid) >= 2 * len(BATCHES)  # each batch: contexts, and an extraction that short text units share
+        assert len(paid) >= len(BATCHES)
         openai_server.requests.clear()
         IndexFolder(writer.folder).index_all()
         assert [request for request in openai_server.chats if request.task in of_batches] == []

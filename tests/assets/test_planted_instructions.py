@@ -24,7 +24,6 @@ def planted(project, monkeypatch):
     """The server that received all requests of indexing; it also answers questions."""
     for path, text in DOCUMENTS.items():
         project.write(path, text)
-    monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "model")
     monkeypatch.setattr("graphrag_assets.assets.model_tasks.SUMMARY_MIN_TOKENS", 0)
     with running() as server:
         for kind in ("CHAT", "EMBEDDING"):
@@ -48,15 +47,15 @@ def holds(request: Request) -> bool:
 def test_a_planted_instruction_reaches_models_only_as_data(planted):
     indexing = list(planted.chats)
     gleanings = [request for request in indexing if "<listed id=" in str(request.body["messages"])]
-    for task in ("UnitContext", "ExtractGraphWithClaims", "Summaries", "CommunityReport"):
+    for task in ("ExtractGraphWithClaims", "Summaries", "CommunityReport"):
         assert any(holds(request) for request in indexing if request.task == task), f"{task} was not put to the test"
     assert any(map(holds, gleanings))
     assert not [request.task for request in indexing if "Xyzzy" in outside_fences(request)]
 
     index, question = GraphRAG(), "Who commanded the Great Eastern?"
-    for method in ("local", "global", "basic"):
+    for method, options in (("local", {}), ("global", {}), ("basic", {"k": 2})):
         before = len(planted.chats)
-        index.search(method, question)
+        index.search(method, question, **options)
         asked = planted.chats[before:]
         assert any(map(holds, asked)), f"{method} was not put to the test"
         assert not ["Xyzzy" in outside_fences(request) for request in asked].count(True)

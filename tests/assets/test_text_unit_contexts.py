@@ -1,15 +1,10 @@
 """Contexts of text units: how they are searched, embedded and shown, and when they are recomputed."""
 
-from collections import Counter
-
 import pytest
 
-from graphrag_assets.extras.cost_preview.preview import plan_index
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.text.words import count_tokens
-from tests.assets.test_language_models import copy_index, use
-from tests.limits import limit_calls
-from tests.openai_server import OpenAIServer, running
+from tests.openai_server import running
 
 LOG = """# The voyage
 
@@ -138,130 +133,3 @@ def test_without_contexts_the_text_alone_is_searched(indexed, monkeypatch):
     assert indexed.sql("SELECT text FROM search_text('August', 9)") == [("### August",)]
     assert rows(indexed, *FACTS) == facts
     assert "\n0||# The voyage" in GraphRAG(indexed.root / "index").context("basic", "voyage").text
-
-
-# --- written by the chat model --------------------------------------------------------------------------
-
-
-@pytest.fixture
-def modeled(voyage, server, monkeypatch):
-    use(monkeypatch, server)
-    monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "model")
-    return voyage
-
-
-@pytest.fixture
-def modeled_index(modeled, shared_folder):
-    """The same, indexed: `server` has no requests yet."""
-    return copy_index(modeled, shared_folder, {"ship/log.md": LOG}, chunking="sentences", text_unit_context="model")
-
-
-@pytest.fixture
-def heading_index(modeled, shared_folder, monkeypatch):
-    """The same, indexed by the models with the headings as contexts."""
-    monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "headings")
-    return copy_index(modeled, shared_folder, {"ship/log.md": LOG}, chunking="sentences", text_unit_context="headings")
-
-
-def sent(server: OpenAIServer, since: int = 0) -> Counter[str]:
-    return Counter(request.task for request in server.requests[since:])
-
-
-@pytest.mark.extended
-def test_contexts_are_written_below_the_headings(modeled_index):
-    found = contexts(modeled_index)
-    written = found["The cable parted in deep water."]
-    assert written.startswith("The voyage › Out at sea › July: ")
-    assert len(written) > len("The voyage › Out at sea › July: ")
-    assert modeled_index.sql("SELECT count(*) FROM text_units WHERE context_fingerprint IS NULL") == [(0,)]
-    calls = "SELECT count(*) FROM llm_calls WHERE task = 'text_unit_context' AND batch = 'ship'"
-    assert modeled_index.sql(calls) == [(len(found),)]
-
-
-@pytest.mark.long
-def test_chat_model_is_called_once_per_text_unit_with_the_document_first_and_the_passage_last(modeled, server):
-    modeled.index_all()
-    assert sent(server)["UnitContext"] == len(contexts(modeled))
-    asked = [request.body["messages"] for request in server.chats if request.task == "UnitContext"]
-    assert len({messages[0]["content"] for messages in asked}) == 1
-    parts = [messages[1]["content"].partition("\n\n<passage ") for messages in asked]
-    assert len({document for document, _, _ in parts}) == 1
-    assert LOG.strip() in parts[0][0]
-    assert len({passage for _, _, passage in parts}) == len(asked)
-
-
-@pytest.mark.long
-def test_second_run_sends_nothing_and_a_lost_database_is_rebuilt_from_the_ledger(modeled_index, server):
-    found = rows(modeled_index, *FACTS, "text_units", "embeddings")
-    modeled_index.index_all()
-    modeled_index.run("update_index", ops={"batch_state": {"config": {"which": "ALL"}}})
-    (modeled_index.root / "index" / "working.duckdb").unlink()
-    modeled_index.index_all()
-    assert server.requests == []
-    assert rows(modeled_index, *FACTS, "text_units", "embeddings") == found
-
-
-@pytest.mark.long
-def test_switching_embeds_again_and_extracts_again_only_without_contexts(heading_index, server, monkeypatch):
-    facts, units = rows(heading_index, *FACTS), len(contexts(heading_index))
-    monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "model")
-    heading_index.index_all()
-    assert set(sent(server)) == {"UnitContext", "embedding"}
-    assert sent(server)["UnitContext"] == units
-    assert rows(heading_index, *FACTS) == facts
-    before = len(server.requests)
-    for mode in ("headings", "model"):  # everything is known: even the vectors are in the ledger
-        monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", mode)
-        heading_index.index_all()
-    assert len(server.requests) == before
-    monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "none")
-    heading_index.index_all()
-    asked = sent(server, before)  # their requests have no line of the place any more
-    assert asked["ExtractGraphWithClaims"] + asked["ExtractGraphsWithClaims"] > 0
-
-
-@pytest.mark.long
-def test_edit_requests_contexts_of_its_document_and_extracts_the_edited_unit(modeled, server):
-    modeled.write("ship/other.md", "# Other\n\nJohn Brett met Cyrus Field in Dover.")
-    modeled.index_all()
-    before, units = len(server.requests), modeled.sql("SELECT count(*) FROM text_units WHERE context LIKE 'The voy%'")
-    modeled.write("ship/log.md", LOG.replace("at once", "at dawn"))
-    modeled.index_all()
-    asked = sent(server, before)
-    assert asked["UnitContext"] == units[0][0]
-    assert asked["ExtractGraphWithClaims"] == 1  # one text unit
-
-
-@pytest.mark.long
-def test_failed_context_falls_back_to_headings_and_is_retried_by_the_next_run(modeled, server, monkeypatch):
-    limit_calls(monkeypatch, max_retries=0)
-    answer = server.content
-
-    def refuse(body):
-        if "grapnels" in body["messages"][1]["content"].partition("<passage")[2]:
-            return "no JSON at all"
-        return answer(body)
-
-    server.content = refuse
-    modeled.index_all()
-    grapnels = "Samuel Canning ordered the grapnels to be lowered at once."
-    assert contexts(modeled)[grapnels] == "The voyage › Out at sea › July"
-    errors = modeled.sql("SELECT batch, stage, source, hint FROM index_errors")
-    ((batch, stage, source, hint),) = errors
-    assert (batch, stage) == ("ship", "context")
-    assert [(source,)] == modeled.sql(f"SELECT id FROM text_units WHERE text = '{grapnels}'")
-    assert "only failed contexts are requested" in hint
-    server.content, before = answer, len(server.requests)
-    modeled.run("update_index", ops={"batch_state": {"config": {"which": "FAILED"}}})
-    assert sent(server, before) == {"UnitContext": 1, "embedding": 1}
-    assert contexts(modeled)[grapnels].startswith("The voyage › Out at sea › July: ")
-    assert modeled.sql("SELECT count(*) FROM index_errors") == [(0,)]
-
-
-@pytest.mark.long
-def test_preview_counts_contexts(modeled, server):
-    planned = dict(plan_index(modeled.index).costs.select("task", "calls").iter_rows())
-    assert server.requests == []
-    modeled.index_all()
-    assert planned["text_unit_context"] == sent(server)["UnitContext"] > 10
-    assert plan_index(modeled.index).costs["calls"].sum() == 0

@@ -1,24 +1,18 @@
 """Contexts of text units: headings of Markdown, and which of them are in force where a unit begins."""
 
-from collections.abc import Iterator
 from datetime import date
 
 import polars as pl
 
-from graphrag_assets.contracts.records import PlacedUnit
 from graphrag_assets.pipeline.chunking import ChunkOptions, chunk_documents
 from graphrag_assets.pipeline.unit_contexts import (
-    MAX_DOCUMENT_TOKENS,
     Outline,
     heading_contexts,
     headings,
     joined,
     outlines_of,
     place_line,
-    placed_units,
-    write_contexts,
 )
-from graphrag_assets.text.words import count_tokens
 
 NESTED = """# The cable
 
@@ -119,112 +113,6 @@ def test_each_text_unit_has_the_context_of_its_own_document():
     told = heading_contexts(given.with_columns(metadata=pl.lit("year: 1857")), outlines_of(given), units)
     assert told.to_list()[-1] == "(year: 1857)"
     assert "The cable › First attempt › 1857 (year: 1857)" in told.to_list()
-
-
-# --- written contexts -----------------------------------------------------------------------------------
-
-
-def corpus(text: str, size: int = 60) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """A document and its text units, as a batch has them before contexts are written."""
-    given = documents(("d1", "The log", text))
-    units = chunk_documents(given, ChunkOptions(size=size))
-    nothing = pl.lit(None, pl.String)
-    return given, units.with_columns(
-        heading_contexts(given, outlines_of(given), units), context_fingerprint=nothing, extractor=nothing
-    )
-
-
-def day(number: int) -> str:
-    return f"On day {number} the ship made {number * 37 % 101} miles, and the cable of drum {number * 7} ran out well. "
-
-
-def write_numbered(units: list[PlacedUnit]) -> Iterator[tuple[str, str | Exception]]:
-    return ((unit.id, f"Context of {len(unit.document)} characters.") for unit in units)
-
-
-NOTHING_KNOWN = pl.DataFrame(schema={"context_fingerprint": pl.String, "context": pl.String})
-
-
-def test_a_document_that_fits_is_shown_whole_with_each_passage():
-    given, units = corpus("".join(map(day, range(20))))
-    placed = placed_units(given, units)
-    assert {unit.document for unit in placed} == {given["text"].item().strip()}
-    assert [unit.id for unit in placed] == units["id"].to_list()
-    assert {unit.headings for unit in placed} == {"The log"}
-
-
-def test_a_long_document_is_shown_in_parts_that_hold_the_passage():
-    given, units = corpus("".join(map(day, range(900))))
-    placed = placed_units(given, units)
-    parts = list(dict.fromkeys(unit.document for unit in placed))
-    assert len(parts) > 2
-    assert all(unit.text in unit.document for unit in placed)
-    assert max(count_tokens(parts)) <= MAX_DOCUMENT_TOKENS * 1.01  # joined texts may count a little differently
-    assert sum(map(len, parts)) <= len(given["text"].item())
-
-
-def test_an_edit_of_a_long_document_asks_for_the_contexts_of_a_bounded_number_of_passages():
-    days = list(map(day, range(900)))
-    given, units = corpus("".join(days))
-    made, _ = write_contexts(given, units, NOTHING_KNOWN, write_numbered, "w")
-    days[450] = "On day 450 it rained. "
-    edited, units = corpus("".join(days))
-    asked: list[PlacedUnit] = []
-
-    def write(new: list[PlacedUnit]) -> Iterator[tuple[str, str | Exception]]:
-        asked.extend(new)
-        return write_numbered(new)
-
-    again, _ = write_contexts(edited, units, made, write, "w")
-    # The part that holds the edit, and at most one more on each side when a cut moves.
-    assert 0 < sum(unit.text.count("On day") for unit in asked) < 900 / 2
-    assert all(again["context_fingerprint"].is_not_null())
-    fresh, _ = write_contexts(edited, units, NOTHING_KNOWN, write_numbered, "w")
-    assert again.equals(fresh)
-
-
-def test_a_written_context_follows_title_and_headings():
-    given, units = corpus("## Day 1\n\nIt rained.")
-    made, errors = write_contexts(given, units, NOTHING_KNOWN, lambda new: iter([(new[0].id, "At sea.")]), "w")
-    assert made["context"].to_list() == ["The log: At sea."]
-    assert errors.is_empty()
-    bare = units.with_columns(context=pl.lit(""))
-    assert write_contexts(given, bare, NOTHING_KNOWN, lambda new: iter([(new[0].id, "At sea.")]), "w")[0][
-        "context"
-    ].to_list() == ["At sea."]
-
-
-def test_known_contexts_are_requested_again_only_if_their_inputs_change():
-    given, units = corpus("".join(map(day, range(20))))
-    made, _ = write_contexts(given, units, NOTHING_KNOWN, write_numbered, "w")
-    n = units.height
-    assert n > 3
-
-    def asked(text_units: pl.DataFrame, writer: str = "w") -> int:
-        new: list[PlacedUnit] = []
-        write_contexts(given, text_units, made, lambda units: (new.extend(units), iter(()))[1], writer)
-        return len(new)
-
-    assert asked(units) == 0
-    assert asked(units, "another") == n
-    assert asked(units.with_columns(context=pl.lit("A new title"))) == n
-
-
-def test_a_context_that_fails_leaves_the_headings_and_an_error_that_is_tried_again():
-    given, units = corpus("".join(map(day, range(20))))
-    bad = units["id"][1]
-
-    def write(new: list[PlacedUnit]) -> Iterator[tuple[str, str | Exception]]:
-        return ((unit.id, ValueError("refused") if unit.id == bad else "At sea.") for unit in new)
-
-    made, errors = write_contexts(given, units, NOTHING_KNOWN, write, "w")
-    assert errors.select("batch", "source", "stage", "error").rows() == [("b", bad, "context", "ValueError: refused")]
-    assert made.filter(id=bad).select("context", "context_fingerprint").row(0) == ("The log", None)
-    assert made["context"].to_list().count("The log: At sea.") == units.height - 1
-
-    again, none = write_contexts(given, units, made.drop_nulls("context_fingerprint"), write_numbered, "w")
-    assert none.is_empty()
-    assert again.filter(id=bad)["context"].item().startswith("The log: Context of")
 
 
 def test_the_place_of_a_text_unit_is_one_line_without_the_headings_in_its_text():

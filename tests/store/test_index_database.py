@@ -35,7 +35,6 @@ def text_units(batch: str, *texts: str) -> pl.DataFrame:
             "text": list(texts),
             "headings": [["h"]] * len(texts),
             "context": "",
-            "context_fingerprint": None,
             "n_tokens": 1,
             "n_sentences": 1,
             "page": None,
@@ -47,7 +46,6 @@ def text_units(batch: str, *texts: str) -> pl.DataFrame:
             "id": pl.String,
             "text": pl.String,
             "headings": pl.List(pl.String),
-            "context_fingerprint": pl.String,
             "extractor": pl.String,
         },
     )

@@ -30,7 +30,6 @@ UNITS = pl.DataFrame(
         "page": None,
         "sheet": None,
         "time": None,
-        "context_fingerprint": None,
         "n_tokens": [4, 4],
         "n_sentences": [1, 1],
         "extractor": "x",

@@ -201,7 +201,6 @@ def test_summaries_reports_and_questions_change_only_where_the_profile_tells_the
     assert after.extractor != before.extractor
     assert after.summarizer != before.summarizer
     assert after.reporter != before.reporter
-    assert after.context_writer == before.context_writer
 
 
 @pytest.mark.extended

@@ -27,7 +27,6 @@ from graphrag_assets.llm.provider import Prices, missing_key, provider_of
 from graphrag_assets.llm.task import prompt_tokens
 from graphrag_assets.llm.tasks.extract_graph import MIN_TOKENS_GLEANED, MORE, PROMPT, WITH_CLAIMS
 from graphrag_assets.llm.tasks.summarize_descriptions import SUMMARY
-from graphrag_assets.llm.tasks.write_context import CONTEXT
 from graphrag_assets.llm.tasks.write_report import GRAPH_REPORT, TEXT_REPORT
 from graphrag_assets.pipeline.batch import units_to_extract
 from graphrag_assets.runtime.progress import duration_in_words
@@ -36,7 +35,6 @@ from graphrag_assets.text.words import count_tokens, title_key
 
 EMBED = "embed"
 _ANSWERS = {
-    CONTEXT.name: (0.0, 90),
     # A knowledge graph in JSON is about as long as its text, its claims two thirds of that, a gleaning a third of both.
     PROMPT: (0.9, 40),
     MORE: (0.3, 20),

@@ -12,7 +12,6 @@ from graphrag_assets.llm.tasks import (
     question_forms,
     relevance,
     summarize_descriptions,
-    write_context,
     write_report,
 )
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, Text
@@ -48,7 +47,7 @@ _EXTRACTION: tuple[Task[Any], ...] = (
     Task("extract_graph_together", None, {}, "count", "claim_description", blocks=SYSTEM),
     Task("extract_graph_continue", None, {"listed": "listed"}, "", "claim_description", blocks=USER),
 )
-_MODULES = (judge_names, question_forms, relevance, summarize_descriptions, write_context, write_report)
+_MODULES = (judge_names, question_forms, relevance, summarize_descriptions, write_report)
 TASKS: Mapping[str, Task[Any]] = {
     task.name: task
     for task in (

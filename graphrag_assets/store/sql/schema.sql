@@ -37,7 +37,6 @@ CREATE TABLE text_units (  -- both; key: id; order: human_readable_id
     text VARCHAR,  -- The text of the unit.
     headings VARCHAR[],  -- Document title and headings that the unit stands under or begins: what it is about.
     context VARCHAR,  -- What is searched and embedded with the text, not part of it: document title › headings, none, or what a chat model wrote of the unit's place in its document.
-    context_fingerprint VARCHAR,  -- Hash of what the chat model wrote the context from; null: it is title and headings alone.
     n_tokens BIGINT,  -- Tokens of the text.
     entity_ids VARCHAR[],  -- (publication) Entities named in it, sorted.
     relationship_ids VARCHAR[],  -- (publication) Relationships stated in it, sorted.

@@ -1,5 +1,6 @@
 """Sentences: where they end, and that they cover the text."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +29,21 @@ def test_white_space_belongs_to_the_sentence_before(text: str) -> None:
 def test_abbreviations_and_wrapped_lines_do_not_end_a_sentence() -> None:
     text = "Mr. Field met Dr. Thomson\nin London. They sailed."
     assert split(text) == ["Mr. Field met Dr. Thomson\nin London. ", "They sailed."]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Am 14. April kam er, z. B. mit Frau Dr. Weber, vgl. Abs. 2, Nr. 5.",
+        "Frist: 31. Dezember, das 2. Schiff im 19. Jahrhundert bzw. S. 12.",
+        "Capt. Anderson met Lt. Dayman of R. S. Newall & Co., approx. 5 miles off, see Vol. 2.",
+        "M. Moreau et Mme. Le Goff vinrent av. midi, cf. chap. 2, env. 5 km.",
+        "El Sr. Salcedo y la Sra. Ruiz, p. ej. Ud. mismo, pág. 5, núm. 3.",
+        "В 1894 г. А. С. Громов, т. е. астроном, жил в г. Москве, см. рис. 5 и стр. 3.",
+    ],
+)
+def test_abbreviations_and_ordinals_of_several_languages_end_no_sentence(sentence: str) -> None:
+    assert split(f"{sentence} 1865 kam. Then.") == [f"{sentence} ", "1865 kam. ", "Then."]
 
 
 def test_a_blank_line_ends_a_sentence_and_a_paragraph() -> None:

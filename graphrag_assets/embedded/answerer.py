@@ -260,7 +260,7 @@ def _quoted(
     `as_one`: they are read one after the other, and no sentence or heading is shown twice.
     """
     passages = sorted(passages, key=lambda p: _TABLES.index(p.table) if p.table in _TABLES else len(_TABLES))
-    found, rows = _read(passages, asked.language)
+    found, rows = _read(passages)
     texts = [*(one.text for one in found), *(passage.title for passage in passages)]
     has = _occurrences(asked, texts)
     if not has.any():
@@ -352,12 +352,12 @@ def _is_answer(asked: Asked, covered: np.ndarray, weights: np.ndarray, stands: n
     return bool(enough.any() or (len(weights) > _LONG and together @ weights >= _MIN_TOGETHER))
 
 
-def _read(passages: Sequence[Passage], language: str) -> tuple[list[Statement], Rows]:
+def _read(passages: Sequence[Passage]) -> tuple[list[Statement], Rows]:
     """The statements of the passages, and the rows that have each. A row with no statement of its own is only cited."""
     found: list[Statement] = []
     rows: Rows = defaultdict(dict)
     for number, passage in enumerate(passages):
-        read = statements(without_references(passage.text), language, number, len(found))
+        read = statements(without_references(passage.text), number, len(found))
         if passage.table != "Sources":  # what a row of the graph says was put together: each statement stands alone
             alone = (one for one in read if one.kind != "heading")
             read = [
@@ -414,7 +414,7 @@ def _overview(passages: Sequence[Passage], asked: Asked) -> list[Point]:
     points = []
     reports = [passage for passage in passages if passage.table == "Reports"] or passages
     for passage in sorted(reports, key=lambda p: (-p.weight, p.number))[:MAX_POINTS]:
-        read = statements(without_references(passage.text), asked.language, 0, 0)
+        read = statements(without_references(passage.text), 0, 0)
         if opening := [_key(one.text) for one in read if one.kind == "sentence" and one.is_quotable][:2]:
             text = f"{' '.join(opening)} {reference([(passage.table, passage.number)], 1)}"
             points.append(Point(text, max(round(100 * passage.weight, 1), MIN_DIRECT)))

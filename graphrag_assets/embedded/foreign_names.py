@@ -61,7 +61,7 @@ _ROMAN_OR_ELIDED = re.compile(r"(?:[IVX]{1,5}|\w{1,2}')$")
 
 def names_by_sentence(text: str, language: str, title: str = "") -> list[tuple[TaggedSentence, list[Mention]]]:
     """The sentences of a text unit with the names in each, in order."""
-    sentences = [_tagged(raw) for raw in raw_sentences(text, language)]
+    sentences = [_tagged(raw) for raw in raw_sentences(text)]
     unit = _Unit(language, frozenset(title.lower().split()))
     for sentence in sentences:
         unit.learn(sentence)

@@ -57,7 +57,7 @@ class Statement:
         return self.kind in ("heading", "row", "item") or (self.kind == "sentence" and word_count(self.text) > 2)
 
 
-def statements(text: str, language: str, passage: int, first: int) -> list[Statement]:
+def statements(text: str, passage: int, first: int) -> list[Statement]:
     """The statements of a passage in their order; `first` is the place of the first one."""
     found: list[Statement] = []
     headings: list[tuple[int, int]] = []  # level and place
@@ -65,7 +65,7 @@ def statements(text: str, language: str, passage: int, first: int) -> list[State
     lead: int | None = None
     header: int | None = None
     block, ended = first, True
-    for place, (start, end, kind, level, ends_paragraph) in enumerate(_parts(text, language), first):
+    for place, (start, end, kind, level, ends_paragraph) in enumerate(_parts(text), first):
         headings = [(other, at) for other, at in headings if kind != "heading" or other < level]
         before = before if kind == "sentence" else None
         header = header if kind == "row" else None
@@ -82,9 +82,9 @@ def statements(text: str, language: str, passage: int, first: int) -> list[State
     return found
 
 
-def _parts(text: str, language: str) -> Iterator[tuple[int, int, Kind, int, bool]]:
+def _parts(text: str) -> Iterator[tuple[int, int, Kind, int, bool]]:
     """Start, end, kind, level if a heading, and whether a paragraph ends there."""
-    spans = [(s.start, len(text[: s.end].rstrip()), s.ends_paragraph) for s in sentences(text, language)]
+    spans = [(s.start, len(text[: s.end].rstrip()), s.ends_paragraph) for s in sentences(text)]
     for number, (start, end, ends_paragraph) in enumerate(spans):
         while (title := _TITLE_LINE.match(text, start, end)) and (title[1] or title[2].isupper()):
             line = 1 if title[1] else 2

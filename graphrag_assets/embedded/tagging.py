@@ -289,11 +289,11 @@ class RawSentence(NamedTuple):
     heading: bool = False
 
 
-def raw_sentences(text: str, language: str = "en") -> Iterator[RawSentence]:
+def raw_sentences(text: str) -> Iterator[RawSentence]:
     """The sentences of a text unit that are not blank, with typographic quotes and dashes made plain."""
     plain = _with_hard_breaks(text.translate(_NORMALIZED))
     paragraph = 0
-    for span in sentences(text, language):
+    for span in sentences(text):
         begin = span.start
         lines = plain[span.start : span.end].split(_HARD_BREAK)
         for line, following in zip_longest(lines, lines[1:], fillvalue=""):

@@ -12,7 +12,7 @@ from graphrag_assets.query.fetch import entity_rows, relationship_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.references import BLOCK, Checked, Given, places_cited_in
-from graphrag_assets.text.words import sentences
+from graphrag_assets.text.words import sentence_lines, sentences
 
 __all__ = ["Checked", "Citation", "CitedRow", "Given", "Reference", "given_by", "references", "resolve"]
 
@@ -23,7 +23,6 @@ _ALL = 1_000_000_000
 _ITEM = re.compile(r"\n[^\S\n]*(?:[-*•]|\d+\.)\s+")  # the start of a list item, and so of a statement
 _REMARK = re.compile(r"(?:(?<!\s)\s+)?\[(?:unresolved|LLM):[^\]]*\]")
 _GAP = " … "
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _MIN_WORDS = 4
 _FINDING = re.compile(r"\n(?=#+ )")
 _MAX_DEPTH = 3
@@ -360,8 +359,8 @@ def _sentence(reference: Reference, text: str) -> tuple[int, int] | None:
 def _span(statement: str, text: str) -> tuple[int, int] | None:
     """Span of the statement in `text`, or of its last sentence."""
     span = _find(statement, text)
-    last = _SENTENCE_END.split(statement.strip())[-1]
-    return span or (_find(last, text) if len(last.split()) >= _MIN_WORDS else None)
+    last = sentence_lines(statement)[-1:]
+    return span or (_find(last[0], text) if last and len(last[0].split()) >= _MIN_WORDS else None)
 
 
 def _find(statement: str, text: str) -> tuple[int, int] | None:

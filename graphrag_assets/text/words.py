@@ -47,6 +47,15 @@ _STRUCTURE = re.compile(
     rf"^[ \t]*+(?:(?P<heading>#{{1,6}}[ \t])|(?P<row>{TABLE_ROW})|(?P<item>(?:[-*+•]|\d{{1,3}}[.)])[ \t]))",
     re.MULTILINE,
 )
+# Full stops that end no sentence in any language of an index; of itself the splitter is asked for English alone.
+_ABBREVIATED = re.compile(
+    r"(?<!\w)(?:(?:[vV]gl|[bB]zw|[iI]nkl|[sS]og|Hrsg|geb|gest|Mme|Mlle|MM|Sra|Srta|Uds?|EE|av|[pP]\.\s?ej"
+    r"|[сС]м|[сС]р|[нН]апр|[иИ]м|[тТ]|(?<=т\.\s)е|[гГ]|гг|вв?|тыс|млн|млрд|ул|[А-ЯЁ]"
+    r"|(?:[aA]m|[iI]m|[vV]om|[zZ]um|[bB]is|[dD]e[rnms]|[dD]ie|[dD]as)\s\d{1,2})\.\s*"
+    r"|(?:[aA]bs|[zZ]iff|[kK]ap|[bB]d|[vV]ols?|[cC]hap|[eE]nv|[pP]ágs?|[nN]úm|[сС]тр|[рР]ис|[гГ]л|[aA]pprox)\.\s*(?=\d)"
+    r"|\d{1,2}\.\s(?=Jan|Feb|März|April|Mai|Juni|Juli|Aug|Sept|Okt|Nov|Dez|Jahrh))"
+)
+_AROUND_CUT = 12  # the characters of an abbreviation, and of what follows it
 _SLICE = 20_000
 _LAST_PARAGRAPH = re.compile(r".*\n[ \t\r]*\n", re.DOTALL)
 _LAST_SENTENCE = re.compile(r".*(?:[.!?][\"'”’)\]]*\s|[。！？][\"'”’)\]」』）]*)", re.DOTALL)
@@ -142,8 +151,8 @@ class Sentence(NamedTuple):
     ends_paragraph: bool
 
 
-def sentences(text: str, language: str = "en") -> list[Sentence]:
-    """The sentences of `text` as adjoining spans that cover it completely.
+def sentences(text: str) -> list[Sentence]:
+    """The sentences of `text`, in any language, as adjoining spans that cover it completely.
 
     A blank line, a Markdown heading, a list item and a table row end a sentence too; a heading or a table row
     is one sentence whatever punctuation it has. `ends_paragraph`: a blank line or a heading follows, or the
@@ -155,8 +164,8 @@ def sentences(text: str, language: str = "en") -> list[Sentence]:
     starts_unbroken = [start for start, _ in unbroken]
     # The splitter takes a whole list item for a sentence: it is shown spaces in place of the marker.
     plain = _ITEM_MARK.sub(lambda mark: " " * len(mark.group()), text)
-    for cut in _punctuation_cuts(plain, language):
-        if _DOT_IN_NAME.match(text, max(cut - 2, 0)):
+    for cut in _punctuation_cuts(plain):
+        if _DOT_IN_NAME.match(text, max(cut - 2, 0)) or _is_abbreviated(text, cut):
             continue
         before = bisect.bisect_left(starts_unbroken, cut) - 1
         if before < 0 or cut > unbroken[before][1]:
@@ -189,6 +198,11 @@ def sentence_lines(text: str) -> list[str]:
     return [" ".join(text[sentence.start : sentence.end].split()) for sentence in sentences(text)]
 
 
+def _is_abbreviated(text: str, cut: int) -> bool:
+    around = _ABBREVIATED.finditer(text, max(cut - _AROUND_CUT, 0), cut + _AROUND_CUT)
+    return any(found.end() == cut for found in around)
+
+
 def _structure(text: str) -> tuple[set[int], list[tuple[int, int]], set[int]]:
     """Where headings start, spans in which no punctuation ends a sentence, and the cuts that lines make."""
     headings: set[int] = set()
@@ -208,7 +222,7 @@ def _structure(text: str) -> tuple[set[int], list[tuple[int, int]], set[int]]:
     return headings, unbroken, cuts
 
 
-def _punctuation_cuts(text: str, language: str) -> Iterator[int]:
+def _punctuation_cuts(text: str) -> Iterator[int]:
     """Sentence ends by punctuation, found in slices: on one long paragraph the splitter's time is quadratic.
 
     The splitter never looks beyond a blank line, so a slice that ends there changes nothing. Within a
@@ -221,7 +235,7 @@ def _punctuation_cuts(text: str, language: str) -> Iterator[int]:
         if end < len(text):
             safe = _LAST_PARAGRAPH.match(text, start, end) or _LAST_SENTENCE.match(text, start, end)
         end = safe.end() if safe else min(end, len(text))
-        for boundary in sentencex.get_sentence_boundaries(language, text[start:end]):
+        for boundary in sentencex.get_sentence_boundaries("en", text[start:end]):
             if boundary["end_index"] < end - start or safe:
                 yield start + boundary["end_index"]
         start = end

@@ -5,8 +5,8 @@ from graphrag_assets.embedded.answerer import respond
 from graphrag_assets.embedded.statements import statements
 
 
-def read(text: str, language: str = "en") -> list[tuple[str, str]]:
-    return [(one.kind, one.text) for one in statements(text, language, 0, 0)]
+def read(text: str) -> list[tuple[str, str]]:
+    return [(one.kind, one.text) for one in statements(text, 0, 0)]
 
 
 def quoted(question: str, text: str, title: str = "") -> list[str]:
@@ -19,7 +19,7 @@ def test_headings_items_and_rows_are_statements_with_their_introductions() -> No
         "# Pump\n\nIt needs:\n\n- oil,\n- a filter.\n\n## Data\n\n| part | weight |\n| --- | --- |\n| body | 9 kg |\n"
         "| lid | 1 kg |\n"
     )
-    found = statements(text, "en", 0, 0)
+    found = statements(text, 0, 0)
     assert [(one.kind, one.text) for one in found] == [
         ("heading", "Pump"),
         ("sentence", "It needs:"),
@@ -77,7 +77,7 @@ def test_answer_of_a_speaker_is_found_by_the_question_before_it() -> None:
 
 def test_sentences_in_scripts_without_spaces_are_separate_statements() -> None:
     text = "青川大学\n\n学校成立于1921年。他说：「我毕业了。」图书馆很大！很好。"
-    assert read(text, "zh") == [
+    assert read(text) == [
         ("heading", "青川大学"),
         ("sentence", "学校成立于1921年。"),
         ("sentence", "他说：「我毕业了。」"),

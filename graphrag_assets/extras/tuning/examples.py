@@ -37,7 +37,7 @@ def passages(
 
 
 def _passage(unit: TextUnit, names: Sequence[str], encoding: str) -> str:
-    spans = sentences(unit.text, unit.language)
+    spans = sentences(unit.text)
     tokens = count_tokens([unit.text[span.start : span.end] for span in spans], encoding)
     best, most = unit.text, -1
     for first in range(len(spans)):

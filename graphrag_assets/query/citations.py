@@ -18,7 +18,6 @@ __all__ = ["Checked", "Citation", "CitedRow", "Given", "Reference", "given_by", 
 
 PASSAGES_PER_REFERENCE = 3
 _PASSAGES_LOOKED_AT = 20
-_ALL = 1_000_000_000
 
 _ITEM = re.compile(r"\n[^\S\n]*(?:[-*•]|\d+\.)\s+")  # the start of a list item, and so of a statement
 _REMARK = re.compile(r"(?:(?<!\s)\s+)?\[(?:unresolved|LLM):[^\]]*\]")
@@ -262,13 +261,13 @@ def _passages(
         for table in numbers
     )
     cited = reader.rows(
-        f"SELECT * EXCLUDE (place) FROM ({tables}) WHERE place <= $limit ORDER BY cited_table, number, place",
-        {**numbers, "limit": _PASSAGES_LOOKED_AT if scope.is_everything else _ALL},
+        f"""
+        SELECT * EXCLUDE (place) FROM ({tables}) WHERE {scope.allows("text_unit", "text_unit")}
+        QUALIFY row_number() OVER (PARTITION BY cited_table, number ORDER BY place) <= {_PASSAGES_LOOKED_AT}
+        ORDER BY cited_table, number, place
+        """,
+        numbers,
     )
-    if not scope.is_everything:
-        allowed = scope.allowed_text_units(cited["text_unit"].drop_nulls().unique().to_list())
-        cited = cited.filter(pl.col("text_unit").is_in(list(allowed)))
-        cited = cited.filter(pl.int_range(pl.len()).over("cited_table", "number") < _PASSAGES_LOOKED_AT)
     texts = reader.rows(
         """
         SELECT t.human_readable_id AS text_unit, t.id AS text_unit_id, t.start_char, t.end_char, t.text,

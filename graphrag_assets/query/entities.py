@@ -48,7 +48,7 @@ def named_things(reader: Reader, question: Question, scope: Scope = EVERYTHING) 
         ) JOIN search.passage_subjects USING (name)
         WHERE {scope.allows("text_unit", "text_unit")} ORDER BY written, name
         """,
-        {"keys": list(keys), **scope.parameters("text_unit", "entity_text")},
+        {"keys": list(keys)},
     )
     found = [(keys[written], name, rarity) for written, name, rarity in subjects.iter_rows()]
     called = {key for key, _ in _names_in(reader, question, scope)}
@@ -72,7 +72,7 @@ def _called(reader: Reader, keys: Sequence[str], scope: Scope) -> list[tuple[str
         WHERE name IN (SELECT unnest($names::UBIGINT[])) AND {scope.allows("entity_text", "entity")}
         ORDER BY frequency, entity, name
         """,
-        {"names": list(names), **scope.parameters("entity_text")},
+        {"names": list(names)},
     )
     found = [(names[name], entity) for name, entity in hashed.iter_rows()]
     if not scope.limits_text:
@@ -84,7 +84,7 @@ def _called(reader: Reader, keys: Sequence[str], scope: Scope) -> list[tuple[str
           AND {scope.allows("text_unit", "text_unit_number")} AND {scope.allows("entity", "entity_number")}
         ORDER BY entity_number, title_key
         """,
-        {"keys": keys, **scope.parameters("text_unit", "entity")},
+        {"keys": keys},
     ).rows()
     return list(dict.fromkeys([*found, *mentioned]))
 
@@ -131,7 +131,7 @@ def entities_for(
               AND {scope.allows("entity", "human_readable_id")}
             ORDER BY degree DESC, human_readable_id LIMIT $n
             """,
-            {"numbers": [*numbers, *unwanted], "n": top_k - len(numbers), **scope.parameters("entity")},
+            {"numbers": [*numbers, *unwanted], "n": top_k - len(numbers)},
         )
     return numbers
 
@@ -153,7 +153,6 @@ def _entities_in(reader: Reader, passages: Scores, limit: int, scope: Scope) -> 
             "units": [number for number, _ in best],
             "scores": [score for _, score in best],
             "limit": limit,
-            **scope.parameters("entity"),
         },
     )
 

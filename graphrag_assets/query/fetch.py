@@ -10,7 +10,6 @@ import polars as pl
 from graphrag_assets.contracts.answering import Passage
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.filters.redaction import redact_entities, redact_relationships
-from graphrag_assets.query.filters.scope import size
 from graphrag_assets.query.filters.times import with_times
 from graphrag_assets.query.preferences import preferred
 from graphrag_assets.query.retrieval import Question, fuse, search_texts
@@ -18,6 +17,7 @@ from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.store.token_counts import without_citations
 
 MAX_CLAIMS = 200
+_ALL = 1_000_000_000
 
 
 def text_units_of(reader: Reader, entities: list[int], limit: int, scope: Scope = EVERYTHING) -> list[int]:
@@ -33,7 +33,7 @@ def text_units_of(reader: Reader, entities: list[int], limit: int, scope: Scope 
         ORDER BY min(e.place), arg_min(t.n_relationships, e.place) DESC, t.text_unit
         LIMIT $limit
         """,
-        {"entities": entities, "limit": limit, **scope.parameters("text_unit")},
+        {"entities": entities, "limit": limit},
     )
 
 
@@ -44,7 +44,7 @@ def all_text_units(reader: Reader, max_tokens: int, scope: Scope = EVERYTHING) -
         SELECT human_readable_id FROM text_units WHERE {scope.allows("text_unit", "human_readable_id")}
         QUALIFY sum(line_tokens) OVER () <= $max_tokens ORDER BY document_id, start_char
         """,
-        {"max_tokens": max_tokens, **scope.parameters("text_unit")},
+        {"max_tokens": max_tokens},
     )
 
 
@@ -59,7 +59,7 @@ def sources(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.D
         WHERE t.human_readable_id IN (SELECT unnest($units::INT[]))
           AND {scope.allows("text_unit", "t.human_readable_id")}
         """,
-        {"units": units, **scope.parameters("text_unit")},
+        {"units": units},
     )
     return in_order(frame, units)
 
@@ -73,20 +73,25 @@ def source_passages(reader: Reader, units: list[int], scope: Scope = EVERYTHING)
         WHERE t.human_readable_id IN (SELECT unnest($units::INT[]))
           AND {scope.allows("text_unit", "t.human_readable_id")}
         """,
-        {"units": units, **scope.parameters("text_unit")},
+        {"units": units},
     )
     return [Passage("Sources", number, title, text) for number, title, text in in_order(frame, units).iter_rows()]
 
 
 def entity_rows(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
     """The entities in the order given: human_readable_id, id, title, type, description, degree, frequency."""
+    degree = "degree"
+    if not scope.is_everything:
+        neighbors = f"FROM {scope.edges} WHERE entity = human_readable_id AND neighbor <> entity"
+        degree = f"(SELECT count(DISTINCT neighbor) {neighbors})"
     frame = reader.rows(
         f"""
-        SELECT human_readable_id, id, title, type, description, degree, frequency, line_tokens
+        SELECT human_readable_id, id, title, type, description, {degree} AS degree, frequency, line_tokens,
+               {scope.allows("entity_text", "human_readable_id")} AS is_whole
         FROM entities WHERE human_readable_id IN (SELECT unnest($entities::INT[]))
           AND {scope.allows("entity", "human_readable_id")}
         """,
-        {"entities": entities, **scope.parameters("entity")},
+        {"entities": entities},
     )
     return redact_entities(scope, reader, in_order(frame, entities))
 
@@ -121,10 +126,16 @@ def relationship_rows(reader: Reader, chosen: pl.DataFrame, scope: Scope = EVERY
     `predicates`: all types of a pair, with direction and date, where there are several or one is superseded; else the
     type. `over`: whether all are superseded.
     """
+    weight = "weight"
+    if scope.limits_text:
+        weight = f"(SELECT any_value(weight) FROM {scope.edges} WHERE relationship = human_readable_id)"
     details = reader.rows(
-        """
+        f"""
         SELECT human_readable_id, id, source, target, source_number, target_number, type, description,
-               round(weight, 2) AS weight, line_tokens,
+               round({weight}, 2) AS weight, line_tokens,
+               {scope.allows("relationship_text", "human_readable_id")} AS is_whole,
+               {scope.allows("entity_text", "source_number")} AS source_is_whole,
+               {scope.allows("entity_text", "target_number")} AS target_is_whole,
                coalesce(nullif(relations, ''), type) AS predicates, valid_until IS NOT NULL AS over
         FROM relationships WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))
         """,
@@ -142,21 +153,13 @@ def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> 
     Returns:
         entity, neighbor, human_readable_id, weight, combined_degree; by entity, then neighbor.
     """
-    edges = reader.frame(
+    return reader.frame(
         f"""
-        SELECT entity, neighbor, relationship AS human_readable_id, weight, combined_degree FROM search.edges
-        WHERE entity IN (SELECT unnest($entities::INT[])) AND {scope.allows("relationship", "relationship")}
-        ORDER BY ALL
+        SELECT entity, neighbor, relationship AS human_readable_id, weight, combined_degree FROM {scope.edges}
+        WHERE entity IN (SELECT unnest($entities::INT[])) ORDER BY ALL
         """,
-        {"entities": entities, **scope.parameters("relationship")},
+        {"entities": entities},
     )
-    if scope.is_everything or edges.is_empty():
-        return edges
-    degrees = scope.degrees[edges["entity"].to_numpy()] + scope.degrees[edges["neighbor"].to_numpy()]
-    edges = edges.with_columns(combined_degree=pl.Series(degrees))
-    if not scope.limits_text:
-        return edges
-    return edges.with_columns(weight=pl.Series(scope.weights[edges["human_readable_id"].to_numpy()]))
 
 
 def claims_about(reader: Reader, entities: list[int], units: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
@@ -182,7 +185,7 @@ def claims_about(reader: Reader, entities: list[int], units: list[int], scope: S
                  least(list_position($entities::INT[], subject_number), list_position($entities::INT[], object_number)),
                  number LIMIT $limit
         """,
-        {"entities": entities, "units": units, "limit": MAX_CLAIMS, **scope.parameters("text_unit")},
+        {"entities": entities, "units": units, "limit": MAX_CLAIMS},
     )
     return _current_first(claim_rows(reader, chosen, scope))
 
@@ -282,7 +285,6 @@ def reports_about(
             "n_similar": n_similar,
             "least": MIN_ENTITIES_OF_SIMILAR,
             "level": level,
-            **scope.parameters("community_report"),
         },
     )
     found = found.with_columns(pl.col("parent", "size").fill_null(-1))
@@ -349,7 +351,7 @@ def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.D
         FROM community_reports r JOIN weights w USING (community)
         ORDER BY w.text_units DESC, r.rank DESC, r.human_readable_id
         """,
-        {"level": level, **scope.parameters("community_report")},
+        {"level": level},
     )
     return _counted(found)
 
@@ -363,7 +365,7 @@ def nearest_reports(
     version or document that the question names are preferred.
     """
     units = preferred(reader, question.text, scope)
-    candidates = limit if level is None and not units else size(reader, "community_reports")
+    candidates = limit if level is None and not units else _ALL
     found = search_texts(reader, "community_report", question, candidates, scope)
     if level is not None:
         query = "SELECT human_readable_id FROM community_reports WHERE level <= $level"
@@ -401,7 +403,7 @@ def _reports_by_rank(reader: Reader, limit: int, scope: Scope, level: int | None
         WHERE level <= coalesce($level::INT, level) AND {scope.allows("community_report", "human_readable_id")}
         ORDER BY rank DESC NULLS LAST, level, human_readable_id LIMIT $limit
         """,
-        {"level": level, "limit": limit, **scope.parameters("community_report")},
+        {"level": level, "limit": limit},
     )
 
 
@@ -448,7 +450,6 @@ def report_tree(reader: Reader, scope: Scope = EVERYTHING) -> pl.DataFrame:
         FROM communities c LEFT JOIN reports r USING (community) LEFT JOIN weights w USING (community)
         ORDER BY c.level, c.community
         """,
-        scope.parameters("text_unit", "community_report"),
     )
 
 

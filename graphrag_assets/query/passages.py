@@ -236,7 +236,7 @@ def _about(reader: Reader, names: set[int], scope: Scope) -> list[Edge]:
         WHERE name IN (SELECT unnest($names::UBIGINT[])) AND {scope.allows("text_unit", "text_unit")}
         ORDER BY weight DESC, name, text_unit LIMIT $limit
         """,
-        {"names": sorted(names), "limit": MAX_EDGES, **scope.parameters("text_unit")},
+        {"names": sorted(names), "limit": MAX_EDGES},
     )
     return found.rows()
 

@@ -10,7 +10,6 @@ import polars as pl
 
 from graphrag_assets.query.fetch import edges_of, relationship_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.filters.scope import size
 from graphrag_assets.query.retrieval import Question, scaled, word_scores
 from graphrag_assets.store.publication_reader import Reader
 
@@ -20,6 +19,7 @@ MAX_EXPANDED = 200
 MAX_STEPS = 2_000
 """Maximum number of steps of a hop that are compared with the question: the heaviest, from the best paths."""
 
+_ALL = 1_000_000_000
 _BY_WEIGHT = 0.5  # the other half of a step's score is how well the entity that it reaches matches the question
 
 
@@ -109,7 +109,7 @@ def _steps(
 def _similarities(reader: Reader, question: Question, entities: list[int], scope: Scope) -> dict[int, float]:
     """How well each entity matches the question, 0 to 1; without entities whose texts are outside the scope."""
     if reader.embedding is None:
-        return scaled(word_scores(reader, "entity", question, size(reader, "entities"), scope))
+        return scaled(word_scores(reader, "entity", question, _ALL, scope))
     model, dimensions = reader.embedding
     vector = np.asarray(question.vector(model))
     found = reader.rows(
@@ -118,6 +118,6 @@ def _similarities(reader: Reader, question: Question, entities: list[int], scope
         FROM embeddings WHERE kind = 'entity' AND number IN (SELECT unnest($entities::INT[]))
           AND {scope.allows("entity_text", "number")}
         """,
-        {"vector": vector, "entities": entities, **scope.parameters("entity_text")},
+        {"vector": vector, "entities": entities},
     )
     return dict(found.iter_rows())

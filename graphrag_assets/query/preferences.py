@@ -69,7 +69,6 @@ def preferred(reader: Reader, text: str, scope: Scope) -> list[int]:
             "names": list(named.documents),
             "context": named.context,
             **({"times": [_days(*time) for time in named.times]} if dated else {}),
-            **scope.parameters("text_unit"),
         },
     )
 

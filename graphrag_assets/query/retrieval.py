@@ -201,14 +201,13 @@ def word_scores(reader: Reader, kind: str, question: Question, limit: int, scope
         ), scores AS (
             SELECT number, max(rarity * n * 2.2 / (n + 1.2 * (0.25 + 0.75 * length / $mean))) AS score
             FROM search.postings JOIN terms USING (term)
-            -- numbers of other kinds, which the join would drop later, may be beyond the bits of this one
-            WHERE CASE WHEN kind = $kind THEN {scope.allows(searched, "number")} ELSE false END
+            WHERE kind = $kind AND {scope.allows(searched, "number")}
             GROUP BY number, word
         )
         SELECT number, sum(score) AS score FROM scores
         GROUP BY number ORDER BY round(sum(scores.score), 9) DESC, number LIMIT $limit
         """,
-        {**known._asdict(), "kind": kind, "mean": mean, "limit": limit, **scope.parameters(searched)},
+        {**known._asdict(), "kind": kind, "mean": mean, "limit": limit},
     )
     return dict(found.iter_rows())
 
@@ -264,7 +263,7 @@ def vector_scores(reader: Reader, kind: str, question: Question, limit: int, sco
         FROM embeddings WHERE kind = $kind AND {scope.allows(searched, "number")}
         ORDER BY similarity DESC, number LIMIT $limit
         """,
-        {"kind": kind, "vector": vector, "limit": limit, **scope.parameters(searched)},
+        {"kind": kind, "vector": vector, "limit": limit},
     )
     return dict(found.iter_rows())
 

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.synthetic_index import search_tables_of
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query.entities import entities_for, named_entities
-from graphrag_assets.query.filters import EVERYTHING, Scope
+from graphrag_assets.query.filters import EVERYTHING, Filter, scope_of
 from graphrag_assets.query.retrieval import Question, Scores, fuse, search_texts, vector_scores, word_scores
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
@@ -126,9 +126,9 @@ def test_vectors_rank_by_exact_cosine(vector_reader: Reader, limit: int, filtere
     matrix = embed([f"Document {document}\n{text}" for document, text, _ in TEXT_UNITS])
     expected = np.argsort(-(matrix @ question.vector(MODEL)), kind="stable").tolist()
     assert expected[0] == 5
-    allowed = np.arange(len(TEXT_UNITS)) % 2 == 1
-    scope = Scope(vector_reader, allowed) if filtered else EVERYTHING
-    wanted = [number for number in expected if allowed[number]] if filtered else expected
+    allowed = [f"Document {document}" for document, _, _ in TEXT_UNITS][1:4]
+    scope = scope_of(vector_reader, Filter(documents=allowed)) if filtered else EVERYTHING
+    wanted = [number for number in expected if not filtered or f"Document {TEXT_UNITS[number][0]}" in allowed]
     assert ranked_by(vector_scores, vector_reader, "text_unit", question, limit, scope) == wanted[:limit]
 
 

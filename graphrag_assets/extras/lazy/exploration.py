@@ -217,7 +217,6 @@ def communities_of_level(
             "tested": list(exploration.tests),
             "level": level,
             "limit": exploration.room,
-            **scope.parameters("text_unit"),
         },
     )
     return dict(found.group_by("community", maintain_order=True).agg("text_unit").iter_rows())
@@ -244,7 +243,6 @@ def neighbors_of(reader: Reader, units: Sequence[int], distance: int, scope: Sco
             "units": list(units),
             "places": list(range(len(units))),
             "distance": distance,
-            **scope.parameters("text_unit"),
         },
     )
     known = set(units)

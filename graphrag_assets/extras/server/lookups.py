@@ -105,7 +105,7 @@ def report(reader: Reader, scope: Scope, number: int) -> str:
     allowed = reader.numbers(
         "SELECT human_readable_id FROM community_reports "
         f"WHERE human_readable_id = $number AND {scope.allows('community_report', 'human_readable_id')}",
-        {"number": number, **scope.parameters("community_report")},
+        {"number": number},
     )
     if not allowed:
         raise NotFoundError(f"There is no report {number}.")

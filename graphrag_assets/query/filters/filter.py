@@ -8,19 +8,18 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-import numpy as np
 from pydantic import PlainValidator
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import QueryError
-from graphrag_assets.query.filters.scope import EVERYTHING, Scope, size
+from graphrag_assets.query.filters.scope import EVERYTHING, Scope
 from graphrag_assets.query.option_types import FirstDay, LastDay, OptionalTexts, Options
 from graphrag_assets.store.publication_reader import Reader
 
 Value = str | int | float | bool
 
 _LONGEST = 200
-_MAX_SCOPES = 16  # kept per publication; each has a few bytes per row of the index
+_MAX_SCOPES = 16  # kept per publication; each has some bytes of memory per allowed row of the index
 
 
 def _pairs(given: Any) -> tuple[tuple[str, tuple[Value, ...]], ...] | None:
@@ -88,20 +87,20 @@ def scope_of(reader: Reader, filter: Filter | None, rights: Filter | None = None
         return kept
     within, _ = _documents(reader, rights, None)
     documents, missing = _documents(reader, filter, within)
-    units = None if documents is None else _text_units(reader, documents)
+    texts = None if documents is None or _are_all(reader, documents) else sorted(documents)
     entities = _both(filter.entity_types, rights.entity_types)
     relationships = _both(filter.relationship_types, rights.relationship_types)
     for one in filter.entity_types or ():
-        if one not in (entities or ()) or not Scope(reader, units, [one]).shows("entity"):
+        if one not in (entities or ()) or not Scope(reader, texts, [one]).shows("entity"):
             missing.append(_not_there("entity type", one))
     for one in filter.relationship_types or ():
-        if one not in (relationships or ()) or not Scope(reader, units, None, [one]).shows("relationship"):
+        if one not in (relationships or ()) or not Scope(reader, texts, None, [one]).shows("relationship"):
             missing.append(_not_there("relationship type", one))
-    if units is None and not Scope(reader, None, entities).hides("entity"):
+    if texts is None and not Scope(reader, None, entities).hides("entity"):
         entities = None
-    if units is None and not Scope(reader, None, None, relationships).hides("relationship"):
+    if texts is None and not Scope(reader, None, None, relationships).hides("relationship"):
         relationships = None
-    scope = Scope(reader, units, entities, relationships, missing)
+    scope = Scope(reader, texts, entities, relationships, missing)
     while len(reader.scopes) >= _MAX_SCOPES:
         reader.scopes.pop(next(iter(reader.scopes)), None)
     reader.scopes[key] = scope
@@ -141,17 +140,11 @@ def _documents(reader: Reader, filter: Filter, within: Ids | None) -> tuple[Ids 
     return set.intersection(*first, *(allowed for allowed, _ in conditions)), missing
 
 
-def _text_units(reader: Reader, documents: Ids) -> np.ndarray | None:
-    """The text units of documents, booleans by number; None: all there are."""
-    found = reader.frame(
-        "SELECT human_readable_id FROM text_units WHERE document_id IN (SELECT unnest($documents::VARCHAR[]))",
-        {"documents": sorted(documents)},
-    )["human_readable_id"].to_numpy()
-    if len(found) and reader.numbers("SELECT count(*) FROM text_units", {}) == [len(found)]:
-        return None
-    units = np.zeros(size(reader, "text_units"), bool)
-    units[found] = True
-    return units
+def _are_all(reader: Reader, documents: Ids) -> bool:
+    """Whether all text units, of which there are some, are of these documents."""
+    allowed = "document_id IN (SELECT unnest($documents::VARCHAR[]))"
+    query = f"SELECT count(*) > 0 AND count(*) = count(*) FILTER ({allowed}) FROM text_units"
+    return reader.numbers(query, {"documents": sorted(documents)}) == [True]
 
 
 def _of_names(reader: Reader, what: str, columns: Sequence[str], names: Sequence[str]) -> Condition:

@@ -35,35 +35,34 @@ SELECT * FROM (
 
 
 def redact_entities(scope: Scope, reader: Reader, frame: pl.DataFrame) -> pl.DataFrame:
-    """`frame` (human_readable_id, title, type, description, degree, frequency) as the scope describes the entities."""
+    """`frame` (human_readable_id, title, type, description, frequency, is_whole) as the scope describes the entities.
+
+    `is_whole`: whether all of its text units are in the scope.
+    """
     if scope.is_everything or frame.is_empty():
-        return frame
-    frame = frame.drop("line_tokens", strict=False)  # they are those of the published line
-    numbers = frame["human_readable_id"].to_list()
-    frame = frame.with_columns(degree=pl.Series(scope.degrees[numbers], dtype=pl.Int64))
-    partly = [number for number in numbers if not scope.is_whole("entity", number)]
+        return frame.drop("is_whole")
+    partly = frame.filter(~pl.col("is_whole"))["human_readable_id"].to_list()
+    frame = frame.drop("is_whole", "line_tokens", strict=False)  # the tokens are those of the published line
     return _replaced(frame, _rebuilt_entities(scope, reader, partly), partly) if partly else frame
 
 
 def redact_relationships(scope: Scope, reader: Reader, frame: pl.DataFrame) -> pl.DataFrame:
-    """`frame` (human_readable_id, source, target, source_number, target_number, type, description, weight),
+    """`frame` (human_readable_id, source, target, type, description, is_whole; source_number, source_is_whole, …),
     likewise.
     """
+    marks = ("is_whole", "source_is_whole", "target_is_whole")
     if not scope.limits_text or frame.is_empty():
-        return frame
-    frame = frame.drop("line_tokens", strict=False)
-    numbers = frame["human_readable_id"].to_list()
-    frame = frame.with_columns(weight=pl.Series(scope.weights[numbers].round(2), dtype=pl.Float64))
-    ends = {*frame["source_number"], *frame["target_number"]}
-    partly = [number for number in sorted(ends) if not scope.is_whole("entity", number)]
-    if partly:
-        titles = dict(_rebuilt_entities(scope, reader, partly).select("human_readable_id", "title").iter_rows())
+        return frame.drop(marks)
+    partly = frame.filter(~pl.col("is_whole"))["human_readable_id"].to_list()
+    ends = {n for end in ("source", "target") for n in frame.filter(~pl.col(f"{end}_is_whole"))[f"{end}_number"]}
+    frame = frame.drop(*marks, "line_tokens", strict=False)
+    if ends:
+        titles = dict(_rebuilt_entities(scope, reader, sorted(ends)).select("human_readable_id", "title").iter_rows())
         named = {
             end: pl.col(f"{end}_number").replace_strict(titles, default=None, return_dtype=pl.String)
             for end in ("source", "target")
         }
         frame = frame.with_columns(**{end: pl.coalesce(title, end) for end, title in named.items()})
-    partly = [number for number in numbers if not scope.is_whole("relationship", number)]
     frame = _replaced(frame, _rebuilt_relationships(scope, reader, partly), partly) if partly else frame
     predicates = predicates_of(scope, reader, frame)
     return _replaced(frame, predicates, predicates["human_readable_id"])
@@ -73,7 +72,7 @@ def _rebuilt_entities(scope: Scope, reader: Reader, numbers: list[int]) -> pl.Da
     """human_readable_id, title, type, description, frequency from the mentions in the scope."""
     mentions = reader.rows(
         _MENTIONS_OF_ENTITIES.format(allowed=scope.allows("text_unit", "text_unit")),
-        {"numbers": numbers, **scope.parameters("text_unit")},
+        {"numbers": numbers},
     )
     counted = mentions.group_by("number", "title").agg(pl.col("n_sentences").sum())
     titles = _first(counted.sort("number", pl.col("n_sentences").neg(), "title"), "title")
@@ -112,7 +111,7 @@ def _rebuilt_relationships(scope: Scope, reader: Reader, numbers: list[int]) -> 
           AND {scope.allows("text_unit", "text_unit_number")}
         ORDER BY ALL
         """,
-        {"numbers": numbers, **scope.parameters("text_unit")},
+        {"numbers": numbers},
     )
     described = mentions.select(pl.col("description").fill_null(""), "title", "n", key="number")
     types = _main_types(mentions).with_columns(predicates="type", over=pl.lit(False))

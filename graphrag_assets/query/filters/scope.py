@@ -6,44 +6,49 @@ allowed. Published titles and descriptions are searched only if all their source
 that in the whole index.
 """
 
-from collections.abc import Iterable, Sequence
+import contextlib
+import itertools
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
 
-import numpy as np
+import duckdb
 
 from graphrag_assets.store.publication_reader import Reader
 
-_TABLES = {"entity": "entities", "relationship": "relationships", "community_report": "community_reports"}
+_TABLE_NUMBERS = itertools.count(1)
 
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """The rows that a filter allows in one publication; computed on first use.
+    """The rows that a filter allows in one publication.
+
+    Their numbers are tables in the memory of the reader, where all of its connections see them: each is made when it is
+    first used, and dropped with the scope.
 
     Attributes:
-        units: booleans by number of the text unit, true if it is allowed; None: all are.
+        documents: ids of allowed documents; None: text is not limited.
         types: types of allowed entities; None: all.
         relationship_types: types that a mention of an allowed relationship has; None: all.
         missing: a line for each missing name of the filter.
     """
 
     reader: Reader | None = None
-    units: np.ndarray | None = None
+    documents: Sequence[str] | None = None
     types: Sequence[str] | None = None
     relationship_types: Sequence[str] | None = None
     missing: Sequence[str] = ()
-    _packed: dict[str, bytes] = field(default_factory=dict, init=False, repr=False)
+    _tables: dict[str, str] = field(default_factory=dict, init=False, repr=False)
+    _lock: "threading.RLock" = field(default_factory=threading.RLock, init=False, repr=False)
 
     @property
     def is_everything(self) -> bool:
-        return self.units is None and self.types is None and self.relationship_types is None
+        return self.documents is None and self.types is None and self.relationship_types is None
 
     @property
     def limits_text(self) -> bool:
         """Whether text units are excluded, so that descriptions and numbers must be derived from the others."""
-        return self.units is not None
+        return self.documents is not None
 
     def allows(self, kind: str, column: str) -> str:
         """SQL that is true for the rows whose `column`, a number of `kind`, is in the scope.
@@ -52,178 +57,134 @@ class Scope:
             kind: text_unit, entity, relationship or community_report; entity_text and relationship_text: those whose
                 published texts have allowed sources only.
         """
-        return "true" if self.allowed(kind) is None else f"get_bit(${kind}_bits::BLOB::BIT, {column}::INT) = 1"
-
-    def parameters(self, *kinds: str) -> dict[str, bytes]:
-        """The parameters that `allows` needs for these kinds."""
-        return {f"{kind}_bits": self._bits(kind) for kind in kinds if self.allowed(kind) is not None}
-
-    def allowed_text_units(self, numbers: Iterable[int]) -> set[int]:
-        """Those of the text units with these numbers that are in the scope."""
-        return {number for number in numbers if self.units is None or self.units[number]}
+        limited = {
+            "entity": self.limits_text or self.types is not None,
+            "entity_text": self.limits_text or self.types is not None,
+            "relationship": not self.is_everything,
+        }
+        return f"{column} IN (FROM {self._table(kind)})" if limited.get(kind, self.limits_text) else "true"
 
     def shows(self, kind: str) -> bool:
-        """Whether a row of `kind` is in the scope."""
-        allowed = self.allowed(kind)
-        return allowed is None or bool(allowed.any())
+        """Whether an entity or relationship, by `kind`, is in the scope."""
+        return self._counts(kind)[0] > 0
 
     def hides(self, kind: str) -> bool:
-        """Whether a row of `kind` is not in the scope."""
-        allowed = self.allowed(kind)
-        return allowed is not None and self._reader.numbers(f"SELECT count(*) FROM {_TABLES[kind]}", {}) != [
-            int(allowed.sum())
-        ]
+        """Whether an entity or relationship is not in the scope."""
+        shown, all_there_are = self._counts(kind)
+        return shown < all_there_are
 
-    def is_whole(self, kind: str, number: int) -> bool:
-        """Whether all sources of the entity or relationship of this number are allowed."""
-        whole = self.allowed(f"{kind}_text")
-        return whole is None or bool(whole[number])
+    def _counts(self, kind: str) -> tuple[int, int]:
+        table = {"entity": "entities", "relationship": "relationships"}[kind]
+        shown = self.allows(kind, "human_readable_id")
+        shown, all_there_are = self._reader.rows(
+            f"SELECT count(*) FILTER ({shown}) AS shown, count(*) AS all_there_are FROM {table}"
+        ).row(0)
+        return shown, all_there_are
 
-    @cached_property
-    def degrees(self) -> np.ndarray:
-        """Number of distinct neighbors in the scope, by number of the entity."""
-        return self._by_number(
-            "entity",
-            f"SELECT entity AS number, count(DISTINCT neighbor) AS value FROM search.edges "
-            f"WHERE {self.allows('relationship', 'relationship')} AND entity <> neighbor GROUP BY entity",
-            np.int64,
-            "relationship",
-        )
+    @property
+    def edges(self) -> str:
+        """The table `search.edges` with the relationships, degrees and weights of the scope.
 
-    @cached_property
-    def weights(self) -> np.ndarray:
-        """Sum of the strengths of the mentions in the scope, by number of the relationship.
-
-        Without the correction for chance co-occurrence, which would count text outside the scope. In an index without
-        mentions (an imported one): the published weight if all sources are in the scope, else the number of text units.
+        A weight is the sum of the strengths of the mentions in the scope, without the correction for chance
+        co-occurrence, which would count text outside of it. In an index without mentions (an imported one) it is the
+        published one if all sources are in the scope, else the number of text units.
         """
-        return self._by_number(
-            "relationship",
-            f"""
-            WITH units AS (
-                SELECT relationship AS number, count(*) AS n FROM search.relationship_text_units
-                WHERE {self.allows("text_unit", "text_unit")} GROUP BY relationship
-            ), stated AS (
-                SELECT relationship_number AS number, sum(strength) AS strength FROM relationship_mentions
-                WHERE {self.allows("text_unit", "text_unit_number")} GROUP BY relationship_number
-            )
-            SELECT u.number, coalesce(s.strength,
-                   CASE WHEN {self.allows("relationship_text", "u.number")} THEN r.weight ELSE u.n END) AS value
-            FROM units u LEFT JOIN stated s USING (number) JOIN relationships r ON r.human_readable_id = u.number
-            """,
-            np.float64,
-            "text_unit",
-            "relationship_text",
-        )
+        return "search.edges" if self.is_everything else self._table("edges")
 
-    def allowed(self, kind: str) -> np.ndarray | None:
-        """The rows of `kind` (see `allows`) in the scope, booleans by number; None: all are."""
-        if self.is_everything:
-            return None
-        match kind:
+    def _table(self, name: str) -> str:
+        """The table of a kind of rows, or the edges, in the memory of the reader."""
+        with self._lock:
+            if name not in self._tables:
+                query, table = self._query(name), f"memory.main.scope_{next(_TABLE_NUMBERS)}"
+                lists = {"documents": self.documents, "types": self.types, "relationships": self.relationship_types}
+                used = {parameter: values for parameter, values in lists.items() if f"${parameter}" in query}
+                self._reader.numbers(f"CREATE TABLE {table} AS {query}", used)
+                self._tables[name] = table
+            return self._tables[name]
+
+    def __del__(self) -> None:
+        if self._tables:
+            with contextlib.suppress(duckdb.Error), self._reader.connection.cursor() as cursor:
+                cursor.execute("".join(f"DROP TABLE {table};" for table in self._tables.values()))
+
+    def _query(self, name: str) -> str:
+        match name:
             case "text_unit":
-                return self.units
+                condition = "document_id IN (SELECT unnest($documents::VARCHAR[]))"
+                return f"SELECT human_readable_id FROM text_units WHERE {condition}"
             case "entity":
-                return self._entities
-            case "relationship":
-                return self._relationships
+                named, of_type = self._has_source("entity"), self._is_of_type()
+                return f"SELECT human_readable_id FROM entities WHERE {named} AND {of_type}"
             case "entity_text":
-                return self._entities if self._whole_entities is None else self._whole_entities & self._entities
+                shown = self.allows("entity", "human_readable_id")
+                return f"SELECT human_readable_id FROM entities WHERE {shown} AND NOT {self._is_partly('entity')}"
+            case "relationship":
+                ends = f"{self.allows('entity', 'source_number')} AND {self.allows('entity', 'target_number')}"
+                stated = f"{self._has_source('relationship')} AND {self._is_of_relationship_type()}"
+                return f"SELECT human_readable_id FROM relationships WHERE {ends} AND {stated}"
             case "relationship_text":
-                return self._whole_relationships
+                whole = f"NOT {self._is_partly('relationship')}"
+                return (
+                    f"SELECT human_readable_id FROM relationships WHERE {self._has_source('relationship')} AND {whole}"
+                )
             case "community_report":
-                return self._reports
-        raise KeyError(kind)
+                return self._reports()
+            case "edges":
+                return self._edges()
+        raise KeyError(name)
 
-    def _bits(self, kind: str) -> bytes:
-        """The rows of a kind as bits; packed once, because that takes a pass over all rows."""
-        if kind not in self._packed:
-            self._packed[kind] = _pack(self.allowed(kind))
-        return self._packed[kind]
+    def _has_source(self, kind: str) -> str:
+        """SQL that is true for an entity or relationship with a text unit in the scope."""
+        if not self.limits_text:
+            return "true"
+        allowed = self.allows("text_unit", "text_unit")
+        return f"human_readable_id IN (SELECT {kind} FROM search.{kind}_text_units WHERE {allowed})"
 
-    @cached_property
-    def _whole_entities(self) -> np.ndarray | None:
-        return self._whole("search.entity_text_units", "entity")
+    def _is_partly(self, kind: str, column: str = "human_readable_id") -> str:
+        """SQL that is true for an entity or relationship with a text unit outside the scope."""
+        allowed = self.allows("text_unit", "text_unit")
+        return f"{column} IN (SELECT {kind} FROM search.{kind}_text_units WHERE NOT {allowed})"
 
-    @cached_property
-    def _whole_relationships(self) -> np.ndarray | None:
-        return self._whole("search.relationship_text_units", "relationship")
+    def _is_of_type(self) -> str:
+        """SQL that is true for an entity that has one of the types according to the text units in the scope."""
+        if self.types is None:
+            return "true"
+        return f"""
+            CASE WHEN {self._is_partly("entity")} THEN human_readable_id IN (
+                SELECT entity_number FROM (
+                    SELECT entity_number, type, count(*) AS n FROM entity_mentions
+                    WHERE {self.allows("text_unit", "text_unit_number")} AND entity_number IS NOT NULL GROUP BY ALL
+                )
+                QUALIFY row_number() OVER (
+                    PARTITION BY entity_number ORDER BY type IN ('', 'UNKNOWN', 'CONCEPT', 'NAME'), n DESC, type
+                ) = 1 AND type IN (SELECT unnest($types::VARCHAR[]))
+            ) ELSE type IN (SELECT unnest($types::VARCHAR[])) END
+        """
 
-    def _whole(self, table: str, kind: str) -> np.ndarray | None:
-        """The rows of `kind` without any text unit outside the scope."""
-        if self.units is None:
-            return None
-        outside = f"SELECT DISTINCT {kind} FROM {table} WHERE NOT {self.allows('text_unit', 'text_unit')}"
-        return ~self._found(kind, outside, "text_unit")
-
-    @cached_property
-    def _entities(self) -> np.ndarray | None:
-        if self.units is None:
-            return self._of_type if self.types is not None else None
-        query = f"SELECT DISTINCT entity FROM search.entity_text_units WHERE {self.allows('text_unit', 'text_unit')}"
-        named = self._found("entity", query, "text_unit")
-        return named & self._of_type if self.types is not None else named
-
-    @cached_property
-    def _of_type(self) -> np.ndarray:
-        """The entities that have one of the types according to the text units in the scope."""
-        query = "SELECT human_readable_id FROM entities WHERE type IN (SELECT unnest($types::VARCHAR[]))"
-        published, whole = self._found("entity", query, types=self.types), self._whole_entities
-        if whole is None:
-            return published
-        mentioned = self._found(
-            "entity",
-            f"""
-            SELECT entity_number FROM (
-                SELECT entity_number, type, count(*) AS n FROM entity_mentions
-                WHERE {self.allows("text_unit", "text_unit_number")} AND entity_number IS NOT NULL GROUP BY ALL
-            )
-            QUALIFY row_number() OVER (
-                PARTITION BY entity_number ORDER BY type IN ('', 'UNKNOWN', 'CONCEPT', 'NAME'), n DESC, type
-            ) = 1 AND type IN (SELECT unnest($types::VARCHAR[]))
-            """,
-            "text_unit",
-            types=self.types,
-        )
-        return np.where(whole, published, mentioned)
-
-    @cached_property
-    def _relationships(self) -> np.ndarray:
-        """The relationships of an allowed type with both ends in the scope, and stated in a text unit of it."""
-        both = f"{self.allows('entity', 'source_number')} AND {self.allows('entity', 'target_number')}"
-        query = f"SELECT human_readable_id FROM relationships WHERE {both}"
-        allowed = self._found("relationship", query, "entity")
-        if self.units is not None:
-            in_scope = self.allows("text_unit", "text_unit")
-            query = f"SELECT DISTINCT relationship FROM search.relationship_text_units WHERE {in_scope}"
-            allowed &= self._found("relationship", query, "text_unit")
-        if self.relationship_types is not None:
-            query = f"""
-                SELECT DISTINCT relationship_number FROM relationship_mentions
-                WHERE type IN (SELECT unnest($types::VARCHAR[])) AND relationship_number IS NOT NULL
+    def _is_of_relationship_type(self) -> str:
+        """SQL that is true for a relationship to which a mention in the scope gives one of the types."""
+        if self.relationship_types is None:
+            return "true"
+        return f"""
+            human_readable_id IN (
+                SELECT relationship_number FROM relationship_mentions
+                WHERE type IN (SELECT unnest($relationships::VARCHAR[])) AND relationship_number IS NOT NULL
                   AND {self.allows("text_unit", "text_unit_number")}
-            """
-            allowed &= self._found("relationship", query, "text_unit", types=self.relationship_types)
-        return allowed
+            )
+        """
 
-    @cached_property
-    def _reports(self) -> np.ndarray | None:
+    def _reports(self) -> str:
         """The reports of communities whose members, inner relationships and claims have allowed sources only."""
-        if self.units is None:
-            return None
-        return self._found(
-            "community_report",
-            f"""
+        return f"""
             WITH touched AS (
-                SELECT community FROM search.entity_communities
-                WHERE get_bit($whole_entities::BLOB::BIT, entity::INT) = 0
+                SELECT community FROM search.entity_communities WHERE {self._is_partly("entity", "entity")}
                 UNION
                 SELECT a.community
                 FROM search.edges e
                 JOIN search.entity_communities a ON a.entity = e.entity
                 JOIN search.entity_communities b
                   ON b.entity = e.neighbor AND b.level = a.level AND b.community = a.community
-                WHERE get_bit($whole_relationships::BLOB::BIT, e.relationship::INT) = 0
+                WHERE {self._is_partly("relationship", "e.relationship")}
                 UNION
                 SELECT m.community
                 FROM covariates c JOIN search.entity_communities m ON m.entity IN (c.subject_number, c.object_number)
@@ -231,38 +192,36 @@ class Scope:
             )
             SELECT human_readable_id FROM community_reports
             WHERE community IN (SELECT community FROM search.entity_communities) AND community NOT IN (FROM touched)
-            """,
-            "text_unit",
-            whole_entities=_pack(self._whole_entities),
-            whole_relationships=_pack(self._whole_relationships),
-        )
+        """
+
+    def _edges(self) -> str:
+        weight = "weight"
+        if self.limits_text:
+            is_whole = self.allows("relationship_text", "relationship")
+            weight = f"coalesce(strength, CASE WHEN {is_whole} THEN weight ELSE text_units END)"
+        return f"""
+            WITH units AS (
+                SELECT relationship, count(*) AS text_units FROM search.relationship_text_units
+                WHERE {self.allows("text_unit", "text_unit")} GROUP BY relationship
+            ), stated AS (
+                SELECT relationship_number AS relationship, sum(strength) AS strength FROM relationship_mentions
+                WHERE {self.allows("text_unit", "text_unit_number")} GROUP BY relationship_number
+            ), edges AS (
+                SELECT entity, neighbor, relationship, {weight} AS weight
+                FROM search.edges LEFT JOIN units USING (relationship) LEFT JOIN stated USING (relationship)
+                WHERE {self.allows("relationship", "relationship")}
+            ), degrees AS (
+                SELECT entity, count(DISTINCT neighbor) AS degree FROM edges WHERE entity <> neighbor GROUP BY entity
+            )
+            SELECT e.*, coalesce(a.degree, 0) + coalesce(b.degree, 0) AS combined_degree
+            FROM edges e LEFT JOIN degrees a ON a.entity = e.entity LEFT JOIN degrees b ON b.entity = e.neighbor
+            ORDER BY ALL
+        """
 
     @property
     def _reader(self) -> Reader:
         assert self.reader is not None  # only EVERYTHING has none, and it runs no query
         return self.reader
 
-    def _found(self, kind: str, query: str, *kinds: str, **given: Any) -> np.ndarray:
-        """The rows of `kind` whose numbers a query returns, booleans by number; `kinds`: those of its scopes."""
-        numbers = self._reader.frame(query, {**self.parameters(*kinds), **given}).to_series()
-        found = np.zeros(size(self._reader, _TABLES[kind]), bool)
-        found[numbers.to_numpy()] = True
-        return found
-
-    def _by_number(self, kind: str, query: str, dtype: Any, *kinds: str) -> np.ndarray:
-        found = self._reader.frame(query, self.parameters(*kinds))
-        values: np.ndarray = np.zeros(size(self._reader, _TABLES[kind]), dtype)
-        values[found["number"].to_numpy()] = found["value"].to_numpy()
-        return values
-
 
 EVERYTHING = Scope()
-
-
-def size(reader: Reader, table: str) -> int:
-    """One more than the largest number of a table."""
-    return int(reader.numbers(f"SELECT coalesce(max(human_readable_id), -1) + 1 FROM {table}", {})[0])
-
-
-def _pack(allowed: np.ndarray | None) -> bytes:
-    return b"" if allowed is None else np.packbits(allowed).tobytes()

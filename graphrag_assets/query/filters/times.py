@@ -52,4 +52,4 @@ def predicates_of(scope: Scope, reader: Reader, relationships: pl.DataFrame) -> 
 def _query(scope: Scope, reader: Reader, kind: str, rows: pl.DataFrame, query: str) -> pl.DataFrame:
     times = _TIMES.format(allowed=scope.allows("text_unit", "text_unit"))
     numbers = rows["human_readable_id"].to_list()
-    return reader.rows(times + query, {"numbers": numbers, "kind": kind, **scope.parameters("text_unit")})
+    return reader.rows(times + query, {"numbers": numbers, "kind": kind})

@@ -169,13 +169,13 @@ QUESTION = "Who led the Harbour Company, and what did the Coastal Company charge
 
 def test_a_context_shows_what_holds_first_and_until_when_the_rest_held(start_with) -> None:
     with GraphRAG(start_with(DECISIONS).root) as rag:
-        relationships = rag.context("local", QUESTION).frames["relationships"]
+        context = rag.context("local", QUESTION, read_all_tokens=0, text_unit_prop=0)
+        relationships = context.frames["relationships"]
         led = relationships.filter(relationships["type"] == "LED")
         assert led.select("source", "predicates").rows() == [
             ("Bert Olsen", "LED"),
             ("Anna Berg", "LED (2024-01-10, until 2025-07-25)"),
         ]
-        context = rag.context("local", QUESTION)
         claims = context.frames["claims"].select("object_id", "state").rows()
         assert claims == [("£10", "TRUE"), ("£20", "TRUE until 2025-12-01")]
         assert "|TRUE until 2025-12-01|" in context.text
@@ -195,7 +195,7 @@ def test_a_context_shows_what_holds_first_and_until_when_the_rest_held(start_wit
 )
 def test_what_a_filter_excludes_supersedes_nothing(start_with, filters: dict, leaders: list, prices: list) -> None:
     with GraphRAG(start_with(DECISIONS).root) as rag:
-        context = rag.context("local", QUESTION, **filters)
+        context = rag.context("local", QUESTION, read_all_tokens=0, text_unit_prop=0, **filters)
     relationships = context.frames["relationships"]
     assert relationships.filter(relationships["type"] == "LED").select("source", "predicates").rows() == leaders
     assert context.frames["claims"].select("object_id", "state").rows() == prices

@@ -24,7 +24,14 @@ LAYERS = {
     "integrations": {"integrations", "query"},
     "assets": {"assets", "embedded", "llm", "pictures", "pipeline", "query", "reading", "store"},
 }
-ROOTS = {"query/graphrag.py", "assets/index_definitions.py", "cli/main.py", "cli/init.py", "testing.py"}
+ROOTS = {
+    "query/graphrag.py",
+    "query/choice.py",
+    "assets/index_definitions.py",
+    "cli/main.py",
+    "cli/init.py",
+    "testing.py",
+}
 ROOTS |= {"assets/publish.py"}
 """Where the parts are put together: they know the extras."""
 

@@ -3,6 +3,7 @@
 import asyncio
 import difflib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +25,7 @@ from graphrag_assets.query.context import Context
 from graphrag_assets.query.drift import DriftSearchOptions
 from graphrag_assets.query.global_search import GlobalOptions
 from graphrag_assets.query.history import History
+from graphrag_assets.query.linking import rewrite_question
 from graphrag_assets.query.local import LocalSearchOptions
 from graphrag_assets.query.option_types import options_of, takes
 from graphrag_assets.query.passages import RetrieveOptions, retrieve
@@ -306,7 +308,8 @@ class GraphRAG:
         draft = answer_by_kind if method == "ask" else SEARCH_METHODS[method].answer
 
         async def steps(ask: Ask[Any]) -> Answer:
-            return await as_answer(ask, await draft(ask))
+            await rewrite_question(ask)
+            return replace(await as_answer(ask, await draft(ask)), question=question)
 
         return self._task(method, steps, question, options)
 
@@ -316,7 +319,12 @@ class GraphRAG:
 
     def _context(self, method: str, question: str, options: Mapping[str, object]) -> QuestionTask[Context]:
         named = _search_method(method, METHODS)
-        return self._task(method, named.context, question, options_of(named.options, **options))
+
+        async def steps(ask: Ask[Any]) -> Context:
+            await rewrite_question(ask)
+            return await named.context(ask)
+
+        return self._task(method, steps, question, options_of(named.options, **options))
 
     def _suggestions(
         self, history: History | str, count: int, options: Mapping[str, object]

@@ -1,4 +1,4 @@
-"""Links a question to the graph: by the names in it, or by names and keywords that a model gives for it."""
+"""What is searched for: a question without its conversation, and the names and keywords that it is linked by."""
 
 from dataclasses import replace
 from typing import Annotated, Any, Literal
@@ -7,6 +7,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.query.ask import Ask
+from graphrag_assets.query.history import ConversationHistory
 from graphrag_assets.query.option_types import Options
 from graphrag_assets.query.retrieval import Question
 
@@ -37,3 +38,21 @@ async def link_question(ask: Ask[Any], text: str, question: Question) -> Questio
         return question
     reports = Question("\n".join([question.text, *found.high_level])) if found.high_level else None
     return replace(question, text="\n".join([question.text, *found.names, *found.low_level]), of_reports=reports)
+
+
+async def rewrite_question(ask: Ask[Any]) -> None:
+    """Make a question understood without its conversation, by one request; nothing else needs the conversation then.
+
+    Where the request fails or leaves the question as it is, the conversation stays a part of the search.
+    """
+    options = ask.options
+    turns = ConversationHistory.of(options.history).section(
+        options.conversation_history_max_turns, user_turns_only=False, budget=options.max_context_tokens // 2
+    )
+    if turns is None:
+        return
+    form, lost = replace(ask.form, history=turns.text), "the question without its conversation"
+    said = await ask.optional("rewrite", lost, ask.models.answerer.arewrite(ask.text, (), 0, form))
+    if said and said.question != ask.text:
+        ask.text, ask.options = said.question, replace(options, history=None)
+        ask.prepare()

@@ -48,7 +48,7 @@ def test_history_and_context_share_the_budget(rag: GraphRAG) -> None:
     history = [("user", f"What about the Niagara in the year {year}?") for year in range(1850, 1860)]
     for budget in (60, 150, 400):
         context = rag.context(
-            "local", "Who?", history=history, max_context_tokens=budget, conversation_history_max_turns=9
+            "local", "Where is Valentia?", history=history, max_context_tokens=budget, conversation_history_max_turns=9
         )
         assert context.tokens <= budget
         assert context.history is not None

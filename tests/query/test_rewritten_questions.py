@@ -1,0 +1,78 @@
+"""A question of a conversation is rewritten once, and searched for and answered without the conversation."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_assets.query import GraphRAG
+from tests.openai_server import OpenAIServer, running
+from tests.query.modeled import chat_answerer, says, user_message
+
+HISTORY = [("user", "Which ship met the Agamemnon?"), ("assistant", "The Niagara did, on 26 June.")]
+ALONE = "Who commanded the Niagara?"
+FOLLOW_UP = "And who commanded her?"
+SAID = "William Hudson. [Data: Sources (0)]"
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    def step(body: dict[str, Any]) -> dict[str, Any]:
+        return {"points": [{"description": SAID, "score": 80}], "follow_ups": [{"question": "What then?", "score": 9}]}
+
+    with running() as server:
+        server.content = says(
+            text=SAID,
+            SubQuestions={"question": ALONE, "questions": []},
+            MapAnswer={"points": [{"description": SAID, "score": 80}]},
+            DriftAnswer=step,
+            QuestionKind={"kind": "fact", "reason": "It asks for one."},
+            RelevantUnits={"units": [{"id": 1, "sentences": [1]}]},
+            PlannedSteps={"steps": [{"variable": "answer", "question": ALONE}]},
+            StepValues={"values": [{"value": "William Hudson", "statement": SAID}]},
+        )
+        yield server
+
+
+@pytest.fixture
+def modeled(index_file: Path, server: OpenAIServer, tmp_path: Path) -> GraphRAG:
+    return GraphRAG(index_file, answerer=chat_answerer(server, tmp_path))
+
+
+def messages(server: OpenAIServer) -> list[str]:
+    return [user_message(request.body) for request in server.chats]
+
+
+@pytest.mark.parametrize("method", ["local", "global", "drift", "basic", "lazy", "planned", "ask"])
+def test_one_request_reads_the_conversation_and_all_others_the_rewritten_question(
+    modeled: GraphRAG, server: OpenAIServer, method: str
+) -> None:
+    answer = modeled.search(method, FOLLOW_UP, history=HISTORY)
+    first, *others = messages(server)
+    assert "assistant: The Niagara did" in first
+    assert first.endswith(f"Question: {FOLLOW_UP}")
+    assert others
+    assert not [text for text in others if FOLLOW_UP in text or "The Niagara did" in text]
+    assert any(ALONE in text for text in others)
+    assert answer.question == FOLLOW_UP
+    assert answer.usage["rewrite"].calls >= 1
+
+
+def test_passages_are_found_by_the_rewritten_question(modeled: GraphRAG) -> None:
+    followed = modeled.context("local", FOLLOW_UP, history=HISTORY)
+    assert followed.text == modeled.context("local", ALONE).text
+
+
+def test_a_question_that_needs_no_conversation_keeps_it(modeled: GraphRAG, server: OpenAIServer) -> None:
+    modeled.local(ALONE, history=HISTORY)
+    assert "Which ship met the Agamemnon?" in messages(server)[-1]
+
+
+def test_where_the_request_fails_the_conversation_is_part_of_the_search(
+    modeled: GraphRAG, server: OpenAIServer
+) -> None:
+    server.content = says(text=SAID, SubQuestions="no JSON at all")
+    answer = modeled.local(FOLLOW_UP, history=HISTORY)
+    assert "Which ship met the Agamemnon?" in messages(server)[-1]
+    assert [failure.part for failure in answer.errors] == ["rewrite"]

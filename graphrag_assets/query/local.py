@@ -12,6 +12,7 @@ from graphrag_assets.query import option_types as types
 from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.context import Context, Layout, columns, fill, fill_sections
 from graphrag_assets.query.entities import called_entities, entities_for
+from graphrag_assets.query.excerpts import excerpts
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.linking import LinkingOptions, link_question
 from graphrag_assets.query.option_types import Options
@@ -131,13 +132,16 @@ SOURCES = Layout(
     columns("id=human_readable_id context text"),
     title="context",
     text="text",
+    short="excerpt",
     counted="line_tokens",
+    short_counted="excerpt_tokens",
 )
 
 # Of the graph's share, the selected entities may use two thirds; relationships get two thirds of what they leave.
 _OF_ENTITIES = _OF_RELATIONSHIPS = 2 / 3
 _PRECEDENCE = ("Sources", "Entities", "Relationships", "Claims")
 _MAX_TEXT_UNITS = 100
+_MAX_EXCERPTS = 12  # of the best passages: splitting sentences takes time
 _MAX_LINKS_COUNTED = 999  # the token counts of the publication allow for three digits
 
 
@@ -168,7 +172,7 @@ def local_context(
     relationships, reached = _relationships(reader, question, entities, options, scope)
     known = [*entities, *reached]
     units = _text_units(reader, passages.numbers, entities, options, scope)
-    texts = fetch.sources(reader, units, scope)
+    texts = _sources(reader, question, units, options, scope)
     claims = fetch.claims_about(reader, known, units, scope) if options.include_covariates else None
     graph = max(1 - options.text_unit_prop - options.community_prop, 0)  # rounding must not make it negative
     of_graph = [
@@ -216,6 +220,25 @@ def _text_units(
     if len(passages) < _MAX_TEXT_UNITS:
         passages = [*passages, *fetch.text_units_of(reader, entities, _MAX_TEXT_UNITS, scope)]
     return list(dict.fromkeys(passages))[:_MAX_TEXT_UNITS]
+
+
+def _sources(reader: Reader, question: Question, units: list[int], options: LocalOptions, scope: Scope) -> pl.DataFrame:
+    """The passages; the best of those that exceed their share of the tokens have excerpts."""
+    found = fetch.sources(reader, units, scope)
+    share = options.text_unit_prop * options.max_context_tokens
+    fitting = int((found["line_tokens"].fill_null(0).cum_sum() <= share).sum())
+    if fitting >= _MAX_EXCERPTS or fitting == found.height:
+        return found
+    shortened = found[fitting:_MAX_EXCERPTS]
+    made = excerpts(reader, question, shortened.select("text", "language").rows())
+    texts = [*found["text"][:fitting], *made, *found["text"][_MAX_EXCERPTS:]]
+    return found.with_columns(
+        pl.Series("excerpt", texts, dtype=pl.String),
+        # Of excerpts, tokens are counted when they are needed.
+        excerpt_tokens=pl.when(pl.int_range(pl.len()).is_between(fitting, _MAX_EXCERPTS - 1))
+        .then(0)
+        .otherwise("line_tokens"),
+    )
 
 
 def _relationships(

@@ -1,0 +1,38 @@
+"""Excerpts of passages that do not fit a context: the sentences that together have most of a question's rare words."""
+
+from collections.abc import Mapping, Sequence
+
+from graphrag_assets.ids import number_of
+from graphrag_assets.query.retrieval import Question, known_terms
+from graphrag_assets.store.publication_reader import Reader
+from graphrag_assets.text.languages import UNKNOWN, stems
+from graphrag_assets.text.words import fold, search_words_of, sentences
+
+MAX_SENTENCES = 3
+GAP = " … "
+
+
+def excerpts(reader: Reader, question: Question, passages: Sequence[tuple[str, str]]) -> list[str]:
+    """Excerpts of passages (text, language); the whole text of one without a word of the question."""
+    known = known_terms(reader, question).get("text_unit")
+    rarity = dict(zip(known.terms, known.rarity, strict=True)) if known else {}
+    # The same rule as for the terms of a text: the main language if its own is unknown.
+    main = next(iter(reader.languages), UNKNOWN)
+    return [_excerpt(text, lang if lang in reader.languages else main, rarity) or text for text, lang in passages]
+
+
+def _excerpt(text: str, language: str, rarity: Mapping[int, float]) -> str:
+    parts = [text[span.start : span.end].strip() for span in sentences(text)]
+    terms = [
+        [number_of(f"text_unit {fold(stem)}") for stem in stems(search_words_of(part), language)] for part in parts
+    ]
+    left, chosen = dict(rarity), list[int]()
+    for _ in range(min(MAX_SENTENCES, len(parts))):
+        gains = [sum(left.get(term, 0.0) for term in of_part) for of_part in terms]
+        best = max(range(len(gains)), key=gains.__getitem__)
+        if gains[best] <= 0:
+            break
+        chosen.append(best)
+        for term in terms[best]:
+            left.pop(term, None)
+    return GAP.join(parts[place] for place in sorted(chosen))

@@ -46,10 +46,12 @@ def test_a_small_context_shows_excerpts_where_passages_do_not_fit(sample_index):
     context = rag.context("local", question, max_context_tokens=1_500)
     assert context.tokens <= 1_500
     texts = dict(context.frames["sources"].select("human_readable_id", "text").iter_rows())
-    shown = {passage.number: passage.text for passage in context.sections[-1].passages}
+    (sources,) = (section for section in context.sections if section.name == "Sources")
+    shown = {passage.number: passage.text for passage in sources.passages}
     short = {number: text for number, text in shown.items() if text != texts[number]}
     assert short
     for number, text in short.items():
         assert all(sentence in texts[number] for sentence in text.split(GAP))
     whole = rag.context("local", question, max_context_tokens=100_000)
-    assert all(passage.text == texts[passage.number] for passage in whole.sections[-1].passages)
+    (sources,) = (section for section in whole.sections if section.name == "Sources")
+    assert all(passage.text == texts[passage.number] for passage in sources.passages)

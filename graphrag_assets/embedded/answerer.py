@@ -76,7 +76,7 @@ _PASSAGE, _KIND, _DEFINITION = 0.4, 0.25, 0.3
 _COVERED = 0.3  # how much of a term's weight a quotation uses up
 
 _TABLES = ("Sources", "Claims", "Relationships", "Entities", "Reports")
-_ENDED = re.compile(r"(.+) \(until (\d{4}(?:-\d\d){0,2})\)", re.DOTALL)  # as `query.fetch.claim_rows` writes it
+_ENDED = re.compile(r"(.+) \(until (\d{4}(?:-\d\d){0,2})\)", re.DOTALL)  # as `query.fetch` writes it
 _LABEL = re.compile(r"\b[^\W\d_](?=[^\s|]*\d)[^\W_]*(?:[-‐./][^\W_]+)*")  # letters, then digits
 _PIECE = re.compile(r".+?(?:\]\s+|\Z)", re.DOTALL)  # ends with a reference, white space included
 _WORD_START = re.compile(r"\b\w")

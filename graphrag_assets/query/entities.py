@@ -97,6 +97,7 @@ def entities_for(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     passages: Scores | None = None,
+    described: Sequence[int] | None = None,
 ) -> list[int]:
     """Exactly `top_k` entities, fewer only if the scope has fewer.
 
@@ -107,6 +108,7 @@ def entities_for(
         include: titles or accepted aliases of entities that come first.
         exclude: titles or aliases of entities that are left out.
         passages: the scores of the text units of the question.
+        described: the entities whose descriptions match the question best, if they were searched for.
 
     Raises:
         QueryError: a name matches no entity in the scope, or is both included and excluded.
@@ -116,7 +118,8 @@ def entities_for(
         titles = entity_rows(reader, sorted(both), scope)["title"]
         raise InvalidOption(f"Both included and excluded: {', '.join(titles)}. Choose one.")
     candidates = top_k + CANDIDATES + len(unwanted)
-    described = search_texts(reader, "entity", question, candidates, scope)
+    if described is None:
+        described = search_texts(reader, "entity", question, candidates, scope)
     named = named_entities(reader, question, scope)
     in_passages = _entities_in(reader, passages or {}, candidates, scope)
     found = fuse(described, in_passages, weights=(1, _PASSAGES_WEIGHT), k=_ENTITY_FUSION_K)

@@ -153,7 +153,7 @@ def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> 
     Returns:
         entity, neighbor, human_readable_id, weight, combined_degree; by entity, then neighbor.
     """
-    return reader.frame(
+    return reader.rows(
         f"""
         SELECT entity, neighbor, relationship AS human_readable_id, weight, combined_degree FROM {scope.edges}
         WHERE entity IN (SELECT unnest($entities::INT[])) ORDER BY ALL
@@ -168,67 +168,46 @@ def claims_about(reader: Reader, entities: list[int], units: list[int], scope: S
     First those made in the best text units, then by the entities' order; superseded ones last. With the dates of their
     documents.
     """
-    in_scope = scope.allows("text_unit", "text_unit_number")
-    touching = """
-        SELECT human_readable_id AS number, text_unit_number, subject_number, object_number
-        FROM covariates WHERE {end} IN (SELECT unnest($entities::INT[]))
-    """
-    chosen = reader.numbers(
-        f"""
-        SELECT number FROM (
-            {touching.format(end="subject_number")} UNION {touching.format(end="object_number")}
-            UNION SELECT human_readable_id, text_unit_number, subject_number, object_number
-            FROM covariates WHERE subject_number IS NULL AND text_unit_number IN (SELECT unnest($units::INT[]))
-        )
-        WHERE {in_scope}
-        ORDER BY list_position($units::INT[], text_unit_number) NULLS LAST,
-                 least(list_position($entities::INT[], subject_number), list_position($entities::INT[], object_number)),
-                 number LIMIT $limit
-        """,
-        {"entities": entities, "units": units, "limit": MAX_CLAIMS},
-    )
-    return _current_first(claim_rows(reader, chosen, scope))
+    of_units = "subject_number IS NULL AND text_unit_number IN (SELECT unnest($units::INT[]))"
+    of_entities = " OR ".join(f"{end}_number IN (SELECT unnest($entities::INT[]))" for end in ("subject", "object"))
+    return _claims(reader, f"{of_entities} OR ({of_units})", entities, units, scope)
 
 
 def claims_in(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
     """The claims made in the text units, in the order of these, superseded ones last. With their documents' dates."""
-    chosen = reader.numbers(
-        """
-        SELECT human_readable_id FROM covariates WHERE text_unit_number IN (SELECT unnest($units::INT[]))
-        ORDER BY list_position($units::INT[], text_unit_number), human_readable_id LIMIT $limit
-        """,
-        {"units": units, "limit": MAX_CLAIMS},
-    )
-    return _current_first(claim_rows(reader, chosen, scope))
+    return _claims(reader, "text_unit_number IN (SELECT unnest($units::INT[]))", [], units, scope)
 
 
-def _current_first(claims: pl.DataFrame) -> pl.DataFrame:
-    return claims.sort(pl.col("until").is_not_null(), maintain_order=True)
-
-
-def claim_rows(reader: Reader, numbers: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """The claims in the order given, with the titles and dates of their documents.
+def _claims(reader: Reader, condition: str, entities: list[int], units: list[int], scope: Scope) -> pl.DataFrame:
+    """The claims that meet a condition, with the titles and dates of their documents.
 
     `subject_id`, `object_id`: the titles of these entities; if the scope limits the text, the names as written.
     `until`: the day from which another statement of the scope holds; `state`: the status with this day. The description
     of what has ended says when.
     """
-    details = reader.rows(  # a query of its own, which reads only the texts of these claims
-        """
+    found = reader.rows(
+        f"""
+        WITH chosen AS (
+            SELECT human_readable_id AS number, list_position($units::INT[], text_unit_number) AS unit_place, least(
+                list_position($entities::INT[], subject_number), list_position($entities::INT[], object_number)
+            ) AS entity_place
+            FROM covariates WHERE ({condition}) AND {scope.allows("text_unit", "text_unit_number")}
+            ORDER BY unit_place NULLS LAST, entity_place, number LIMIT {MAX_CLAIMS}
+        )
         SELECT c.human_readable_id, c.id, c.type, c.status, c.start_date, c.end_date, c.description,
                coalesce(s.title, c.subject_id) AS subject_id, coalesce(o.title, c.object_id) AS object_id,
                CASE WHEN coalesce(s.title = c.subject_id, true) AND coalesce(o.title = c.object_id, true)
                     THEN c.line_tokens END AS line_tokens,  -- null: counted when it is needed
                c.text_unit_number, c.document_id, d.title AS document,
                CASE WHEN superseded_by IS NOT NULL THEN valid_until END AS until, d.document_date
-        FROM covariates c LEFT JOIN documents d ON d.id = c.document_id
+        FROM chosen JOIN covariates c ON c.human_readable_id = number LEFT JOIN documents d ON d.id = c.document_id
         LEFT JOIN entities s ON $titles AND s.human_readable_id = c.subject_number
         LEFT JOIN entities o ON $titles AND o.human_readable_id = c.object_number
-        WHERE c.human_readable_id IN (SELECT unnest($numbers::INT[]))
+        ORDER BY unit_place NULLS LAST, entity_place, number
         """,
-        {"numbers": numbers, "titles": not scope.limits_text},
+        {"entities": entities, "units": units, "titles": not scope.limits_text},
     )
-    timed = with_times(scope, reader, in_order(details, numbers))
+    timed = with_times(scope, reader, found)
     interval = pl.when(pl.col("end_date").ne_missing(pl.col("start_date"))).then("end_date")
     end = pl.coalesce(pl.col("until").cast(pl.String), interval)
     unsaid = end.is_not_null() & ~pl.col("description").str.contains(end.str.head(4), literal=True)
@@ -236,7 +215,7 @@ def claim_rows(reader: Reader, numbers: list[int], scope: Scope = EVERYTHING) ->
         state=pl.concat_str("status", pl.format(" until {}", "until"), ignore_nulls=True),
         description=pl.when(unsaid).then(pl.format("{} (until {})", "description", end)).otherwise("description"),
         line_tokens=pl.when(~unsaid).then("line_tokens"),  # null: counted when it is needed
-    )
+    ).sort(pl.col("until").is_not_null(), maintain_order=True)
 
 
 _REPORT = f"""
@@ -295,7 +274,7 @@ def reports_about(
 
 def without_relatives(reader: Reader, reports: pl.DataFrame) -> pl.DataFrame:
     """The reports, best first, without those on communities below or above that of a better one: they repeat it."""
-    above = reader.frame(
+    above = reader.rows(
         """
         WITH RECURSIVE above AS (
             SELECT community, parent FROM communities WHERE community IN (SELECT unnest($communities::INT[]))

@@ -21,7 +21,7 @@ from graphrag_assets.query.paths import paths
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.respond import respond
 from graphrag_assets.query.results import Draft
-from graphrag_assets.query.retrieval import Question, fuse, search_texts
+from graphrag_assets.query.retrieval import CANDIDATES, Question, find_texts, fuse
 from graphrag_assets.store.publication_reader import Reader
 
 
@@ -158,7 +158,9 @@ def local_context(
     """
     if whole := whole_context(reader, question, options, scope):
         return whole
-    passages = rank_passages(reader, question, _MAX_TEXT_UNITS, scope)
+    candidates = CANDIDATES + options.top_k_entities + len(options.exclude_entity_names)
+    found = find_texts(reader, question, ["text_unit", "entity", "community_report"], candidates, scope)
+    passages = rank_passages(reader, question, _MAX_TEXT_UNITS, scope, found=found["text_unit"])
     layout = SOURCES.with_dates(reader)
     entities = entities_for(
         reader,
@@ -168,6 +170,7 @@ def local_context(
         include=options.include_entity_names,
         exclude=options.exclude_entity_names,
         passages=passages.scores,
+        described=list(found["entity"].scores),
     )
     relationships, reached = _relationships(reader, question, entities, options, scope)
     known = [*entities, *reached]
@@ -180,7 +183,8 @@ def local_context(
         (_relationships_layout(options), relationships, 1.0 if claims is None else _OF_RELATIONSHIPS),
         *([] if claims is None else [(CLAIMS.with_dates(reader), _unstated(claims, texts, layout, options), 1.0)]),
     ]
-    reports = _reports(reader, question, entities, options, scope)
+    similar = list(found["community_report"].scores)[: 4 * _SIMILAR_REPORTS]
+    reports = _reports(reader, entities, similar, options, scope)
     groups = [
         (graph, of_graph),
         (options.text_unit_prop, [(layout, texts, 1.0)]),
@@ -253,10 +257,9 @@ def _relationships(
 
 
 def _reports(
-    reader: Reader, question: Question, entities: list[int], options: LocalOptions, scope: Scope
+    reader: Reader, entities: list[int], similar: list[int], options: LocalOptions, scope: Scope
 ) -> pl.DataFrame:
     """Reports on the entities' communities and those similar to the question, best first, none below another."""
-    similar = search_texts(reader, "community_report", question.for_reports, 4 * _SIMILAR_REPORTS, scope)
     level = options.community_level
     reports = fetch.reports_about(reader, entities, scope, similar, _SIMILAR_REPORTS, level)
     return fetch.without_relatives(reader, reports if level is None else reports.filter(pl.col("level") <= level))

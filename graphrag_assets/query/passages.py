@@ -7,7 +7,7 @@ something that a matching passage names. If no passage is about what others name
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Annotated, Literal, get_args
 
@@ -27,7 +27,7 @@ from graphrag_assets.query.option_types import PositiveCount
 from graphrag_assets.query.pagerank import personalized_pagerank
 from graphrag_assets.query.preferences import with_preference
 from graphrag_assets.query.question_options import QuestionOptions
-from graphrag_assets.query.retrieval import Question, Scores
+from graphrag_assets.query.retrieval import FoundTexts, Question, Scores
 from graphrag_assets.store.publication_reader import Reader
 
 RankingMethod = Literal["graph", "text", "words", "vectors"]
@@ -97,12 +97,18 @@ class RankedPassages:
 
 
 def rank_passages(
-    reader: Reader, question: Question, limit: int, scope: Scope = EVERYTHING, method: RankingMethod = "graph"
+    reader: Reader,
+    question: Question,
+    limit: int,
+    scope: Scope = EVERYTHING,
+    method: RankingMethod = "graph",
+    found: FoundTexts | None = None,
 ) -> RankedPassages:
     """The `limit` best text units by a method.
 
     Args:
         method: words: BM25. vectors: cosine similarity. text: both. graph: PageRank that starts from text.
+        found: the text units that `find_texts` has found for the question.
 
     Raises:
         QueryError: there is no such method, or no vectors for it, or the index was embedded by another model than
@@ -115,16 +121,16 @@ def rank_passages(
             "The index has no vectors. Set GRAPHRAG_EMBEDDING_MODEL and index again, or rank by 'words', 'text' or "
             "'graph'."
         )
-    candidates = max(retrieval.CANDIDATES, limit)
     if method == "words":
         words = retrieval.word_scores(reader, "text_unit", question, limit, scope)
         return RankedPassages(words, words=words)
     if method == "vectors":
         vectors = retrieval.vector_scores(reader, "text_unit", question, limit, scope)
         return RankedPassages(vectors, vectors=vectors)
-    words = retrieval.word_scores(reader, "text_unit", question, candidates, scope)
-    vectors = retrieval.vector_scores(reader, "text_unit", question, candidates, scope)
-    text = with_preference(reader, question.text, retrieval.text_scores(words, vectors), scope, candidates)
+    candidates = max(retrieval.CANDIDATES, limit)
+    found = found or retrieval.find_texts(reader, question, ["text_unit"], candidates, scope)["text_unit"]
+    words, vectors = found
+    text = with_preference(reader, question.text, found.scores, scope, candidates)
     if method == "text":
         return RankedPassages(_first(text, limit), words, vectors, text)
     graph, about = _walk(reader, question, text, scope)
@@ -148,15 +154,16 @@ def _walk(reader: Reader, question: Question, text: Scores, scope: Scope) -> tup
     greatest = max(best.values(), default=1.0)
     starts = {number: (score / greatest) ** START_POWER for number, score in best.items()}
     graph = _Neighborhood(starts, named_things(reader, question, scope))
-    graph.add_about(_about(reader, set(graph.things), scope))
+    _, about = _edges(reader, [], graph.things, [], scope)
+    graph.add_about(about)
     followed: set[int] = set()
     for _ in range(MAX_HOPS):
         following = [n for n in graph.ranks(_COARSE) if n not in followed][:FOLLOWED_PASSAGES]
-        new_names = graph.add_naming(_naming(reader, following))
-        if not new_names:
+        naming, about = _edges(reader, following, [], graph.names, scope)
+        if not graph.add_naming(naming):
             break
         followed.update(following)
-        graph.add_about(_about(reader, new_names, scope))
+        graph.add_about(about)
     return graph.ranks(), graph.reached
 
 
@@ -169,6 +176,7 @@ class _Neighborhood:
 
     Attributes:
         things: the rarity of the things named in the question, by hashed name.
+        names: the nodes of the things, by hashed name.
         reached: by passage the hashed names of the things that lead to it.
     """
 
@@ -176,21 +184,21 @@ class _Neighborhood:
         self.starts, self.things = starts, things
         self.reached: dict[int, list[int]] = {}
         self._passages = {number: node for node, number in enumerate(starts)}
-        self._names = {name: node for node, name in enumerate(things)}
+        self.names = {name: node for node, name in enumerate(things)}
         self._naming: list[tuple[int, int, float]] = []  # passage, name, weight
         self._about: list[tuple[int, int, float]] = []  # name, passage, weight
 
-    def add_naming(self, edges: Sequence[Edge]) -> set[int]:
-        """Add the names in passages; returns the new ones."""
-        new = {name for _, name, _ in edges if name not in self._names}
+    def add_naming(self, edges: Sequence[Edge]) -> bool:
+        """Add the names in passages; returns whether some are new."""
+        known = len(self.names)
         for unit, name, weight in edges:
-            self._naming.append((_node(self._passages, unit), _node(self._names, name), weight))
-        return new
+            self._naming.append((_node(self._passages, unit), _node(self.names, name), weight))
+        return len(self.names) > known
 
     def add_about(self, edges: Sequence[Edge]) -> None:
         """Add the passages that are about names."""
         for unit, name, weight in edges:
-            self._about.append((_node(self._names, name), _node(self._passages, unit), weight))
+            self._about.append((_node(self.names, name), _node(self._passages, unit), weight))
             self.reached.setdefault(unit, []).append(name)
 
     def ranks(self, tolerance: float = 1e-9) -> Scores:
@@ -198,7 +206,7 @@ class _Neighborhood:
         if not self._passages:
             return {}
         count = len(self._passages)  # nodes: the passages, then the things
-        restart = np.zeros(count + len(self._names))
+        restart = np.zeros(count + len(self.names))
         restart[: len(self.starts)] = list(self.starts.values())
         restart[count : count + len(self.things)] = list(self.things.values())
         if not restart.any():
@@ -220,25 +228,31 @@ def _node(nodes: dict[int, int], key: int) -> int:
     return nodes.setdefault(key, len(nodes))
 
 
-def _naming(reader: Reader, passages: list[int]) -> list[Edge]:
-    found = reader.frame(
-        "SELECT text_unit, name, weight FROM search.passage_names WHERE text_unit IN (SELECT unnest($units::INT[])) "
-        "ORDER BY weight DESC, text_unit, name LIMIT $limit",
-        {"units": passages, "limit": MAX_EDGES},
-    )
-    return found.rows()
+def _edges(
+    reader: Reader, passages: Sequence[int], names: Iterable[int], known: Iterable[int], scope: Scope
+) -> tuple[list[Edge], list[Edge]]:
+    """The edges from passages to the names in them, and those from these and other names to the passages about them.
 
-
-def _about(reader: Reader, names: set[int], scope: Scope) -> list[Edge]:
-    found = reader.frame(
+    Without the second of names that are `known`. Of both kinds the heaviest edges.
+    """
+    found = reader.rows(
         f"""
-        SELECT text_unit, name, weight FROM search.passage_subjects
-        WHERE name IN (SELECT unnest($names::UBIGINT[])) AND {scope.allows("text_unit", "text_unit")}
-        ORDER BY weight DESC, name, text_unit LIMIT $limit
+        WITH naming AS (
+            SELECT text_unit, name, weight FROM search.passage_names
+            WHERE text_unit IN (SELECT unnest($passages::INT[])) ORDER BY weight DESC, text_unit, name LIMIT {MAX_EDGES}
+        ), about AS (
+            SELECT text_unit, name, weight FROM search.passage_subjects
+            WHERE name IN (SELECT unnest($names::UBIGINT[]) UNION ALL SELECT name FROM naming)
+              AND name NOT IN (SELECT unnest($known::UBIGINT[])) AND {scope.allows("text_unit", "text_unit")}
+            ORDER BY weight DESC, name, text_unit LIMIT {MAX_EDGES}
+        )
+        FROM (SELECT *, false AS about FROM naming UNION ALL SELECT *, true FROM about)
+        ORDER BY about, weight DESC, name, text_unit
         """,
-        {"names": sorted(names), "limit": MAX_EDGES},
-    )
-    return found.rows()
+        {"passages": list(passages), "names": list(names), "known": list(known)},
+    ).rows()
+    naming, about = ([(u, n, w) for u, n, w, is_about in found if is_about == kind] for kind in (False, True))
+    return naming, about
 
 
 def passage_frame(reader: Reader, ranked: RankedPassages, scope: Scope) -> pl.DataFrame:

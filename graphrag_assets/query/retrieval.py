@@ -1,12 +1,11 @@
 """Ranks rows by their text: BM25 and vectors."""
 
-import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,17 +37,6 @@ Scores = dict[int, float]
 """Scores by number of the row, best first."""
 
 
-class KnownTerms(NamedTuple):
-    """The terms of a question that occur in the texts of a kind: hashes, rarity (BM25's idf), and the word of each.
-
-    Of the terms of one word, the best counts in a text.
-    """
-
-    terms: list[int]
-    rarity: list[float]
-    words: list[int]
-
-
 MAX_QUESTION_CHARACTERS = 32_000  # about 8,000 tokens; words that are not in the index take longest, 5 s so many
 
 
@@ -57,14 +45,14 @@ class Question:
     """A question with what searches derive from it, each computed once: its terms, its vector and its names.
 
     `vector_text`: is embedded instead of the text if given, such as DRIFT's hypothetical answer. `of_reports`: is
-    searched for in reports instead. `known_terms`: by published file and kind of text. `names`: those of entities (key,
-    number of the entity) by published file and scope.
+    searched for in reports instead. `terms`: by published file, each with the place of its word. `names`: those of
+    entities (key, number of the entity) by published file and scope.
     """
 
     text: str
     vector_text: str | None = None
     of_reports: "Question | None" = None
-    known_terms: dict[Path, dict[str, KnownTerms]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    terms: dict[Path, list[tuple[str, int]]] = field(default_factory=dict, init=False, repr=False, compare=False)
     names: dict[tuple[Path, Scope], list[tuple[str, int]]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -102,6 +90,10 @@ class Question:
     def for_reports(self) -> "Question":
         """What reports are searched for."""
         return self.of_reports or self
+
+    def of(self, kind: str) -> "Question":
+        """What rows of a kind are searched for."""
+        return self.for_reports if kind == "community_report" else self
 
     def remember(self, model: str, vector: np.ndarray) -> None:
         """Store the embedding by a model, which `vector` then returns."""
@@ -143,11 +135,21 @@ class Question:
         return found
 
 
+class FoundTexts(NamedTuple):
+    """The rows of a kind whose texts match a question best, by BM25 and by cosine similarity."""
+
+    words: Scores
+    vectors: Scores
+
+    @property
+    def scores(self) -> Scores:
+        """By both, best first."""
+        return text_scores(self.words, self.vectors)
+
+
 def search_texts(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:
     """The rows of `kind` (text_unit, entity, community_report) whose texts match the question best, best first."""
-    candidates = max(CANDIDATES, limit)
-    words = word_scores(reader, kind, question, candidates, scope)
-    scores = text_scores(words, vector_scores(reader, kind, question, candidates, scope))
+    scores = find_texts(reader, question, [kind], max(CANDIDATES, limit), scope)[kind].scores
     if kind == "text_unit":
         scores = with_preference(reader, question.text, scores, scope, limit)
     return list(scores)[:limit]
@@ -185,68 +187,106 @@ def scaled(scores: Scores) -> Scores:
 
 
 def word_scores(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> Scores:
-    """The rows of `kind` by BM25 (k1 = 1.2, b = 0.75; Robertson and Zaragoza 2009), best first, ties by number.
-
-    The rarity of a term is that in the whole index, whatever the scope.
-    """
-    searched = _SEARCHED[kind]
-    known = known_terms(reader, question).get(kind)
-    if known is None:
-        return {}
-    _, mean = reader.posting_statistics[kind]
-    found = reader.rows(
-        f"""
-        WITH terms AS (
-            SELECT unnest($terms::UBIGINT[]) AS term, unnest($rarity::DOUBLE[]) AS rarity, unnest($words::INT[]) AS word
-        ), scores AS (
-            SELECT number, max(rarity * n * 2.2 / (n + 1.2 * (0.25 + 0.75 * length / $mean))) AS score
-            FROM search.postings JOIN terms USING (term)
-            WHERE kind = $kind AND {scope.allows(searched, "number")}
-            GROUP BY number, word
-        )
-        SELECT number, sum(score) AS score FROM scores
-        GROUP BY number ORDER BY round(sum(scores.score), 9) DESC, number LIMIT $limit
-        """,
-        {**known._asdict(), "kind": kind, "mean": mean, "limit": limit},
-    )
-    return dict(found.iter_rows())
-
-
-def known_terms(reader: Reader, question: Question) -> dict[str, KnownTerms]:
-    """For each kind of text, the terms of the question that occur in it."""
-    if question.known_terms.get(reader.path) is None:
-        asked = question_terms(reader, question.words)
-        words = {concept: place for place, concept in enumerate(dict.fromkeys(term.concept for term in asked))}
-        hashed = {number_of(f"{kind} {term}"): (kind, term) for kind in _SEARCHED for _, term in asked}
-        found = reader.rows(
-            "SELECT term, texts FROM search.posting_terms WHERE term IN (SELECT unnest($terms::UBIGINT[]))",
-            {"terms": list(hashed)},
-        )
-        texts = {hashed[number]: (number, n) for number, n in found.iter_rows()}
-        known: dict[str, KnownTerms] = {}
-        for kind in _SEARCHED:
-            for concept, term in asked:
-                if (kind, term) not in texts:
-                    continue
-                number, n = texts[kind, term]
-                total, _ = reader.posting_statistics[kind]
-                terms = known.setdefault(kind, KnownTerms([], [], []))
-                terms.terms.append(number)
-                terms.rarity.append(math.log(1 + (total - n + 0.5) / (n + 0.5)))
-                terms.words.append(words[concept])
-        question.known_terms[reader.path] = known
-    return question.known_terms[reader.path]
+    """The rows of `kind` by words alone; see `find_texts`."""
+    return find_texts(reader, question, [kind], limit, scope, by_vectors=False)[kind].words
 
 
 def vector_scores(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> Scores:
-    """The rows of `kind` by cosine similarity, best first, ties by number.
+    """The rows of `kind` by vectors alone; see `find_texts`."""
+    return find_texts(reader, question, [kind], limit, scope, by_words=False)[kind].vectors
+
+
+def find_texts(
+    reader: Reader,
+    question: Question,
+    kinds: Sequence[str],
+    limit: int,
+    scope: Scope = EVERYTHING,
+    by_words: bool = True,
+    by_vectors: bool = True,
+) -> dict[str, FoundTexts]:
+    """The rows of each of these kinds whose texts match the question best, best first, ties by number.
+
+    By BM25 (k1 = 1.2, b = 0.75; Robertson and Zaragoza 2009), where the rarity of a term is that in the whole index,
+    whatever the scope; and by cosine similarity, if the index has vectors. One statement finds all.
 
     Raises:
         QueryError: the index was embedded by a model other than that of the questions, or its vectors had another
             length.
     """
-    if reader.embedding is None:
-        return {}
+    parts, given = list[str](), dict[str, Any]()
+    if by_words:
+        allowed = (f"p.kind = '{kind}' AND {scope.allows(_SEARCHED[kind], 'number')}" for kind in kinds)
+        parts.append(_BY_WORDS.format(allowed=" OR ".join(allowed)))
+        terms = [(_hashed(kind, term), word) for kind in kinds for term, word in _terms(reader, question.of(kind))]
+        given |= {"terms": [term for term, _ in terms], "words": [word for _, word in terms]}
+    for kind in kinds if by_vectors and reader.embedding else ():
+        vector = _vector(reader, question.of(kind))
+        if vector.any():
+            allowed_of_kind = scope.allows(_SEARCHED[kind], "number")
+            parts.append(_BY_VECTORS.format(kind=kind, dimensions=len(vector), allowed=allowed_of_kind))
+            given[f"{kind}_vector"] = vector
+    found: dict[str, FoundTexts] = {kind: FoundTexts({}, {}) for kind in kinds}
+    if not parts:
+        return found
+    rows = reader.rows(" UNION ALL ".join(f"({part})" for part in parts), given | {"limit": limit}).rows()
+    for kind, by_word, number, score in sorted(rows, key=lambda row: (-round(row[3], 9), row[2])):
+        (found[kind].words if by_word else found[kind].vectors)[number] = score
+    return found
+
+
+# Of the terms of one word, the best counts in a text.
+_BY_WORDS = """
+    WITH asked AS (SELECT unnest($terms::UBIGINT[]) AS term, unnest($words::INT[]) AS word),
+    scores AS (
+        SELECT p.kind, number, max(
+            ln(1 + (s.texts - t.texts + 0.5) / (t.texts + 0.5))
+            * n * 2.2 / (n + 1.2 * (0.25 + 0.75 * length / s.mean_length))
+        ) AS score
+        FROM asked JOIN search.posting_terms t USING (term) JOIN search.postings p USING (term)
+        JOIN search.posting_statistics s USING (kind)
+        WHERE {allowed} GROUP BY p.kind, number, word
+    )
+    SELECT kind, true AS by_words, number, sum(score) AS score FROM scores GROUP BY kind, number
+    QUALIFY row_number() OVER (PARTITION BY kind ORDER BY round(sum(score), 9) DESC, number) <= $limit
+"""
+_BY_VECTORS = """
+    SELECT kind, false AS by_words, number,
+           round(array_inner_product(vector, ${kind}_vector::FLOAT[{dimensions}]), 6)::DOUBLE AS score
+    FROM embeddings WHERE kind = '{kind}' AND {allowed} ORDER BY score DESC, number LIMIT $limit
+"""
+
+
+def _hashed(kind: str, term: str) -> int:
+    return number_of(f"{kind} {term}")
+
+
+def _terms(reader: Reader, question: Question) -> list[tuple[str, int]]:
+    """The terms of the question, each with the place of its word."""
+    if reader.path not in question.terms:
+        asked = question_terms(reader, question.words)
+        words = {concept: place for place, concept in enumerate(dict.fromkeys(term.concept for term in asked))}
+        question.terms[reader.path] = [(term, words[concept]) for concept, term in asked]
+    return question.terms[reader.path]
+
+
+def rarity_of(reader: Reader, terms: Collection[str]) -> dict[str, float]:
+    """The rarity among text units (BM25's idf) of those of the terms that occur in them."""
+    hashed = {_hashed("text_unit", term): term for term in terms}
+    rows = reader.rows(
+        """
+        SELECT term, ln(1 + (s.texts - t.texts + 0.5) / (t.texts + 0.5))
+        FROM search.posting_terms t JOIN search.posting_statistics s ON s.kind = 'text_unit'
+        WHERE term IN (SELECT unnest($terms::UBIGINT[]))
+        """,
+        {"terms": list(hashed)},
+    )
+    return {hashed[number]: rarity for number, rarity in rows.iter_rows()}
+
+
+def _vector(reader: Reader, question: Question) -> np.ndarray:
+    """The embedding of the question by the model of the index, and of the same length."""
+    assert reader.embedding is not None
     model, dimensions = reader.embedding
     vector = question.vector(model)
     if len(vector) != dimensions:
@@ -254,18 +294,7 @@ def vector_scores(reader: Reader, kind: str, question: Question, limit: int, sco
             f"The index has vectors of {dimensions} numbers, and {model} now gives {len(vector)}. Serve the model as "
             "it was during indexing, or index with GRAPHRAG_EMBEDDING_MODEL under the new one's name."
         )
-    if not vector.any():
-        return {}
-    searched = _SEARCHED[kind]
-    found = reader.rows(
-        f"""
-        SELECT number, round(array_inner_product(vector, $vector::FLOAT[{dimensions}]), 6)::DOUBLE AS similarity
-        FROM embeddings WHERE kind = $kind AND {scope.allows(searched, "number")}
-        ORDER BY similarity DESC, number LIMIT $limit
-        """,
-        {"kind": kind, "vector": vector, "limit": limit},
-    )
-    return dict(found.iter_rows())
+    return vector
 
 
 def fuse(*rankings: Sequence[int], weights: Sequence[float] | None = None, k: int = FUSION_K) -> list[int]:

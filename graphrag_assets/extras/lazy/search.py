@@ -24,7 +24,6 @@ from graphrag_assets.extras.lazy.exploration import (
     neighbors_of,
     tests_frame,
 )
-from graphrag_assets.ids import number_of
 from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.context import Context, Section, fill, lines_of, packed
 from graphrag_assets.query.fetch import entity_rows, source_passages, sources
@@ -35,7 +34,7 @@ from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.respond import map_parts, reduce, respond
 from graphrag_assets.query.results import Draft
-from graphrag_assets.query.retrieval import Question, fuse, known_terms, search_texts
+from graphrag_assets.query.retrieval import Question, fuse, rarity_of, search_texts
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.words import count_tokens, fold, sentence_lines, sentences
 
@@ -224,10 +223,9 @@ async def _verdicts(
 
 def _rarity(reader: Reader, question: str) -> dict[str, float]:
     """The rarity in the index of the question's terms that occur in it."""
-    known = known_terms(reader, Question(question)).get("text_unit")
-    rarity = dict(zip(known.terms, known.rarity, strict=True)) if known else {}
-    terms = {term: number_of(f"text_unit {fold(term)}") for term in Asked.of(question).terms}
-    return {term: rarity[number] for term, number in terms.items() if number in rarity}
+    folded = {term: fold(term) for term in Asked.of(question).terms}
+    rarity = rarity_of(reader, folded.values())
+    return {term: rarity[written] for term, written in folded.items() if written in rarity}
 
 
 def _groups(ask: Ask[LazyOptions], exploration: Exploration) -> list[Section]:

@@ -73,10 +73,10 @@ class Citation:
 
     `table`, `number`, `id` and `title` are those of the first row. The passage is
     `documents.text[start_char:end_char]`, which is `quote`: the cited sentence if it occurs literally in the text,
-    otherwise the text unit. `document` is the title of its document. Entities, relationships and reports have several
-    text units: each of the first few is a separate citation. `place` is where the passage stands in its file, such as
-    "page 12", "sheet Prices, row 4" or "00:12:03"; None for a file without places. The fields are None for a cited row
-    without a text unit. `span` is the passage in its text unit.
+    otherwise what a cited claim quotes, or the text unit. `document` is the title of its document. Entities,
+    relationships and reports have several text units: each of the first few is a separate citation. `place` is where
+    the passage stands in its file, such as "page 12", "sheet Prices, row 4" or "00:12:03"; None for a file without
+    places. The fields are None for a cited row without a text unit. `span` is the passage in its text unit.
     """
 
     rows: tuple[CitedRow, ...]
@@ -216,20 +216,21 @@ def _each_passage_once(citations: list[Citation]) -> list[Citation]:
 
 _CITED = {
     "Sources": """
-        SELECT human_readable_id AS number, id, NULL AS title, human_readable_id AS text_unit, 0 AS place
+        SELECT human_readable_id AS number, id, NULL AS title, human_readable_id AS text_unit, NULL AS quote, 0 AS place
         FROM text_units WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))""",
     "Entities": """
-        SELECT human_readable_id AS number, id, title, text_unit,
+        SELECT human_readable_id AS number, id, title, text_unit, NULL AS quote,
                row_number() OVER (PARTITION BY entity ORDER BY n_relationships DESC, text_unit) AS place
         FROM entities LEFT JOIN search.entity_text_units ON entity = human_readable_id
         WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))""",
     "Relationships": """
-        SELECT human_readable_id AS number, id, source || ' – ' || target AS title, text_unit,
+        SELECT human_readable_id AS number, id, source || ' – ' || target AS title, text_unit, NULL AS quote,
                row_number() OVER (PARTITION BY relationship ORDER BY text_unit) AS place
         FROM relationships LEFT JOIN search.relationship_text_units ON relationship = human_readable_id
         WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))""",
     "Claims": """
-        SELECT human_readable_id AS number, id, description AS title, text_unit_number AS text_unit, 0 AS place
+        SELECT human_readable_id AS number, id, description AS title, text_unit_number AS text_unit,
+               source_text AS quote, 0 AS place
         FROM covariates WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))""",
     "Reports": """
         WITH cited AS (
@@ -241,7 +242,7 @@ _CITED = {
             JOIN search.entity_text_units USING (entity)
             GROUP BY ALL
         )
-        SELECT number, id, title, text_unit,
+        SELECT number, id, title, text_unit, NULL AS quote,
                row_number() OVER (PARTITION BY number ORDER BY members DESC, text_unit) AS place
         FROM cited LEFT JOIN units USING (number)""",
 }
@@ -256,7 +257,7 @@ def _passages(
     if not numbers:
         return {}
     tables = " UNION ALL ".join(
-        f"SELECT '{table}' AS cited_table, number, id, title, text_unit, place "
+        f"SELECT '{table}' AS cited_table, number, id, title, text_unit, quote, place "
         f"FROM ({_CITED[table].replace('$numbers', f'${table}')})"
         for table in numbers
     )
@@ -310,9 +311,11 @@ def _titles(reader: Reader, numbers: Mapping[str, list[int]], scope: Scope) -> p
 
 
 def _citation(reference: Reference, row: dict[str, Any]) -> tuple[Citation, bool]:
-    """The citation of a text unit, and whether the cited sentence, or the statement itself, is in it."""
+    """The citation of a text unit, and whether the cited sentence, the statement or a claim's quotation is in it."""
     text, start, end = row["text"], row["start_char"], row["end_char"]
-    span = (_sentence(reference, text) or _span(reference.statement, text)) if text else None
+    span = None
+    if text:
+        span = _sentence(reference, text) or _span(reference.statement, text) or _find(row["quote"] or "", text)
     if span:
         text = text[span[0] : span[1]]
         if start is not None:  # an imported text unit may not stand literally in its document

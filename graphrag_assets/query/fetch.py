@@ -3,7 +3,7 @@
 With a scope, rows outside it are left out, and the others are redacted (`filters.redaction`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
@@ -39,6 +39,8 @@ def text_units_of(reader: Reader, entities: list[int], limit: int, scope: Scope 
 
 def all_text_units(reader: Reader, max_tokens: int, scope: Scope = EVERYTHING) -> list[int]:
     """The text units of the scope in the order of their documents; none if they have more than `max_tokens`."""
+    if scope.is_everything and reader.source_tokens > max_tokens:
+        return []
     return reader.numbers(
         f"""
         SELECT human_readable_id FROM text_units WHERE {scope.allows("text_unit", "human_readable_id")}
@@ -274,24 +276,18 @@ def reports_about(
 
 def without_relatives(reader: Reader, reports: pl.DataFrame) -> pl.DataFrame:
     """The reports, best first, without those on communities below or above that of a better one: they repeat it."""
-    above = reader.rows(
-        """
-        WITH RECURSIVE above AS (
-            SELECT community, parent FROM communities WHERE community IN (SELECT unnest($communities::INT[]))
-            UNION ALL
-            SELECT a.community, c.parent FROM above a JOIN communities c ON c.community = a.parent
-        )
-        SELECT community, list(parent) AS ancestors FROM above GROUP BY community
-        """,
-        {"communities": reports["community"].to_list()},
-    )
-    ancestors = {community: set(others) for community, others in above.iter_rows()}
     chosen, above_chosen = set[int](), set[int]()
     for community in reports["community"]:
-        if community not in above_chosen and not ancestors[community] & chosen:
+        above = list(_ancestors(reader, community))
+        if community not in above_chosen and chosen.isdisjoint(above):
             chosen.add(community)
-            above_chosen |= ancestors[community]
+            above_chosen.update(above)
     return reports.filter(pl.col("community").is_in(list(chosen)))
+
+
+def _ancestors(reader: Reader, community: int) -> Iterator[int]:
+    while (community := reader.parents.get(community, -1)) >= 0:
+        yield community
 
 
 def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.DataFrame:

@@ -194,6 +194,16 @@ class Reader:
         return {language: (documents, frozenset(words)) for language, documents, words in found.iter_rows()}
 
     @cached_property
+    def source_tokens(self) -> int:
+        """Tokens of all text units, as contexts show them."""
+        return self.numbers("SELECT coalesce(sum(line_tokens), 0)::BIGINT FROM text_units", {})[0]
+
+    @cached_property
+    def parents(self) -> dict[int, int]:
+        """By community its parent; -1 at the coarsest level."""
+        return dict(self.rows("SELECT community, parent FROM communities").iter_rows())
+
+    @cached_property
     def publication(self) -> int:
         """Number of the publication; 0 for a file without one."""
         row = self.rows("SELECT max(number) AS number FROM publication")

@@ -62,6 +62,19 @@ def test_a_sentence_of_a_text_unit_without_a_span_is_quoted_without_one(tmp_path
     assert (quoted, unresolved) == ([("Captain William Hudson commanded the Niagara.", None, None)], [])
 
 
+def test_a_claim_in_other_words_leads_to_what_it_quotes(tmp_path: Path) -> None:
+    path = write_index(tmp_path / "graphrag-1.duckdb")
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "UPDATE covariates SET source_text = 'where the\n people cheered' WHERE human_readable_id = 1"
+        )
+    reader = CurrentPublication(path).reader()
+    (citation,), _ = resolve(reader, "They were glad. [Data: Claims (1)]", EVERYTHING)
+    assert (citation.quote, citation.text_unit_id) == ("where the people cheered", "t1")
+    (citation,), _ = resolve(reader, "The Agamemnon reached Valentia [Data: Claims (1)]", EVERYTHING)
+    assert citation.quote == "The Agamemnon reached Valentia"
+
+
 def test_a_statement_in_other_words_leads_to_the_whole_text_unit(reader: Reader) -> None:
     (citation,), _ = resolve(reader, "People were glad. [Data: Sources (1)]", EVERYTHING)
     assert (citation.start_char, citation.end_char) == (107, 181)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import polars as pl
@@ -261,53 +262,42 @@ def _passages(
         f"FROM ({_CITED[table].replace('$numbers', f'${table}')})"
         for table in numbers
     )
-    cited = reader.rows(
+    rows = reader.rows(
         f"""
-        SELECT * EXCLUDE (place) FROM ({tables}) WHERE {scope.allows("text_unit", "text_unit")}
-        QUALIFY row_number() OVER (PARTITION BY cited_table, number ORDER BY place) <= {_PASSAGES_LOOKED_AT}
+        WITH cited AS (
+            SELECT * FROM ({tables}) WHERE {scope.allows("text_unit", "text_unit")}
+            QUALIFY row_number() OVER (PARTITION BY cited_table, number ORDER BY place) <= {_PASSAGES_LOOKED_AT}
+        )
+        SELECT c.*, t.id AS text_unit_id, t.start_char, t.end_char, t.text,
+               d.id AS document_id, d.title AS document, d.source, d.row_number, d.places
+        FROM cited c LEFT JOIN text_units t ON t.human_readable_id = c.text_unit
+        LEFT JOIN documents d ON d.id = t.document_id
         ORDER BY cited_table, number, place
         """,
         numbers,
     )
-    texts = reader.rows(
-        """
-        SELECT t.human_readable_id AS text_unit, t.id AS text_unit_id, t.start_char, t.end_char, t.text,
-               d.id AS document_id, d.title AS document, d.source, d.row_number, d.places
-        FROM text_units t LEFT JOIN documents d ON d.id = t.document_id
-        WHERE t.human_readable_id IN (SELECT unnest($units::INT[]))
-        """,
-        {"units": cited["text_unit"].drop_nulls().unique().to_list()},
-    )
-    if not scope.is_everything:
-        redacted = _titles(reader, numbers, scope)
-        cited = cited.join(redacted, on=["cited_table", "number"], how="left", maintain_order="left").with_columns(
-            title=pl.when(pl.col("cited_table").is_in(list(_NAMED)))
-            .then(pl.col("redacted").fill_null(""))
-            .otherwise("title")
-        )
-    frame = cited.join(texts, on="text_unit", how="left", maintain_order="left")
-    parts = frame.partition_by("cited_table", "number", as_dict=True, maintain_order=True)
-    return {(table, number): part.to_dicts() for (table, number), part in parts.items()}
+    titles = {} if scope.is_everything else _titles(reader, numbers, scope)
+    passages: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for row in rows.to_dicts():
+        cited_row = row["cited_table"], row["number"]
+        if not scope.is_everything and row["cited_table"] in ("Entities", "Relationships"):
+            row["title"] = titles.get(cited_row, "")
+        passages.setdefault(cited_row, []).append(row)
+    return passages
 
 
-_NAMED = ("Entities", "Relationships")
-
-
-def _titles(reader: Reader, numbers: Mapping[str, list[int]], scope: Scope) -> pl.DataFrame:
-    """Return the titles of entities and relationships as contexts show them: cited_table, number, redacted."""
+def _titles(reader: Reader, numbers: Mapping[str, list[int]], scope: Scope) -> dict[tuple[str, int], str]:
+    """The titles of entities and relationships as contexts show them, by table and number."""
     entities = entity_rows(reader, numbers.get("Entities", []), scope)
     pairs = pl.DataFrame(
         {"human_readable_id": numbers.get("Relationships", [])}, schema={"human_readable_id": pl.Int64}
     )
-    relationships = relationship_rows(reader, pairs, scope)
-    return pl.concat(
-        rows.select(
-            pl.lit(table).alias("cited_table"),
-            pl.col("human_readable_id").alias("number"),
-            pl.col("title").alias("redacted"),
-        )
-        for table, rows in zip(_NAMED, (entities, relationships), strict=True)
-    )
+    frames = {"Entities": entities, "Relationships": relationship_rows(reader, pairs, scope)}
+    return {
+        (table, number): title
+        for table, frame in frames.items()
+        for number, title in frame.select("human_readable_id", "title").iter_rows()
+    }
 
 
 def _citation(reference: Reference, row: dict[str, Any]) -> tuple[Citation, bool]:
@@ -315,7 +305,7 @@ def _citation(reference: Reference, row: dict[str, Any]) -> tuple[Citation, bool
     text, start, end = row["text"], row["start_char"], row["end_char"]
     span = None
     if text:
-        span = _sentence(reference, text) or _span(reference.statement, text) or _find(row["quote"] or "", text)
+        span = _sentence(reference, text) or _span(reference.statement, text) or _span(row["quote"] or "", text)
     if span:
         text = text[span[0] : span[1]]
         if start is not None:  # an imported text unit may not stand literally in its document
@@ -360,16 +350,18 @@ def _sentence(reference: Reference, text: str) -> tuple[int, int] | None:
 
 def _span(statement: str, text: str) -> tuple[int, int] | None:
     """Span of the statement in `text`, or of its last sentence."""
-    span = _find(statement, text)
-    last = sentence_lines(statement)[-1:]
-    return span or (_find(last[0], text) if last and len(last[0].split()) >= _MIN_WORDS else None)
+    matches = (pattern.search(text) for pattern in _patterns(statement))
+    return next((match.span() for match in matches if match), None)
 
 
-def _find(statement: str, text: str) -> tuple[int, int] | None:
-    """Span of `statement` in `text`, ignoring differences in white space; an ellipsis in it stands for any text."""
-    words = re.sub(r"^\s*(?:[-*•…]|\d+\.)\s+", "", statement).removesuffix(_GAP.rstrip()).split()
-    if not words:
-        return None
-    parts = [r"\s+".join(map(re.escape, part.split())) for part in " ".join(words).split(_GAP)]
-    match = re.search(".*?".join(parts), text, re.DOTALL)
-    return match.span() if match else None
+@lru_cache(256)
+def _patterns(statement: str) -> list[re.Pattern[str]]:
+    """What finds a statement, and its last sentence, in any white space; an ellipsis in it stands for any text."""
+    last = [line for line in sentence_lines(statement)[-1:] if len(line.split()) >= _MIN_WORDS]
+    patterns = []
+    for said in (statement, *last):
+        words = re.sub(r"^\s*(?:[-*•…]|\d+\.)\s+", "", said).removesuffix(_GAP.rstrip()).split()
+        parts = [r"\s+".join(map(re.escape, part.split())) for part in " ".join(words).split(_GAP)]
+        if words:
+            patterns.append(re.compile(".*?".join(parts), re.DOTALL))
+    return patterns

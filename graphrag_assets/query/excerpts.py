@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from graphrag_assets.ids import number_of
-from graphrag_assets.query.retrieval import Question, known_terms
+from graphrag_assets.query.retrieval import Question, rarity_of, terms_of
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.languages import UNKNOWN, stems
 from graphrag_assets.text.words import fold, search_words_of, sentences
@@ -14,18 +13,15 @@ GAP = " … "
 
 def excerpts(reader: Reader, question: Question, passages: Sequence[tuple[str, str]]) -> list[str]:
     """Excerpts of passages (text, language); the whole text of one without a word of the question."""
-    known = known_terms(reader, question).get("text_unit")
-    rarity = dict(zip(known.terms, known.rarity, strict=True)) if known else {}
+    rarity = rarity_of(reader, [term for term, _ in terms_of(reader, question)])
     # The same rule as for the terms of a text: the main language if its own is unknown.
     main = next(iter(reader.languages), UNKNOWN)
     return [_excerpt(text, lang if lang in reader.languages else main, rarity) or text for text, lang in passages]
 
 
-def _excerpt(text: str, language: str, rarity: Mapping[int, float]) -> str:
+def _excerpt(text: str, language: str, rarity: Mapping[str, float]) -> str:
     parts = [text[span.start : span.end].strip() for span in sentences(text)]
-    terms = [
-        [number_of(f"text_unit {fold(stem)}") for stem in stems(search_words_of(part), language)] for part in parts
-    ]
+    terms = [[fold(stem) for stem in stems(search_words_of(part), language)] for part in parts]
     left, chosen = dict(rarity), list[int]()
     for _ in range(min(MAX_SENTENCES, len(parts))):
         gains = [sum(left.get(term, 0.0) for term in of_part) for of_part in terms]

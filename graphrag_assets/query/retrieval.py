@@ -218,7 +218,7 @@ def find_texts(
     if by_words:
         allowed = (f"p.kind = '{kind}' AND {scope.allows(_SEARCHED[kind], 'number')}" for kind in kinds)
         parts.append(_BY_WORDS.format(allowed=" OR ".join(allowed)))
-        terms = [(_hashed(kind, term), word) for kind in kinds for term, word in _terms(reader, question.of(kind))]
+        terms = [(_hashed(kind, term), word) for kind in kinds for term, word in terms_of(reader, question.of(kind))]
         given |= {"terms": [term for term, _ in terms], "words": [word for _, word in terms]}
     for kind in kinds if by_vectors and reader.embedding else ():
         vector = _vector(reader, question.of(kind))
@@ -261,7 +261,7 @@ def _hashed(kind: str, term: str) -> int:
     return number_of(f"{kind} {term}")
 
 
-def _terms(reader: Reader, question: Question) -> list[tuple[str, int]]:
+def terms_of(reader: Reader, question: Question) -> list[tuple[str, int]]:
     """The terms of the question, each with the place of its word."""
     if reader.path not in question.terms:
         asked = question_terms(reader, question.words)

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
+import polars as pl
+
 from graphrag_assets.query.retrieval import Question, rarity_of, terms_of
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.languages import UNKNOWN, stems
-from graphrag_assets.text.words import fold, search_words_of, sentences
+from graphrag_assets.text.words import fold, search_words, sentences
 
 MAX_SENTENCES = 3
 GAP = " … "
@@ -16,12 +18,17 @@ def excerpts(reader: Reader, question: Question, passages: Sequence[tuple[str, s
     rarity = rarity_of(reader, [term for term, _ in terms_of(reader, question)])
     # The same rule as for the terms of a text: the main language if its own is unknown.
     main = next(iter(reader.languages), UNKNOWN)
-    return [_excerpt(text, lang if lang in reader.languages else main, rarity) or text for text, lang in passages]
+    parts = [[text[span.start : span.end].strip() for span in sentences(text)] for text, _ in passages]
+    words = iter(search_words(pl.Series([part for of_text in parts for part in of_text], dtype=pl.String)))
+    found = []
+    for (text, language), of_text in zip(passages, parts, strict=True):
+        known = language if language in reader.languages else main
+        terms = [[fold(stem) for stem in stems(list(dict.fromkeys(next(words))), known)] for _ in of_text]
+        found.append(_excerpt(of_text, terms, rarity) or text)
+    return found
 
 
-def _excerpt(text: str, language: str, rarity: Mapping[str, float]) -> str:
-    parts = [text[span.start : span.end].strip() for span in sentences(text)]
-    terms = [[fold(stem) for stem in stems(search_words_of(part), language)] for part in parts]
+def _excerpt(parts: Sequence[str], terms: Sequence[Sequence[str]], rarity: Mapping[str, float]) -> str:
     left, chosen = dict(rarity), list[int]()
     for _ in range(min(MAX_SENTENCES, len(parts))):
         gains = [sum(left.get(term, 0.0) for term in of_part) for of_part in terms]

@@ -1,9 +1,9 @@
 """Answers without a model: the passages of the evidence that answer best, quoted and cited.
 
 Each statement of the evidence is scored by the share of the question's terms that it has, each term counting by how
-rare it is in the evidence. Its headings, the sentences before it and the title of its passage count for less. Passages
-with more of the question, statements with the kind of answer wanted, and definitions of what the question is about
-score more. The best are quoted with what they are understood by.
+rare it is in the evidence. A pronoun has those of the sentence before it. Headings and titles count for less, but for
+names. Passages with more of the question, statements with the kind of answer or the reason wanted, and definitions of
+what the question is about score more. The best one is quoted alone, and up to two others support it.
 
 They are an answer when one of them has at least half of the question. Otherwise they are shown after `CLOSEST`. There
 are no levels of confidence: without a model they mislead.
@@ -37,6 +37,7 @@ from graphrag_assets.contracts.answering import (
     Rewritten,
     Usage,
 )
+from graphrag_assets.embedded.anaphora import begins_with_anaphor
 from graphrag_assets.embedded.conversation import in_conversation, rate, suggest
 from graphrag_assets.embedded.defining_sentences import DEFINES
 from graphrag_assets.embedded.questions import (
@@ -55,25 +56,26 @@ from graphrag_assets.text.words import fold, search_words, sentence_lines
 
 MIN_DIRECT = 1.0
 """Minimum score of a point that answers the question; the closest points score less."""
-MAX_QUOTATIONS = 5
+MAX_QUOTATIONS = 3
+"""Of an answer; a sentence, an item of a list or a row of a table each."""
 _MAX_CHARACTERS = 1000  # of all quotations
-MAX_POINTS = 7
-_MAX_CLOSEST = 3
+_MAX_REPORTS = 7  # of an answer about everything
 _MAX_NUMBERS = 3  # of rows cited for one quotation
 
 _MIN_ANSWERED = 0.5  # of the question, in one quotation of an answer, or in a passage that is relevant
-_MIN_TOGETHER = 0.65  # of a long question, in all quotations of an answer
+_MIN_TOGETHER = 0.65  # in all quotations of a passage; of a long question, in all of the answer
 _LONG = 6  # terms; a longer question is not expected to be answered by one quotation
 _MIN_MATCH = 0.3  # of a term that counts as one of the two that an answer must have
-_MIN_OF_BEST = 0.3  # of the best score
+_MIN_OF_BEST = 0.4  # of the best score
 _MIN_POINT = 0.45  # of the best point's score, in a list of points
 _SAME = 0.7  # of the shorter one's words: from here on two quotations or points say the same
 
-# What a term counts where it stands only near a statement, and what other evidence adds to the share of the question.
+# What a term that is no name counts where only a heading or title has it, and what other evidence adds to the share of
+# the question.
 # Set on half of the collections of tests/query/questions.json, and flat: another tenth changes little.
-_HEADING, _BEFORE, _TITLE = 0.7, 0.8, 0.8
-_PASSAGE, _KIND, _DEFINITION = 0.4, 0.25, 0.3
-_COVERED = 0.3  # how much of a term's weight a quotation uses up
+_ABOVE = 0.6
+_PASSAGE, _KIND, _REASON, _DEFINITION = 0.4, 0.25, 0.5, 0.3
+_COVERED = 0.5  # how much of a term's weight a quotation uses up
 
 _TABLES = ("Sources", "Claims", "Relationships", "Entities", "Reports")
 _ENDED = re.compile(r"(.+) \(until (\d{4}(?:-\d\d){0,2})\)", re.DOTALL)  # as `query.fetch` writes it
@@ -97,7 +99,7 @@ class EmbeddedAnswerer(Answerer):
     min_direct_score: ClassVar[float] = MIN_DIRECT
 
     async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
-        """One to five quotations from the evidence, the best first, each with its citation."""
+        """One to three quotations from the evidence, the best first, each with its citation."""
         asked = await asyncio.to_thread(in_conversation, question, options.history)
         return await asyncio.to_thread(respond, asked, evidence, options.by_meaning)
 
@@ -163,7 +165,7 @@ async def _in_pieces(reply: Awaitable[Reply]) -> Pieces:
 
 
 def respond(question: str, evidence: Evidence, by_meaning: bool = False) -> Reply:
-    """One to five quotations, each with its citation; after `CLOSEST`, if they do not answer the question.
+    """One to three quotations, each with its citation; after `CLOSEST`, if they do not answer the question.
 
     `by_meaning`: as in `AnswerOptions`.
     """
@@ -171,7 +173,7 @@ def respond(question: str, evidence: Evidence, by_meaning: bool = False) -> Repl
     if asked.about_everything:
         points = _overview(evidence.passages, asked)
         return Reply(_listed(points) or NO_ANSWER)
-    points = _quoted(asked, evidence.passages, MAX_QUOTATIONS, by_meaning, as_one=True)
+    points = _quoted(asked, evidence.passages, by_meaning)
     if points and points[0].score >= MIN_DIRECT:
         return Reply(" ".join(point.text for point in points))
     return Reply(f"{CLOSEST}\n{_listed(points)}" if points else NO_ANSWER)
@@ -182,20 +184,20 @@ def map_(question: str, evidence: Evidence, follow_ups: int = 0, by_meaning: boo
     asked = _asked(question, evidence.passages)
     if asked.about_everything:
         return Mapped(tuple(_overview(evidence.passages, asked)))
-    points = _quoted(asked, evidence.passages, MAX_POINTS, by_meaning)
+    points = _quoted(asked, evidence.passages, by_meaning, reason_needed=True)
     return Mapped(tuple(points), _follow_ups(asked, points, follow_ups))
 
 
 def reduce(points: Sequence[Point]) -> Reply:
     """A list of the best points, none repeating another; of those that come closest, if none answers."""
     kept: list[Point] = []
-    for point in sorted(points, key=lambda point: (-point.score, point.text)):
-        if len(kept) == MAX_POINTS or point.score < (_MIN_POINT * kept[0].score if kept else 0):
+    for point in sorted(points, key=lambda point: -point.score):
+        if len(kept) == MAX_QUOTATIONS or point.score < (_MIN_POINT * kept[0].score if kept else 0):
             break
         if not any(_say_the_same(point.text, other.text) for other in kept):
             kept.append(point)
     if kept and kept[0].score < MIN_DIRECT:
-        return Reply(f"{CLOSEST}\n{_listed(kept[:_MAX_CLOSEST])}")
+        return Reply(f"{CLOSEST}\n{_listed(kept)}")
     return Reply(_listed([point for point in kept if point.score >= MIN_DIRECT]) or NO_ANSWER)
 
 
@@ -252,12 +254,12 @@ def _weights(has: np.ndarray) -> np.ndarray:
     return np.asarray(rarity / (rarity.sum() or 1))
 
 
-def _quoted(
-    asked: Asked, passages: Sequence[Passage], most: int, by_meaning: bool, as_one: bool = False
-) -> list[Point]:
+def _quoted(asked: Asked, passages: Sequence[Passage], by_meaning: bool, reason_needed: bool = False) -> list[Point]:
     """The best quotations, together at most 1,000 characters; with scores below 1, if they do not answer.
 
-    `as_one`: they are read one after the other, and no sentence or heading is shown twice.
+    Behind a sentence that is understood by the one before it, that one is quoted.
+
+    `reason_needed`: a question for a reason is not answered without one.
     """
     passages = sorted(passages, key=lambda p: _TABLES.index(p.table) if p.table in _TABLES else len(_TABLES))
     found, rows = _read(passages)
@@ -269,14 +271,15 @@ def _quoted(
     weights, of_passage = _weights(own), [one.passage for one in found]
     in_passages = titles.copy()
     np.maximum.at(in_passages, of_passage, own)
-    above, before = np.zeros_like(own), np.zeros_like(own)
+    above, before = np.zeros_like(own), np.zeros_like(own)  # what headings have, and what a pronoun stands for
     for place, one in enumerate(found):
         raise_if_canceled()
         introductions = [*one.headings, *([] if one.lead is None else [one.lead])]
         above[place] = own[introductions].max(axis=0, initial=0)
-        if one.before is not None:
-            before[place] = _BEFORE * np.maximum(own[one.before], before[one.before])
-    matches = np.maximum.reduce([own, _HEADING * above, before, _TITLE * titles[of_passage]])
+        if one.before is not None and (begins_with_anaphor(one.text) or found[one.before].is_question):
+            before[place] = np.maximum(own[one.before], before[one.before])
+    named = np.array([term in asked.named for term in asked.terms], bool)
+    matches = np.maximum.reduce([own, before, np.where(named, 1, _ABOVE) * np.maximum(above, titles[of_passage])])
     eligible = np.array([one.is_quotable for one in found]) & (own + above + before).any(axis=1)
     if labels := _labels(asked.text):  # P-317 is not P-318
         has_labels = eligible & np.array([labels <= _labels(one.text) for one in found])
@@ -284,35 +287,42 @@ def _quoted(
     extra = _PASSAGE * (in_passages @ weights)[of_passage]
     is_row = np.array([one.kind == "row" for one in found])[:, None]  # its columns are named above the table
     complete = np.asarray(((own > 0) | (is_row & (np.maximum(above, titles[of_passage]) > 0))).all(axis=1))
+    near_names = (matches[:, named] > 0).all(axis=1)
+    reasons = np.zeros(len(found))
     for place in np.flatnonzero(eligible).tolist():
         raise_if_canceled()
         kinds = asked.kinds_in(texts[place])
+        eligible[place] &= kinds > 0 or found[place].kind != "heading"
         complete[place] &= kinds == 1
+        reasons[place] = asked.reason_in(texts[place]) if near_names[place] else 0
         extra[place] += _KIND * kinds + (_DEFINITION if asked.subject and _defines(texts[place], asked.subject) else 0)
-    by_heading = ((above > 0) & (own == 0)) @ weights
-    by_sentence = ((before >= _MIN_MATCH) & (above == 0) & (own == 0)) @ weights
+    extra += _REASON * reasons
 
-    left, length, chosen = weights.copy(), 0, list[tuple[Quotation, float]]()
-    for _ in range(2 * most):  # of which some repeat others, or are too long
+    left = np.where([term == asked.deed for term in asked.terms], 2 * weights, weights)
+    most = left.sum() + _PASSAGE + _KIND + _DEFINITION + _REASON * asked.asks_why
+    length, chosen = 0, list[tuple[Quotation, float]]()
+    for _ in range(2 * MAX_QUOTATIONS):  # of which some repeat others, or are too long
         # Rounded, so that the last bit of a sum does not decide; then the earlier statement wins.
         gains = np.where(eligible, (matches @ left + extra).round(6), 0)
-        place = int(np.argmax(gains))
-        enough = len(chosen) == most or any(complete[said.place] and not asked.subject for said, _ in chosen[:1])
-        if enough or gains[place] <= (_MIN_OF_BEST * chosen[0][1] if chosen else 0):
+        best = int(np.argmax(gains))
+        enough = any(complete[said.place] and not asked.subject for said, _ in chosen[:1])
+        if enough or gains[best] <= (_MIN_OF_BEST * chosen[0][1] if chosen else 0):
             break
-        eligible[place] = False
-        earlier = frozenset(at for one, _ in chosen for at in one.shown) if as_one else frozenset()
-        said = quotation(found, place, by_heading, by_sentence, bool(complete[place]), earlier)
-        fits = not chosen or length + len(said.text) <= _MAX_CHARACTERS
-        if fits and not any(_say_the_same(said.text, other.text) for other, _ in chosen):
-            chosen.append((said, float(gains[place])))
-            length += len(said.text)
-            left = left * (1 - _COVERED * matches[place])
-            eligible[list(said.shown)] = False
+        eligible[best] = False
+        context = found[best].before if (before[best] > own[best]).any() else None
+        for place in (best,) if context is None or not eligible[context] else (best, context):
+            said = quotation(found, place)
+            fits = not chosen or length + len(said.text) <= _MAX_CHARACTERS
+            if fits and len(chosen) < MAX_QUOTATIONS and not any(_say_the_same(said.text, o.text) for o, _ in chosen):
+                chosen.append((said, float(gains[best])))
+                length += len(said.text)
+                left = left * (1 - _COVERED * matches[place])
+                eligible[list(said.shown)] = False
     ends = _ends(passages)
     quoted = [said.place for said, _ in chosen]
-    direct = _is_answer(asked, matches[quoted], weights, has.max(axis=0))
-    scores = [min(gain / (1 + _PASSAGE + _KIND + _DEFINITION), 0.99) for _, gain in chosen]
+    direct = _is_answer(asked, matches[quoted], weights, has.max(axis=0), reasons[quoted], np.array(of_passage)[quoted])
+    direct &= not (reason_needed and asked.asks_why) or bool(reasons[quoted].any())
+    scores = [min(gain / most, 0.99) for _, gain in chosen]
     return [
         Point(_with_end(_cited(said, found, rows), ends), max(round(100 * score, 1), MIN_DIRECT) if direct else score)
         for (said, _), score in zip(chosen, scores, strict=True)
@@ -339,17 +349,29 @@ def _labels(text: str) -> set[str]:
     return {label.casefold() for label in _LABEL.findall(text)}
 
 
-def _is_answer(asked: Asked, covered: np.ndarray, weights: np.ndarray, stands: np.ndarray) -> bool:
-    """Whether quotations have enough of the question: one of them, or for a long one all together.
+def _is_answer(
+    asked: Asked,
+    covered: np.ndarray,
+    weights: np.ndarray,
+    stands: np.ndarray,
+    reasons: np.ndarray,
+    of_passage: np.ndarray,
+) -> bool:
+    """Whether quotations have enough of the question: one of them, or those of a passage, of a long one all, together.
 
-    The evidence must have every name and number of the question. (In German all nouns look like names.)
+    A reason that is asked for, which may be in other words, counts as a quarter. The evidence must have every name and
+    number of the question. (In German all nouns look like names.)
     """
     lacking = {term for term, known in zip(asked.terms, stands, strict=True) if not known}
     if asked.language != "de" and lacking & asked.named:
         return False
-    together = 1 - np.prod(1 - covered, axis=0)
-    enough = (covered @ weights >= _MIN_ANSWERED) & ((covered >= _MIN_MATCH).sum(axis=1) >= min(2, len(weights)))
-    return bool(enough.any() or (len(weights) > _LONG and together @ weights >= _MIN_TOGETHER))
+    least = min(2, len(weights))
+    alone = (covered @ weights + reasons / 4 >= _MIN_ANSWERED) & ((covered >= _MIN_MATCH).sum(axis=1) >= least)
+    groups = [of_passage == passage for passage in set(of_passage)] if len(weights) <= _LONG else [of_passage >= 0]
+    together = (1 - np.prod(1 - covered[group], axis=0) for group in groups)
+    return bool(alone.any()) or any(
+        has @ weights >= _MIN_TOGETHER and (has >= _MIN_MATCH).sum() >= least for has in together
+    )
 
 
 def _read(passages: Sequence[Passage]) -> tuple[list[Statement], Rows]:
@@ -384,9 +406,8 @@ def _cited(said: Quotation, found: Sequence[Statement], rows: Rows) -> str:
 def _first_passages(found: Sequence[Statement], rows: Rows) -> list[Point]:
     """The first sentences of the first passages, which an embedding model ranked."""
     first = {one.passage: place for place, one in reversed(list(enumerate(found))) if one.kind == "sentence"}
-    no_share = np.zeros(len(found))
-    places = [place for _, place in sorted(first.items())[:_MAX_CLOSEST]]
-    return [Point(_cited(quotation(found, place, no_share, no_share), found, rows), 0.1) for place in places]
+    places = [place for _, place in sorted(first.items())[:MAX_QUOTATIONS]]
+    return [Point(_cited(quotation(found, place), found, rows), 0.1) for place in places]
 
 
 def _defines(text: str, subject: str) -> bool:
@@ -413,7 +434,7 @@ def _overview(passages: Sequence[Passage], asked: Asked) -> list[Point]:
     """
     points = []
     reports = [passage for passage in passages if passage.table == "Reports"] or passages
-    for passage in sorted(reports, key=lambda p: (-p.weight, p.number))[:MAX_POINTS]:
+    for passage in sorted(reports, key=lambda p: (-p.weight, p.number))[:_MAX_REPORTS]:
         read = statements(without_references(passage.text), 0, 0)
         if opening := [_key(one.text) for one in read if one.kind == "sentence" and one.is_quotable][:2]:
             text = f"{' '.join(opening)} {reference([(passage.table, passage.number)], 1)}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 
+from graphrag_assets.embedded.tagging import alternatives, word_list
 from graphrag_assets.text import languages
 from graphrag_assets.text.languages import LANGUAGES, language_of, stop_words
 from graphrag_assets.text.references import without_references
@@ -31,7 +32,8 @@ _POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
 
 _KINDS = {
     "date": re.compile(
-        r"\b(?:when|(?:what|which) (?:\w+ )?(?:day|date|year|month)|wann|in welchem (?:jahr|monat)|an welchem tag|quand"
+        r"(?:^\W*|\b(?:and|or) |[,;:—] )when\b|\b(?:(?:what|which) (?:\w+ )?(?:day|date|year|month)|wann"
+        r"|in welchem (?:jahr|monat)|an welchem tag|quand"
         r"|quel(?:le)? (?:jour|date|année|mois)|cuándo|qué (?:día|fecha|año|mes)|когда|в каком (?:году|месяце)"
         r"|какого числа)\b",
         re.IGNORECASE,
@@ -48,32 +50,17 @@ _KINDS = {
         re.IGNORECASE,
     ),
 }
-_NUMBER_WORDS = (
-    "one two three four five six seven eight nine ten eleven twelve dozen hundred thousand million zwei drei vier fünf "
-    "sechs sieben acht neun zehn zwölf hundert tausend deux trois quatre cinq huit neuf dix cent mille dos tres cuatro "
-    "cinco siete ocho nueve diez cien mil два три четыре пять шесть семь восемь девять десять сто тысяча"
-)
 _ANSWERS = {
     "date": re.compile(r"\b(?:1\d{3}|20\d\d)\b|\b\d{1,2}(?:\.|er| de)? [^\W\d]{3,}|\b[^\W\d]{3,} \d{1,2}\b"),
-    "number": re.compile(rf"\d[\d,.]*|\b(?:{'|'.join(_NUMBER_WORDS.split())})\b", re.IGNORECASE),
+    "number": re.compile(rf"\d[\d,.]*|\b{alternatives('number words')}\b", re.IGNORECASE),
     "name": _INNER_NAME,
 }
-
-_FORM_WORDS = {
-    "en": "main major key chief overall general important central theme topic subject summary summarize describe "
-    "description tell explain discuss information data dataset corpus document text story book collection content "
-    "cover question answer name list give happen kind sort type way thing fact overview compare comparison contrast "
-    "difference biggest largest greatest worst best know please",
-    "de": "thema themen wichtig wichtigste hauptthema zusammenfassung überblick dokument text sammlung buch geschichte "
-    "inhalt handeln geben erklären beschreiben größte vergleiche unterschied",
-    "fr": "thème sujet principal principaux important résumé aperçu document texte collection livre histoire contenu "
-    "donner expliquer décrire comparer différence",
-    "es": "tema asunto principal importante resumen documento texto colección libro historia contenido dar explicar "
-    "describir comparar diferencia",
-    "ru": "тема главный основной важный обзор документ текст книга содержание рассказать объяснить описать сравнить "
-    "разница",
-}
-"""Words of a question that describe the form of the answer, not its subject."""
+_WHO = re.compile(r"\W*(?:who|wer|qui|quién|кто)\b", re.IGNORECASE)
+_WHY, _CAUSE, _BECAUSE = (
+    re.compile(rf"\b{alternatives(section)}\b", re.IGNORECASE)
+    for section in ("questions for a reason", "causes", "conjunctions of a reason")
+)
+_LANGUAGES = ("en", "de", "fr", "es", "ru")
 
 _ARTICLE = r"(?:(?:an?|the|der|die|das|den|dem|le|la|les|el|los|las) )?"
 _ABOUT = re.compile(
@@ -148,7 +135,9 @@ def kinship(one: str, other: str) -> float:
 
 @cache
 def _form_terms(language: str) -> frozenset[str]:
-    return frozenset(term for term, *_ in terms_of(_FORM_WORDS.get(language, "").split(), language))
+    """The terms of a question that describe the form of the answer, not its subject."""
+    words = word_list(f"cue_words:form of an answer, {language}") if language in _LANGUAGES else ()
+    return frozenset(term for term, *_ in terms_of(tuple(words), language))
 
 
 def names_in(text: str, language: str = "en") -> list[str]:
@@ -170,7 +159,7 @@ class Asked:
 
     `terms` are its content terms in order, `forms` the terms of each that are the same, `named` those that are names or
     numbers, `kinds` the kinds of answer that it wants: date, number, name. `subject` is what it asks about when it asks
-    only who or what that is.
+    only who or what that is; `asks_why`: it wants a reason; `deed`: what the one did whom it asks for.
     """
 
     text: str
@@ -180,6 +169,8 @@ class Asked:
     kinds: tuple[str, ...]
     subject: str | None
     language: str
+    asks_why: bool
+    deed: str | None
 
     @classmethod
     def of(cls, question: str, language: str | None = None) -> "Asked":
@@ -193,7 +184,12 @@ class Asked:
         kinds = tuple(kind for kind, pattern in _KINDS.items() if pattern.search(question))
         terms = {forms[0]: forms for forms, _ in pairs}
         subject = _subject(question, language)
-        return cls(question, tuple(terms), tuple(terms.values()), frozenset(named), kinds, subject, language)
+        asks_why = _WHY.search(question) is not None
+        asks_who = subject is None and _WHO.match(question)
+        deed = next((term for term in terms if term not in named), None) if asks_who else None
+        return cls(
+            question, tuple(terms), tuple(terms.values()), frozenset(named), kinds, subject, language, asks_why, deed
+        )
 
     @property
     def about_everything(self) -> bool:
@@ -221,6 +217,12 @@ class Asked:
             any(fold(item[0].casefold()) not in known for item in _ANSWERS[kind].finditer(text)) for kind in self.kinds
         ]
         return sum(held) / len(held) if held else 0.0
+
+    def reason_in(self, text: str) -> float:
+        """1 if it wants a reason and `text` names one; 0.5 for a conjunction, which may be about something else."""
+        if not self.asks_why:
+            return 0.0
+        return 1.0 if _CAUSE.search(text) else 0.5 if _BECAUSE.search(text) else 0.0
 
 
 def _subject(question: str, language: str) -> str | None:

@@ -1,22 +1,17 @@
 """The statements that answers quote: sentences, headings, list items and table rows, with their surroundings."""
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-import numpy as np
-
 from graphrag_assets.text.words import TABLE_ROW, sentences, word_count
 
 _GAP = " … "  # between parts of a quotation that do not adjoin in the text
-_MAX_PARAGRAPH, _MAX_BLOCK = 250, 500
-"""Characters of a paragraph, and of a list or what follows a heading, up to which it is quoted around a statement."""
+_MAX_BLOCK = 500  # characters of a list, up to which it is quoted around an item
 _MAX_WORDS = 120
-_MAX_BEFORE = 2  # sentences quoted before one that is understood by them
 _MAX_TITLE_WORDS = 12
-_MIN_SHARE = 0.05  # of the question, for which a heading or the sentence before is quoted as well
 _TITLE_LEVEL = 7  # of a heading without marks: below those with marks
 
 _ITEM = re.compile(r"(?:[-*+•●]|\d{1,3}[.)]|[a-z]\)|\(\d{1,3}\)|\\\*)\s+(?:\[[ x]\]\s)?")
@@ -28,6 +23,8 @@ _TITLE_LINE = re.compile(
     r"(?![#|]|[-*+•] )(?:([^\n|]+)\n(?:={3,}|-{3,}|~{3,})[^\S\n]*(?:\n|$)|([^\n]*[^\W\d_]{2}[^\n]*)(?:\n|$))"
 )
 _SENTENCE_END = re.compile(r"[.!?:;,…。！？][\"'”’)\]」』）*_]*$")
+_FULL_STOP = re.compile(r"[.!?。！？][\"'”’»)\]」』）*_]*$")
+_QUESTION = re.compile(r"[?？][\"'”’»)\]」』）*_]*$")
 
 Kind = Literal["heading", "header", "row", "item", "sentence"]
 
@@ -54,7 +51,13 @@ class Statement:
     @property
     def is_quotable(self) -> bool:
         """Whether it says something by itself."""
-        return self.kind in ("heading", "row", "item") or (self.kind == "sentence" and word_count(self.text) > 2)
+        is_sentence = self.kind == "sentence" and word_count(self.text) > 2 and not self.is_question
+        return is_sentence or self.kind in ("heading", "row", "item")
+
+    @property
+    def is_question(self) -> bool:
+        """Whether a question mark ends it."""
+        return _QUESTION.search(self.text) is not None
 
 
 def statements(text: str, passage: int, first: int) -> list[Statement]:
@@ -121,45 +124,27 @@ class Quotation:
     shown: tuple[int, ...]
 
 
-def quotation(
-    found: Sequence[Statement],
-    place: int,
-    by_heading: np.ndarray,
-    by_sentence: np.ndarray,
-    alone: bool = False,
-    earlier: Set[int] = frozenset(),
-) -> Quotation:
-    """The statement at `place` with what it is understood by.
+def quotation(found: Sequence[Statement], place: int) -> Quotation:
+    """The statement at `place` of all statements, alone if it is a sentence.
 
-    That is the rest of a short paragraph or list, what follows a heading, the header of a row, and the sentences before
-    it or the heading above it if it has some of the question only by them.
-
-    Args:
-        found: all statements.
-        place: of the statement.
-        by_heading: for each statement, the share of the question that it has only by its headings.
-        by_sentence: the same by the sentences before it.
-        alone: it needs nothing else of its paragraph.
-        earlier: places that the answer shows already; they are left out.
+    A row has the header of its table, an item that is no sentence what introduces it and the items around it, and a
+    heading, or what ends with a colon, has the sentence or list that follows.
     """
     one = found[place]
-    is_heading = one.kind == "heading"
-    onward = is_heading or one.text.rstrip("*_").endswith(":")
-    blocks = {one.block, *(following.block for following in found[place + 1 : place + 2] if onward)}
-    most = 0 if alone or one.kind == "row" else _MAX_BLOCK if onward or one.kind == "item" else _MAX_PARAGRAPH
     first = last = place
-    while by_sentence[first] > _MIN_SHARE and place - first < _MAX_BEFORE and found[first].before is not None:
-        first -= 1
-    while last + 1 < len(found) and (following := found[last + 1]).passage == one.passage:
-        fits = following.end - found[first].start <= most or (onward and last == place)
-        if not fits or following.kind == "heading" or not (is_heading or following.block in blocks):
+    if (one.kind == "heading" or one.text.rstrip("*_").endswith(":")) and place + 1 < len(found):
+        following = found[place + 1]
+        last += following.passage == one.passage and following.kind in ("sentence", "item")
+    block = found[last].block
+    in_list = found[last].kind == "item" and not _FULL_STOP.search(found[block].text)
+    while in_list and last + 1 < len(found) and found[last + 1].block == block:
+        if found[last + 1].end - one.start > _MAX_BLOCK:
             break
         last += 1
-    while first > one.block and found[last].end - found[first - 1].start <= most:
+    while in_list and first > block and found[last].end - found[first - 1].start <= _MAX_BLOCK:
         first -= 1
-    introduction = one.headings[-1:] if by_heading[place] > _MIN_SHARE else ()
-    introduction = introduction if one.lead is None else (one.lead,)
-    shown = [at for at in dict.fromkeys((*introduction, *range(first, last + 1))) if at not in earlier]
+    introduction = [one.lead] if one.lead is not None and (in_list or one.kind == "row") else []
+    shown = (*introduction, *range(first, last + 1))
     parts = [_FENCE.sub("", found[at].text).strip("| \n") for at in shown]  # a fence would open a block of code
     for number, (before, after) in enumerate(pairwise(shown), 1):
         adjoin = after == before + 1 and found[before].kind not in ("heading", "header")
@@ -167,4 +152,4 @@ def quotation(
         parts[number] = (space if adjoin else _GAP) + parts[number]
     words = "".join(parts).split()
     text = " ".join(words[:_MAX_WORDS]) + (_GAP.rstrip() if len(words) > _MAX_WORDS else "")
-    return Quotation(text[mark.end() :] if (mark := _ITEM.match(text)) else text, place, tuple(shown))
+    return Quotation(text[mark.end() :] if (mark := _ITEM.match(text)) else text, place, shown)

@@ -95,7 +95,7 @@ async def answer(ask: Ask[GlobalOptions]) -> Draft:
 async def _nearest_passages(ask: Ask[GlobalOptions]) -> Context:
     """The passages nearest to the question, within the tokens that the history leaves."""
     await ask.embed(ask.question)
-    options = BasicOptions(max_context_tokens=ask.tokens_left)
+    options = BasicOptions(k=_PASSAGES, max_context_tokens=ask.tokens_left)
     return ask.add_context(await ask.in_thread(basic_context, ask.reader, ask.question, options, ask.scope))
 
 
@@ -172,6 +172,7 @@ _RATED_TOKENS, _RATED_TOGETHER = 8_000, 10
 """Maximum tokens and number of the reports that are rated in one request."""
 _SMALL = 2
 """Entities of communities whose reports, which no model wrote, are rated without a model: there are many of them."""
+_PASSAGES = 30  # that are read where no report answers
 _HEADING_TOKENS = 32
 _CELLS_TOKENS = 24  # of a line: id, weight, rank, the bars between the cells, the end
 

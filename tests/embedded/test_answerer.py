@@ -42,9 +42,8 @@ def test_the_sentence_that_answers_is_quoted_with_all_rows_that_hold_it() -> Non
     assert answer == f"{BROOKE} [Data: Sources (12); Entities (5); Reports (3)]"
 
 
-def test_a_short_paragraph_is_quoted_whole_and_cites_only_rows_that_hold_it_all() -> None:
-    paragraph = f"{DEPTH} {BROOKE} It was used in the Dolphin."
-    assert respond("What of the sounding apparatus?") == f"{paragraph} [Data: Sources (12)]"
+def test_the_best_sentence_stands_alone_without_heading_and_paragraph() -> None:
+    assert respond("What of the sounding apparatus?").startswith(f"{BROOKE} [Data: ")
 
 
 def test_the_best_quotation_comes_first_and_each_has_a_citation() -> None:
@@ -52,7 +51,7 @@ def test_the_best_quotation_comes_first_and_each_has_a_citation() -> None:
     assert answer.index(SOLD) < answer.index(BROOKE)
     parts = re.findall(r"(.+?) \[Data: [^\]]+\]", answer)
     assert answer.endswith("]")
-    assert 2 <= len(parts) <= MAX_QUOTATIONS
+    assert 2 <= len(parts) <= MAX_QUOTATIONS == 3
     texts = " ".join(passage.text for passage in SOURCES)
     assert all(part.strip() in texts for part in parts)
 
@@ -67,9 +66,9 @@ def test_no_heading_and_no_sentence_is_quoted_twice_in_one_answer() -> None:
     answer = respond(
         "Who commanded the expedition of 1865, and when was the cable lost?", Passage("Sources", 1, "", voyage)
     )
-    shown = re.split(r"(?<=[.])\s|\s…\s", re.sub(r" \[Data: [^\]]+\]", "", answer))
-    assert len(shown) > 3
-    assert len(set(shown)) == len(shown)
+    shown = re.split(r"(?<=[.])\s", re.sub(r" \[Data: [^\]]+\]", "", answer))
+    assert len(shown) == len(set(shown)) == 3
+    assert not any("The expedition of 1865" in sentence or "…" in sentence for sentence in shown)
 
 
 @pytest.mark.parametrize(
@@ -91,9 +90,33 @@ def test_he_means_whom_the_sentence_before_names() -> None:
     passage = Passage("Sources", 1, "", "Whitehouse was the electrician. He was dismissed on 17 August by the board.")
     other = Passage("Sources", 2, "", "The horses of the farm were dismissed from service by the board.")
     points = answerer.map_("When did the board dismiss Whitehouse?", Evidence("", (other, passage))).points
-    assert points[0].text == (
-        "Whitehouse was the electrician. He was dismissed on 17 August by the board. [Data: Sources (1)]"
+    assert [point.text for point in points[:2]] == [
+        "He was dismissed on 17 August by the board. [Data: Sources (1)]",
+        "Whitehouse was the electrician. [Data: Sources (1)]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "event", "cause"),
+    [
+        ("Why did the tower of Lund fall?", "The tower of Lund fell in 1900.", "It was destroyed by a storm."),
+        (
+            "What led to the fall of Lund tower?",
+            "Lund tower had a great fall.",
+            "Its wood was rotten, and this is why.",
+        ),
+        ("Warum fiel der Turm von Lund?", "Der Turm von Lund fiel 1900.", "Er wurde durch den Sturm zerstört."),
+        ("Pourquoi la tour de Lund tomba-t-elle ?", "La tour de Lund tomba.", "Elle tomba parce que le bois pourrit."),
+        ("¿Por qué cayó la torre de Lund?", "La torre de Lund cayó en 1900.", "Esta cayó debido a la tormenta."),
+        ("Почему упала башня в Лунде?", "Башня в Лунде упала в 1900 году.", "Она упала из-за бури."),
+    ],
+)
+def test_a_question_for_a_reason_is_answered_by_a_sentence_with_a_cause(question: str, event: str, cause: str) -> None:
+    assert respond(question, Passage("Sources", 1, "", f"{event} {cause}")) == (
+        f"{cause} [Data: Sources (1)] {event} [Data: Sources (1)]"
     )
+    without_cause = answerer.map_(question, Evidence("", (Passage("Reports", 2, "", event),))).points
+    assert all(point.score < MIN_DIRECT for point in without_cause)
 
 
 @pytest.mark.parametrize("question", ["What is the capital of Mongolia?", "???"])
@@ -104,9 +127,9 @@ def test_without_a_common_word_nothing_is_found(question: str) -> None:
 
 def test_closest_passages_are_shown_when_the_evidence_has_no_answer() -> None:
     question = "Did Napoleon buy the Great Northern?"
-    assert respond(question) == f"{CLOSEST}\n- {SOURCES[1].text} [Data: Sources (15)]"
+    assert respond(question) == f"{CLOSEST}\n- {SOLD} [Data: Sources (15)]"
     points = answerer.map_(question, Evidence("", SOURCES[:2])).points
-    assert [point.text for point in points] == [f"{SOURCES[1].text} [Data: Sources (15)]"]
+    assert [point.text for point in points] == [f"{SOLD} [Data: Sources (15)]"]
     assert 0 < points[0].score < MIN_DIRECT
     assert answerer.reduce(points).text == respond(question, *SOURCES[:2])
 

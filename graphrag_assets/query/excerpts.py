@@ -19,12 +19,14 @@ def excerpts(reader: Reader, question: Question, passages: Sequence[tuple[str, s
     # The same rule as for the terms of a text: the main language if its own is unknown.
     main = next(iter(reader.languages), UNKNOWN)
     parts = [[text[span.start : span.end].strip() for span in sentences(text)] for text, _ in passages]
-    words = iter(search_words(pl.Series([part for of_text in parts for part in of_text], dtype=pl.String)))
+    of_parts = search_words(pl.Series([part for of_text in parts for part in of_text], dtype=pl.String))
+    words = iter(of_parts.to_list())
     found = []
     for (text, language), of_text in zip(passages, parts, strict=True):
         known = language if language in reader.languages else main
         terms = [[fold(stem) for stem in stems(list(dict.fromkeys(next(words))), known)] for _ in of_text]
-        found.append(_excerpt(of_text, terms, rarity) or text)
+        asked = [[term for term in of_part if term in rarity] for of_part in terms]
+        found.append(_excerpt(of_text, asked, rarity) or text)
     return found
 
 

@@ -52,9 +52,16 @@ def check_results(names: IndexNames, selected: Collection[str], index: Index) ->
             asset_key=names.key(asset_of_check(check)),
             passed=rows.is_empty(),
             severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
-            description=check.statement,
+            description=check.statement if rows.is_empty() else _problem(check, rows),
             metadata=_metadata(names, check, rows),
         )
+
+
+def _problem(check: Check, rows: pl.DataFrame) -> str:
+    """The first row that contradicts the statement of a check."""
+    first = "; ".join(str(value) for value in rows.row(0) if value not in (None, ""))
+    more = f" And {rows.height - 1} more." if rows.height > 1 else ""
+    return f"Not so: {check.statement} {first}{more}"
 
 
 def _metadata(names: IndexNames, check: Check, rows: pl.DataFrame) -> dict[str, Any]:
@@ -67,14 +74,14 @@ def _metadata(names: IndexNames, check: Check, rows: pl.DataFrame) -> dict[str, 
 def up_to_date_evaluation(names: IndexNames, rows: pl.DataFrame) -> dg.AssetCheckEvaluation:
     """What the check publication_is_up_to_date finds if `rows` are those of `out_of_date`, without a run."""
     batches = rows.filter(pl.col("batch") != "")["batch"].to_list()
-    said = [f"Not in the publication yet: {listed(batches)}."] if batches else []
+    said = [f"Not in the publication yet: {listed(batches)}. Launch the job update_index."] if batches else []
     said += rows.filter(pl.col("batch") == "")["problem"].to_list()
     return dg.AssetCheckEvaluation(
         names.key(UP_TO_DATE.asset),
         UP_TO_DATE.name,
         passed=rows.is_empty(),
         severity=dg.AssetCheckSeverity.WARN,
-        description=" ".join(said and [*said, names.in_words(UP_TO_DATE.remedy)]) or UP_TO_DATE.statement,
+        description=names.in_words(" ".join(said)) or UP_TO_DATE.statement,
         metadata=_metadata(names, UP_TO_DATE, rows),
         blocking=False,
     )

@@ -83,7 +83,7 @@ def out_of_date(index: Index, found: Scan) -> pl.DataFrame:
     newest = index.working.read("SELECT max(number) FROM publication").item()
     current = current_number(index.settings.index_folder)
     if newest and current and current != newest:
-        again = "`graphrag-assets publications rollback newest` goes forward again."
+        again = f"The job rollback to {newest}, or `graphrag-assets publications rollback newest`, goes forward again."
         rows.append(("", f"Readers have publication {current} since a rollback; the newest is {newest}. {again}"))
     return pl.DataFrame(rows, schema={"batch": pl.String, "problem": pl.String}, orient="row")
 
@@ -105,7 +105,7 @@ UP_TO_DATE = Check(
     False,
     "The publication was made from the present input folder.",
     _out_of_date,
-    "Launch the job update_index, or switch on document_batches_sensor.",
+    "Do what the rows say; for batches, launch the job update_index or switch on document_batches_sensor.",
 )
 CHECKS = (
     *INVARIANTS,

@@ -17,7 +17,9 @@ from graphrag_assets.store.publications import roll_back
 class Rollback(dg.Config):
     """The publication to go back to."""
 
-    publication: int = Field(description="Number of a publication that is still kept.")
+    publication: int | None = Field(
+        None, description="Number of a publication that is kept; by default the one before the current one."
+    )
 
 
 def rollback_job(names: IndexNames) -> dg.JobDefinition:
@@ -31,7 +33,7 @@ def rollback_job(names: IndexNames) -> dg.JobDefinition:
     @masked
     def roll_back_publication(context: dg.OpExecutionContext, config: Rollback) -> None:
         index = open_index(names, context.resources)
-        number, _ = roll_back(index.settings.index_folder, config.publication)
+        number, _ = roll_back(index.settings.index_folder, config.publication or "previous")
         context.log.info("readers see publication %d", number)
         context.log_event(dg.AssetObservation(names.key(PUBLICATION), metadata={"publication": number}))
         evaluation = up_to_date_evaluation(names, out_of_date(index, scan(index)))

@@ -38,9 +38,10 @@ def status() -> None:
     console.say(f"Method: {settings.method_in_words}")
     number = current_number(settings.index_folder)
     current = "none yet" if number is None else publication_file(Path(), number).as_posix()
-    published_at = working.read("SELECT max(published_at) FROM publication").item()
-    when = f", made {published_at:%Y-%m-%d %H:%M} UTC" if published_at else ""
-    console.say(f"Current publication: {current}{when}")
+    made = dict(working.read("SELECT number, published_at FROM publication").iter_rows())
+    when = f", made {made[number]:%Y-%m-%d %H:%M} UTC" if number in made else ""
+    back = f"; readers were rolled back from {max(made)}" if number and made and number < max(made) else ""
+    console.say(f"Current publication: {current}{when}{back}")
 
 
 _SHORT = {

@@ -117,7 +117,7 @@ def resolve(index_folder: Path, name: str) -> int:
     if number not in kept:
         raise StoreError(
             f"There is no publication {name!r}. Kept are {', '.join(map(str, kept))}, the current one is {current}; "
-            f"{', '.join(WORDS)} are accepted too."
+            f"`graphrag-assets publications` takes {', '.join(WORDS)}, too."
         )
     return int(number)
 

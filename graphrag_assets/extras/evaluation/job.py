@@ -40,7 +40,7 @@ def evaluate_job(names: IndexNames) -> dg.JobDefinition:
         asked = load_questions(settings.questions_file)
         with GraphRAG(settings.index_folder, settings=settings) as rag:
             measured = evaluate(rag, asked, with_answers=config.answers)
-        context.log.info("%d questions, %d not measured", len(asked.questions), len(measured.problems))
+        context.log.info("%d questions measured; %d problems", len(asked.questions), len(measured.problems))
         for problem in measured.problems:
             context.log.warning("Not measured: %s", problem)
         context.log_event(dg.AssetObservation(names.key(PUBLICATION), metadata=_metadata(measured)))

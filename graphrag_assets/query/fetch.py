@@ -185,7 +185,7 @@ def _claims(reader: Reader, condition: str, entities: list[int], units: list[int
 
     `subject_id`, `object_id`: the titles of these entities; if the scope limits the text, the names as written.
     `until`: the day from which another statement of the scope holds; `state`: the status with this day. The description
-    of what has ended says when.
+    of what has ended says when; `ended`: its text does not.
     """
     found = reader.rows(
         f"""
@@ -217,6 +217,7 @@ def _claims(reader: Reader, condition: str, entities: list[int], units: list[int
         state=pl.concat_str("status", pl.format(" until {}", "until"), ignore_nulls=True),
         description=pl.when(unsaid).then(pl.format("{} (until {})", "description", end)).otherwise("description"),
         line_tokens=pl.when(~unsaid).then("line_tokens"),  # null: counted when it is needed
+        ended=unsaid | pl.col("until").is_not_null(),
     ).sort(pl.col("until").is_not_null(), maintain_order=True)
 
 

@@ -194,7 +194,10 @@ def local_context(
 
 
 def whole_context(reader: Reader, question: Question, options: LocalOptions, scope: Scope) -> Context | None:
-    """All text units of the scope, those of the question first, if they fit `read_all_tokens` and the context."""
+    """All text units of the scope, those of the question first, if they fit `read_all_tokens` and the context.
+
+    Claims that have ended are beside them: the text of a claim does not say that a later one ended it.
+    """
     layout = SOURCES.with_dates(reader)
     limit = min(options.read_all_tokens, options.max_context_tokens - layout.heading_tokens)
     everything = fetch.all_text_units(reader, limit, scope) if options.read_all_tokens else []
@@ -202,14 +205,19 @@ def whole_context(reader: Reader, question: Question, options: LocalOptions, sco
         return None
     best = rank_passages(reader, question, _MAX_TEXT_UNITS, scope).numbers
     texts = fetch.sources(reader, list(dict.fromkeys([*best, *everything])), scope)
-    return Context("local", question.text, (fill(layout, texts, options.max_context_tokens),))
+    sources = fill(layout, texts, options.max_context_tokens)
+    ended = fetch.claims_in(reader, everything, scope).filter("ended") if options.include_covariates else None
+    if ended is None or ended.is_empty():
+        return Context("local", question.text, (sources,))
+    claims = fill(CLAIMS.with_dates(reader), ended, options.max_context_tokens - sources.tokens)
+    return Context("local", question.text, (claims, sources))
 
 
 def _unstated(claims: pl.DataFrame, texts: pl.DataFrame, layout: Layout, options: LocalOptions) -> pl.DataFrame:
-    """The claims that the context's text units do not state, and those that a later statement has ended."""
+    """The claims that the context's text units do not state, and those that have ended."""
     room = options.text_unit_prop * options.max_context_tokens - layout.heading_tokens
     shown = texts.filter(pl.col("line_tokens").fill_null(room + 1).cum_sum() <= room)["human_readable_id"]
-    return claims.filter(pl.col("until").is_not_null() | ~pl.col("text_unit_number").is_in(shown.to_list()))
+    return claims.filter(pl.col("ended") | ~pl.col("text_unit_number").is_in(shown.to_list()))
 
 
 def _text_units(

@@ -32,9 +32,10 @@ things AS (
     SELECT title_key, title, type, description, text_unit_ids[:3] AS ids
     FROM entities SEMI JOIN wanted USING (title_key)
 )
-SELECT title_key, title, type, description, list({'text': t.text, 'date': d.document_date} ORDER BY t.id) AS texts
-FROM (SELECT * EXCLUDE ids, unnest(ids) AS id FROM things) JOIN text_units t USING (id)
-JOIN documents d ON d.id = t.document_id GROUP BY ALL
+SELECT title_key, things.title, type, description,
+       list({'text': t.text, 'date': d.document_date} ORDER BY t.id) AS texts
+FROM (SELECT * EXCLUDE ids, unnest(ids) AS id FROM things) things JOIN text_units t USING (id)
+LEFT JOIN documents d ON d.id = t.document_id GROUP BY ALL
 """
 _SENTENCES, _CHARACTERS = 3, 300
 _KINDS = {"same": "accept", "different": "reject", "unsure": "unsure"}

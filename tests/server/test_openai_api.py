@@ -23,14 +23,14 @@ def test_completion_has_text_annotations_and_a_list_of_sources(client, sample_se
     message = found.choices[0].message
     text, _, sources = message.content.partition("\n\n**Sources**\n\n")
     assert "Anderson" in text
-    assert sources.startswith("- [1] [The cable lost: the expedition of 1865](" + sample_server.url)
+    assert sources.startswith("- [1] [The great ship](" + sample_server.url)
     places = [annotation.url_citation for annotation in message.annotations]
     marks = re.findall(r"\[\d+\]", text)
     assert [text[place.start_index : place.end_index] for place in places] == marks
     assert marks[:2] == ["[1]", "[2]"]
     by_mark = dict(zip(marks, ((place.title, place.url) for place in places), strict=True))
     assert len({url for _, url in by_mark.values()}) == len(by_mark)
-    assert by_mark["[1]"][0] == "The cable lost: the expedition of 1865"
+    assert by_mark["[1]"][0] == "The great ship"
     assert all(place.url.startswith(f"{sample_server.url}/api/source/") for place in places)
     assert found.usage.total_tokens == found.usage.prompt_tokens + found.usage.completion_tokens
 

@@ -33,6 +33,7 @@ from graphrag_assets.llm.model_errors import (
     RefusedAnswer,
     RequestRejected,
     RetriesExhausted,
+    StoredInParts,
 )
 from graphrag_assets.llm.model_options import (
     SAME_ANSWER,
@@ -189,6 +190,7 @@ class ChatModel(ModelClient[ModelOptions]):
         Raises:
             InvalidAnswer: not valid in two attempts (`TruncatedAnswer`, `EmptyAnswer`, `RefusedAnswer`), or in those of
                 two runs (`GivenUp`).
+            StoredInParts: all parts of the request were answered since the caller looked for them in the ledger.
             RetriesExhausted, RequestRejected, BudgetExceeded, CircuitOpen, LedgerError: there is no answer.
         """
         key = self.key(request)
@@ -204,6 +206,8 @@ class ChatModel(ModelClient[ModelOptions]):
 
     async def _answer(self, key: str, request: ChatRequest, trace: Trace) -> Completion:
         """Request an answer, and a second one if it is not valid; without a valid one, one that was repaired counts."""
+        if request.parts and all([await self.known(part) for part in request.parts]):
+            raise StoredInParts(request.name)
         async with self.counted(request.task, trace):
             messages, send = list(request.messages), partial(self._attempt, key, request, trace)
             try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from pydantic import BaseModel
 
 from graphrag_assets.contracts.answering import Usage
-from graphrag_assets.llm.model_errors import GivenUp
+from graphrag_assets.llm.model_errors import GivenUp, StoredInParts
 from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.text.words import count_tokens
 
@@ -112,7 +112,10 @@ async def ask_numbered(
     if places:
         parts = tuple(requests[n] for n in places)
         together = replace(request(places), parts=parts, split=split) if len(parts) > 1 else parts[0]
-        completion = await model.chat.complete(together)
+        try:
+            completion = await model.chat.complete(together)
+        except StoredInParts:
+            return await ask_numbered(model, task, texts, placeholder, one_each, **values)
         answers |= {places[n]: answer for n, answer in split(completion.parsed).items()}
         usage = usage_of(completion)
     return [_records(answers.get(n), name, 1) for n in range(len(texts))], usage

@@ -48,7 +48,7 @@ class LocalOptions(Options):
     """
 
     read_all_tokens: types.Count = 4_000
-    text_unit_prop: types.Share = 0.5
+    text_unit_prop: types.Share = 0.7
     community_prop: types.Share = 0.1
     top_k_entities: types.Count = 10
     top_k_relationships: types.Count = 10

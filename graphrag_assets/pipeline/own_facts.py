@@ -1,8 +1,7 @@
 """Facts that people write in tables: files whose names end in `.facts.csv`, `.facts.jsonl`, `.facts.parquet` or alike.
 
 A row is a document, and what it states is the one fact of its text unit, without a model. Its columns are those of
-`_FIELDS`. A row of which the column `not` is true says that something is not so: the merge leaves it out, whoever
-states it.
+`_FIELDS`. A row whose column `not` is true retracts a statement: the merge leaves it out, whoever states it.
 """
 
 import json

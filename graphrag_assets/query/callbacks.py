@@ -1,4 +1,4 @@
-"""What a caller can be told of a search in progress."""
+"""Functions of the caller that a search calls while it is in progress."""
 
 from graphrag_assets.contracts.answering import Usage
 from graphrag_assets.query.context import Context
@@ -6,7 +6,7 @@ from graphrag_assets.query.results import Failure
 
 
 class Callbacks:
-    """Told of the events of a search; these methods do nothing. Pass an object of a subclass with some of its own.
+    """The functions that a search calls. Here they do nothing: pass an object of a subclass that overrides some.
 
     They are called in the thread of the models' event loop, which waits for them: they must return at once. An error
     that one raises ends the search.

@@ -20,7 +20,7 @@ from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.fetch import nearest_reports, report_rows, without_relatives
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.linking import LinkingOptions, link_question
-from graphrag_assets.query.local import LocalOptions, local_context, reports_layout, whole_context
+from graphrag_assets.query.local import LocalOptions, local_context, read_all, reports_layout
 from graphrag_assets.query.option_types import Count, Flag, OptionalCount, Options, PositiveCount, made_of
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.respond import map_part, reduce, respond
@@ -155,10 +155,7 @@ async def _whole(ask: Ask[DriftSearchOptions]) -> Context | None:
     if ask.options.links:
         ask.question = await link_question(ask, ask.text, ask.question)
     await ask.embed(ask.question)
-    limit = ask.tokens_left
-    options = replace(ask.options.local, max_context_tokens=limit)
-    found = await ask.in_thread(whole_context, ask.reader, ask.question, options, ask.scope)
-    return ask.add_context(replace(found, method="drift")) if found else None
+    return await read_all(ask, replace(ask.options.local, max_context_tokens=ask.tokens_left))
 
 
 async def _primer(ask: Ask[DriftSearchOptions], question: Question) -> Context:

@@ -1,6 +1,7 @@
 """Local search: the entities of a question, their neighborhood in the graph, and the text that names them."""
 
-from typing import Annotated, Self
+from dataclasses import replace
+from typing import Annotated, Any, Self
 
 import polars as pl
 from pydantic import Field, model_validator
@@ -211,6 +212,12 @@ def whole_context(reader: Reader, question: Question, options: LocalOptions, sco
         return Context("local", question.text, (sources,))
     claims = fill(CLAIMS.with_dates(reader), ended, options.max_context_tokens - sources.tokens)
     return Context("local", question.text, (claims, sources))
+
+
+async def read_all(ask: Ask[Any], options: LocalOptions) -> Context | None:
+    """`whole_context` as the context of the search in progress."""
+    found = await ask.in_thread(whole_context, ask.reader, ask.question, options, ask.scope)
+    return ask.add_context(replace(found, method=ask.method)) if found else None
 
 
 def _unstated(claims: pl.DataFrame, texts: pl.DataFrame, layout: Layout, options: LocalOptions) -> pl.DataFrame:

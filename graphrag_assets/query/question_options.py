@@ -28,7 +28,7 @@ class QuestionOptions(Options):
             None is no condition; an empty list allows nothing.
         rights: what the caller may see: a filter looks for its names only there.
         timeout: seconds after which the search ends with a QueryError that says what was done.
-        callbacks: told of events of the search; see `Callbacks`.
+        callbacks: functions to call during the search; see `Callbacks`.
     """
 
     history: Annotated[History, PlainValidator(ConversationHistory.of)] = None

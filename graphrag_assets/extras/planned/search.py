@@ -23,7 +23,7 @@ from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.citations import Checked, given_by, references
 from graphrag_assets.query.context import Context, Section
 from graphrag_assets.query.linking import LinkingOptions, link_question
-from graphrag_assets.query.local import LocalOptions, local_context, whole_context
+from graphrag_assets.query.local import LocalOptions, local_context, read_all
 from graphrag_assets.query.option_types import Count, PositiveCount
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.respond import reduce, respond
@@ -137,8 +137,7 @@ async def _whole(ask: Ask[PlannedOptions]) -> Context | None:
     await ask.embed(ask.question)
     limit = ask.tokens_left
     options = LocalOptions(max_context_tokens=limit, read_all_tokens=ask.options.read_all_tokens)
-    found = await ask.in_thread(whole_context, ask.reader, ask.question, options, ask.scope)
-    return ask.add_context(replace(found, method="planned")) if found else None
+    return await read_all(ask, options)
 
 
 async def _answer_in_one_step(ask: Ask[PlannedOptions], context: Context, step: Step, note: str = "") -> Draft:

@@ -91,7 +91,7 @@ def test_imports_between_the_modules_of_query_have_no_cycle():
 
 
 def test_stages_and_what_calls_them_do_without_dagster():
-    """What runs Dagster imports it inside functions: docs/architecture.md says why."""
+    """What runs Dagster imports it inside functions, once something is due."""
     with_dagster = {f"{PACKAGE.name}.definitions"}
     files = {path.relative_to(PACKAGE).as_posix(): list(imports_of(path)) for path in PACKAGE.rglob("*.py")}
 

@@ -24,7 +24,7 @@ from graphrag_assets.text.words import UNSPACED, name_key, search_words_of, titl
 FUSION_K = 60
 CANDIDATES = 100
 VECTOR_WEIGHT = 0.7
-"""Of vectors beside BM25; docs/architecture.md has the comparison with other weights."""
+"""Of vectors beside BM25: 1 finds more on HotpotQA with `onnx:bge-small`, and as much less on synthetic news."""
 
 _LONGEST_TITLE = 8
 _WORD = re.compile(r"\S+")

@@ -6,7 +6,7 @@ schemas: `main` has what a person queries; `search` what queries of this package
 and settings. Integer keys beside the string ids and sorted bridge tables make a search a few milliseconds of SQL.
 
 Column names follow GraphRAG 3's output tables, as a superset. There are no primary or foreign keys: batch
-replacement is 24 times slower with them, so asset checks guard keys instead (see docs/architecture.md).
+replacement is 24 times slower with them, so asset checks guard keys instead.
 """
 
 import functools

@@ -23,7 +23,6 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.incremental import edit
 from benchmarks.index_million_tokens import sample_files, write_corpus
 from benchmarks.index_with_model import Cost, compile_package, cost_of, import_of_litellm
 
@@ -42,6 +41,14 @@ def main() -> None:
     for tokens in options.tokens or [50_000, 250_000, 1_000_000]:
         with tempfile.TemporaryDirectory() as folder:
             console.print(measure(options.folder or Path(folder), tokens))
+
+
+def edit(batch: Path) -> None:
+    """A sentence in the middle of a document says something else."""
+    file = sorted(batch.iterdir())[1]
+    sentences = file.read_text(encoding="utf-8").split(". ")
+    sentences[len(sentences) // 2] = "Nobody had expected that Robert Halpin would come aboard at Valentia"
+    file.write_text(". ".join(sentences), encoding="utf-8")
 
 
 def measure(folder: Path, tokens: int) -> Table:

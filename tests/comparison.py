@@ -10,7 +10,6 @@ import igraph
 import polars as pl
 import pytest
 
-from benchmarks.synthetic_index import COUNTED_TEXTS
 from graphrag_assets.assets.candidates import update_candidates
 from graphrag_assets.assets.checks import failed_blocking_checks
 from graphrag_assets.assets.communities import update_communities
@@ -28,6 +27,7 @@ from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.schema import PUBLISHED, Table, identifier
 from graphrag_assets.text.words import sentences
 from tests.model_index import SAMPLE_INPUT
+from tests.search_tables import COUNTED_TEXTS
 
 # Content of the tables without numbers, times and run ids.
 FACTS = {

@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 from benchmarks.retrieval_quality import Collection, collections
-from benchmarks.synthetic_index import search_tables_of
 from graphrag_assets.query import GraphRAG, fetch
 from graphrag_assets.store.connections import CONNECTION_CONFIG
 from graphrag_assets.store.macros import write_macros
@@ -17,6 +16,7 @@ from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.schema import PUBLISHED, SCHEMA_VERSION
 from graphrag_assets.text.words import title_key
 from tests.conftest import SHARED_DATA, index_once
+from tests.search_tables import search_tables_of
 from tests.word_vectors import DIMENSIONS, MODEL, embed
 
 AGAMEMNON, NIAGARA, HUDSON, VALENTIA, GREAT_EASTERN, EASTERN, GOOCH, PENGUIN = range(8)

@@ -6,7 +6,6 @@ import duckdb
 import polars as pl
 import pytest
 
-from benchmarks.synthetic_index import search_tables_of
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.question_terms import question_terms
@@ -17,6 +16,7 @@ from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.schema import SCHEMA_VERSION
 from graphrag_assets.text.languages import language_of
 from graphrag_assets.text.words import title_key
+from tests.search_tables import search_tables_of
 
 ENGLISH = [
     "The complaints of our customers were about late deliveries. Every complaint was answered by e-mail.",

@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from benchmarks.synthetic_index import search_tables_of
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query.entities import entities_for, named_entities
 from graphrag_assets.query.filters import EVERYTHING, Filter, scope_of
@@ -18,6 +17,7 @@ from graphrag_assets.query.retrieval import Question, Scores, fuse, search_texts
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.text.languages import stem, stop_words
+from tests.search_tables import search_tables_of
 from tests.word_vectors import MODEL, embed, embedded_question
 
 from .conftest import (

@@ -5,12 +5,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from benchmarks.synthetic_index import search_tables_of
 from graphrag_assets.query.retrieval import Question, word_scores
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.schema import SCHEMA_VERSION
 from graphrag_assets.text.words import title_key
+from tests.search_tables import search_tables_of
 
 FOREIGN = {
     "日本語の文章です。東京タワーは高い。": "東京タワーはどこですか",

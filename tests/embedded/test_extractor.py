@@ -270,10 +270,6 @@ def test_hostile_texts_do_no_harm(text: str) -> None:
     assert_sound(text, extract_unit(text))
 
 
-def test_a_huge_sentence_does_not_relate_everything_with_everything() -> None:
-    assert len(extract_unit(HARD[-1]).relationships) <= 12 * 11 / 2
-
-
 WORDS = st.sampled_from(
     ["Cyrus Field", "Field", "the *Great Eastern*", "HMS Agamemnon", "in London", "laid", ".", "\n\n", "1866",
      ",", "and", "of", "Mr.", "'s", "“", "”", "£500", "a mirror galvanometer", "never", "#", "|", "Captain",

@@ -30,17 +30,6 @@ def test_summary_defines_the_central_entities_and_relates_them():
     )
 
 
-def test_summary_repeats_no_sentence():
-    alone = "The clerks of Sark read the Queen's message."
-    continued = f"{alone} It had ninety words."
-    rows = (
-        ReportRow("Entities", 0, ("Sark",), alone),
-        ReportRow("Entities", 1, ("The Queen",), continued),
-        ReportRow("Relationships", 2, ("Sark", "The Queen"), continued),
-        ReportRow("Relationships", 3, ("Sark", "The Queen"), "The Queen visited Sark."),
-    )
-    summary = write_reports([ReportMaterial(2, 1, ("Sark", "The Queen"), rows, "")])[0].summary
-    assert summary == f"{alone} [Data: Entities (0)] The Queen visited Sark. [Data: Relationships (3)]"
 
 
 def test_no_sentence_of_a_report_begins_with_a_pronoun_that_refers_to_nothing():
@@ -86,12 +75,3 @@ def test_five_sentences_make_five_findings_even_about_one_thing():
     assert sum(finding.explanation.count("Ada did") for finding in report.findings) == 5
 
 
-def test_findings_are_longer_where_there_are_topics_enough():
-    names = [f"Ship {i}" for i in range(6)]
-    rows = tuple(
-        ReportRow("Claims", 10 * i + j, (name,), f"{name} did thing {j}.")
-        for i, name in enumerate(names)
-        for j in range(3)
-    )
-    report = write_reports([ReportMaterial(6, 6, tuple(names), rows, "")])[0]
-    assert [finding.explanation.count("did thing") for finding in report.findings] == [3] * 6

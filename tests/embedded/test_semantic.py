@@ -75,13 +75,6 @@ def test_the_files_are_checked_and_their_package_is_not_imported(packaged: Path)
         encoder_of_index(INDEX_MODEL)
 
 
-@pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
-def test_without_the_extra_the_message_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(SettingsError, match=rf"needs {package}, which is not installed: pip install -e '.\[semantic\]"):
-        Encoder()
-
-
 def test_the_model_is_loaded_on_first_use_and_nothing_connects() -> None:
     code = """
 import sys

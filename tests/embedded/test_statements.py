@@ -36,12 +36,6 @@ def test_headings_items_and_rows_are_statements_with_their_introductions() -> No
     assert all(one.text == text[one.start : one.end] for one in found)
 
 
-def test_list_is_quoted_whole_with_its_lead() -> None:
-    text = "# Care\n\nBefore descaling you need:\n\n- one sachet of powder,\n- a jug,\n- half an hour.\n\nThen start."
-    (quotation,) = quoted("What do you need for descaling?", text)
-    assert quotation == "Before descaling you need: - one sachet of powder, - a jug, - half an hour."
-
-
 def test_item_of_a_long_list_is_quoted_with_its_lead_and_its_neighbors() -> None:
     items = "\n".join(f"- {number} boxes of nails went to port number {number}" for number in range(40))
     (first, *_) = quoted("What went to port number 13?", f"Deliveries:\n\n{items}\n- a crate of lamps went to Malta\n")
@@ -57,14 +51,6 @@ def test_row_is_quoted_with_the_header_of_its_table() -> None:
 def test_fact_in_a_heading_is_quoted_with_what_follows() -> None:
     text = "# Releases\n\n## 3.1 (2024-09-05)\n\nFixes the clock.\n\n## 3.0 (2024-03-21)\n\nRequires TOML. Drops XML."
     assert quoted("When was release 3.0 made?", text)[0] == "3.0 (2024-03-21) … Requires TOML."
-
-
-def test_sentence_understood_by_its_heading_is_quoted_without_it() -> None:
-    long = (
-        "The keeper of the light lived in a stone house on the cliff with his wife and seven children for many years. "
-    )
-    text = f"## Warranty\n\n{long * 3}\n\nIt lasts 24 months."
-    assert quoted("How long does the warranty last?", text)[0] == "It lasts 24 months."
 
 
 def test_answer_of_a_speaker_is_found_by_the_question_before_it() -> None:

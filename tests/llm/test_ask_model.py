@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from graphrag_assets.llm.ledger import Entry
 from graphrag_assets.llm.model_errors import (
     CircuitOpen,
     EmptyAnswer,
@@ -24,7 +23,6 @@ from graphrag_assets.llm.model_errors import (
     RetriesExhausted,
     TruncatedAnswer,
 )
-from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.provider import known as litellm_prices
 from tests.llm.conftest import Extraction, Lab, ask, gather, run
 from tests.openai_server import FaultPlan, OpenAIServer
@@ -89,28 +87,6 @@ def test_the_same_request_is_sent_once_for_all_runs_models_and_loops(lab: Lab) -
     assert (model.usage.total.ledger_hits, model.usage.total.calls, model.usage.total.prompt_tokens) == (1, 0, 0)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"task": "glean"},
-        {"messages": ({"role": "system", "content": "Ada met Charles."},)},
-        {"temperature": 1.0},
-        {"response_model": Answer},
-    ],
-)
-def test_another_task_text_parameter_or_schema_is_another_request(lab: Lab, other: dict) -> None:
-    model = lab.chat()
-    base = {"task": "extract", "messages": ({"role": "user", "content": "Ada met Charles."},)}
-    assert model.key(ChatRequest(**base)) != model.key(ChatRequest(**base | other))
-
-
-def test_another_model_is_another_request_but_another_address_or_key_is_not(lab: Lab) -> None:
-    key = lab.chat().key(ask())
-    assert lab.chat(model="openai/other").key(ask()) != key
-    assert lab.chat(model="azure/test-model").key(ask()) != key
-    assert lab.chat(base_url="http://elsewhere/v1", api_key="sk-another").key(ask()) == key
-
-
 def test_identical_concurrent_requests_are_sent_once(lab: Lab) -> None:
     lab.server.latency = 0.05
     model, other = lab.chat(), lab.chat()
@@ -152,15 +128,6 @@ def test_retry_after_is_honored_as_seconds_and_as_a_date(lab: Lab, fault: str, a
     first, second = lab.server.chats
     least = asked - 1.0 * (fault == "429-retry-date")  # a date has whole seconds
     assert least <= model.usage.total.seconds_waiting <= second.at - first.at
-
-
-def test_a_long_retry_after_is_cut_and_logged(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
-    lab.server.retry_after = 31_536_000
-    lab.server.fail_next("429-retry-after")
-    model = lab.chat(limits={"retry_after_max_seconds": 0.2})
-    run(model.complete(ask()))
-    assert 0.2 <= model.usage.total.seconds_waiting < 5
-    assert f"{lab.server.url} asks to wait for 31536000 s; waiting for 0 s." in caplog.text
 
 
 def test_call_fails_after_its_retries_with_a_remedy(lab: Lab) -> None:
@@ -242,16 +209,6 @@ def test_bad_records_are_dropped_and_counted_also_from_the_ledger(lab: Lab) -> N
     assert len(lab.server.chats) == 1
 
 
-def test_a_stored_answer_that_is_no_longer_valid_is_requested_again(lab: Lab) -> None:
-    lab.server.content = lambda body: '{"text": "short"}'
-    run(lab.chat().complete(ask(model=Answer)))
-    stale = lab.chat().key(ask(model=Answer))
-    run(lab.ledger.put(Entry(stale, "chat", "extract", "openai", "test-model", "{}", response="[]"), replace=True))
-
-    assert not run(lab.chat().complete(ask(model=Answer))).from_ledger
-    assert run(lab.ledger.get(stale)).response == '{"text": "short"}'
-
-
 @pytest.mark.parametrize("rejected", [{"json_schema"}, {"json_schema", "json_object"}])
 def test_a_rejected_response_format_is_replaced_by_a_weaker_one_from_then_on(lab: Lab, rejected: set[str]) -> None:
     lab.server.rejected_formats = rejected
@@ -266,14 +223,6 @@ def test_a_rejected_response_format_is_replaced_by_a_weaker_one_from_then_on(lab
     assert last.get("response_format") == ({"type": "json_object"} if len(rejected) == 1 else None)
     assert '"strength"' in last["messages"][0]["content"]  # the schema in words
     assert completion.parsed.entities
-
-
-def test_concurrently_rejected_formats_are_no_failures(lab: Lab) -> None:
-    lab.server.rejected_formats = {"json_schema"}
-    model = lab.chat(limits={"circuit_failures": 3})
-    answers = run(gather(model.complete, *(ask(f"Ada wrote {n}.", model=Extraction) for n in range(30))))
-    assert len(answers) == 30
-    assert lab.server.counts["task json"] == 30
 
 
 @pytest.mark.extended
@@ -358,22 +307,6 @@ def test_concurrency_holds_at_the_server(lab: Lab) -> None:
     assert lab.server.most_in_flight == 4
 
 
-def test_usage_is_counted_by_task_and_adds_up(lab: Lab) -> None:
-    model, other = lab.chat(), lab.chat()
-    lab.server.fail_next("500")
-    run(model.complete(ask(task="extract")))
-    run(model.complete(ask(task="report")))
-    run(other.complete(ask(task="extract")))
-
-    merged = model.usage + other.usage
-
-    assert list(merged.by_task) == ["extract", "report"]
-    assert (merged.by_task["extract"].calls, merged.by_task["extract"].ledger_hits) == (1, 1)
-    assert merged.by_task["extract"].retries == 1
-    assert merged.total.prompt_tokens == model.usage.total.prompt_tokens
-    assert set(merged.total.as_dict()) >= {"calls", "ledger_hits", "cost_usd", "failures", "seconds_waiting"}
-
-
 def test_no_key_is_ever_stored_shown_or_logged(lab: Lab, caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     secret = "sk-very-secret-0123456789"
     lab.server.api_key = secret
@@ -387,23 +320,6 @@ def test_no_key_is_ever_stored_shown_or_logged(lab: Lab, caplog: pytest.LogCaptu
     assert secret not in repr(model.options) + str(caught.value)
     assert secret not in "".join(record.getMessage() for record in caplog.records if record.name.startswith("graphrag"))
     assert all(secret.encode() not in file.read_bytes() for file in tmp_path.glob("ledger.db*"))
-
-
-def test_litellm_is_imported_with_the_first_call_that_is_sent() -> None:
-    code = "import sys, graphrag_assets.llm; print('litellm' in sys.modules, 'dagster' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split() == [
-        "False",
-        "False",
-    ]
-
-
-def test_a_missing_key_fails_immediately(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was retried for a minute and a half."""
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    model = lab.chat(base_url=None, api_key=None)
-    with pytest.raises(CircuitOpen, match="Missing credentials"):
-        run(model.complete(ask()))
-    assert model.usage.total.retries == 0
 
 
 def test_what_could_not_be_stored_is_stored_before_anything_else_is_paid_for(

@@ -1,7 +1,5 @@
 """Streamed answers."""
 
-import time
-
 import pytest
 
 from graphrag_assets.llm.ask_model import ChatModel
@@ -60,22 +58,3 @@ def test_an_answer_that_is_none_raises_after_its_last_piece(lab: Lab, fault: str
     with pytest.raises(kind):
         run(pieces(lab.chat(), ask()))
     assert len(run(pieces(lab.chat(), ask()))) > 1
-
-
-@pytest.mark.extended
-def test_the_first_piece_does_not_wait_for_the_last(lab: Lab) -> None:
-    lab.server.content = lambda body: " ".join(map(str, range(3_000)))
-    model = lab.chat()
-
-    async def scenario() -> tuple[float, float]:
-        began = time.monotonic()
-        stream = model.stream(ask())
-        await anext(stream)
-        first = time.monotonic() - began
-        async for _ in stream:
-            pass
-        return first, time.monotonic() - began
-
-    run(pieces(model, ask("Something else.")))  # imports and connects
-    first, last = run(scenario())
-    assert first < last / 2

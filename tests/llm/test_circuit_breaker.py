@@ -67,27 +67,6 @@ def test_a_wrong_key_or_model_stops_all_calls_with_one_clear_error(lab: Lab, cau
     assert "wrong-key" not in str(errors[0])
 
 
-@pytest.mark.extended
-def test_an_unreachable_server_is_reported_before_the_retries_of_all_calls(lab: Lab) -> None:
-    model = lab.chat(base_url="http://127.0.0.1:9/v1", limits={"circuit_failures": 10})
-    errors = asked_at_once(model, 200)
-    with pytest.raises(CircuitOpen, match=r"cannot connect to 127\.0\.0\.1:9: .* Check that the server runs"):
-        raise errors[0]
-    assert {type(error) for error in errors} == {CircuitOpen}
-    assert "HTTP " not in str(errors[0])  # nobody answered
-    assert model.usage.total.calls == 25  # only the calls admitted at the start were tried
-
-
-@pytest.mark.extended
-def test_a_proxy_of_the_environment_that_cannot_be_reached_is_named(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HTTP_PROXY", "http://olga:s3cretword@127.0.0.1:9")
-    model = lab.chat(base_url="http://models.kvarn.example:8000/v1", limits={"circuit_failures": 2})
-    (error, *_) = asked_at_once(model, 4)
-    assert "127.0.0.1:9" in str(error)
-    assert "HTTP_PROXY" in str(error)
-    assert "s3cretword" not in str(error)
-
-
 @pytest.mark.parametrize("calls", [1, 3])
 def test_a_few_calls_do_not_wait_long_for_an_unreachable_server(lab: Lab, calls: int) -> None:
     chat = lab.chat(base_url="http://127.0.0.1:9/v1")
@@ -96,20 +75,6 @@ def test_a_few_calls_do_not_wait_long_for_an_unreachable_server(lab: Lab, calls:
     embedding = lab.embedding(base_url="http://127.0.0.1:9/v1")
     with pytest.raises(CircuitOpen, match="Check that the server runs"):
         run(embedding.embed(["Ada"]))
-
-
-def test_before_any_reply_calls_that_fail_again_and_again_open_it_early(lab: Lab) -> None:
-    lab.server.fail_next(*["503"] * 200)
-    errors = asked_at_once(lab.chat(limits={"circuit_failures": 3, "concurrency": 5}), 20)
-    assert {type(error) for error in errors} == {CircuitOpen}
-    assert "3 calls in a row have failed. Last error: openai/test-model at" in str(errors[0])
-    assert len(lab.server.chats) <= 5 * 8
-
-    lab.server.next_faults.clear()
-    replied = lab.chat(limits={"circuit_failures": 3, "concurrency": 5})
-    assert asked_at_once(replied, 1)[0].text
-    lab.server.fail_next(*["503"] * 20)  # an outage is waited for
-    assert all(answer.text for answer in asked_at_once(replied, 10))
 
 
 def test_a_server_that_restarts_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,11 +93,6 @@ def test_a_server_that_restarts_is_waited_for(tmp_path: Path, monkeypatch: pytes
             assert asked.result(60).text
     assert {failure.kind for failure in failures} == {"unconnected"}
     lab.ledger.close()
-
-
-def test_model_without_a_provider_is_an_error_with_an_example(lab: Lab) -> None:
-    with pytest.raises(CircuitOpen, match="provider/model"):
-        run(lab.chat(model="never-heard-of-it", base_url=None).complete(ask()))
 
 
 @pytest.mark.parametrize(

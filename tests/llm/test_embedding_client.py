@@ -46,16 +46,6 @@ def test_equal_texts_are_requested_once(lab: Lab) -> None:
     assert lab.ledger.frame()["prompt_tokens"].sum() == model.usage.total.prompt_tokens
 
 
-def test_no_texts_give_no_rows_and_no_request(lab: Lab) -> None:
-    assert run(lab.embedding().embed([])).shape == (0, 0)
-    assert lab.server.requests == []
-
-
-def test_an_empty_text_has_a_vector(lab: Lab) -> None:
-    assert run(lab.embedding().embed(["", "Ada"])).shape == (2, 32)
-    assert lab.server.embeddings[0].body["input"] == [" ", "Ada"]
-
-
 def test_requests_keep_to_both_limits(lab: Lab) -> None:
     texts = [f"number {n} " * (2 if n < 50 else 10) for n in range(100)]
     run(lab.embedding(batch_size=16, batch_bytes=900).embed(texts))
@@ -109,44 +99,6 @@ def test_fatal_failures_stop_immediately(lab: Lab, address: dict[str, Any], stat
     assert len(lab.server.embeddings) == 1
 
 
-@pytest.mark.parametrize(
-    ("given", "in_environment", "sent"), [("mine", "other", "mine"), (None, "other", "other"), (None, None, "none")]
-)
-def test_the_key_is_the_option_or_that_of_the_environment(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch, given: str | None, in_environment: str | None, sent: str
-) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    if in_environment:
-        monkeypatch.setenv("OPENAI_API_KEY", in_environment)
-    run(lab.embedding(api_key=given).embed(["Ada"]))
-    (request,) = lab.server.embeddings
-    assert request.headers["authorization"] == f"Bearer {sent}"
-    assert request.body["model"] == "test-embedding"
-    assert set(request.body) == {"model", "input", "encoding_format"}
-
-
-def test_vectors_of_another_size_than_before_are_an_error(lab: Lab) -> None:
-    model = lab.embedding(limits={"max_retries": 2})
-    run(model.embed(["Ada"]))
-    lab.server.dimensions = 16
-    with pytest.raises(RetriesExhausted, match=r"Vectors of 16 numbers were returned, expected 32"):
-        run(model.embed(["Charles"]))
-
-
-def test_one_failing_request_keeps_the_vectors_of_the_others(lab: Lab) -> None:
-    lab.server.fail_next("401")
-    model = lab.embedding(batch_size=1, limits={"concurrency": 1})
-    with pytest.raises(CircuitOpen, match="Check the API key"):
-        run(model.embed(["Ada", "Charles", "Mary"]))
-    assert len(lab.server.embeddings) == 1
-
-    lab.server.fail_next(None, "401")
-    model = lab.embedding(batch_size=1, limits={"concurrency": 1})
-    with pytest.raises(CircuitOpen):
-        run(model.embed(["Ada", "Charles", "Mary"]))
-    assert lab.ledger.frame().height == 1
-
-
 def test_identical_concurrent_requests_are_sent_once(lab: Lab) -> None:
     lab.server.latency = 0.05
     model = lab.embedding()
@@ -166,13 +118,6 @@ def test_texts_that_time_out_are_sent_one_by_one(lab: Lab) -> None:
     assert [len(request.body["input"]) for request in lab.server.embeddings] == [16, 16, *[1] * 16]
     assert np.allclose(vectors, [unit(embedding_of(text)) for text in texts], atol=1e-6)
     assert model.usage.total.failures == 0
-
-
-def test_one_text_that_times_out_is_an_error_that_names_the_timeout(lab: Lab) -> None:
-    lab.server.seconds_per_text = 0.5
-    model = lab.embedding(timeout=0.1, limits={"max_retries": 1})
-    with pytest.raises(RetriesExhausted, match="GRAPHRAG_REQUEST_TIMEOUT"):
-        run(model.embed(["one", "two"]))
 
 
 def test_stored_vectors_of_a_model_that_had_the_name_before_are_replaced(lab: Lab) -> None:

@@ -77,31 +77,6 @@ def test_the_first_answer_stays_unless_it_is_replaced(tmp_path: Path) -> None:
     assert run(ledger.get("b")).response == "other"
 
 
-def test_many_keys_are_looked_up_together(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.db")
-    run(ledger.put(*(entry(str(n)) for n in range(0, 3000, 2))))
-
-    assert set(run(ledger.get_many([str(n) for n in range(3000)]))) == {str(n) for n in range(0, 3000, 2)}
-    assert run(ledger.get_many([])) == {}
-
-
-def test_the_entries_are_a_frame_without_the_answers(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.db")
-    assert ledger.frame().is_empty()
-    run(ledger.put(entry("a", response="secret story", batch="letters", unit="u1", run_id="r1", cost_usd=0.5)))
-
-    row = ledger.frame().row(0, named=True)
-
-    assert (row["batch"], row["unit"], row["run_id"], row["cost_usd"]) == ("letters", "u1", "r1", 0.5)
-    assert "response" not in row
-
-
-def test_text_that_databases_refuse_is_stored_without_it(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.db")
-    run(ledger.put(entry("a", response="A\x00da \ud800 😀")))
-    assert run(ledger.get("a")).response == "Ada ? 😀"
-
-
 def test_concurrent_readers_and_writers_get_their_own_answers(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.db")
 
@@ -165,11 +140,6 @@ def test_the_keys_of_paid_answers_never_change(lab: Lab) -> None:
     run(lab.ledger.put(entry(chat.key(ask(model=Extraction)), response=stored)))
     assert run(chat.complete(ask(model=Extraction))).text == stored
     assert lab.server.requests == []
-
-
-def test_keys_depend_on_every_part_and_on_nothing_else() -> None:
-    assert key_of("a", {"x": 1, "y": 2}) == key_of("a", {"y": 2, "x": 1})
-    assert len({key_of("a", "b"), key_of("ab"), key_of("a", "b", None), key_of("b", "a"), key_of("a", ["b"])}) == 5
 
 
 def test_unusable_ledger_is_an_error_with_its_location_and_a_remedy(tmp_path: Path) -> None:

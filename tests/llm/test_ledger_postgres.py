@@ -36,20 +36,6 @@ def test_ledger_keeps_answers_vectors_and_accounting(postgres: str) -> None:
     other.close()
 
 
-def test_a_database_with_the_encoding_sql_ascii_keeps_all_characters(postgres: str) -> None:
-    server = sa.create_engine(postgres, isolation_level="AUTOCOMMIT")
-    with server.connect() as connection:
-        connection.exec_driver_sql("CREATE DATABASE ascii ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
-    ledger = Ledger(sa.make_url(postgres).set(database="ascii").render_as_string())
-
-    run(ledger.put(entry("a", response="Zoë 😀", task="extract")))
-
-    assert run(ledger.get("a")).response == "Zoë 😀"
-    assert ledger.frame()["task"].to_list() == ["extract"]
-    ledger.close()
-    server.dispose()
-
-
 def test_answers_are_dated_by_the_clock_of_the_database(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
     class Ahead(datetime):
         @classmethod

@@ -7,7 +7,7 @@ import pytest
 
 from graphrag_assets.llm import ask_model
 from graphrag_assets.llm.model_errors import RequestRejected
-from tests.llm.conftest import Entity, ask, gather, run
+from tests.llm.conftest import Entity, ask, run
 
 GIVEN = {"temperature": 0.3, "top_p": 0.5, "seed": 7, "max_tokens": 99, "top_k": 20}
 
@@ -28,11 +28,6 @@ def test_parameters_are_sent_as_given(lab):
     run(lab.chat(parameters=json.dumps(GIVEN)).complete(ask()))
     body = lab.server.chats[0].body
     assert {name: body[name] for name in GIVEN} == GIVEN
-
-
-def test_null_leaves_a_parameter_out(lab):
-    run(lab.chat(parameters='{"temperature": null}').complete(ask()))
-    assert "temperature" not in lab.server.chats[0].body
 
 
 def test_parameters_that_change_the_answer_are_part_of_the_ledgers_key(lab):
@@ -60,26 +55,10 @@ def test_a_parameter_that_the_server_names_in_a_rejection_is_dropped_with_one_wa
     assert f"refuses {name}, so it is left out" in warning
 
 
-def test_concurrent_rejections_warn_once(lab, caplog):
-    lab.server.replace = refusing("seed")
-    chat = lab.chat(parameters=json.dumps(GIVEN))
-    run(gather(chat.complete, *(ask(str(number)) for number in range(5))))
-    assert sum("left out" in record.message for record in caplog.records) == 1
-
-
 def test_the_name_of_a_batch_is_not_taken_for_that_of_a_parameter(lab):
     lab.server.fail_next("400")
     with pytest.raises(RequestRejected, match="batch seed"):
         run(lab.chat(parameters=json.dumps(GIVEN)).complete(ask(unit="u", batch="seed")))
-
-
-def test_a_parameter_that_litellm_knows_to_be_unsupported_is_not_sent(lab):
-    run(
-        lab.chat(model="openai/gpt-5-mini", parameters='{"top_p": 0.5, "reasoning_effort": "low"}').complete(ask("one"))
-    )
-    (request,) = lab.server.chats
-    assert "top_p" not in request.body
-    assert request.body["reasoning_effort"] == "low"
 
 
 def test_parameters_of_embeddings_are_sent_and_part_of_the_ledger_s_key(lab):

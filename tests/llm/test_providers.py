@@ -68,12 +68,6 @@ def test_ollama_by_its_own_protocol(lab):
     assert [r.body["input"] for r in lab.server.requests if r.path == "/api/embed"] == [["one", "two"]]
 
 
-def test_ollama_by_openais_protocol_needs_no_key(lab):
-    answer = run(lab.chat(model="openai/llama3.2").complete(ask(model=Extraction)))
-    assert answer.parsed.entities
-    assert lab.server.chats[0].headers["authorization"] == "Bearer none"
-
-
 @pytest.fixture
 def aws(monkeypatch):
     """Credentials that are valid in form."""
@@ -83,45 +77,6 @@ def aws(monkeypatch):
         ("REGION_NAME", "eu-west-1"),
     ):
         monkeypatch.setenv(f"AWS_{name}", value)
-
-
-def bedrock(body):
-    """Replies of Converse and of InvokeModel for Titan, as the API reference of Bedrock has them."""
-    if "inputText" in body:
-        return 200, {}, json.dumps({"embedding": [3.0, 4.0], "inputTextTokenCount": 2}).encode()
-    content = {"text": ADA}
-    if tools := body.get("toolConfig", {}).get("tools"):
-        content = {"toolUse": {"toolUseId": "1", "name": tools[0]["toolSpec"]["name"], "input": json.loads(ADA)}}
-    message = {"role": "assistant", "content": [content]}
-    usage = {"inputTokens": 11, "outputTokens": 7, "totalTokens": 18}
-    return 200, {}, json.dumps({"output": {"message": message}, "stopReason": "end_turn", "usage": usage}).encode()
-
-
-@pytest.mark.parametrize("place", ["setting", "variable"])
-@pytest.mark.parametrize("model", ["amazon.nova-lite-v1:0", "anthropic.claude-sonnet-4-5-20250929-v1:0"])
-def test_bedrock_is_asked_by_converse_with_the_schema_and_a_signature(lab, aws, monkeypatch, model, place):
-    lab.server.replace = bedrock
-    base_url = lab.server.url.removesuffix("/v1")
-    monkeypatch.setenv("AWS_BEDROCK_RUNTIME_ENDPOINT", base_url)
-    address = {"base_url": base_url if place == "setting" else None}
-    chat_model = lab.chat(model=f"bedrock/{model}", parameters='{"top_p": 0.5}', **address)
-    answer = run(chat_model.complete(ask(model=Extraction)))
-    assert (answer.parsed.entities[0].title, answer.usage.prompt_tokens, answer.usage.completion_tokens) == (
-        "Ada",
-        11,
-        7,
-    )
-    found = run(lab.embedding(model="bedrock/amazon.titan-embed-text-v2:0", **address).embed(["one", "two"]))
-    assert found.tolist() == [[pytest.approx(0.6), pytest.approx(0.8)]] * 2
-    chat, *embeddings = lab.server.requests
-    assert chat.path == f"/model/{model.replace(':', '%3A')}/converse"
-    assert {request.path for request in embeddings} == {"/model/amazon.titan-embed-text-v2%3A0/invoke"}
-    assert [request.body["inputText"] for request in embeddings] == ["one", "two"]
-    assert all("Credential=AKIDEXAMPLE/" in request.headers["authorization"] for request in lab.server.requests)
-    assert chat.body["inferenceConfig"] == {"temperature": 0.0, "topP": 0.5}
-    assert '"strength' in json.dumps(chat.body).replace(
-        "\\", ""
-    )  # the schema: as a tool of Nova, as a format of Claude
 
 
 @pytest.fixture
@@ -138,48 +93,6 @@ def google(lab, monkeypatch, tmp_path):
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "account.json"))
     monkeypatch.setenv("VERTEXAI_PROJECT", "my-project")
     monkeypatch.setenv("VERTEXAI_LOCATION", "europe-west1")
-
-
-def vertex(body):
-    """Replies of Google's token server and of Vertex AI (generateContent, predict), as their references have them."""
-    if "assertion" in body:
-        known = {"access_token": "local-token", "expires_in": 3600, "token_type": "Bearer"}
-    elif "instances" in body:
-        vector = {"values": [3.0, 4.0], "statistics": {"token_count": 1, "truncated": False}}
-        known = {"predictions": [{"embeddings": vector} for _ in body["instances"]]}
-    else:
-        content = {"role": "model", "parts": [{"text": ADA}]}
-        usage = {"promptTokenCount": 11, "candidatesTokenCount": 7, "totalTokenCount": 18}
-        known = {"candidates": [{"content": content, "finishReason": "STOP"}], "usageMetadata": usage}
-    return 200, {}, json.dumps(known).encode()
-
-
-@pytest.mark.parametrize("place", ["setting", "variable"])
-def test_vertex_is_asked_with_the_schema_and_a_token_of_the_service_account(lab, google, monkeypatch, place):
-    lab.server.replace = vertex
-    base_url = lab.server.url.removesuffix("/v1")
-    monkeypatch.setenv("VERTEXAI_API_BASE", base_url)
-    address = {"base_url": base_url if place == "setting" else None}
-    chat_model = lab.chat(model="vertex_ai/gemini-2.5-flash", parameters='{"top_p": 0.5}', **address)
-    answer = run(chat_model.complete(ask(model=Extraction)))
-    assert (answer.parsed.entities[0].title, answer.usage.prompt_tokens, answer.usage.completion_tokens) == (
-        "Ada",
-        11,
-        7,
-    )
-    found = run(lab.embedding(model="vertex_ai/text-embedding-005", **address).embed(["one", "two"]))
-    assert found.tolist() == [[pytest.approx(0.6), pytest.approx(0.8)]] * 2
-    chat, embedding = [request for request in lab.server.requests if request.path != "/token"]
-    models = "/v1/projects/my-project/locations/europe-west1/publishers/google/models"
-    assert [chat.path, embedding.path] == [
-        f"{models}/gemini-2.5-flash:generateContent",
-        f"{models}/text-embedding-005:predict",
-    ]
-    assert {request.headers["authorization"] for request in (chat, embedding)} == {"Bearer local-token"}
-    generation = chat.body["generationConfig"]
-    assert (generation["temperature"], generation["top_p"]) == (0.0, 0.5)
-    assert generation["response_json_schema"]["properties"].keys() == {"entities"}
-    assert [one["content"] for one in embedding.body["instances"]] == ["one", "two"]
 
 
 def test_credentials_that_bedrock_refuses_stop_at_the_first_request(lab, aws):

@@ -3,12 +3,10 @@
 import asyncio
 import time
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_assets.llm.limits import Limits
-from graphrag_assets.llm.model_errors import CircuitOpen
 from graphrag_assets.llm.model_options import LimitOptions
 from tests.llm.conftest import run
 
@@ -60,17 +58,6 @@ def test_requests_start_immediately_up_to_the_limit_and_then_at_an_even_rate() -
     assert [start >= at - 0.01 for start, at in zip(starts[4:], [0.25, 0.5, 0.75], strict=True)] == [True] * 3
 
 
-def test_a_request_above_the_limit_takes_the_whole_bucket() -> None:
-    _, second = start_times(LimitOptions(tokens_per_minute=100), [500, 50])
-    assert second >= 0.49
-
-
-def test_models_with_the_same_address_and_options_share_their_limits() -> None:
-    options = LimitOptions(concurrency=3)
-    assert Limits.of("m", None, options) is Limits.of("m", None, options)
-    assert Limits.of("m", None, options) is not Limits.of("other", None, options)
-
-
 def test_after_429_all_calls_wait_as_long_as_the_server_asks() -> None:
     limits = Limits(LimitOptions(backoff_seconds=0.2))
 
@@ -87,33 +74,3 @@ def test_after_429_all_calls_wait_as_long_as_the_server_asks() -> None:
     starts = run(scenario())
     assert starts[0] >= 0.1
     assert starts[-1] - starts[0] >= 0.01  # not all at the same moment
-
-
-def test_a_pause_that_others_extend_again_and_again_ends_with_the_deadline_of_a_call() -> None:
-    limits = Limits(LimitOptions(backoff_seconds=0.01, deadline_seconds=0.3))
-
-    async def extend() -> None:
-        while True:
-            limits.pause(3600)
-            await asyncio.sleep(0.02)
-
-    async def wait() -> float:
-        limits.pause(3600)
-        extending = asyncio.create_task(extend())
-        waited = await limits.turn()
-        extending.cancel()
-        return waited
-
-    assert 0.3 <= asyncio.run(asyncio.wait_for(wait(), 5)) < 2
-
-
-def test_calls_that_waited_are_not_sent_when_calls_have_been_suspended_meanwhile() -> None:
-    limits = Limits(LimitOptions())
-
-    async def scenario() -> None:
-        limits.pause(0.05)
-        asyncio.get_running_loop().call_later(0.01, limits.suspend, "wrong key")
-        await limits.turn()
-
-    with pytest.raises(CircuitOpen, match="wrong key"):
-        run(scenario())

@@ -10,7 +10,7 @@ from graphrag_assets.assets.model_tasks import IndexingTasks
 from graphrag_assets.llm.model_errors import CircuitOpen
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.settings import Settings
-from tests.llm.conftest import ONE_DOLLAR_PER_TOKEN, Lab
+from tests.llm.conftest import Lab
 from tests.openai_content import content_for, task_of
 
 WORDS = ["cable", "ship", "ocean", "engineer", "signal", "copper", "Valentia", "steam", "telegraph", "shore", "winter"]
@@ -64,12 +64,6 @@ def test_thirty_things_share_requests_an_edit_asks_for_one_and_a_rerun_for_none(
     assert asked(lab) == []  # whatever would be packed with what
 
 
-def test_at_most_twenty_things_share_a_request(lab, monkeypatch):
-    monkeypatch.setattr("graphrag_assets.assets.model_tasks.SUMMARY_MIN_TOKENS", 0)
-    summarize(lab, described(41, words=5))
-    assert sorted(asked(lab)) == ["Summaries", "Summaries", "Summary"]
-
-
 def test_what_a_shared_answer_lacks_or_spoils_is_asked_again_alone(lab):
     again = []
 
@@ -91,53 +85,6 @@ def test_what_a_shared_answer_lacks_or_spoils_is_asked_again_alone(lab):
     assert asked(lab) == []
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        pytest.param(lambda one: one | {"title": "Another thing"}, id="the title of another thing"),
-        pytest.param(lambda one: one | {"number": 2}, id="the number of another thing"),
-        pytest.param(lambda one: one | {"number": 99}, id="an unknown number"),
-        pytest.param(lambda one: one | {"description": " "}, id="an empty description"),
-    ],
-)
-def test_an_answer_that_may_belong_to_another_thing_is_not_used(lab, spoil):
-    def content(body):
-        if task_of(body) == "Summary":
-            return content_for(body)
-        first, *others = json.loads(content_for(body))["summaries"]
-        return json.dumps({"summaries": [spoil(first), *others]})
-
-    honest = summarize(lab.with_another_ledger(), described(3))
-    lab.server.requests.clear()
-    lab.server.content = content
-    assert summarize(lab, described(3)) == honest
-    assert set(asked(lab)[1:]) == {"Summary"}
-
-
-@pytest.mark.parametrize("fault", ["truncated", "refusal", "wrong-schema", "400"])
-def test_without_a_valid_answer_each_thing_is_asked_for_alone(lab, fault):
-    lab.server.fail_next(fault, None if fault == "400" else fault)
-    assert len(summarize(lab, described(3))) == 3
-    assert [task for task in asked(lab) if task == "Summary"] == ["Summary"] * 3
-
-
-def test_tokens_and_cost_of_a_shared_answer_are_those_of_its_things_together(lab):
-    chat = lab.chat(prices=ONE_DOLLAR_PER_TOKEN)
-    tasks_with(chat).summarize(described(5))
-    (used,), entries = chat.usage.by_task.values(), lab.ledger.frame()
-    assert (used.calls, used.ledger_hits) == (1, 0)
-    assert entries.height == 5
-    assert entries["kind"].unique().to_list() == ["chat"]
-    assert entries["run_id"].unique().to_list() == ["r"]
-    for name in ("prompt_tokens", "completion_tokens"):
-        assert entries[name].sum() == getattr(used, name)
-        assert entries[name].min() > 0
-    assert entries["cost_usd"].sum() == pytest.approx(used.cost_usd)
-    again = lab.chat()
-    tasks_with(again).summarize(described(5))
-    assert [(one.calls, one.ledger_hits) for one in again.usage.by_task.values()] == [(0, 5)]
-
-
 def test_answers_that_arrived_before_a_crash_are_not_asked_for_again(lab):
     lab.server.fail_next(None, None, "401")
     with pytest.raises(CircuitOpen):
@@ -150,13 +97,3 @@ def test_answers_that_arrived_before_a_crash_are_not_asked_for_again(lab):
     (used,) = chat.usage.by_task.values()
     assert used.ledger_hits == stored
     assert used.calls == len(asked(lab)) == (30 - stored) // 5
-
-
-def test_short_descriptions_are_joined_without_a_request(lab, monkeypatch):
-    texts = ["It sank.", "A ship.", "A  ship."]
-    frame = pl.DataFrame({"key": ["a"] * 3, "title": ["S"] * 3, "description": texts, "n": [1] * 3})
-    assert summarize(lab, frame) == summarize(lab, frame[::-1]) == {"a": "A ship. It sank."}
-    assert asked(lab) == []
-    monkeypatch.setattr("graphrag_assets.assets.model_tasks.SUMMARY_MIN_TOKENS", 0)
-    summarize(lab, frame)
-    assert asked(lab) == ["Summary"]

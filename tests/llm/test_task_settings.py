@@ -1,6 +1,5 @@
 """Settings of extraction, summaries and reports on the wire: their words reach the prompt of their stage alone."""
 
-import polars as pl
 import pytest
 
 from graphrag_assets.assets.model_tasks import IndexingTasks
@@ -33,27 +32,6 @@ def test_extraction_asks_for_the_claims_described(lab):
 
 
 RELATIONS = {"relationship_types": "PART_OF, laid by"}
-
-
-def test_extraction_asks_for_the_relationship_types_wanted(lab):
-    wanted = "; wanted, and preferred to others, are PART_OF, laid by."
-    assert prompt(lab, **RELATIONS).replace(wanted, ".") == prompt(lab)
-
-
-def test_claims_that_are_off_are_not_described(lab):
-    assert "losses of money" not in prompt(lab, claims="off", claim_description="losses of money")
-
-
-def test_summaries_and_reports_have_a_limit_of_words(lab, monkeypatch):
-    monkeypatch.setattr("graphrag_assets.assets.model_tasks.SUMMARY_MIN_TOKENS", 0)
-    texts = [("K", "Great Eastern", text, 1) for text in ("It laid the cable.", "It was a ship.")]
-    described = pl.DataFrame(texts, ["key", "title", "description", "n"], orient="row")
-    tasks = tasks_with(lab.chat())
-    tasks.summarize(described)
-    tasks.write_reports([ReportMaterial(3, 1, ("Great Eastern",), (), "The Great Eastern laid the cable.")])
-    summary, report = (request.body["messages"][0]["content"] for request in lab.server.chats)
-    assert "At most 200 words" in summary
-    assert "1500 words" in report
 
 
 def test_a_community_of_two_has_a_report_without_a_request(lab):

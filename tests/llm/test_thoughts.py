@@ -85,11 +85,6 @@ def test_an_answer_about_thoughts_stays_whole(answer: str) -> None:
     assert without_thoughts(answer) == answer
 
 
-def test_thoughts_without_an_end_are_no_answer() -> None:
-    assert without_thoughts("<think>Perhaps Ada, or Bo") == ""
-    assert without_thoughts("<|channel|>analysis<|message|>Perhaps Ada, or Bo") == ""
-
-
 def message(**fields: object) -> tuple[int, dict[str, str], bytes]:
     choice = {"index": 0, "message": {"role": "assistant", **fields}, "finish_reason": "stop"}
     usage = {"prompt_tokens": 4, "completion_tokens": 4, "total_tokens": 8}
@@ -143,16 +138,3 @@ def test_marks_of_single_families_of_models_are_no_part_of_an_answer(reply: str)
     text, reader = reply.replace("{final}", "Ada wrote <b>it</b> [1]."), AnswerReader()
     shown = "".join(reader.feed(text[start : start + 3], start + 3 >= len(text)) for start in range(0, len(text), 3))
     assert shown.strip() == "Ada wrote <b>it</b> [1]."
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "<table><tr><td>Ada</td></tr></table>",
-        "<b>Ada</b> wrote it.",
-        "<city> stands for a name.",
-        "[Ada] wrote it [1].",
-    ],
-)
-def test_a_tag_that_opens_the_answer_itself_stays(answer: str) -> None:
-    assert without_thoughts(answer) == answer

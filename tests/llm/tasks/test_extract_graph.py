@@ -11,8 +11,7 @@ import pytest
 from graphrag_assets.contracts.records import EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, InvalidAnswer, RetriesExhausted
 from graphrag_assets.llm.model_options import ChatRequest
-from graphrag_assets.llm.prompts import Prompts, fence, prompt_text
-from graphrag_assets.llm.structured_output import schema_text
+from graphrag_assets.llm.prompts import Prompts, fence
 from graphrag_assets.llm.task import TaskModel
 from graphrag_assets.llm.tasks.extract_graph import (
     MIDDLE_STRENGTH,
@@ -65,32 +64,6 @@ def extract_with(
 
 def records(*answers: str):
     return graph_records([ExtractGraph.model_validate_json(a) for a in answers])
-
-
-def test_html_entities_in_names_are_unescaped():
-    found = records(
-        answer(
-            [entity("AT&amp;T", "organization", "AT&amp;T is a company."), entity("AT&T", "organization")],
-            [relation("AT&amp;T", "Bell&#39;s", description="owns")],
-        )
-    )
-    assert [record.title for record in found.entities] == ["AT&T"]
-    assert found.entities[0].description == "AT&T is a company."
-    assert [(record.source, record.target) for record in found.relationships] == [("AT&T", "Bell's")]
-
-
-def test_first_and_last_record_of_each_round_survive_the_seam():
-    unit, _ = extract([FIRST, MORE])
-    assert [e.title for e in unit.entities] == ["Scrooge", "Marley", "Bob Cratchit"]
-    assert [(r.source, r.target, r.strength) for r in unit.relationships] == [
-        ("Scrooge", "Marley", 9),
-        ("Bob Cratchit", "Scrooge", 7),
-    ]
-
-
-def test_entity_of_both_rounds_has_the_longer_description():
-    unit, _ = extract([FIRST, MORE])
-    assert unit.entities[0] == EntityRecord("Scrooge", "PERSON", "A miser with a clerk.")
 
 
 def test_a_gleaning_repeats_the_request_and_lists_what_was_found_without_descriptions():
@@ -167,17 +140,6 @@ def test_error_that_stops_the_run_is_not_a_failed_gleaning(stop: Exception):
         extract([FIRST, stop])
 
 
-def test_a_failed_first_answer_fails_the_unit():
-    with pytest.raises(InvalidAnswer):
-        extract([InvalidAnswer("twice")])
-
-
-def test_requests_carry_their_batch_and_text_unit():
-    chat = ScriptedChat([FIRST, MORE])
-    extract_with(chat)
-    assert {(r.batch, r.unit, r.run_id) for r in chat.requests} == {("carol", "u1", "r1")}
-
-
 def test_bad_records_are_dropped():
     found = records(
         answer(
@@ -197,21 +159,6 @@ def test_bad_records_are_dropped():
         RelationshipRecord("A B", "D", "", 8.0, "PART_OF"),
         RelationshipRecord("A B", "E", "", 1.0, ""),
     ]
-
-
-def test_records_of_the_wrong_form_are_dropped_in_all_rounds():
-    unit, _ = extract([answer([entity("A"), {"type": "X"}]), answer([entity("B"), 7])])
-    assert [e.title for e in unit.entities] == ["A", "B"]
-
-
-def test_a_relationship_may_end_at_something_that_is_no_entity():
-    found = records(answer([entity("Scrooge")], [relation("Scrooge", "the Ghost")]))
-    assert found.relationships[0].target == "the Ghost"
-
-
-def test_one_name_with_two_types_is_two_records():
-    found = records(answer([entity("Paris", "geo"), entity("Paris", "person")]))
-    assert [(e.title, e.type) for e in found.entities] == [("Paris", "GEO"), ("Paris", "PERSON")]
 
 
 def test_relationships_merge_by_direction_and_type_with_the_greater_strength():
@@ -253,25 +200,6 @@ def test_claims_come_with_the_graph_in_the_same_requests():
     first, second = (request.messages for request in chat.requests)
     assert "someone may want to check: Posts and partners.\n" in first[0]["content"]
     assert "\nClaim: A claim.\n</listed" in second[1]["content"]
-
-
-def test_a_failed_gleaning_keeps_the_first_claims():
-    unit, _ = extract([with_claims(FIRST, claim("Scrooge", "only partner")), InvalidAnswer("no JSON")], CLAIMS)
-    assert len(unit.claims) == 1
-
-
-def test_neither_prompt_nor_schema_has_a_claims_part_when_they_are_switched_off():
-    for options, expected in ((DEFAULTS, False), (CLAIMS, True)):
-        _, chat = extract([FIRST, MORE], options)
-        for request in chat.requests:
-            words = prompt_text(request.messages) + schema_text(request.response_model)
-            assert ("claim" in words.lower()) is expected
-
-
-def test_answer_without_the_list_of_claims_is_valid():
-    unit, _ = extract([FIRST, MORE], CLAIMS)
-    assert len(unit.entities) == 3
-    assert unit.claims == []
 
 
 def test_a_documents_date_follows_the_document_and_its_request_is_otherwise_the_same():

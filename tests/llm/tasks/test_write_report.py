@@ -11,7 +11,6 @@ from graphrag_assets.llm.prompts import Prompts, fence
 from graphrag_assets.llm.task import Task, TaskModel
 from graphrag_assets.llm.tasks.write_report import (
     GRAPH_REPORT,
-    MIDDLE_RATING,
     TEXT_REPORT,
     CommunityReport,
     report_record,
@@ -45,16 +44,6 @@ def test_report_with_all_fields():
     assert request.messages[1]["content"] == fence(CONTEXT, "data")
 
 
-def test_ratings_are_from_0_to_10():
-    assert [record(rating=said).rating for said in (11, -1, "7/10", None, "high")] == [
-        10,
-        0,
-        7,
-        MIDDLE_RATING,
-        MIDDLE_RATING,
-    ]
-
-
 def test_findings_without_text_are_dropped_and_headlines_made_where_they_are_missing():
     long = "word " * 60
     findings = record(
@@ -72,23 +61,6 @@ def test_findings_without_text_are_dropped_and_headlines_made_where_they_are_mis
     ]
     assert findings[2].summary == "word " * 22 + "word…"
     assert len(findings) == 3
-
-
-def test_missing_title_consists_of_the_leading_members():
-    assert record().title == "Scrooge, Marley"
-
-
-def test_a_missing_summary_is_the_first_finding():
-    assert record(summary="", findings=[{"summary": "A firm.", "explanation": "Text."}]).summary == "A firm."
-
-
-def test_reports_from_text_have_their_own_prompt():
-    chat = ScriptedChat(['{"summary": "S."}'])
-    asyncio.run(write_report(TaskModel(chat, Prompts()), TEXT_REPORT, MATERIAL, "German"))
-    (request,) = chat.requests
-    assert request.task == "community_report_text"
-    assert "[Data: Sources (5, 7); Reports (2)]" in request.messages[0]["content"]
-    assert "At most 1500 words in all. Write in German." in request.messages[0]["content"]
 
 
 @pytest.mark.parametrize("task", [GRAPH_REPORT, TEXT_REPORT])

@@ -30,8 +30,6 @@ def test_summary_defines_the_central_entities_and_relates_them():
     )
 
 
-
-
 def test_no_sentence_of_a_report_begins_with_a_pronoun_that_refers_to_nothing():
     rows = (
         ReportRow("Entities", 0, ("Ada Bell",), "Ada Bell was a chemist. She died in Leeds. However, it rained."),
@@ -73,5 +71,3 @@ def test_five_sentences_make_five_findings_even_about_one_thing():
     report = write_reports([ReportMaterial(3, 2, ("Ada",), rows, "")])[0]
     assert len(report.findings) == 5
     assert sum(finding.explanation.count("Ada did") for finding in report.findings) == 5
-
-

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
 from graphrag_assets.llm.model_errors import (
     CircuitOpen,
@@ -26,10 +25,6 @@ from graphrag_assets.llm.model_errors import (
 from graphrag_assets.llm.provider import known as litellm_prices
 from tests.llm.conftest import Extraction, Lab, ask, gather, run
 from tests.openai_server import FaultPlan, OpenAIServer
-
-
-class Answer(BaseModel):
-    text: str
 
 
 def test_an_answer_is_parsed_priced_and_recorded(lab: Lab) -> None:

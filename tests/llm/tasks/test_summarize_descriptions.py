@@ -51,9 +51,6 @@ def test_the_summaries_of_two_halves_are_summarized():
     assert summary == said[-1]
 
 
-words = st.text(alphabet="abcd é 鲸.,", min_size=1, max_size=120)
-
-
 @given(st.lists(st.text(alphabet="abc 鲸é-", min_size=1, max_size=900), max_size=8))
 def test_no_request_is_over_the_limit_and_no_description_is_left_out(descriptions: list[str]):
     _, requests = summarize(descriptions)

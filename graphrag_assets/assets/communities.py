@@ -1,4 +1,4 @@
-"""Communities of the graph, their members and history."""
+"""Communities of the graph and their members."""
 
 import json
 import math
@@ -14,8 +14,8 @@ from graphrag_assets.pipeline.community_identity import match_communities
 from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, FreshRun, recluster
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, record_stage, recorded_inputs
-from graphrag_assets.store.connections import execute_with, one_value
-from graphrag_assets.store.index_database import assign_numbers, replace_rows, replace_table
+from graphrag_assets.store.connections import execute_with
+from graphrag_assets.store.index_database import assign_numbers, replace_table
 
 CODE_VERSION = "2"
 """Incremented when the same inputs give other rows."""
@@ -55,20 +55,15 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
         last_fresh=FreshRun(*json.loads(last_fresh)) if last_fresh else None,
     )
     current = communities_of(clustering.members)
-    ids, history = match_communities(previous, current)
+    ids = match_communities(previous, current)
     with index.working.transaction() as connection:
         order = current.join(ids, on="key").select("id", "level", -pl.col("size"))
         assign_numbers(connection, "communities", order)
         for name, frame in {"clusters": clustering.members, "ids": ids}.items():
             execute_with(connection, f"CREATE OR REPLACE TEMP TABLE {name} AS FROM given", given=frame)
-        revision = one_value(connection, "SELECT coalesce(max(revision), 0) + 1 FROM community_history")
-        events = history.with_columns(revision=pl.lit(revision, pl.Int64))
         changes = {
             "communities": replace_table(connection, schema.COMMUNITIES, _COMMUNITIES),
             "community_members": replace_table(connection, schema.COMMUNITY_MEMBERS, _MEMBERS),
-            "community_history": replace_rows(
-                connection, schema.COMMUNITY_HISTORY, events, "revision", pl.Series([revision])
-            ),
             "clustered_edges": replace_table(connection, schema.CLUSTERED_EDGES, clustering.edges),
         }
         record_inputs(connection, _FRESH_RUN, json.dumps(clustering.last_fresh), run_id)

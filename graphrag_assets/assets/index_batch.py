@@ -7,7 +7,7 @@ ledger, any of them may do the first half for the models' answers, see `ask_abou
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import NamedTuple
 
 import polars as pl
@@ -23,7 +23,6 @@ from graphrag_assets.errors import InputError, SettingsError, full_disk_in
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.batch import (
     NO_FACTS,
-    KnownCorpus,
     KnownFacts,
     extract_facts,
     read_corpus,
@@ -38,7 +37,6 @@ from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import (
     UsageByTask,
     batches_of,
-    known_corpus,
     known_facts,
     recorded_errors,
     write_batch,
@@ -81,23 +79,6 @@ class IndexedBatch(NamedTuple):
     usage: UsageByTask
 
 
-@dataclass(frozen=True)
-class Known:
-    """What the working database has of a batch, so that it is not extracted again.
-
-    Attributes:
-        facts: of text units extracted by the same extractor.
-        corpus: documents and text units, if they were read with the same settings.
-    """
-
-    facts: KnownFacts
-    corpus: KnownCorpus | None = None
-
-
-NOTHING_KNOWN = Known(NO_FACTS)
-"""For a machine without the working database: the ledger has the answers that were paid for."""
-
-
 def load_options(settings: Settings) -> LoadOptions:
     return LoadOptions(
         text_column=settings.text_column,
@@ -130,11 +111,6 @@ def deciding_options(settings: Settings, models: IndexingModels) -> dict[str, st
         "corpus_version": CORPUS_VERSION,
     }
     return {name: str(value) for name, value in options.items()}
-
-
-def read_with(index: Index) -> str:
-    """Hash of what determines the documents and text units of any batch besides its files."""
-    return stable_id("corpus", __version__, *deciding_options(index.settings, index.models()).items())
 
 
 def same_on_all_machines(settings: Settings, models: IndexingModels) -> dict[str, str]:
@@ -185,11 +161,11 @@ def index_batch(
     with full_disk_in(step), lock, place as admit, span("index_batch"):
         refuse_imported(index, batch)
         files = list(index.input.files(batch))
-        known = known_of(index, batch, [file.path for file in files], models)
-        frames, errors, seconds, usage = extract_batch(index, batch, models, files, known, admit)
-        digest, read = batch_digest(index, batch, files), read_with(index)
+        stored = stored_facts(index, batch, [file.path for file in files], models)
+        frames, errors, seconds, usage = extract_batch(index, batch, models, files, stored, admit)
+        digest = batch_digest(index, batch, files)
         with index.working.transaction() as connection:
-            changes = write_batch(connection, batch, frames, errors, digest, run_id, seconds, usage, read_with=read)
+            changes = write_batch(connection, batch, frames, errors, digest, run_id, seconds, usage)
         return IndexedBatch(frames, errors, changes, usage)
 
 
@@ -198,21 +174,21 @@ def extract_batch(
     batch: str,
     models: IndexingModels,
     files: list[SourceFile],
-    known: Known = NOTHING_KNOWN,
+    stored: KnownFacts = NO_FACTS,
     admit: Callable[[int], None] = lambda _: None,
 ) -> ExtractedBatch:
     """Read and chunk the files of a batch, and extract its text units.
 
-    Neither reads nor writes the working database. `admit` is called with the number of text units, before they are
-    sent to a model.
+    Neither reads nor writes the working database: `stored` is what it has of the batch. `admit` is called with the
+    number of text units, before they are sent to a model.
     """
     restart_peak()
     started = time.monotonic()
     settings, columns = index.settings, index.settings.metadata_column_list
-    documents, text_units, errors = read_batch(settings, batch, files, known.corpus)
+    documents, text_units, errors = read_batch(settings, batch, files)
     admit(text_units.height)
     facts = extract_facts(
-        documents, text_units, errors, known.facts, models.extract, models.extractor, metadata_columns=columns
+        documents, text_units, errors, stored, models.extract, models.extractor, metadata_columns=columns
     )
     frames = facts._asdict()
     errors = frames.pop("errors")
@@ -249,19 +225,17 @@ def ask_about_batch(
 
 
 def read_batch(
-    settings: Settings, batch: str, files: Iterable[SourceFile], known: KnownCorpus | None = None
+    settings: Settings, batch: str, files: Iterable[SourceFile]
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """The documents of a batch, its text units and its errors, see `read_corpus`."""
     load, chunk, with_contexts = load_options(settings), chunk_options(settings), settings.text_unit_context != "none"
     with ConversionProcess(ConversionLimits()) as convert:
-        return read_corpus(batch, files, load, chunk, convert, with_contexts, settings.metadata_column_list, known)
+        return read_corpus(batch, files, load, chunk, convert, with_contexts, settings.metadata_column_list)
 
 
-def known_of(index: Index, batch: str, sources: Sequence[str], models: IndexingModels) -> Known:
-    """What is known of a batch and its files."""
+def stored_facts(index: Index, batch: str, sources: Sequence[str], models: IndexingModels) -> KnownFacts:
+    """Read the facts of a batch and its files that are not extracted again."""
     batches = batches_of(index.working, batch, sources)
     units, *stored = known_facts(index.working, batches, sources, models.extractor)
     stored.append(recorded_errors(index.working, batches, *LOSS_STAGES))
-    facts = KnownFacts(units, *(frame.with_columns(batch=pl.lit(batch)) for frame in stored))
-    corpus = known_corpus(index.working, batch, read_with(index))
-    return Known(facts, KnownCorpus(*corpus) if corpus else None)
+    return KnownFacts(units, *(frame.with_columns(batch=pl.lit(batch)) for frame in stored))

@@ -20,7 +20,7 @@ ASSETS = (*BATCH_ASSETS, *GLOBAL_ASSETS)
 """The assets that are materialized, in the order in which data flows. Other tables belong to one of them."""
 _TABLES_OF = {
     "entities": ("entity_aliases",),
-    "communities": ("community_members", "community_history"),
+    "communities": ("community_members",),
     "community_reports": ("citations",),
     "embeddings": ("entity_candidates",),
 }

@@ -35,8 +35,7 @@ _DESCRIPTIONS = {
     "relationships": "The edges of the knowledge graph, merged from the mentions of all batches. The weight grows with "
     "the number and the strength of the mentions.",
     "communities": "Hierarchical Leiden communities of the graph. They change only where the graph has "
-    "changed. The table community_members has the community of each entity on every level, community_history what "
-    "happened to communities.",
+    "changed. The table community_members has the community of each entity on every level.",
     "community_reports": "Global and DRIFT search read these. A report is rewritten only when its inputs have changed. "
     "With a language model, each costs a call. The table citations has their references, each resolved and checked.",
     "embeddings": "Vectors for similarity search. A text is embedded again when it, or the model, has changed. "

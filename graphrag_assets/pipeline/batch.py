@@ -13,7 +13,6 @@ from graphrag_assets.pipeline.extraction import Extract, extract_text_units
 from graphrag_assets.pipeline.loading import (
     DOCUMENTS,
     INDEX_ERRORS,
-    KnownDocuments,
     SourceFile,
     given_titles,
     load_documents,
@@ -47,17 +46,6 @@ class BatchFacts(NamedTuple):
     errors: pl.DataFrame
 
 
-class KnownCorpus(NamedTuple):
-    """The stored rows of a batch that was read with the same settings and code: documents and text units."""
-
-    documents: pl.DataFrame
-    text_units: pl.DataFrame
-
-
-_SAME = ["id", "content_hash"]
-"""Of two documents with the same text, title and data: then their text units are the same."""
-
-
 def read_corpus(
     batch: str,
     files: Iterable[SourceFile],
@@ -66,31 +54,20 @@ def read_corpus(
     convert: Converter,
     with_contexts: bool = True,
     metadata_columns: Sequence[str] = (),
-    known: KnownCorpus | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """The batch's documents, its text units (not extracted yet), and its errors.
+    """Return the batch's documents, its text units (not extracted yet), and its errors.
 
-    Text units of `known` documents are kept. The context of a text unit is the title and headings it stands under, and
-    the metadata of its document; empty when `with_contexts` is false.
+    The context of a text unit is the title and headings it stands under, and the metadata of its document; empty when
+    `with_contexts` is false.
     """
-    loaded = load_documents(batch, files, load, convert, KnownDocuments(known.documents if known else None))
-    documents = loaded.documents
-    if known:
-        documents = documents.join(known.documents, on=_SAME, how="anti")
-        kept = loaded.documents.join(known.documents, on=_SAME, how="semi")["id"]
-        kept_units = known.text_units.filter(pl.col("document_id").is_in(kept.implode()))
+    documents, errors = load_documents(batch, files, load, convert)
     text_units = chunk_documents(documents, chunk)
     titled = described(documents, metadata_columns)
     outlines = outlines_of(titled)
     headings = unit_headings(titled, outlines, text_units)
     context = heading_contexts(titled, outlines, text_units) if with_contexts else pl.lit("").alias("context")
-    nothing = pl.lit(None, pl.String)
     text_units = unit_places(titled, text_units)
-    text_units = text_units.with_columns(headings, context, extractor=nothing)
-    if known:
-        kept_units = kept_units.with_columns(extractor=nothing).select(text_units.columns)
-        text_units = pl.concat([kept_units, text_units], how="vertical_relaxed")
-    return loaded.documents, text_units, loaded.errors
+    return documents, text_units.with_columns(headings, context, extractor=pl.lit(None, pl.String)), errors
 
 
 def described(documents: pl.DataFrame, metadata_columns: Sequence[str]) -> pl.DataFrame:

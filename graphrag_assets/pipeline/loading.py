@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import polars as pl
 
@@ -27,7 +26,7 @@ from graphrag_assets.reading.source_records import LoadOptions, Problem, Record,
 from graphrag_assets.reading.tables import parse_json
 from graphrag_assets.store import schema
 from graphrag_assets.store.polars_schema import polars_schema
-from graphrag_assets.text.languages import NAMES, language_of, opening
+from graphrag_assets.text.languages import NAMES, language_of
 from graphrag_assets.text.words import encode
 
 __all__ = ["DOCUMENTS", "INDEX_ERRORS", "LoadOptions", "Loaded", "SourceFile", "given_titles", "load_documents"]
@@ -54,44 +53,14 @@ class SourceFile(Protocol):
     def read(self) -> bytes: ...
 
 
-@dataclass(frozen=True)
-class Loaded:
+class Loaded(NamedTuple):
     """`documents` (columns as `DOCUMENTS`) and `errors` (as `INDEX_ERRORS`), by source and row number."""
 
     documents: pl.DataFrame
     errors: pl.DataFrame
 
 
-class KnownDocuments:
-    """What is known of documents loaded before by the same code: language and tokens by content, language by opening.
-
-    Loading the model of languages takes longer than reading a batch.
-    """
-
-    def __init__(self, documents: pl.DataFrame | None = None) -> None:
-        """`documents`: content_hash, text, language, n_tokens."""
-        rows = [] if documents is None else documents.select("content_hash", "text", "language", "n_tokens").rows()
-        self._by_content = {content: (language, n_tokens) for content, _, language, n_tokens in rows}
-        self._by_opening = {opening(text): language for _, text, language, _ in rows}
-
-    def describe(self, content_hash: str, text: str, tokenizer: str, stated: str | None = None) -> tuple[str, int]:
-        """Return language and number of tokens of a text; its file may state the language."""
-        if known := self._by_content.get(content_hash):
-            return known
-        language = stated if stated in NAMES else self._by_opening.get(opening(text)) or language_of(text)
-        return language, len(encode(text, tokenizer))
-
-
-_NONE_KNOWN = KnownDocuments()
-
-
-def load_documents(
-    batch: str,
-    files: Iterable[SourceFile],
-    options: LoadOptions,
-    convert: Converter,
-    known: KnownDocuments = _NONE_KNOWN,
-) -> Loaded:
+def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions, convert: Converter) -> Loaded:
     """Read the files of a batch. A bad file or row is a row of `errors`, and the others are loaded.
 
     A document's `id` depends on its source and its id column or row number, so it stays when the text is
@@ -130,8 +99,6 @@ def load_documents(
                 errors.append((batch, source, item.row_number, "load", *_SECOND_OF_AN_ID))
                 continue
             ids.add(document_id)
-            content_hash = stable_id("content", title, item.text, item.raw_data)
-            language, n_tokens = known.describe(content_hash, item.text, options.tokenizer, item.language)
             documents.append(
                 {
                     "id": document_id,
@@ -143,13 +110,13 @@ def load_documents(
                     "creation_date": created,
                     "document_date": stated or in_name(source) or (None if item.row_number else in_head(item.text)),
                     "raw_data": item.raw_data,
-                    "content_hash": content_hash,
+                    "content_hash": stable_id("content", title, item.text, item.raw_data),
                     "format": item.format,
                     "encoding": item.encoding,
                     "text_column": item.text_column,
                     "title_column": item.title_column,
-                    "language": language,
-                    "n_tokens": n_tokens,
+                    "language": item.language if item.language in NAMES else language_of(item.text),
+                    "n_tokens": len(encode(item.text, options.tokenizer)),
                     "places": [place._asdict() for place in item.places],
                 }
             )

@@ -59,19 +59,6 @@ def languages_extracted_by(working: IndexDatabase, extractor: str) -> pl.Series:
     )["language"]
 
 
-def known_corpus(working: IndexDatabase, batch: str, read_with: str) -> list[pl.DataFrame]:
-    """The stored documents and text units of a batch; nothing if they were `read_with` other settings or code."""
-    parameters = {"batch": batch, "read_with": read_with}
-    same = "FROM batch_state WHERE batch = $batch AND read_with = $read_with"
-    with working.connect() as connection:
-        if not connection.execute(f"SELECT 1 {same}", parameters).fetchall():
-            return []
-        return [
-            connection.sql(f"FROM {table} WHERE batch = $batch ORDER BY id", params={"batch": batch}).pl()
-            for table in ("documents", "text_units")
-        ]
-
-
 def recorded_errors(working: IndexDatabase, batches: Sequence[str], *stages: str) -> pl.DataFrame:
     """The rows of index_errors of the batches' text units in `stages`, such as extract, context or `LOSS_STAGES`."""
     return working.read(
@@ -91,12 +78,10 @@ def write_batch(
     seconds: float,
     usage: UsageByTask | None = None,
     origin: str | None = None,
-    read_with: str | None = None,
 ) -> dict[str, Changes]:
     """Replace the batch's rows by `frames` (table name to frame); part of a transaction.
 
-    `seconds` and `usage` of computing them are recorded in index_runs; `origin` is that of an imported batch;
-    `read_with` is for `known_corpus`.
+    `seconds` and `usage` of computing them are recorded in index_runs; `origin` is that of an imported batch.
     """
     changes = {
         table.name: replace_table(connection, table, frames[table.name], "batch = $batch", batch=batch)
@@ -118,7 +103,6 @@ def write_batch(
         "run_id": run_id,
         "committed_at": utc_now(),
         "origin": origin,
-        "read_with": read_with,
     }
     connection.execute("DELETE FROM batch_state WHERE batch = $batch", {"batch": batch})
     insert_row(connection, schema.BATCH_STATE, state)
@@ -191,15 +175,13 @@ def record_stage(
     insert_row(connection, schema.INDEX_RUNS, values)
 
 
-def trim_records(connection: duckdb.DuckDBPyConnection, runs: int = 10_000, revisions: int = 200) -> None:
-    """Delete the oldest rows of runs, but for the last of each stage and batch, and of the history of communities."""
-    is_old = {
-        "index_runs": f"row_number() OVER (ORDER BY committed_at DESC, rowid DESC) > {runs} AND "
-        "row_number() OVER (PARTITION BY stage, batch ORDER BY committed_at DESC, rowid DESC) > 1",
-        "community_history": f"dense_rank() OVER (ORDER BY revision DESC) > {revisions}",
-    }
-    for table, old in is_old.items():
-        connection.execute(f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} QUALIFY {old})")
+def trim_runs(connection: duckdb.DuckDBPyConnection, rows: int = 10_000) -> None:
+    """Delete the oldest rows of index_runs, but for the last of each stage and batch."""
+    newest = "committed_at DESC, rowid DESC"
+    connection.execute(
+        f"DELETE FROM index_runs WHERE rowid IN (SELECT rowid FROM index_runs QUALIFY row_number() OVER "
+        f"(ORDER BY {newest}) > {rows} AND row_number() OVER (PARTITION BY stage, batch ORDER BY {newest}) > 1)"
+    )
 
 
 def inputs_of(connection: duckdb.DuckDBPyConnection) -> str:

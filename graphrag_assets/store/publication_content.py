@@ -52,7 +52,6 @@ class Made(NamedTuple):
     number: int
     published_at: datetime
     content_digest: str
-    community_revision: int
     version: str = __version__
     schema_version: str = SCHEMA_VERSION
 
@@ -69,8 +68,7 @@ def fill(connection: duckdb.DuckDBPyConnection, number: int, digest: str, llm_ca
 
     What is counted of new texts is kept in the index. `llm_calls`: as `Ledger.frame` returns them.
     """
-    revision = one_value(connection, "SELECT coalesce(max(revision), 0) FROM working.community_history")
-    made = Made(number, datetime.now(UTC).replace(tzinfo=None), digest, revision)
+    made = Made(number, datetime.now(UTC).replace(tzinfo=None), digest)
     create_tables(connection, one_value(connection, _DIMENSIONS), made)
     execute_in_order(connection, _VECTORS)
     # Uncompressed: vectors hardly compress, and are compared a third faster. The setting applies when blocks are

@@ -132,14 +132,13 @@ GLOBAL_TABLES = (
     RELATIONSHIPS,
     COMMUNITIES,
     COMMUNITY_MEMBERS,
-    COMMUNITY_HISTORY,
     COMMUNITY_REPORTS,
     CITATIONS,
     EMBEDDINGS,
     ENTITY_CANDIDATES,
 ) = _named(
-    *("entity_aliases", "entities", "relationships", "communities", "community_members", "community_history"),
-    *("community_reports", "citations", "embeddings", "entity_candidates"),
+    *("entity_aliases", "entities", "relationships", "communities", "community_members", "community_reports"),
+    *("citations", "embeddings", "entity_candidates"),
 )
 BATCH_STATE, INDEX_ERRORS, INDEX_RUNS, INDEX_SETTINGS = _named(
     "batch_state", "index_errors", "index_runs", "index_settings"

@@ -131,12 +131,12 @@ def test_deleting_a_document_gives_the_index_that_never_had_it(indexed, tmp_path
     (indexed.input / "one" / "money.txt").unlink()
     indexed.index_all()
     assert indexed.sql("SELECT count(*) FROM entities WHERE title = 'Atlantic Telegraph Company'") == [(0,)]
-    deleted = contents(indexed, "community_history")
+    deleted = contents(indexed)
     monkeypatch.setenv("GRAPHRAG_INPUT", str(indexed.input))
     monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path / "other"))
     indexed.root = tmp_path / "other"
     indexed.index_all()
-    never = contents(indexed, "community_history")
+    never = contents(indexed)
     assert without_numbers(deleted) == without_numbers(never)
 
 

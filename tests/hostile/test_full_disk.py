@@ -29,7 +29,7 @@ FULL = re.compile(
     r"The disk is full: (scan_input|index_batch of '[ab]'|knowledge_graph|detect_communities|write_community_reports"
     r"|embed_texts|publication) could not write\. Free space and run again: what was committed stays"
 )
-TABLES = [table.name for table in schema.GLOBAL_TABLES if table.name != "community_history"]
+TABLES = [table.name for table in schema.GLOBAL_TABLES]
 
 
 @contextlib.contextmanager

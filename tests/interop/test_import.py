@@ -19,7 +19,7 @@ from graphrag_assets.store import schema
 from tests.interop.small_index import FIRST, PREFIX, SECOND, tables, write_small_index
 from tests.openai_server import running
 
-TABLES = [table.name for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES) if table.name != "community_history"]
+TABLES = [table.name for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES)]
 
 
 def contents(project):

@@ -1,15 +1,14 @@
-"""Which community keeps its id, and the recorded history of the others."""
+"""Which community keeps its id."""
 
 import random
 
 import polars as pl
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from graphrag_assets.ids import stable_id
-from graphrag_assets.pipeline.community_identity import HISTORY_SCHEMA, match_communities
+from graphrag_assets.pipeline.community_identity import match_communities
 
 Row = tuple[str, int, str]  # name, level, entities as the letters of a word
 
@@ -27,66 +26,42 @@ def current_of(*rows: Row) -> pl.DataFrame:
 
 
 def ids_after(previous: pl.DataFrame, current: pl.DataFrame) -> dict[str, str]:
-    return dict(match_communities(previous, current).ids.iter_rows())
-
-
-def events_after(previous: pl.DataFrame, current: pl.DataFrame) -> list[tuple[object, ...]]:
-    return match_communities(previous, current).history.rows()
+    return dict(match_communities(previous, current).iter_rows())
 
 
 def test_the_first_run_bears_every_community_under_its_key() -> None:
     matched = match_communities(previous_of(), current_of(("k1", 0, "abc"), ("k2", 1, "ab")))
-    assert matched.ids.rows() == [("k1", "k1"), ("k2", "k2")]
-    assert matched.history.rows() == [("born", 0, "k1", None, None, 3), ("born", 1, "k2", None, None, 2)]
+    assert matched.rows() == [("k1", "k1"), ("k2", "k2")]
 
 
-def test_nothing_changed_means_all_ids_kept_and_no_history() -> None:
+def test_nothing_changed_means_all_ids_stay() -> None:
     rows: list[Row] = [("p", 0, "abcdef"), ("q", 0, "gh"), ("r", 1, "abc"), ("s", 1, "def")]
     current = current_of(*((name.upper(), level, letters) for name, level, letters in rows))
     matched = match_communities(previous_of(*rows), current)
-    assert matched.ids.rows() == [("P", "p"), ("Q", "q"), ("R", "r"), ("S", "s")]
-    assert matched.history.is_empty()
-    assert matched.history.schema == HISTORY_SCHEMA
+    assert matched.rows() == [("P", "p"), ("Q", "q"), ("R", "r"), ("S", "s")]
 
 
 def test_a_grown_community_keeps_its_id() -> None:
     previous, current = previous_of(("p", 0, "abc")), current_of(("k", 0, "abcd"))
     assert ids_after(previous, current) == {"k": "p"}
-    assert events_after(previous, current) == [("changed", 0, "p", None, 0.75, 4)]
 
 
 def test_half_in_common_is_enough_and_less_is_not() -> None:
     assert ids_after(previous_of(("p", 0, "abc")), current_of(("k", 0, "abd"))) == {"k": "p"}  # 2 of 4
     previous, current = previous_of(("p", 0, "abcd")), current_of(("k", 0, "abef"))  # 2 of 6
     assert ids_after(previous, current) == {"k": "k"}
-    assert events_after(previous, current) == [
-        ("born", 0, "k", None, None, 4),
-        ("died", 0, "p", None, None, 4),
-    ]
 
 
 def test_of_two_heirs_the_one_with_the_larger_overlap_inherits() -> None:
     previous = previous_of(("p", 0, "abcdefghij"))
     current = current_of(("k1", 0, "abcdefg"), ("k2", 0, "hij"))
     assert ids_after(previous, current) == {"k1": "p", "k2": "k2"}
-    assert events_after(previous, current) == [
-        ("born", 0, "k2", None, None, 3),
-        ("changed", 0, "p", None, 0.7, 7),
-        ("split", 0, "k2", "p", 0.3, 3),
-        ("split", 0, "p", "p", 0.7, 7),
-    ]
 
 
 def test_a_merger_keeps_the_id_of_its_largest_part() -> None:
     previous = previous_of(("p", 0, "abcdef"), ("q", 0, "ghij"))
     current = current_of(("k", 0, "abcdefghij"))
     assert ids_after(previous, current) == {"k": "p"}
-    assert events_after(previous, current) == [
-        ("changed", 0, "p", None, 0.6, 10),
-        ("died", 0, "q", None, None, 4),
-        ("merged", 0, "p", "p", 0.6, 10),
-        ("merged", 0, "p", "q", 0.4, 10),
-    ]
 
 
 def test_ties_go_to_the_smaller_id_then_the_smaller_key() -> None:
@@ -101,19 +76,6 @@ def test_a_community_that_moved_to_another_level_is_still_itself() -> None:
     previous = previous_of(("p", 0, "abcdefgh"), ("q", 1, "abcde"), ("r", 1, "fgh"))
     current = current_of(("k1", 0, "abcde"), ("k2", 0, "fgh"))
     assert ids_after(previous, current) == {"k1": "q", "k2": "r"}
-    assert events_after(previous, current) == [
-        ("changed", 0, "q", None, 1.0, 5),
-        ("changed", 0, "r", None, 1.0, 3),
-        ("died", 0, "p", None, None, 8),
-        ("split", 0, "q", "p", 0.625, 5),
-        ("split", 0, "r", "p", 0.375, 3),
-    ]
-
-
-def test_parents_and_children_do_not_count_as_splits_of_each_other() -> None:
-    previous = previous_of(("p", 0, "abcdef"))
-    current = current_of(("k", 0, "abcdef"), ("k1", 1, "abc"), ("k2", 1, "def"))
-    assert [event for event, *_ in events_after(previous, current)] == ["born", "born"]
 
 
 def test_a_new_community_never_takes_an_id_that_was_given_before() -> None:
@@ -139,7 +101,7 @@ def partitions(draw: st.DrawFn) -> list[Row]:
 @given(partitions(), partitions(), st.floats(0.01, 1.0))
 def test_no_two_communities_share_an_id(before: list[Row], after: list[Row], threshold: float) -> None:
     previous, current = previous_of(*before), current_of(*after)
-    ids = match_communities(previous, current, threshold).ids
+    ids = match_communities(previous, current, threshold)
     assert ids["key"].to_list() == sorted(current["key"])
     assert ids["id"].is_unique().all()
     sizes = {name: set(letters) for name, _, letters in before}
@@ -151,33 +113,22 @@ def test_no_two_communities_share_an_id(before: list[Row], after: list[Row], thr
             assert id_ == key or key in sizes
 
 
-@given(partitions(), partitions())
-def test_births_deaths_and_survivors_add_up(before: list[Row], after: list[Row]) -> None:
-    matched = match_communities(previous_of(*before), current_of(*after))
-    born, died = (set(matched.history.filter(pl.col("event") == event)["community_id"]) for event in ("born", "died"))
-    old, new = {name for name, *_ in before}, set(matched.ids["id"])
-    assert born == new - old
-    assert died == old - new
-
-
 @given(partitions(), partitions(), st.randoms(use_true_random=False))
 def test_order_of_rows_does_not_matter(before: list[Row], after: list[Row], rng: random.Random) -> None:
     expected = match_communities(previous_of(*before), current_of(*after))
     rng.shuffle(before)
     rng.shuffle(after)
     again = match_communities(previous_of(*before), current_of(*after))
-    assert_frame_equal(again.ids, expected.ids)
-    assert_frame_equal(again.history, expected.history)
+    assert_frame_equal(again, expected)
 
 
 @given(partitions())
 def test_the_same_communities_again_change_nothing(rows: list[Row]) -> None:
     current = current_of(*rows)
     first = match_communities(previous_of(), current)
-    named = current.join(first.ids, on="key").select("id", "level", "entity_ids")
+    named = current.join(first, on="key").select("id", "level", "entity_ids")
     second = match_communities(named, current)
-    assert second.history.is_empty()
-    assert_frame_equal(second.ids, first.ids)
+    assert_frame_equal(second, first)
 
 
 def test_many_communities_are_matched_without_comparing_all_pairs() -> None:
@@ -185,6 +136,4 @@ def test_many_communities_are_matched_without_comparing_all_pairs() -> None:
     previous = pl.DataFrame(rows, schema=previous_of().schema, orient="row")
     current = previous.select(pl.concat_str(pl.lit("k"), "id").alias("key"), "level", pl.col("entity_ids").list.head(9))
     matched = match_communities(previous, current)
-    assert matched.ids["id"].to_list() == previous["id"].to_list()
-    assert matched.history["event"].unique().to_list() == ["changed"]
-    assert matched.history["jaccard"].to_list() == pytest.approx([0.9] * 20_000)
+    assert matched["id"].to_list() == previous["id"].to_list()

@@ -9,7 +9,7 @@ import pytest
 
 from graphrag_assets.store import bm25_index, schema, token_counts
 from graphrag_assets.store.drafts import replacing
-from graphrag_assets.store.index_database import IndexDatabase, assign_numbers, replace_rows, replace_table
+from graphrag_assets.store.index_database import IndexDatabase, assign_numbers, replace_table
 from graphrag_assets.store.publication_files import POINTER, STABLE_NAME
 from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.publication_writer import publish
@@ -188,28 +188,6 @@ def test_the_same_content_is_not_published_twice(working, tmp_path):
         replace_table(connection, schema.DOCUMENTS, DOCUMENTS.with_columns(title=pl.lit("other")))
     third = publish(working, tmp_path)
     assert (third.number, third.is_new) == (2, True)
-
-
-def test_events_of_communities_have_the_first_publication_with_them_and_its_time(published, tmp_path):
-    made = "SELECT number, published_at FROM publication"
-    events = "SELECT revision, publication, published_at FROM community_history ORDER BY ALL"
-
-    def happen(*revisions: int) -> None:
-        with published.transaction() as connection:
-            history = pl.DataFrame({"revision": revisions, "event": "born", "level": 0, "community_id": "c", "size": 1})
-            history = history.with_columns(other_id=None, jaccard=None)
-            replace_rows(connection, schema.COMMUNITY_HISTORY, history, "revision", history["revision"])
-
-    happen(1, 2)
-    publish(published, tmp_path)
-    happen(3)
-    publish(published, tmp_path)
-    at = dict(published.read(made).rows())
-    expected = [(1, 2, at[2]), (2, 2, at[2]), (3, 3, at[3])]
-    assert rows(tmp_path, events) == expected
-    assert rows(tmp_path, "SELECT number, published_at FROM publication") == [(3, at[3])]
-    publish(published, tmp_path, always=True)
-    assert rows(tmp_path, events) == expected
 
 
 def test_texts_are_counted_and_their_words_stemmed_once(published, tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import trim_records
+from graphrag_assets.store.batches import trim_runs
 from graphrag_assets.store.drafts import leftovers
 from graphrag_assets.store.index_database import IndexDatabase, replace_table
 
@@ -146,15 +146,11 @@ def test_records_of_runs_keep_their_newest_rows_and_the_last_of_each_batch(tmp_p
             "CASE WHEN i = 0 THEN 'old' ELSE 'b' END AS batch, "
             "TIMESTAMP '2026-01-01' + to_days(i::INTEGER) AS committed_at FROM range(20) t(i)"
         )
-        connection.execute(
-            "INSERT INTO community_history BY NAME SELECT i // 2 AS revision, 'born' AS event, i::VARCHAR AS community_id FROM range(20) t(i)"
-        )
-        trim_records(connection, runs=5, revisions=3)
+        trim_runs(connection, rows=5)
     assert working.read("SELECT run_id FROM index_runs ORDER BY committed_at")["run_id"].to_list() == [
         "r0",
         *(f"r{i}" for i in range(15, 20)),
     ]
-    assert working.read("SELECT DISTINCT revision FROM community_history ORDER BY 1")["revision"].to_list() == [7, 8, 9]
 
 
 LAYOUT = """

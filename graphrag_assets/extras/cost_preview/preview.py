@@ -10,7 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from graphrag_assets.assets.index import Index
-from graphrag_assets.assets.index_batch import extract_batch, known_of, read_batch
+from graphrag_assets.assets.index_batch import extract_batch, read_batch, stored_facts
 from graphrag_assets.assets.model_tasks import IndexingTasks, with_tasks
 from graphrag_assets.assets.scan import scan
 from graphrag_assets.contracts.indexing_models import Extracted, IndexingModels
@@ -222,8 +222,8 @@ def _read(index: Index, batch: str, changes: _Changes) -> None:
     units, n_before = list[str](), len(changes.units)
     if index.input.has(batch):
         models, files = _counting_models(index, batch, changes), list(index.input.files(batch))
-        known = known_of(index, batch, [file.path for file in files], models)
-        units = extract_batch(index, batch, models, files, known).frames["text_units"]["id"].to_list()
+        stored = stored_facts(index, batch, [file.path for file in files], models)
+        units = extract_batch(index, batch, models, files, stored).frames["text_units"]["id"].to_list()
     changes.names.update(index.working.read(_NAMES_GONE, {"batch": batch, "units": units})["title_key"])
     if index.working.read("SELECT count(*) FROM communities").item():
         for unit in changes.units[n_before:]:

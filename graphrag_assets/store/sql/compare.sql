@@ -43,7 +43,6 @@ FROM before.relationships b FULL JOIN after.relationships a ON a.id = b.id
 WHERE (b.id, b.source, b.target, b.type, b.weight, b.description)
    IS DISTINCT FROM (a.id, a.source, a.target, a.type, a.weight, a.description);
 
--- Which community was split or merged is in community_history.
 CREATE TEMP VIEW changed_communities AS
 WITH titled(b, a) AS (
     SELECT b, a FROM (

@@ -308,15 +308,3 @@ SELECT m.*, e.human_readable_id AS entity_number
 FROM working.community_members m JOIN working.entities e ON e.id = m.entity_id;
 
 INSERT INTO search.entity_communities SELECT entity_number, level, community FROM community_members;
-
--- An event is of the first publication with its revision: that of the newest revisions is this one.
-INSERT INTO community_history BY NAME
-WITH made AS (
-    SELECT number, published_at, community_revision FROM working.publication
-    UNION SELECT number, published_at, community_revision FROM publication
-), spans AS (
-    SELECT number, published_at, lag(community_revision, 1, 0) OVER (ORDER BY number) AS before, community_revision AS last
-    FROM made
-)
-SELECT h.*, s.number AS publication, s.published_at
-FROM working.community_history h LEFT JOIN spans s ON h.revision > s.before AND h.revision <= s.last;

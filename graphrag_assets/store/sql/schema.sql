@@ -166,18 +166,6 @@ CREATE TABLE community_members (  -- both; key: level, entity_id; order: level, 
     entity_id VARCHAR,  -- The member.
     entity_number BIGINT  -- (publication) human_readable_id of the member.
 );
--- What happened to communities over re-indexing: born, died, changed, split, merged.
-CREATE TABLE community_history (  -- both; key: revision, event, community_id, other_id; order: ALL
-    revision BIGINT,  -- Revision of the clustering at which it happened, from 1.
-    publication BIGINT,  -- (publication) Number of the first publication with it.
-    published_at TIMESTAMP,  -- (publication) When that publication was made, UTC.
-    event VARCHAR,  -- born, died, changed, split or merged.
-    level BIGINT,  -- Level of the community.
-    community_id VARCHAR,  -- Id of the community.
-    other_id VARCHAR,  -- The other community of a split or merge.
-    jaccard DOUBLE,  -- Overlap of members with the predecessor, 0 to 1.
-    size BIGINT  -- Number of members.
-);
 -- One row per entity and text unit that names it, as extracted. Facts: entities are derived from these.
 CREATE TABLE entity_mentions (  -- both; key: id; order: entity_number, text_unit_number, id
     id VARCHAR,  -- Deterministic hash of what makes the row itself; the same in every run.
@@ -283,7 +271,6 @@ CREATE TABLE publication (  -- both; key: number; order: number
     published_at TIMESTAMP,  -- When, UTC.
     content_digest VARCHAR,  -- Identifies the content: equal digests mean equal content.
     version VARCHAR,  -- Version of graphrag_assets that published it.
-    community_revision BIGINT,  -- The last revision of community_history in it; 0: none.
     schema_version VARCHAR  -- Hash of the tables; versions of graphrag_assets with others cannot use them.
 );
 -- One row per indexed batch: what of it is in the database.
@@ -296,8 +283,7 @@ CREATE TABLE operations.batch_state (  -- both; key: batch; order: ALL
     n_errors BIGINT,  -- Rows of index_errors it has.
     run_id VARCHAR,  -- Dagster run that committed it.
     committed_at TIMESTAMP,  -- When, UTC.
-    origin VARCHAR,  -- Where an imported batch came from; null: the input folder.
-    read_with VARCHAR  -- Hash of settings and code that its documents were read with; null: unknown.
+    origin VARCHAR  -- Where an imported batch came from; null: the input folder.
 );
 -- One row per stage that ran: how long it took and what it changed.
 CREATE TABLE operations.index_runs (  -- both; key: run_id, stage, batch; order: ALL

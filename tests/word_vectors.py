@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphrag_assets.query.retrieval import Question
+from graphrag_assets.query.question import Question
 
 MODEL = "test/words"
 DIMENSIONS = 512

@@ -17,15 +17,16 @@ from graphrag_assets.errors import (
     StoreError,
 )
 from graphrag_assets.query.ask import AnswerMethodName, MethodName
-from graphrag_assets.query.callbacks import Callbacks
 from graphrag_assets.query.citations import Citation, CitedRow
 from graphrag_assets.query.context import Context, Section
 from graphrag_assets.query.drift import DriftOptions
-from graphrag_assets.query.dynamic import DynamicOptions
 from graphrag_assets.query.filters import Filter
+from graphrag_assets.query.global_search import DynamicOptions
 from graphrag_assets.query.graphrag import METHODS, GraphRAG
 from graphrag_assets.query.history import ConversationHistory, Turn
 from graphrag_assets.query.local import LocalOptions
+from graphrag_assets.query.question_options import Callbacks
+from graphrag_assets.query.question_task import AnswerStream, AsyncAnswerStream
 from graphrag_assets.query.results import (
     Action,
     Answer,
@@ -34,7 +35,6 @@ from graphrag_assets.query.results import (
     answer_to_json,
     answer_to_markdown,
 )
-from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 
 __all__ = [
     "METHODS", "Action", "Answer", "AnswerMethodName", "AnswerStream", "Answerer", "AsyncAnswerStream", "Callbacks",

@@ -8,10 +8,11 @@ from graphrag_assets.query.fetch import claims_in, sources
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.local import CLAIMS, SOURCES
 from graphrag_assets.query.option_types import Count, Share
+from graphrag_assets.query.question import Question
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.respond import respond
 from graphrag_assets.query.results import Draft
-from graphrag_assets.query.retrieval import Question, search_texts
+from graphrag_assets.query.retrieval import search_texts
 from graphrag_assets.store.publication_reader import Reader
 
 

@@ -15,9 +15,9 @@ from graphrag_assets.query import basic, drift, global_search, local
 from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.context import Context
 from graphrag_assets.query.entities import named_entities
+from graphrag_assets.query.question import Question
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Draft, MethodChoice
-from graphrag_assets.query.retrieval import Question
 
 
 class SearchMethod(NamedTuple):

@@ -15,17 +15,16 @@ from pydantic import BeforeValidator, Field, InstanceOf
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.contracts.answering import Mapped, Point
-from graphrag_assets.query.ask import Ask
+from graphrag_assets.query.ask import Ask, link_question
 from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.fetch import nearest_reports, report_rows, without_relatives
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.linking import LinkingOptions, link_question
 from graphrag_assets.query.local import LocalOptions, local_context, read_all, reports_layout
 from graphrag_assets.query.option_types import Count, Flag, OptionalCount, Options, PositiveCount, made_of
-from graphrag_assets.query.question_options import CommonOptions
+from graphrag_assets.query.question import Question
+from graphrag_assets.query.question_options import CommonOptions, LinkingOptions
 from graphrag_assets.query.respond import map_part, reduce, respond
 from graphrag_assets.query.results import Action, Draft
-from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.languages import STOP_WORDS
 from graphrag_assets.text.words import search_words_of

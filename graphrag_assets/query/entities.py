@@ -6,7 +6,8 @@ from graphrag_assets.errors import InvalidOption
 from graphrag_assets.ids import number_of
 from graphrag_assets.query.fetch import entity_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.retrieval import CANDIDATES, Question, Scores, fuse, search_texts
+from graphrag_assets.query.question import Question
+from graphrag_assets.query.retrieval import CANDIDATES, Scores, fuse, search_texts
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.words import title_key
 

@@ -9,10 +9,9 @@ import polars as pl
 
 from graphrag_assets.contracts.answering import Passage
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.filters.redaction import redact_entities, redact_relationships
-from graphrag_assets.query.filters.times import with_times
-from graphrag_assets.query.preferences import preferred
-from graphrag_assets.query.retrieval import Question, fuse, search_texts
+from graphrag_assets.query.question import Question
+from graphrag_assets.query.redaction import redact_entities, redact_relationships, with_times
+from graphrag_assets.query.retrieval import fuse, preferred, search_texts
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.store.token_counts import without_citations
 

@@ -10,32 +10,30 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from graphrag_assets.contracts.answering import Answerer
+from graphrag_assets.contracts.answering import Answerer, Evidence
 from graphrag_assets.contracts.plans import Plan
 from graphrag_assets.errors import InvalidOption, QueryError
 from graphrag_assets.extras.lazy.search import LazyOptions
 from graphrag_assets.extras.planned.search import PlannedOptions, plan
 from graphrag_assets.llm.event_loop import submit
-from graphrag_assets.query import query_models
-from graphrag_assets.query.ask import AnswerMethodName, Ask, Embedder, MethodName, Models
+from graphrag_assets.query import local, query_models
+from graphrag_assets.query.ask import AnswerMethodName, Ask, Embedder, MethodName, Models, rewrite_question
 from graphrag_assets.query.basic import BasicOptions
 from graphrag_assets.query.choice import SEARCH_METHODS, AskOptions, SearchMethod, answer_by_kind
 from graphrag_assets.query.citations import Citation
-from graphrag_assets.query.context import Context
+from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.drift import DriftSearchOptions
+from graphrag_assets.query.fetch import level_reports
 from graphrag_assets.query.global_search import GlobalOptions
-from graphrag_assets.query.history import History
-from graphrag_assets.query.linking import rewrite_question
+from graphrag_assets.query.history import ConversationHistory, History
 from graphrag_assets.query.local import LocalSearchOptions
 from graphrag_assets.query.option_types import options_of, takes
 from graphrag_assets.query.passages import RetrieveOptions, retrieve
+from graphrag_assets.query.question import Question
 from graphrag_assets.query.question_options import CommonOptions, QuestionOptions
-from graphrag_assets.query.question_task import QuestionTask
+from graphrag_assets.query.question_task import AnswerStream, AsyncAnswerStream, QuestionTask
 from graphrag_assets.query.respond import as_answer
 from graphrag_assets.query.results import Answer
-from graphrag_assets.query.retrieval import Question
-from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
-from graphrag_assets.query.suggestions import split_history, suggest
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_reader import CurrentPublication
 
@@ -342,3 +340,35 @@ def _search_method(name: str, names: Sequence[str]) -> SearchMethod:
         hint = f" Did you mean {meant[0]!r}?" if meant else ""
         raise InvalidOption(f"Unknown search method {name!r}.{hint} The methods are: {', '.join(names)}.")
     return SEARCH_METHODS[name]
+
+
+async def suggest(ask: Ask[local.LocalSearchOptions], asked: Sequence[str], count: int) -> list[str]:
+    """Up to `count` questions to ask after the questions `asked`, the last of which is the newest.
+
+    They come from a local search for that one, or else from the most important reports.
+    """
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise InvalidOption(f"The number of questions is {count!r}; it must be a whole number from 1.")
+    if asked:
+        evidence = (await local.build_context(ask)).evidence
+    else:
+        evidence = await ask.in_thread(_top_reports, ask)
+    questions, usage = await ask.models.answerer.aquestions(asked, evidence, count, ask.form)
+    ask.trace.add("questions", usage)
+    return list(questions)
+
+
+def split_history(given: History | str) -> tuple[list[str], ConversationHistory]:
+    """The questions of a conversation, and the turns before the last question."""
+    turns = [given] if isinstance(given, str) else given
+    if not isinstance(turns, ConversationHistory):
+        turns = [("user", turn) if isinstance(turn, str) else turn for turn in turns or ()]
+    history = ConversationHistory.of(turns)
+    places = [place for place, turn in enumerate(history.turns) if turn.role == "user"]
+    before = ConversationHistory(history.turns[: max(places, default=0)])
+    return [history.turns[place].content for place in places], before
+
+
+def _top_reports(ask: Ask[local.LocalSearchOptions]) -> Evidence:
+    reports = level_reports(ask.reader, 0, ask.scope).with_columns(full_content="content")
+    return fill(local.REPORTS, reports, ask.options.max_context_tokens).evidence

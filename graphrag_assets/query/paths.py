@@ -10,7 +10,8 @@ import polars as pl
 
 from graphrag_assets.query.fetch import edges_of, relationship_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.retrieval import Question, scaled, word_scores
+from graphrag_assets.query.question import Question
+from graphrag_assets.query.retrieval import scaled, word_scores
 from graphrag_assets.store.publication_reader import Reader
 
 MAX_EXPANDED = 200

@@ -1,18 +1,39 @@
 """Options that all methods have in common."""
 
 from dataclasses import fields
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, InstanceOf, PlainValidator, model_validator
 from pydantic.dataclasses import dataclass
 
+from graphrag_assets.contracts.answering import Usage
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import option_types as types
-from graphrag_assets.query.callbacks import Callbacks
-from graphrag_assets.query.filters import Filter
-from graphrag_assets.query.filters.filter import Metadata
+from graphrag_assets.query.context import Context
+from graphrag_assets.query.filters import Filter, Metadata
 from graphrag_assets.query.history import ConversationHistory, History
 from graphrag_assets.query.option_types import Options
+from graphrag_assets.query.results import Failure
+
+
+class Callbacks:
+    """The functions that a search calls. Here they do nothing: pass an object of a subclass that overrides some.
+
+    They are called in the thread of the models' event loop, which waits for them: they must return at once. An error
+    that one raises ends the search.
+    """
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def on_context(self, context: Context) -> None:
+        """A context was built; DRIFT and planned search build several."""
+
+    def on_call(self, category: str, usage: Usage) -> None:
+        """A model answered; the category as in `Answer.usage`. An answer from the ledger has no calls."""
+
+    def on_error(self, failure: Failure) -> None:
+        """A call failed, or a name of the filter is missing, and the search goes on without it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,3 +93,15 @@ class CommonOptions(QuestionOptions):
     response_type: types.Text = "multiple paragraphs"
     language: types.OptionalText = None
     max_context_tokens: types.PositiveCount = 12_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkingOptions(Options):
+    """How a question is linked to the graph.
+
+    Args:
+        linking: names: by the names and words of the question. model: a request to the model gives the names that the
+            question means, and keywords for particulars and for themes; without a model, as names.
+    """
+
+    linking: Annotated[Literal["names", "model"], Field(description="'names' or 'model'")] = "names"

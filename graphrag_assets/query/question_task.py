@@ -1,20 +1,17 @@
-"""Runs a question on the models' event loop, for callers in any thread or loop.
-
-The loop is the one that all calls to models share (`llm/event_loop.py`), because connections and rate limits live in
-it. Asynchronous callers use it as well: a search never blocks their own loop.
-"""
+"""Runs a question on the models' event loop, for callers in any thread or loop, at once or in pieces of text."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from graphrag_assets.errors import QueryError, QueryTimeout
 from graphrag_assets.llm.event_loop import is_current, submit
 from graphrag_assets.query.ask import Ask, Models, Trace
+from graphrag_assets.query.citations import Citation, given_by, references, resolve
 from graphrag_assets.query.filters import scope_of
 from graphrag_assets.query.question_options import QuestionOptions
-from graphrag_assets.query.results import Failure
+from graphrag_assets.query.results import Answer, Failure
 from graphrag_assets.runtime.cancellation import Cancellation
 from graphrag_assets.runtime.tracing import span
 from graphrag_assets.store.publication_reader import CurrentPublication
@@ -128,3 +125,115 @@ def refuse_inside_a_search() -> None:
     """Raise QueryError on the models' loop: an answerer that asks a question itself must not wait there."""
     if is_current():
         raise QueryError("A search inside a search would deadlock: use the asynchronous method, such as `alocal`.")
+
+
+async def _pieces(question: QuestionTask[Answer]) -> AsyncGenerator[str, None]:
+    """The pieces of an answer, on the models' loop; then the error, if there is one. A search that nobody reads ends.
+
+    asyncio closes the generator when it is no longer referenced.
+    """
+    pieces: asyncio.Queue[str | None] = asyncio.Queue()
+    question.on_piece = pieces.put_nowait
+    question.task = task = asyncio.create_task(question.run())
+    task.add_done_callback(lambda _: pieces.put_nowait(None))
+    try:
+        while (piece := await pieces.get()) is not None:
+            yield piece
+        task.result()
+    finally:
+        await question.end()
+
+
+class _Stream:
+    """What the streams have in common."""
+
+    def __init__(self, question: QuestionTask[Answer]) -> None:
+        self._question = question
+        self._pieces = _pieces(question)
+        self._is_closed = False
+
+    @property
+    def result(self) -> Answer:
+        """The complete answer.
+
+        Raises:
+            QueryError: the stream was not read to its end, or was closed.
+        """
+        task = self._question.task
+        if self._is_closed and (task is None or task.cancelled()):
+            raise QueryError("The search was ended before its answer was complete.")
+        if task is None or not task.done():
+            raise QueryError("The answer is not complete yet: read the stream to its end.")
+        return task.result()
+
+    def citations_in(self, text: str) -> list[Citation]:
+        """The passages that a part of the answer cites, which must have begun."""
+        ask = self._question.ask
+        return resolve(ask.reader, text, given_by(references(text)), ask.scope)[0] if ask else []
+
+    async def _next(self) -> str | None:
+        """The next piece; None after the last."""
+        return None if self._is_closed else await anext(self._pieces, None)
+
+    async def _close(self) -> None:
+        self._is_closed = True
+        await self._question.end()
+
+
+class AnswerStream(_Stream):
+    """An answer in pieces of text; after the last piece, `result` is the complete answer.
+
+    The search starts when the first piece is requested. `close`, or leaving a `with` block, ends it early.
+    """
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        refuse_inside_a_search()
+        try:
+            piece = submit(self._next()).result()
+        except BaseException:  # also if the caller is interrupted
+            self.close()
+            raise
+        if piece is None:
+            raise StopIteration
+        return piece
+
+    def close(self) -> None:
+        """End the search; returns when no part of it is running."""
+        submit(self._close()).result()
+
+    def __enter__(self) -> "AnswerStream":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class AsyncAnswerStream(_Stream):
+    """`AnswerStream` for asynchronous callers, in any event loop."""
+
+    def __aiter__(self) -> AsyncIterator[str]:
+        return self
+
+    async def __anext__(self) -> str:
+        try:
+            piece = await asyncio.wrap_future(submit(self._next()))
+        except BaseException:
+            await self.aclose()
+            raise
+        if piece is None:
+            raise StopAsyncIteration
+        return piece
+
+    async def aclose(self) -> None:
+        """End the search; returns when no part of it is running."""
+        # Shielded: the search ends within moments, even if the caller is canceled again.
+        await asyncio.shield(asyncio.wrap_future(submit(self._close())))
+
+    async def __aenter__(self) -> "AsyncAnswerStream":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()

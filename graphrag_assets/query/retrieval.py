@@ -1,138 +1,32 @@
-"""Ranks rows by their text: BM25 and vectors."""
+"""Ranks rows by their text: BM25 and vectors; and by the time, version or document that a question names."""
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphrag_assets.errors import InvalidOption, QueryError
+from graphrag_assets.embedded import periods
+from graphrag_assets.errors import QueryError
 from graphrag_assets.ids import number_of
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.preferences import with_preference
-from graphrag_assets.query.query_models import embedder
-from graphrag_assets.query.question_terms import question_terms
-from graphrag_assets.runtime.cancellation import raise_if_canceled
-from graphrag_assets.settings import Settings
+from graphrag_assets.query.question import Question, question_terms, without_stop_words
 from graphrag_assets.store.publication_reader import Reader
-from graphrag_assets.text.languages import STOP_WORDS
-from graphrag_assets.text.words import UNSPACED, name_key, search_words_of, title_key
+from graphrag_assets.text.iso_dates import MONTHS, first_day, last_day
+from graphrag_assets.text.words import search_words_of
 
 FUSION_K = 60
 CANDIDATES = 100
 VECTOR_WEIGHT = 0.7
 """Of vectors beside BM25: 1 finds more on HotpotQA with `onnx:bge-small`, and as much less on synthetic news."""
 
-_LONGEST_TITLE = 8
-_WORD = re.compile(r"\S+")
-_UNSPACED_RUN = re.compile(f"[{UNSPACED}]{{2,}}")
 # The kind of scope (`Scope.allows`) of the texts that a search reads: texts from outside it are not searched.
 _SEARCHED = {"text_unit": "text_unit", "entity": "entity_text", "community_report": "community_report"}
 
 
 Scores = dict[int, float]
 """Scores by number of the row, best first."""
-
-
-MAX_QUESTION_CHARACTERS = 32_000  # about 8,000 tokens; words that are not in the index take longest, 5 s so many
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question with what searches derive from it, each computed once: its terms, its vector and its names.
-
-    `vector_text`: is embedded instead of the text if given, such as DRIFT's hypothetical answer. `of_reports`: is
-    searched for in reports instead. `terms`: by published file, each with the place of its word. `names`: those of
-    entities (key, number of the entity) by published file and scope.
-    """
-
-    text: str
-    vector_text: str | None = None
-    of_reports: "Question | None" = None
-    terms: dict[Path, list[tuple[str, int]]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    names: dict[tuple[Path, Scope], list[tuple[str, int]]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
-    _vectors: dict[str, np.ndarray] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.text, str):
-            raise InvalidOption(f"The question is {self.text!r}; it must be a text.")
-        if not self.text.strip():
-            raise InvalidOption("The question is empty.")
-        if len(self.text) > MAX_QUESTION_CHARACTERS:
-            raise InvalidOption(
-                f"The question has {len(self.text):,} characters; at most {MAX_QUESTION_CHARACTERS:,} are searched "
-                "for. Ask about a part of the text, or index it as a document."
-            )
-        try:
-            self.text.encode()
-        except UnicodeEncodeError as error:
-            raise InvalidOption(
-                f"Character {error.start + 1} of the question is half of a character (a lone surrogate). Ask again "
-                "without it; in a shell, check that its text is UTF-8."
-            ) from None
-
-    @cached_property
-    def words(self) -> list[str]:
-        """The distinct words, normalized as for searches."""
-        return search_words_of(self.text)
-
-    @property
-    def embedded_text(self) -> str:
-        """The text to embed."""
-        return self.vector_text or self.text
-
-    @property
-    def for_reports(self) -> "Question":
-        """What reports are searched for."""
-        return self.of_reports or self
-
-    def of(self, kind: str) -> "Question":
-        """What rows of a kind are searched for."""
-        return self.for_reports if kind == "community_report" else self
-
-    def remember(self, model: str, vector: np.ndarray) -> None:
-        """Store the embedding by a model, which `vector` then returns."""
-        self._vectors[model] = vector
-
-    def vector(self, model: str) -> np.ndarray:
-        """The embedding by the model of an index, float32 of shape (dimensions,). Raises QueryError.
-
-        A search remembers it before; otherwise it is that by the model of the environment's settings.
-        """
-        if model not in self._vectors:
-            self._vectors[model] = np.asarray(embedder(Settings.load(), model)([self.embedded_text])[0])
-        return self._vectors[model]
-
-    @cached_property
-    def title_keys(self) -> dict[str, list[tuple[int, int]]]:
-        """Every run of up to eight words as the key of a title, with its spans (start and end characters).
-
-        In scripts without spaces, every run of two to eight characters.
-        """
-        words = [word.span() for word in _WORD.finditer(self.text)]
-        runs = [
-            (first, last) for place, (first, _) in enumerate(words) for _, last in words[place : place + _LONGEST_TITLE]
-        ]
-        for unspaced in _UNSPACED_RUN.finditer(self.text):
-            for first in range(unspaced.start(), unspaced.end() - 1):
-                last = min(first + _LONGEST_TITLE, unspaced.end())
-                runs += [(first, end) for end in range(first + 2, last + 1)]
-        found: dict[str, list[tuple[int, int]]] = {}
-        for first, last in runs:
-            raise_if_canceled()
-            run = self.text[first:last]
-            # With and without the punctuation around it: "Glass, Elliot & Co." and "the Niagara?".
-            keys = set(map(title_key, {run, run.lstrip("(").rstrip("?!.,;:)")}))
-            keys |= {key.removesuffix("'s") for key in keys}
-            for key in {*keys, *map(name_key, keys)} - {""}:
-                if key not in STOP_WORDS:
-                    found.setdefault(key, []).append((first, last))
-        return found
 
 
 class FoundTexts(NamedTuple):
@@ -304,3 +198,94 @@ def fuse(*rankings: Sequence[int], weights: Sequence[float] | None = None, k: in
         for rank, number in enumerate(ranking, 1):
             scores[number] = scores.get(number, 0.0) + weight / (k + rank)
     return sorted(scores, key=lambda number: (-round(scores[number], 12), number))
+
+
+PREFERENCE = 0.5
+"""Added to the score of a preferred passage, as a share of the best score of all."""
+_VERSION = re.compile(r"\b(?:version|release|v)\.? ?(\d+(?:\.\d+)*)\b|\b(\d+\.\d+\.\d+)\b", re.IGNORECASE)
+_QUOTED = re.compile(r"[\"“„«»]([^\"“”„«»]+)[\"“”«»]")
+_FILE = re.compile(r"[\w./-]*\w\.[A-Za-z]\w{1,4}\b")
+_MAX_WORDS = 1  # of a question that has nothing else to search for
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a question names: times, versions, and titles or files of documents, in lower case."""
+
+    times: Sequence[tuple[str, str]] = ()
+    versions: Sequence[str] = ()
+    documents: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, text: str) -> "Named":
+        """Those of the newest question of a conversation that names any."""
+        for question in text.splitlines():
+            versions = [one or other for one, other in _VERSION.findall(question)]
+            documents = [name.strip(" .,").lower() for name in _QUOTED.findall(question) + _FILE.findall(question)]
+            times = [(time.start or time.end, time.end) for time in periods(question)]
+            if times or versions or documents:
+                return cls(times, versions, documents)
+        return cls()
+
+    @property
+    def context(self) -> str:
+        """A regular expression for headings that have one of the months or versions."""
+        written = [rf"v?{re.escape(version)}(?:$|[^\d.]|\.(?:\D|$))" for version in self.versions]
+        for start, end in self.times:
+            if len(start) > 4 and start[:7] == end[:7]:
+                names = [name for name, number in MONTHS.items() if number == int(start[5:7])]
+                written += [re.escape(start[:7]), rf"(?:{'|'.join(names)})\.? {start[:4]}"]
+        return rf"(?i)(?:^|[^\w.])(?:{'|'.join(written)})" if written else ""
+
+
+def preferred(reader: Reader, text: str, scope: Scope) -> list[int]:
+    """The text units of what a question names, in the order of their documents; none if it names nothing."""
+    named = Named.of(text)
+    if named == Named():
+        return []
+    dated = reader.has_dates and bool(named.times)
+    return reader.numbers(
+        f"""
+        SELECT human_readable_id FROM text_units
+        WHERE {scope.allows("text_unit", "human_readable_id")} AND (document_id IN (
+            SELECT id FROM documents
+            WHERE list_has_any([lower(title), lower(source), parse_filename(lower(source))], $names::VARCHAR[])
+               {"OR list_bool_or([document_date BETWEEN t.since AND t.until FOR t IN $times])" if dated else ""}
+        ) OR ($context <> '' AND regexp_matches(context, $context)))
+        ORDER BY human_readable_id
+        """,
+        {
+            "names": list(named.documents),
+            "context": named.context,
+            **({"times": [_days(*time) for time in named.times]} if dated else {}),
+        },
+    )
+
+
+def with_preference(reader: Reader, text: str, scores: dict[int, float], scope: Scope, limit: int) -> dict[int, float]:
+    """The scores of text units, best first, those that the question prefers with more.
+
+    Of a question without other words to search for, such as "What was decided in July 2025?", they are the first of
+    all, even those without a score.
+    """
+    numbers = preferred(reader, text, scope)
+    if not numbers:
+        return scores
+    greatest = max(scores.values(), default=0.0) or 1.0
+    raised = {n: score + PREFERENCE * greatest if n in set(numbers) else score for n, score in scores.items()}
+    if is_all_that_counts(reader, text):
+        raised |= {n: scores.get(n, 0.0) + 2 * greatest for n in numbers[:limit]}
+    return dict(sorted(raised.items(), key=lambda found: (-round(found[1], 9), found[0])))
+
+
+def is_all_that_counts(reader: Reader, text: str) -> bool:
+    """Whether a question has hardly a word beside the time, version or document that it names."""
+    named = " ".join(
+        part for found in (_VERSION, _QUOTED, _FILE) for match in found.finditer(text) for part in [match[0]]
+    )
+    others = [w for w in search_words_of(text) if not w[0].isdigit() and w not in MONTHS and w not in named.lower()]
+    return len(without_stop_words(reader, others)) <= _MAX_WORDS
+
+
+def _days(start: str, end: str) -> dict[str, object]:
+    return {"since": first_day(start), "until": last_day(end)}

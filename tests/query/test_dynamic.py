@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from graphrag_assets.query.dynamic import Descent, DynamicOptions
+from graphrag_assets.query.global_search import Descent, DynamicOptions
 
 #        0        1     level 0
 #      2   3            level 1; 3 has no report

@@ -3,8 +3,8 @@
 import pytest
 
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.query.excerpts import GAP, MAX_SENTENCES, excerpts
-from graphrag_assets.query.retrieval import Question
+from graphrag_assets.query.local import GAP, MAX_SENTENCES, excerpts
+from graphrag_assets.query.question import Question
 
 TEXT = (
     "The directors met in the morning. Nothing was decided. Captain Hudson of the Niagara paid out the cable. "

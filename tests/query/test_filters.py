@@ -29,7 +29,8 @@ from graphrag_assets.query.fetch import (
 )
 from graphrag_assets.query.filters import EVERYTHING, Filter, scope_of
 from graphrag_assets.query.passages import rank_passages
-from graphrag_assets.query.retrieval import Question, search_texts, vector_scores, word_scores
+from graphrag_assets.query.question import Question
+from graphrag_assets.query.retrieval import search_texts, vector_scores, word_scores
 from graphrag_assets.store import schema
 from graphrag_assets.store.index_database import IndexDatabase, assign_numbers, replace_table
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader

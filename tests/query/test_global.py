@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.global_search import GlobalOptions, global_context, level_reports, report_batches
-from graphrag_assets.query.retrieval import Question
+from graphrag_assets.query.question import Question
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.words import tokenizer
 

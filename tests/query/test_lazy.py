@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from graphrag_assets.extras.lazy.exploration import Exploration
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.passages import rank_passages
-from graphrag_assets.query.retrieval import Question
+from graphrag_assets.query.question import Question
 from tests.conftest import index_once
 from tests.openai_server import OpenAIServer, running
 from tests.query.modeled import chat_answerer, question_of, says, user_message

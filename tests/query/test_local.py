@@ -17,7 +17,7 @@ from graphrag_assets.query.fetch import (
     without_relatives,
 )
 from graphrag_assets.query.local import LocalOptions, local_context
-from graphrag_assets.query.retrieval import Question
+from graphrag_assets.query.question import Question
 from graphrag_assets.store.publication_reader import Reader
 
 from .conftest import AGAMEMNON, GREAT_EASTERN, HUDSON, NIAGARA, PENGUIN, TEXT_UNITS, VALENTIA

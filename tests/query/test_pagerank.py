@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_assets.query.pagerank import personalized_pagerank
+from graphrag_assets.query.passages import personalized_pagerank
 
 NODES = 12
 EDGES = st.lists(

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from graphrag_assets.cli.main import main
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.passages import RANKING_METHODS, rank_passages
-from graphrag_assets.query.retrieval import Question, text_scores
+from graphrag_assets.query.question import Question
+from graphrag_assets.query.retrieval import text_scores
 
 from ..conftest import indexed
 from ..word_vectors import embedded_question

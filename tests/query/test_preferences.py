@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.query.preferences import Named
+from graphrag_assets.query.retrieval import Named
 from tests.conftest import index_once
 
 MONTHS = ["January", "February", "March", "April", "May", "June"]

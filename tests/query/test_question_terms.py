@@ -8,8 +8,8 @@ import pytest
 
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.entities import named_entities
-from graphrag_assets.query.question_terms import question_terms
-from graphrag_assets.query.retrieval import Question, word_scores
+from graphrag_assets.query.question import Question, question_terms
+from graphrag_assets.query.retrieval import word_scores
 from graphrag_assets.store.connections import CONNECTION_CONFIG
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader

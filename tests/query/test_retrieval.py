@@ -13,7 +13,8 @@ import pytest
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query.entities import entities_for, named_entities
 from graphrag_assets.query.filters import EVERYTHING, Filter, scope_of
-from graphrag_assets.query.retrieval import Question, Scores, fuse, search_texts, vector_scores, word_scores
+from graphrag_assets.query.question import Question
+from graphrag_assets.query.retrieval import Scores, fuse, search_texts, vector_scores, word_scores
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.text.languages import stem, stop_words

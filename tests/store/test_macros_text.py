@@ -5,7 +5,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from graphrag_assets.query.retrieval import Question, word_scores
+from graphrag_assets.query.question import Question
+from graphrag_assets.query.retrieval import word_scores
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.schema import SCHEMA_VERSION

@@ -24,17 +24,17 @@ from graphrag_assets.extras.lazy.exploration import (
     neighbors_of,
     tests_frame,
 )
-from graphrag_assets.query.ask import Ask
+from graphrag_assets.query.ask import Ask, link_question
 from graphrag_assets.query.context import Context, Section, fill, lines_of, packed
 from graphrag_assets.query.fetch import entity_rows, source_passages, sources
-from graphrag_assets.query.linking import LinkingOptions, link_question
 from graphrag_assets.query.local import SOURCES
 from graphrag_assets.query.option_types import Count, PositiveCount
 from graphrag_assets.query.passages import rank_passages
-from graphrag_assets.query.question_options import CommonOptions
+from graphrag_assets.query.question import Question
+from graphrag_assets.query.question_options import CommonOptions, LinkingOptions
 from graphrag_assets.query.respond import map_parts, reduce, respond
 from graphrag_assets.query.results import Draft
-from graphrag_assets.query.retrieval import Question, fuse, rarity_of, search_texts
+from graphrag_assets.query.retrieval import fuse, rarity_of, search_texts
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.words import count_tokens, fold, sentence_lines, sentences
 

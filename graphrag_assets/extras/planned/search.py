@@ -19,16 +19,15 @@ from pydantic.dataclasses import dataclass
 from graphrag_assets.contracts.answering import CLOSEST, NO_ANSWER, Finding, Planner, Point
 from graphrag_assets.contracts.plans import Plan, Step
 from graphrag_assets.embedded import in_conversation
-from graphrag_assets.query.ask import Ask
+from graphrag_assets.query.ask import Ask, link_question
 from graphrag_assets.query.citations import Checked, given_by, references
 from graphrag_assets.query.context import Context, Section
-from graphrag_assets.query.linking import LinkingOptions, link_question
 from graphrag_assets.query.local import LocalOptions, local_context, read_all
 from graphrag_assets.query.option_types import Count, PositiveCount
-from graphrag_assets.query.question_options import CommonOptions
+from graphrag_assets.query.question import Question
+from graphrag_assets.query.question_options import CommonOptions, LinkingOptions
 from graphrag_assets.query.respond import reduce, respond
 from graphrag_assets.query.results import Draft
-from graphrag_assets.query.retrieval import Question
 
 NO_PLANNER = (
     "Planned search needs a chat model (GRAPHRAG_CHAT_MODEL or GRAPHRAG_QUERY_MODEL). Local search answered the "

@@ -12,7 +12,7 @@ from graphrag_assets.extras.server.access import Access, Client
 from graphrag_assets.extras.server.footnotes import Footnotes
 from graphrag_assets.query import Answer, AnswerMethodName, Callbacks, Citation, Failure, GraphRAG
 from graphrag_assets.query.filters import Filter, Scope, scope_of
-from graphrag_assets.query.streaming import AsyncAnswerStream
+from graphrag_assets.query.question_task import AsyncAnswerStream
 from graphrag_assets.store.publication_reader import Reader
 
 Result = TypeVar("Result")

@@ -12,8 +12,8 @@ from pydantic import PlainValidator
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import QueryError
-from graphrag_assets.query.filters.scope import EVERYTHING, Scope
 from graphrag_assets.query.option_types import FirstDay, LastDay, OptionalTexts, Options
+from graphrag_assets.query.scope import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
 
 Value = str | int | float | bool

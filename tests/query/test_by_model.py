@@ -214,7 +214,7 @@ def test_drift_searches_its_reports_by_the_hypothetical_answer(
     server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", MODEL)
-    monkeypatch.setattr("graphrag_assets.query.retrieval.embedder", lambda settings, model: embed)
+    monkeypatch.setattr("graphrag_assets.query.question.embedder", lambda settings, model: embed)
 
     async def embedded(settings: Settings, model: str, texts: list[str]) -> tuple[np.ndarray, Usage]:
         return embed(texts), Usage()

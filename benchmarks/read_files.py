@@ -13,7 +13,7 @@ import polars as pl
 from graphrag_assets.pipeline.loading import LoadOptions, load_documents
 from graphrag_assets.reading.limits import ConversionLimits
 from graphrag_assets.reading.process import ConversionProcess
-from graphrag_assets.store.input_folder import InputFolder
+from graphrag_assets.store.input_files import InputFolder
 from graphrag_assets.text.languages import language_of
 from graphrag_assets.text.words import encode
 

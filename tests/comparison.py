@@ -20,9 +20,9 @@ from graphrag_assets.assets.knowledge_graph import knowledge_graph
 from graphrag_assets.assets.publish import update_publication
 from graphrag_assets.assets.reports import stale_reports, update_reports
 from graphrag_assets.assets.scan import scan
-from graphrag_assets.pipeline.report_citations import references_in
+from graphrag_assets.pipeline.community_reports import references_in
 from graphrag_assets.store.index_database import IndexDatabase
-from graphrag_assets.store.publication_files import STABLE_NAME, publication_file
+from graphrag_assets.store.index_files import STABLE_NAME, publication_file
 from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.schema import PUBLISHED, Table, identifier
 from graphrag_assets.text.words import sentences

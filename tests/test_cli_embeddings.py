@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from graphrag_assets.store.publication_files import current_number
+from graphrag_assets.store.index_files import current_number
 from graphrag_assets.text.words import encode
 from tests.cli import run_command
 from tests.conftest import IndexFolder

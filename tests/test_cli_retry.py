@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphrag_assets.store.publication_files import current_number
+from graphrag_assets.store.index_files import current_number
 from tests.cli import run_command
 from tests.openai_content import FILLER, content_for, task_of
 from tests.openai_server import running

@@ -10,7 +10,7 @@ import pytest
 
 from graphrag_assets.assets.publish import record_inputs_of_run, record_up_to_date, up_to_date
 from graphrag_assets.assets.scan import scan_input
-from graphrag_assets.store.publication_files import current_number, point_to, publication_file
+from graphrag_assets.store.index_files import current_number, point_to, publication_file
 from tests.cli import run_command
 
 TEXT = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"

@@ -7,7 +7,7 @@ import pytest
 
 from graphrag_assets.errors import OtherVersionError
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.store.publication_files import current_number, kept_publications
+from graphrag_assets.store.index_files import current_number, kept_publications
 from tests.assets.test_language_models import use
 from tests.cli import run_command
 from tests.conftest import Project

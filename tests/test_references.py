@@ -5,7 +5,7 @@ import time
 import polars as pl
 import pytest
 
-from graphrag_assets.pipeline.report_citations import TABLES, references_in
+from graphrag_assets.pipeline.community_reports import TABLES, references_in
 from graphrag_assets.query.citations import references
 from graphrag_assets.text.references import Checked, without_references
 from tests.comparison import resolved

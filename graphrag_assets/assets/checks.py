@@ -11,8 +11,8 @@ from graphrag_assets.contracts.records import OF_READ_TEXT
 from graphrag_assets.errors import InputError
 from graphrag_assets.pipeline.clustering import disconnected_communities
 from graphrag_assets.store.batches import recorded_inputs
+from graphrag_assets.store.index_files import current_number
 from graphrag_assets.store.invariants import INVARIANTS, Check
-from graphrag_assets.store.publication_files import current_number
 
 MAX_FAILED_SHARE = 0.05
 """Failed text units above this share block publication: a few are bad text, more mean a bad model or connection."""

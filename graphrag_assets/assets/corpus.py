@@ -31,7 +31,7 @@ from graphrag_assets.errors import GraphRAGError, chain_of, masked_errors
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen
 from graphrag_assets.reading.source_records import WHOLE_ROW
 from graphrag_assets.runtime.outgoing import listed, shown
-from graphrag_assets.store.publication_files import current_number
+from graphrag_assets.store.index_files import current_number
 from graphrag_assets.text.languages import without_names
 
 FAILED, STOPPED = "failed", "not_published"

@@ -25,8 +25,7 @@ from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, record_stage, recorded, replace_errors
 from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.index_database import Changes, replace_rows, replace_table
-from graphrag_assets.store.polars_schema import polars_schema
-from graphrag_assets.store.schema import literal
+from graphrag_assets.store.schema import literal, polars_schema
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,7 @@ from graphrag_assets.runtime.peak_memory import restart_peak
 from graphrag_assets.runtime.tracing import span
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.index_database import IndexDatabase
-from graphrag_assets.store.input_files import Input
-from graphrag_assets.store.input_folder import InputFolder
+from graphrag_assets.store.input_files import Input, InputFolder
 from graphrag_assets.store.input_table import SCHEME, InputTable
 from graphrag_assets.store.prompt_profiles import profile_in_force
 

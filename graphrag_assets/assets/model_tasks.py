@@ -52,7 +52,7 @@ from graphrag_assets.llm.tasks.summarize_descriptions import (
     whole_request,
 )
 from graphrag_assets.llm.tasks.write_report import GRAPH_REPORT, TEXT_REPORT, CommunityReport, write_report
-from graphrag_assets.pipeline.grounding import grounded
+from graphrag_assets.pipeline.extraction import grounded
 from graphrag_assets.pipeline.unit_contexts import place_line
 from graphrag_assets.settings import Settings
 from graphrag_assets.text.words import count_tokens

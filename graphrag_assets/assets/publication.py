@@ -14,7 +14,7 @@ from graphrag_assets.pictures.graph_map import MAX_ENTITIES, graph_map
 from graphrag_assets.pictures.svg import in_markdown
 from graphrag_assets.pipeline.layout import layout
 from graphrag_assets.runtime.outgoing import as_markdown, listed
-from graphrag_assets.store.publication_files import STABLE_NAME, kept_publications, publication_file
+from graphrag_assets.store.index_files import STABLE_NAME, kept_publications, publication_file
 from graphrag_assets.store.publication_writer import Publication
 from graphrag_assets.store.publications import compare, counts_in_words, state_in_words
 

@@ -21,8 +21,7 @@ from graphrag_assets.store import schema
 from graphrag_assets.store.batches import REFRESHED, inputs_of, record_inputs, recorded_inputs, trim_runs
 from graphrag_assets.store.decisions import read_decisions
 from graphrag_assets.store.index_database import replace_table
-from graphrag_assets.store.publication_content import publication_shape
-from graphrag_assets.store.publication_writer import Publication, intact_publication, publish
+from graphrag_assets.store.publication_writer import Publication, intact_publication, publication_shape, publish
 
 log = logging.getLogger(__name__)
 

@@ -17,8 +17,7 @@ from graphrag_assets.assets.stage import Run, Stage, StageResult, sums_of_change
 from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.embedded import REPORTER
 from graphrag_assets.ids import stable_id
-from graphrag_assets.pipeline.community_reports import REPORT_TYPES, ReportInputs, community_reports
-from graphrag_assets.pipeline.report_citations import references_in
+from graphrag_assets.pipeline.community_reports import REPORT_TYPES, ReportInputs, community_reports, references_in
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_stage
 from graphrag_assets.store.connections import execute_with, one_value

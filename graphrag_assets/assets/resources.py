@@ -7,7 +7,7 @@ from dagster_duckdb import DuckDBResource
 
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_names import IndexNames
-from graphrag_assets.store.publication_files import STABLE_NAME
+from graphrag_assets.store.index_files import STABLE_NAME
 
 _INDEX, _DATABASE = "index", "database"
 

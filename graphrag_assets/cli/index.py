@@ -25,7 +25,7 @@ from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.pipeline.own_facts import FORMAT
 from graphrag_assets.reading.source_records import WHOLE_ROW
 from graphrag_assets.store.batches import languages_extracted_by
-from graphrag_assets.store.publication_files import current_number
+from graphrag_assets.store.index_files import current_number
 from graphrag_assets.store.publications import state_in_words
 from graphrag_assets.text.languages import without_names
 

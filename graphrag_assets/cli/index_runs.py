@@ -14,7 +14,7 @@ from graphrag_assets.assets.index_names import BATCH_STATE
 from graphrag_assets.assets.run_in_process import Updated, update_index
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.runtime.outgoing import printable
-from graphrag_assets.store.publication_files import current_number
+from graphrag_assets.store.index_files import current_number
 
 
 def execute(index: Index, batches: Sequence[str], console: Console) -> Updated:

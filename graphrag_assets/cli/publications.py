@@ -10,7 +10,7 @@ from rich.text import Text
 from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.publication_files import publication_file
+from graphrag_assets.store.index_files import publication_file
 from graphrag_assets.store.publications import (
     KeptPublication,
     compare,

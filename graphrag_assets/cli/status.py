@@ -12,7 +12,7 @@ from graphrag_assets.contracts.records import OF_READ_TEXT, problems_in_words
 from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
 from graphrag_assets.store.index_database import IndexDatabase
-from graphrag_assets.store.publication_files import current_number, publication_file
+from graphrag_assets.store.index_files import current_number, publication_file
 
 _SHOWN_ERRORS = 20
 

@@ -17,14 +17,20 @@ from graphrag_assets.pipeline.loading import (
     given_titles,
     load_documents,
 )
-from graphrag_assets.pipeline.metadata_texts import correspondents, metadata_texts
 from graphrag_assets.pipeline.own_facts import FORMAT, extract_own_facts
-from graphrag_assets.pipeline.unit_contexts import SEPARATOR, heading_contexts, outlines_of, unit_headings
-from graphrag_assets.pipeline.unit_places import unit_places
+from graphrag_assets.pipeline.unit_contexts import (
+    SEPARATOR,
+    correspondents,
+    heading_contexts,
+    metadata_texts,
+    outlines_of,
+    unit_headings,
+    unit_places,
+)
 from graphrag_assets.reading.formats import Converter
 from graphrag_assets.reading.source_records import LoadOptions
 from graphrag_assets.store import schema
-from graphrag_assets.store.polars_schema import polars_schema
+from graphrag_assets.store.schema import polars_schema
 
 _OF_EMBEDDED = ("title", "language", "document_date", "correspondents")
 """The properties of a document that the embedded default uses."""

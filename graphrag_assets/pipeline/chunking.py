@@ -21,7 +21,7 @@ import polars as pl
 
 from graphrag_assets.ids import stable_id
 from graphrag_assets.store import schema
-from graphrag_assets.store.polars_schema import polars_schema
+from graphrag_assets.store.schema import polars_schema
 from graphrag_assets.text.words import encode, sentences, tokenizer
 
 Method = Literal["anchored", "tokens", "sentences"]

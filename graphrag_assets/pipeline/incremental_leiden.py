@@ -52,7 +52,7 @@ from graphrag_assets.pipeline.clustering import (
     split_from_scratch,
 )
 from graphrag_assets.store import schema
-from graphrag_assets.store.polars_schema import polars_schema
+from graphrag_assets.store.schema import polars_schema
 
 Flags = NDArray[np.bool_]
 

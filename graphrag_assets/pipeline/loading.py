@@ -25,7 +25,7 @@ from graphrag_assets.reading.formats import (
 from graphrag_assets.reading.source_records import LoadOptions, Problem, Record, clean, shortened, too_long
 from graphrag_assets.reading.tables import parse_json
 from graphrag_assets.store import schema
-from graphrag_assets.store.polars_schema import polars_schema
+from graphrag_assets.store.schema import polars_schema
 from graphrag_assets.text.languages import NAMES, language_of
 from graphrag_assets.text.words import encode
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from graphrag_assets.pipeline.document_aliases import FORMAL, NEVER_SURNAMES, TITLED, document_aliases
 from graphrag_assets.store import schema
-from graphrag_assets.store.polars_schema import polars_schema
+from graphrag_assets.store.schema import polars_schema
 from graphrag_assets.text.abbreviations import split_abbreviation
 from graphrag_assets.text.inflections import case_key, is_oblique
 from graphrag_assets.text.words import without_qualifier

@@ -1,13 +1,17 @@
-"""The context of a text unit: the title of its document and the headings above it.
+"""Where a text unit stands: headings, page, sheet and time; and metadata and correspondents of its document.
 
-A passage often refers with "it" to something that only a title or heading names. The context is searched, embedded and
-shown with the text, but is not part of it: quotes and character spans refer to the text alone.
+A passage often refers with "it" to something that only a title or heading names. So the title of the document and the
+headings above a text unit are its context. It is searched, embedded and shown with the text, but is not part of it:
+quotes and character spans refer to the text alone.
 """
 
+import json
+import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from itertools import groupby
+from typing import Any
 
 import polars as pl
 
@@ -124,3 +128,88 @@ def place_line(path: str, text: str, document_date: date | None = None) -> str:
         parts.pop()
     line = joined(parts[0], parts[1:]) if parts else ""
     return "; ".join(part for part in (line, document_date.isoformat() if document_date else "") if part)
+
+
+_LONGEST = 200  # characters of a value
+_OF_MESSAGES = ("from", "to")
+"""Columns that are shown unasked where a row has both: who says it to whom."""
+_ADDRESS = re.compile(r'(?:"[^"]*"|<[^>]*>|[^",;<])+')
+_NOT_OF_NAME = re.compile(r"<[^>]*>|\([^()]*\)")
+_LAST_FIRST = re.compile(r"([\w'’-]+), (\w[\w .'’-]*)")
+
+
+def metadata_text(raw_data: str | None, columns: Sequence[str]) -> str:
+    """The named columns of a row that have a value, in the order of `columns`; of mails, sender and receivers, too.
+
+    >>> metadata_text('{"year": 1866, "ships": ["Albany", "Medway"], "note": null}', ("ships", "year", "note"))
+    'ships: Albany, Medway; year: 1866'
+    >>> metadata_text('{"from": "Ada <ada@example.org>", "to": "Ben"}', ())
+    'from: Ada <ada@example.org>; to: Ben'
+    """
+    if not raw_data:
+        return ""
+    row = json.loads(raw_data)
+    if all(row.get(name) for name in _OF_MESSAGES):
+        columns = list(dict.fromkeys([*columns, *_OF_MESSAGES]))
+    values = ((name, _as_text(row.get(name))) for name in columns)
+    return "; ".join(f"{name}: {value}" for name, value in values if value)
+
+
+def metadata_texts(raw_data: pl.Series, columns: Sequence[str]) -> pl.Series:
+    """`metadata_text` of each row; the result is named metadata."""
+    shown = [metadata_text(row, columns) if columns or (row and '"from"' in row) else "" for row in raw_data]
+    return pl.Series("metadata", shown, dtype=pl.String)
+
+
+def correspondents(raw_data: pl.Series) -> pl.Series:
+    """The names of sender and receivers of mails, one a line; empty for other rows, which have no address there."""
+    names = [_names_of(json.loads(row)) if row and '"from"' in row and "@" in row else "" for row in raw_data]
+    return pl.Series("correspondents", names, dtype=pl.String)
+
+
+def _names_of(mail: dict[str, Any]) -> str:
+    """The names that stand before addresses.
+
+    >>> _names_of({"from": "Ada Lund (Sales) <ada@example.org>", "to": '"Voss, Ben" <ben@example.org>, c@example.org'})
+    'Ada Lund\\nBen Voss'
+    """
+    headers = [str(mail.get(name) or "") for name in (*_OF_MESSAGES, "cc")]
+    if not any("@" in header for header in headers):
+        return ""
+    parts = (_NOT_OF_NAME.sub(" ", part) for header in headers for part in _ADDRESS.findall(header))
+    names = (_LAST_FIRST.sub(r"\2 \1", " ".join(part.split()).strip("\"' ")) for part in parts)
+    return "\n".join(dict.fromkeys(name for name in names if name[:1].isalpha() and not set("@:") & set(name)))
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, list):
+        value = ", ".join(_as_text(one) for one in value)
+    elif isinstance(value, dict):
+        value = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    text = " ".join(str("" if value is None else value).split())
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+_KINDS = {"page": ("page", "slide"), "sheet": ("sheet",), "time": ("time",)}
+
+
+def unit_places(documents: pl.DataFrame, text_units: pl.DataFrame) -> pl.DataFrame:
+    """Return `text_units` with page (integer), sheet and time: those in force where each begins, else null.
+
+    Args:
+        documents: id, places.
+        text_units: document_id, start_char.
+    """
+    places = (
+        documents.select("places", document_id="id")
+        .explode("places", keep_nulls=False, empty_as_null=False)
+        .unnest("places")
+        .sort("start_char", maintain_order=True)
+    )
+    placed = text_units.with_row_index("row").sort("start_char")
+    for column, kinds in _KINDS.items():
+        of_kind = places.filter(pl.col("kind").is_in(kinds)).select(
+            "document_id", "start_char", pl.col("value").alias(column)
+        )
+        placed = placed.join_asof(of_kind, on="start_char", by="document_id", check_sortedness=False)
+    return placed.sort("row").drop("row").with_columns(pl.col("page").cast(pl.Int64))

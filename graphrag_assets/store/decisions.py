@@ -15,8 +15,7 @@ from filelock import FileLock
 from pydantic import TypeAdapter, ValidationError
 
 from graphrag_assets.errors import StoreError
-from graphrag_assets.store.drafts import replacing
-from graphrag_assets.store.locks import lock_file
+from graphrag_assets.store.index_files import lock_file, replacing
 
 FILE = "decisions.jsonl"
 PERSON = "person"

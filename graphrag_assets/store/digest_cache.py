@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from graphrag_assets.store.drafts import replacing
+from graphrag_assets.store.index_files import replacing
 from graphrag_assets.store.input_files import Input, SourceFile
 
 NAME = "input_digests.json"

@@ -9,7 +9,7 @@ import contextlib
 import logging
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,13 @@ from graphrag_assets.store.connections import (
     ROW_GROUPS,
     execute_with,
     in_memory,
+    interrupts_raised,
     memory_errors,
     opened,
     refuse_other_version,
     refuse_path,
 )
-from graphrag_assets.store.drafts import refuse_folder, replacing
-from graphrag_assets.store.interrupts import interrupts_raised
-from graphrag_assets.store.locks import lock_file, writer_lock
+from graphrag_assets.store.index_files import lock_file, refuse_folder, replacing, writer_lock
 from graphrag_assets.store.schema import (
     DENIED,
     NUMBERS,
@@ -132,11 +131,9 @@ class IndexDatabase:
             outdated,
         )
 
-    def writing(
-        self, step: str, run_id: str = "", canceled: Callable[[], bool] = lambda: False
-    ) -> contextlib.AbstractContextManager[None]:
+    def writing(self, step: str, run_id: str = "") -> contextlib.AbstractContextManager[None]:
         """Hold the index's writer lock for a step, see `writer_lock`. The database itself is not held."""
-        return writer_lock(self.path.parent, step, run_id, canceled)
+        return writer_lock(self.path.parent, step, run_id)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:

@@ -1,16 +1,27 @@
-"""What an index is made from: batches of files, wherever they come from, and how they are read."""
+"""What an index is made from: batches of files, and the input folder, local or at any URL that universal_pathlib opens.
 
+What belongs here: listing and reading, nothing about what a file holds. An unreadable folder is an error and never
+treated as empty, because an empty folder means that every document was deleted.
+
+Only regular files are read. A pipe or a device would block or never end. A link that leads out of the input folder
+could bring in any file of the machine. Both are refused, and so is a file above the size limit.
+"""
+
+import contextlib
+import os
 import re
+import stat
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import blake2b, md5
+from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from upath import UPath
 
-from graphrag_assets.errors import RefusedFileError, UnreadableBatchError
+from graphrag_assets.errors import InputError, RefusedFileError, UnreadableBatchError
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _ESCAPE = re.compile(rf"\\x[0-9a-f]{{2}}|[\udc80-\udcff]|{CONTROL.pattern}")
@@ -189,3 +200,204 @@ def printable(name: str) -> str:
         name = name.replace("\\", "\\\\")
     name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", name)
+
+
+_TEMPORARY_SUFFIXES = (".part", ".tmp", ".swp")
+
+_DEEPEST = 100
+"""Levels of folders within a batch; deeper ones are not read."""
+_EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
+_LATEST = datetime(9999, 12, 30, tzinfo=UTC).timestamp()
+
+
+class _Found(NamedTuple):
+    """An entry below the input folder that is no folder; `refused`: why it is not read."""
+
+    path: str
+    location: UPath
+    refused: RefusedFileError | None = None
+
+
+@dataclass(frozen=True)
+class InputFolder(Input):
+    """A folder of documents. A batch is an entry directly under it, a folder or a file, unless `batch_by` says else.
+
+    Hidden entries (.DS_Store, .git) and temporary ones (~$x, *.part, *.tmp, *.swp) do not count. A folder that cannot
+    be listed, or a folder within a batch, is an error.
+
+    Attributes:
+        location: a path or a URL.
+        max_file_bytes: larger files are refused.
+        pattern: regular expression that a file's path below the folder must contain; other files do not count.
+        batch_by: entry; depth=N: an entry N levels below the folder; hash=N: one of N sets of files, by their paths.
+    """
+
+    location: str
+    max_file_bytes: int = 1_000_000_000
+    pattern: str = ""
+    batch_by: str = "entry"
+
+    def names(self) -> list[str]:
+        if self._batch_of is None:
+            return [entry.name for entry in self._entries()]
+        return sorted({self._batch_of(found.path) for found in self._found()})
+
+    def has(self, batch: str) -> bool:
+        return bool(self._entries(batch)) if self._batch_of is None else any(self._found(batch))
+
+    def files(self, batch: str) -> Iterator[SourceFile]:
+        with _readable(self.location):
+            return iter([self._source_file(one) for one in sorted(self._found(batch), key=lambda one: one.path)])
+
+    def listed(self) -> Iterator[Listed]:
+        if self._batch_of is None:
+            yield from super().listed()
+            return
+        batches: dict[str, list[_Found]] = {}
+        for one in sorted(self._found(), key=lambda one: one.path):
+            batches.setdefault(self._batch_of(one.path), []).append(one)
+        for batch in sorted(usable(batches)):
+            yield Listed(batch, [self._source_file(one) for one in batches[batch]])
+
+    @property
+    def _batch_of(self) -> Callable[[str], str] | None:
+        """The batch of a file by its path; None where entries are batches."""
+        kind, _, number = self.batch_by.partition("=")
+        n = int(number or 0)
+        by_path: dict[str, Callable[[str], str]] = {
+            "depth": lambda path: "/".join(path.split("/")[:n]),
+            "hash": lambda path: hashed_name(path, n),
+        }
+        return by_path.get(kind)
+
+    def _found(self, batch: str | None = None) -> Iterator[_Found]:
+        """What is in the folder at any depth and counts, or of it what is in a batch."""
+        batch_of, above = self._batch_of, frozenset({str(UPath(self.location).resolve())})
+        for entry in self._entries(None if batch_of else batch):
+            for found in self._walk(entry, printable(entry.name), above):
+                is_in = batch is None or batch_of is None or batch_of(found.path) == batch
+                if is_in and re.search(self.pattern, found.path):
+                    yield found
+
+    def _root(self) -> UPath:
+        try:
+            with _readable(self.location):
+                root = UPath(self.location)
+                root.fs.invalidate_cache()  # object stores remember their listings for the life of the process
+        except (ImportError, ValueError) as error:  # the package of the protocol is missing, or there is none
+            raise InputError(
+                f"The input folder {self.location} cannot be opened: {error}. It is a local path, or a URL whose "
+                "package is installed, such as s3fs for s3://."
+            ) from None
+        return root
+
+    def _entries(self, name: str | None = None) -> list[UPath]:
+        """The entries of the folder that can hold files of the pattern, or the one of this name."""
+        root = self._root()
+        with _readable(root):
+            if name is None or not root.is_dir():
+                found = _children(root)  # which says what is wrong with it
+            else:
+                entry = root / name
+                is_there = not _is_ignored(name) and "/" not in name and (entry.exists() or entry.is_symlink())
+                found = [entry] if is_there else []
+            return [entry for entry in found if re.search(self.pattern, printable(entry.name)) or entry.is_dir()]
+
+    def _walk(self, entry: UPath, path: str, above: frozenset[str]) -> Iterator[_Found]:
+        """What is at or under `entry`. `above`: the real paths of the folders around it, so that loops end."""
+        if entry.is_symlink() and not self._holds(os.path.realpath(str(entry))):
+            yield _Found(path, entry, _outside())
+        elif len(above) > _DEEPEST and entry.is_dir():
+            reason = f"it is a folder more than {_DEEPEST} levels deep"
+            yield _Found(path, entry, RefusedFileError(reason, "Move it closer to the input folder."))
+        elif not entry.is_dir():
+            yield _Found(path, entry)
+        elif (real := str(entry.resolve())) not in above:
+            try:
+                children = _children(entry)
+            except InputError as error:
+                raise UnreadableBatchError(str(error)) from error
+            for child in children:
+                yield from self._walk(child, f"{path}/{printable(child.name)}", above | {real})
+
+    def _holds(self, target: str) -> bool:
+        """Whether a path without links is the input folder or something in it."""
+        return Path(target).is_relative_to(Path(self.location).resolve())
+
+    def open(self, location: UPath | str) -> BinaryIO:
+        """Open a file for reading, by the rules that it was listed by: its name may lead to another file by now."""
+        if not isinstance(location, Path):
+            return UPath(location).open("rb")
+        stream = open(location, "rb", opener=_without_waiting)  # noqa: SIM115  (closed by the caller)
+        try:
+            status = os.fstat(stream.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise _not_regular()
+            target = os.path.realpath(location)
+            if not self._holds(target):
+                raise _outside()
+            if not os.path.samestat(status, os.stat(target)):  # noqa: PTH116
+                raise RefusedFileError("it was replaced while it was opened", "The next run reads it again.")
+        except BaseException:
+            stream.close()
+            raise
+        return stream
+
+    def _source_file(self, found: _Found) -> SourceFile:
+        path, location, refused = found
+        try:
+            status = None if refused else location.stat()
+        except OSError:  # the reader of its content will say why
+            status = None
+        if status is None:
+            return SourceFile(path, 0, datetime.fromtimestamp(0, UTC), location, self, refused=refused)
+        version = f"{status.st_ino}:{status.st_ctime_ns}" if isinstance(location, Path) else ""
+        is_special = isinstance(location, Path) and not stat.S_ISREG(status.st_mode)
+        refused = _not_regular() if is_special else self.too_large(status.st_size)
+        # A time that no calendar has, of a wrong clock, is the nearest that it has.
+        modified = datetime.fromtimestamp(min(max(status.st_mtime, _EARLIEST), _LATEST), UTC)
+        return SourceFile(path, status.st_size, modified, location, self, version, refused)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file; a pipe at its place does not block."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _outside() -> RefusedFileError:
+    return RefusedFileError("it is a link to something outside of the input folder", "Copy it into the input folder.")
+
+
+def _not_regular() -> RefusedFileError:
+    return RefusedFileError("it is not a regular file, but a pipe, a socket or a device", "Remove it.")
+
+
+def _children(folder: UPath) -> list[UPath]:
+    with _readable(folder):
+        try:
+            entries = [entry for entry in folder.iterdir() if not _is_ignored(entry.name)]
+        except (FileNotFoundError, NotADirectoryError):  # file systems differ in which they raise
+            if folder.exists():
+                raise InputError(f"The input folder {folder} is a file. Set GRAPHRAG_INPUT to a folder.") from None
+            raise InputError(f"The input folder {folder} is missing. Create it, or set GRAPHRAG_INPUT.") from None
+        return sorted(entries, key=lambda entry: entry.name)
+
+
+@contextlib.contextmanager
+def _readable(folder: UPath | str) -> Iterator[None]:
+    """Turn what a file system raises into an InputError: those of networks raise errors of their own."""
+    try:
+        yield
+    except (InputError, ImportError, ValueError):
+        raise
+    except PermissionError as error:
+        reason = error.strerror or type(error).__name__
+        raise InputError(f"The input folder {folder} cannot be read: {reason}. Check its permissions.") from error
+    except Exception as error:
+        reason = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+        remedy = " Check the address, the network and that the server is up." if "://" in str(folder) else ""
+        raise InputError(f"The input folder {folder} cannot be read: {reason.rstrip('.')}.{remedy}") from error
+
+
+def _is_ignored(name: str) -> bool:
+    return not name or name.startswith((".", "~$")) or name.lower().endswith(_TEMPORARY_SUFFIXES)

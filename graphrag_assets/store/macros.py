@@ -20,7 +20,7 @@ from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.schema import PUBLISHED, literal, sql
 from graphrag_assets.text import words as text
 
-_FILES = ("text", "search", "graph", "evidence", "lineage", "facts")
+_FILES = ("search", "graph", "evidence")
 
 _HOP = """
 s{hop} AS MATERIALIZED (

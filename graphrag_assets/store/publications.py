@@ -14,11 +14,11 @@ from filelock import FileLock
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.connections import attached
-from graphrag_assets.store.locks import lock_file
-from graphrag_assets.store.publication_files import (
+from graphrag_assets.store.index_files import (
     STABLE_NAME,
     current_number,
     kept_publications,
+    lock_file,
     point_to,
     publication_file,
 )

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from graphrag_assets.pipeline.metadata_texts import metadata_text
+from graphrag_assets.pipeline.unit_contexts import metadata_text
 from tests.assets.test_language_models import use
 from tests.comparison import facts, index_at
 from tests.conftest import Project

@@ -20,8 +20,7 @@ from graphrag_assets.extras.explorer.page import write_page
 from graphrag_assets.extras.purge.index_rows import purge_rows
 from graphrag_assets.extras.purge.purge import purge
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.store.locks import lock_file
-from graphrag_assets.store.publication_files import STABLE_NAME, current_number, kept_publications, point_to
+from graphrag_assets.store.index_files import STABLE_NAME, current_number, kept_publications, lock_file, point_to
 from tests.assets.test_language_models import use
 from tests.conftest import Project
 from tests.contention import waiting_for
@@ -202,14 +201,6 @@ def test_purge_refuses_an_index_that_is_empty_or_differs_from_the_input(project)
     (project.input / "a/one.txt").unlink()
     with pytest.raises(StoreError, match=r"Batches differ from the input folder: a. Run `graphrag-assets index`"):
         purge(project.index)
-
-
-def test_purge_is_refused_while_another_run_writes(indexed):
-    with (
-        indexed.index.working.writing("knowledge_graph", "run-1"),
-        pytest.raises(StoreError, match=r"knowledge_graph of run run-1 \(process \d+\) is writing the index"),
-    ):
-        purge(indexed.index)
 
 
 @pytest.mark.extended

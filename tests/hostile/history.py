@@ -23,7 +23,7 @@ from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.extras.interop.importer import import_index, remove
 from graphrag_assets.extras.purge.purge import purge
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.store.publication_files import kept_publications
+from graphrag_assets.store.index_files import kept_publications
 from graphrag_assets.store.publications import resolve, roll_back
 from tests.comparison import SENTENCES, assert_equal, index_all, index_at, no_settings
 from tests.hostile.killing import Killed, killed_at, raise_killed

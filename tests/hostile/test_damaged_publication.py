@@ -10,7 +10,7 @@ import pytest
 from graphrag_assets.assets.publish import update_publication
 from graphrag_assets.errors import StoreError
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.store.publication_files import current_number, kept_publications, point_to
+from graphrag_assets.store.index_files import current_number, kept_publications, point_to
 from graphrag_assets.store.publications import list_publications, roll_back
 from tests.conftest import IndexFolder, Project, build_once, default_settings
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from graphrag_assets.assets.scan import scan, scan_input
 from graphrag_assets.cli.main import main
 from graphrag_assets.errors import InputError
-from graphrag_assets.store.input_folder import InputFolder
+from graphrag_assets.store.input_files import InputFolder
 from tests.conftest import Project, repository
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."

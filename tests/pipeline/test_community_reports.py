@@ -7,8 +7,13 @@ import polars as pl
 
 from graphrag_assets.contracts.records import Finding, ReportMaterial, ReportRecord
 from graphrag_assets.embedded.reporter import write_reports
-from graphrag_assets.pipeline.community_reports import REPORT_TYPES, ReportInputs, community_reports
-from graphrag_assets.pipeline.report_citations import checked_report, references_in
+from graphrag_assets.pipeline.community_reports import (
+    REPORT_TYPES,
+    ReportInputs,
+    checked_report,
+    community_reports,
+    references_in,
+)
 from graphrag_assets.text.words import count_tokens
 
 NO_REPORTS = pl.DataFrame(schema=REPORT_TYPES)

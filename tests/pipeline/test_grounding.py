@@ -1,7 +1,7 @@
 """Names of an extraction that its text does not have."""
 
 from graphrag_assets.contracts.records import EntityRecord, RelationshipRecord, UnitExtraction
-from graphrag_assets.pipeline.grounding import grounded
+from graphrag_assets.pipeline.extraction import grounded
 
 
 def test_entities_whose_names_the_text_does_not_have_are_counted():

@@ -24,7 +24,7 @@ from graphrag_assets.reading.limits import ConversionLimits
 from graphrag_assets.reading.process import ConversionProcess
 from graphrag_assets.reading.source_records import Problem, Record
 from graphrag_assets.reading.tables import parquet_records
-from graphrag_assets.store.input_folder import InputFolder
+from graphrag_assets.store.input_files import InputFolder
 from graphrag_assets.text.words import count_tokens
 
 WHEN = datetime(1866, 7, 27, 8, 0, tzinfo=UTC)

@@ -11,8 +11,8 @@ from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.question import Question, question_terms
 from graphrag_assets.query.retrieval import word_scores
 from graphrag_assets.store.connections import CONNECTION_CONFIG
-from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
+from graphrag_assets.store.publication_writer import create_tables
 from graphrag_assets.store.schema import SCHEMA_VERSION
 from graphrag_assets.text.languages import language_of
 from graphrag_assets.text.words import title_key

@@ -15,8 +15,8 @@ from graphrag_assets.query.entities import entities_for, named_entities
 from graphrag_assets.query.filters import EVERYTHING, Filter, scope_of
 from graphrag_assets.query.question import Question
 from graphrag_assets.query.retrieval import Scores, fuse, search_texts, vector_scores, word_scores
-from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
+from graphrag_assets.store.publication_writer import create_tables
 from graphrag_assets.text.languages import stem, stop_words
 from tests.search_tables import search_tables_of
 from tests.word_vectors import MODEL, embed, embedded_question

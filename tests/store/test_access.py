@@ -11,7 +11,7 @@ import pytest
 from graphrag_assets.errors import AccessError
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.index_database import IndexDatabase
-from graphrag_assets.store.publication_files import point_to
+from graphrag_assets.store.index_files import point_to
 from graphrag_assets.store.publication_reader import CurrentPublication
 from tests.cli import run_command
 from tests.conftest import SAMPLE_INPUT

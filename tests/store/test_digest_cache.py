@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.store.digest_cache import DigestCache
-from graphrag_assets.store.input_folder import InputFolder
+from graphrag_assets.store.input_files import InputFolder
 
 
 class Counting(InputFolder):

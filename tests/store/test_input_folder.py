@@ -8,8 +8,7 @@ import pytest
 from upath import UPath
 
 from graphrag_assets.errors import InputError, RefusedFileError, UnreadableBatchError
-from graphrag_assets.store.input_files import SourceFile, hashed_name
-from graphrag_assets.store.input_folder import InputFolder
+from graphrag_assets.store.input_files import InputFolder, SourceFile, hashed_name
 
 
 def write(root: Path, *paths: str) -> InputFolder:

@@ -4,13 +4,11 @@ import logging
 import multiprocessing
 import os
 import signal
-from concurrent.futures import CancelledError
 from pathlib import Path
 
 import pytest
 
 from graphrag_assets.store.index_database import IndexDatabase
-from graphrag_assets.store.locks import writer_in_words
 
 SPAWN = multiprocessing.get_context("spawn")
 SECONDS = 60
@@ -56,22 +54,17 @@ class Told(logging.Handler):
 def test_a_run_waits_for_the_writer_and_says_for_whom(working, writer, end):
     process, release = writer
     told = Told(release.set if end == "committed" else lambda: os.kill(process.pid, signal.SIGKILL))
-    logger = logging.getLogger("graphrag_assets.store.locks")
+    logger = logging.getLogger("graphrag_assets.store.index_files")
     logger.addHandler(told)
     logger.setLevel(logging.INFO)
     try:
         with working.writing("index_batch of 'a'", "run-2"):
-            assert writer_in_words(working.path.parent) == f"index_batch of 'a' of run run-2 (process {os.getpid()})"
+            pass
     finally:
         logger.removeHandler(told)
     assert told.lines == [
         f"index_batch of 'a' waits for knowledge_graph of run run-1 (process {process.pid}), which writes the index"
     ]
-
-
-def test_a_canceled_run_stops_waiting(working, writer):
-    with pytest.raises(CancelledError), working.writing("publication", canceled=lambda: True):
-        pass
 
 
 def test_lock_files_are_in_their_folder_only(working, tmp_path):

@@ -7,8 +7,8 @@ import pytest
 
 from graphrag_assets.query.question import Question
 from graphrag_assets.query.retrieval import word_scores
-from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication
+from graphrag_assets.store.publication_writer import create_tables
 from graphrag_assets.store.schema import SCHEMA_VERSION
 from graphrag_assets.text.words import title_key
 from tests.search_tables import search_tables_of

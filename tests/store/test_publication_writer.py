@@ -8,9 +8,8 @@ import polars as pl
 import pytest
 
 from graphrag_assets.store import bm25_index, schema, token_counts
-from graphrag_assets.store.drafts import replacing
 from graphrag_assets.store.index_database import IndexDatabase, assign_numbers, replace_table
-from graphrag_assets.store.publication_files import POINTER, STABLE_NAME
+from graphrag_assets.store.index_files import POINTER, STABLE_NAME, replacing
 from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.publications import roll_back

@@ -7,9 +7,8 @@ import pytest
 from filelock import FileLock
 
 from graphrag_assets.errors import StoreError
-from graphrag_assets.store.locks import lock_file
-from graphrag_assets.store.publication_content import create_tables
-from graphrag_assets.store.publication_files import STABLE_NAME, publication_file
+from graphrag_assets.store.index_files import STABLE_NAME, lock_file, publication_file
+from graphrag_assets.store.publication_writer import create_tables
 from graphrag_assets.store.publications import VIEWS, compare, list_publications, resolve, roll_back
 from tests.contention import waiting_for
 

@@ -11,8 +11,8 @@ import pytest
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import trim_runs
-from graphrag_assets.store.drafts import leftovers
 from graphrag_assets.store.index_database import IndexDatabase, replace_table
+from graphrag_assets.store.index_files import leftovers
 
 SPAWN = multiprocessing.get_context("spawn")
 

@@ -16,7 +16,7 @@ from graphrag_assets.extras.evaluation.questions import load_questions
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.runtime.outgoing import listed
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.publication_files import current_number, publication_file
+from graphrag_assets.store.index_files import current_number, publication_file
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from graphrag_assets.extras.evaluation.gate import MAX_LOSS, MAX_P, compare
 from graphrag_assets.extras.evaluation.questions import load_questions
 from graphrag_assets.extras.evaluation.retrieval import BM25
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.store.publication_files import current_number, kept_publications, publication_file
+from graphrag_assets.store.index_files import current_number, kept_publications, publication_file
 
 CHECK = "retrieval_quality"
 

@@ -11,8 +11,7 @@ from string import Template
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.explorer.content import Content, Limits, page_content
-from graphrag_assets.store.drafts import replacing
-from graphrag_assets.store.publication_files import STABLE_NAME
+from graphrag_assets.store.index_files import STABLE_NAME, replacing
 from graphrag_assets.store.publication_reader import CurrentPublication
 
 PAGE_NAME = "explorer.html"

@@ -6,7 +6,7 @@ import polars as pl
 
 from graphrag_assets.extras.interop.source import Counts, fitting
 from graphrag_assets.ids import stable_id
-from graphrag_assets.pipeline.report_citations import TABLES, references_in
+from graphrag_assets.pipeline.community_reports import TABLES, references_in
 from graphrag_assets.store import schema
 from graphrag_assets.text.references import BLOCK, GROUP, numbers_in, table_named
 

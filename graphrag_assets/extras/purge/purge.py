@@ -1,9 +1,6 @@
 """Purge: deletes everything that stems from deleted documents from the index folder and the ledger."""
 
-import contextlib
 import shutil
-from collections.abc import Iterator
-from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,10 +12,8 @@ from graphrag_assets.extras.explorer.page import page_path, write_page
 from graphrag_assets.extras.purge.index_rows import purge_rows
 from graphrag_assets.store.batches import recorded_inputs
 from graphrag_assets.store.connections import SPILL_FOLDER
-from graphrag_assets.store.drafts import leftovers, remove_leftovers
 from graphrag_assets.store.index_database import OUTDATED
-from graphrag_assets.store.locks import writer_in_words
-from graphrag_assets.store.publication_files import kept_publications
+from graphrag_assets.store.index_files import kept_publications, leftovers, remove_leftovers
 from graphrag_assets.store.publication_writer import delete_publications, publish
 
 
@@ -41,11 +36,11 @@ def purge(index: Index, dry_run: bool = False, shared_ledger: bool = False) -> l
         shared_ledger: whether a ledger set by GRAPHRAG_LEDGER_URL may lose what this index does not need.
 
     Raises:
-        StoreError: the index is not up to date, or is being written.
+        StoreError: the index is not up to date.
     """
     if not index.working.path.exists():
         raise StoreError("Nothing is indexed yet, so there is nothing to purge.")
-    with _exclusive(index):
+    with index.working.writing("purge"):
         found = scan(index)
         _check_up_to_date(index, found)
         batches = {*found.digests, *found.imported}
@@ -91,22 +86,6 @@ def _purge_leftovers(folder: Path, dry_run: bool) -> Removed:
         outdated.unlink(missing_ok=True)
         shutil.rmtree(spill, ignore_errors=True)
     return Removed("index folder", "leftovers of killed processes and of other versions", len(left))
-
-
-@contextlib.contextmanager
-def _exclusive(index: Index) -> Iterator[None]:
-    """Hold the writer lock, so that nothing is committed.
-
-    Raises:
-        StoreError: another run is writing the index.
-    """
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(index.working.writing("purge", canceled=lambda: True))
-        except CancelledError:
-            writer = writer_in_words(index.working.path.parent)
-            raise StoreError(f"{writer} is writing the index. Purge when it has finished.") from None
-        yield
 
 
 def _check_up_to_date(index: Index, found: Scan) -> None:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from graphrag_assets.contracts.prompt_profile import WorkedExample
 from graphrag_assets.contracts.records import TextUnit, UnitExtraction
-from graphrag_assets.pipeline.grounding import stands_in
+from graphrag_assets.pipeline.extraction import stands_in
 from graphrag_assets.text.words import count_tokens, sentences, title_key
 
 PASSAGE_TOKENS = 60

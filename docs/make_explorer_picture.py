@@ -1,4 +1,4 @@
-"""The picture of docs/explorer.md: the explorer of the sample corpus, with an entity selected.
+"""The picture of docs/exchange.md: the explorer of the sample corpus, with an entity selected.
 
 pip install playwright pillow
 python -m docs.make_explorer_picture                # docs/img/explorer.png

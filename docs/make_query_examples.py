@@ -2,7 +2,7 @@
 
     python docs/make_query_examples.py
 
-Indexes the sample corpus into a temporary folder, then asks by four methods with the embedded default.
+Indexes the sample corpus into a temporary folder, then asks by two methods with the embedded default.
 """
 
 import os
@@ -21,8 +21,6 @@ from graphrag_assets.query import GraphRAG  # noqa: E402
 PAGE = ROOT / "docs/query.md"
 QUESTIONS = {
     "local": "Who commanded the Great Eastern when the cable of 1865 was lost?",
-    "global": "Why did the cable of 1858 fail, and what was learned from it?",
-    "drift": "How did Thomson and Whitehouse disagree?",
     "basic": "What did a message cost?",
 }
 _MARKS = r"(<!-- example: {} -->\n```pycon\n)(.*?)(```\n<!-- end -->)"
@@ -49,7 +47,7 @@ def shown(name: str) -> str:
 
 
 def embedded(index: Path) -> str:
-    """The four methods streaming with the embedded default."""
+    """The methods streaming with the embedded default."""
     rag = GraphRAG(index)
     return "\n".join(_example(rag, method, question) for method, question in QUESTIONS.items())
 

@@ -132,7 +132,7 @@ def unknown_variables() -> list[str]:
 def _meant(name: str, known: Sequence[str]) -> str:
     own = {one.removeprefix(_PREFIX): one for one in known}  # the prefix would make all names similar
     similar = difflib.get_close_matches(name.removeprefix(_PREFIX), own, n=1, cutoff=0.75)
-    return f"Did you mean {own[similar[0]]}?" if similar else "docs/settings.md lists the settings."
+    return f"Did you mean {own[similar[0]]}?" if similar else "docs/models.md lists the settings."
 
 
 def _listed(names: str) -> tuple[str, ...]:
@@ -460,7 +460,7 @@ class Settings(BaseSettings):
 
     @property
     def questions_file(self) -> Path:
-        """The user's questions, docs/evaluation.md; where the file is, each new publication is measured by them."""
+        """The user's questions, docs/quality.md; where the file is, each new publication is measured by them."""
         return self.data / "questions.jsonl"
 
     @property

@@ -128,7 +128,7 @@ def assert_recall(
     at_10: float | None = None,
     method: str = "local",
 ) -> None:
-    """Assert the mean recall of a method over the questions of a file (docs/evaluation.md has its format).
+    """Assert the mean recall of a method over the questions of a file (docs/quality.md has its format).
 
     A question whose gold passage is not in the publication counts as 0. A file with a line that cannot be used fails.
 

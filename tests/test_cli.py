@@ -111,7 +111,7 @@ def test_an_unknown_variable_gives_one_warning_with_the_similar_setting(project,
     warnings = [line for line in output.splitlines() if line.startswith("Warning:")]
     assert warnings == [
         "Warning: GRAPHRAG_CHAT_MODLE is not a setting and is ignored. Did you mean GRAPHRAG_CHAT_MODEL?",
-        "Warning: GRAPHRAG_WHATEVER is not a setting and is ignored. docs/settings.md lists the settings.",
+        "Warning: GRAPHRAG_WHATEVER is not a setting and is ignored. docs/models.md lists the settings.",
         "Warning: GRAPHRAG_CHUNKSIZE is not a setting and is ignored. Did you mean GRAPHRAG_CHUNK_SIZE?",
     ]
 

@@ -113,7 +113,7 @@ def test_containers_run_the_commands_of_the_units():
 
 
 def test_the_documented_command_removes_the_logs_of_old_runs_alone(tmp_path):
-    page = (ROOT / "docs/operations.md").read_text()
+    page = (ROOT / "docs/dagster.md").read_text()
     (line,) = [line for line in page.splitlines() if line.startswith("sudo -u graphrag find ")]
     for run in ("old", "new"):
         (tmp_path / run / "compute_logs").mkdir(parents=True)
@@ -127,7 +127,7 @@ def test_the_documented_command_removes_the_logs_of_old_runs_alone(tmp_path):
 
 
 def test_the_example_is_read_alike_by_shells_and_by_python(tmp_path):
-    """The commands of docs/operations.md source it; systemd and the settings parse it."""
+    """The commands of docs/dagster.md source it; systemd and the settings parse it."""
     file = tmp_path / ".env"
     given = "https://chat.example/hook?channel=a&key=b c"
     file.write_text((DEPLOY / ".env.example").read_text() + f"ALERT_URL='{given}'\n")
@@ -260,5 +260,5 @@ def test_images_have_exact_versions_and_the_guide_says_how_to_pin_their_digests(
     images = re.findall(r"^(?:FROM|\s+image:) (\S+:\S+)$", files, re.MULTILINE)
     assert len(set(images)) == 4
     assert all(re.search(r":\d+\.\d+", image) for image in images)
-    (pinned,) = re.findall(r"imagetools inspect (\S+)", (ROOT / "docs/operations.md").read_text())
+    (pinned,) = re.findall(r"imagetools inspect (\S+)", (ROOT / "docs/dagster.md").read_text())
     assert pinned in images

@@ -53,37 +53,49 @@ DATA = {"yaml", "json", "ini", "toml", "html", "csv", "cypher", "jinja"}
 
 # Whole languages of a page that a test of their own runs.
 COVERED = {
-    ("docs/server.md", "python"): "tests/server/test_openai_api.py::test_the_guides_python_prints_an_answer",
+    ("docs/exchange.md", "python"): "tests/server/test_openai_api.py::test_the_guides_python_prints_an_answer",
     ("README.md", "python"): "tests/test_docs.py::test_the_readmes_python_runs",
     ("README.md", "sql"): "tests/test_docs.py::test_the_readmes_sql_finds_rows_in_the_sample_corpus",
     ("docs/query.md", "pycon"): "tests/query/test_docs.py::test_answers_of_the_guide_are_real",
     ("docs/query.md", "python"): "tests/query/test_docs.py::test_python_of_the_guide_prints_the_output_it_shows",
     ("docs/sql.md", "sql"): "tests/test_sql_docs.py::test_the_guides_answers_are_real",
     ("docs/sql.md", "python"): "tests/test_sql_docs.py::test_the_guides_python_runs",
-    ("docs/component.md", "python"): "tests/assets/test_component.py::test_two_indexes_share_no_state",
+    ("docs/dagster.md", "python"): "tests/assets/test_component.py::test_two_indexes_share_no_state",
     ("docs/models.md", "sql"): "tests/test_docs.py::test_the_queries_on_spend_run",
-    (
-        "docs/integrations.md",
-        "python",
-    ): "tests/integrations/test_langchain.py::test_it_passes_the_standard_tests_of_langchain",
-    ("docs/interop.md", "console"): "tests/interop/test_docs.py::test_commands_of_the_guide_print_the_output_it_shows",
-    ("docs/prompts.md", "console"): "tests/test_prompts_guide.py::test_commands_of_the_guide_print_the_output_it_shows",
+    ("docs/exchange.md", "console"): "tests/interop/test_docs.py::test_commands_of_the_guide_print_the_output_it_shows",
+    ("docs/models.md", "console"): "tests/test_prompts_guide.py::test_commands_of_the_guide_print_the_output_it_shows",
 }
 # What is not run here, by page and the beginning of the first line, and the test that runs the like of it.
 ELSEWHERE = {
-    "README.md": {
-        "pip install -e '.[server]' && graphrag-assets serve": "tests/server/test_command.py::test_serve_ends_on_sigterm_and_an_open_stream_says_why",
-    },
-    "docs/server.md": {
+    "docs/exchange.md": {
         "pip install -e '.[server]'": "tests/server/test_command.py::test_serve_ends_on_sigterm_and_an_open_stream_says_why",
         "graphrag-assets serve --host 0.0.0.0 --public-url https": "tests/server/test_page.py::test_another_address_needs_a_token_and_a_public_url",
         "docker compose --file deploy/compose.yaml --env-file .e": "tests/test_deployment.py::test_containers_run_the_commands_of_the_units",
+        "graphrag-assets init my-index --from ~/graphrag/setting": "tests/test_cli_init.py::test_settings_of_graphrag_are_in_force_and_its_key_is_not_printed",
+        "graphrag-assets import --remove imported-output --docum": "tests/interop/test_cli.py::test_an_index_is_imported_published_exported_and_removed",
+        "export NEO4J_PASSWORD=…": "tests/interop/test_neo4j.py::test_a_database_is_kept_equal_and_gets_only_what_changed",
     },
-    "docs/evaluation.md": {
-        "$ graphrag-assets evaluate docs/questions.jsonl --answers": "tests/evaluation/test_docs.py::test_the_table_shown_is_what_the_command_prints",
-    },
-    "docs/automation.md": {
+    "docs/dagster.md": {
         "GRAPHRAG_AUTOMATION=on graphrag-assets dev": "tests/assets/test_automation.py::test_a_fresh_folder_is_indexed_and_published_and_then_left_alone",
+        "dg scaffold defs graphrag_assets.GraphRagComponent papers": "tests/assets/test_component.py::test_dg_scaffolds_two_indexes_into_a_project",
+        "sudo apt-get install --yes postgresql python3-venv": "tests/test_deployment.py::test_documents_are_indexed",
+        "cd /opt/graphrag_assets": "tests/test_deployment.py::test_documents_are_indexed",
+        "cp deploy/.env.example .env": "tests/test_deployment.py::test_containers_run_the_commands_of_the_units",
+        "sudo install --directory --owner=graphrag --mode=700 /s": "tests/test_backup.py::test_backup_of_an_index_in_use_is_consistent_and_usable",
+        "sudo systemctl stop graphrag-daemon graphrag-webserver ": "tests/test_backup.py::test_backup_of_an_index_in_use_is_consistent_and_usable",
+        "export COMPOSE_FILE=deploy/compose.yaml COMPOSE_ENV_FIL": "tests/test_backup.py::test_backup_of_an_index_in_use_is_consistent_and_usable",
+        "docker buildx imagetools inspect python:3.13.7-slim-boo": "tests/test_deployment.py::test_images_have_exact_versions_and_the_guide_says_how_to_pin_their_digests",
+        "# Logs of runs, after 90 days.": "tests/test_deployment.py::test_the_documented_command_removes_the_logs_of_old_runs_alone",
+        "sudo -u graphrag psql --dbname=dagster --command='VACUU": "tests/assets/test_purge.py::test_no_byte_of_a_deleted_document_is_left",
+        "celery --app dagster_celery.app worker --queues extract": "tests/assets/test_extract_batch.py::test_two_workers_fill_the_ledger_and_indexing_asks_nothing_about_a_batch",
+        "dagster job backfill --module-name graphrag_assets.defi": "tests/assets/test_extract_batch.py::test_two_workers_fill_the_ledger_and_indexing_asks_nothing_about_a_batch",
+        "dagster asset wipe ": "tests/assets/test_purge.py::test_the_documented_commands_clear_dagsters_storage",
+    },
+    "README.md": {
+        "pip install -e '.[server]' && graphrag-assets serve": "tests/server/test_command.py::test_serve_ends_on_sigterm_and_an_open_stream_says_why",
+    },
+    "docs/quality.md": {
+        "$ graphrag-assets evaluate docs/questions.jsonl --answers": "tests/evaluation/test_docs.py::test_the_table_shown_is_what_the_command_prints",
     },
     "docs/sql.md": {
         "cd examples/dbt": "tests/test_sql_tools.py::test_the_dbt_project_builds",
@@ -93,41 +105,11 @@ ELSEWHERE = {
     "docs/formats.md": {
         'GRAPHRAG_TEXT_COLUMN="mail/*=body, *.xlsx=*, text"': "tests/reading/test_formats.py::test_the_text_column_may_differ_by_file",
     },
-    "docs/component.md": {
-        "dg scaffold defs graphrag_assets.GraphRagComponent papers": "tests/assets/test_component.py::test_dg_scaffolds_two_indexes_into_a_project",
-    },
     "docs/models.md": {
         "export GRAPHRAG_CHAT_MODEL=openai/gpt-4.1-mini  ": "tests/assets/test_language_models.py::test_every_stage_is_made_by_the_models",
         "graphrag-assets doctor ": "tests/assets/test_doctor.py::test_doctor_asks_every_model_and_shows_its_reply",
         "export GRAPHRAG_EMBEDDING_MODEL=onnx:bge-small": "tests/assets/test_local_embeddings.py::test_index_of_the_packaged_model_is_queried_without_a_setting",
         "export GRAPHRAG_CHAT_MODEL=openai/gpt-4.1-mini GRAPHRAG": "tests/test_docs.py::test_cost_preview_prints_the_output_in_its_guide",
-    },
-    "docs/interop.md": {
-        "graphrag-assets init my-index --from ~/graphrag/setting": "tests/test_cli_init.py::test_settings_of_graphrag_are_in_force_and_its_key_is_not_printed",
-        "graphrag-assets import --remove imported-output --docum": "tests/interop/test_cli.py::test_an_index_is_imported_published_exported_and_removed",
-        "export NEO4J_PASSWORD=…": "tests/interop/test_neo4j.py::test_a_database_is_kept_equal_and_gets_only_what_changed",
-    },
-    "docs/explorer.md": {
-        "cd graphrag_assets/extras/explorer/web": "tests/explorer/test_bundle.py::test_building_the_sources_gives_the_bundle",
-    },
-    "docs/operations.md": {
-        "sudo apt-get install --yes postgresql python3-venv": "tests/test_deployment.py::test_documents_are_indexed",
-        "cd /opt/graphrag_assets": "tests/test_deployment.py::test_documents_are_indexed",
-        "cp deploy/.env.example .env": "tests/test_deployment.py::test_containers_run_the_commands_of_the_units",
-        "sudo install --directory --owner=graphrag --mode=700 /s": "tests/test_backup.py::test_backup_of_an_index_in_use_is_consistent_and_usable",
-        "sudo systemctl stop graphrag-daemon graphrag-webserver ": "tests/test_backup.py::test_backup_of_an_index_in_use_is_consistent_and_usable",
-        "docker compose --file deploy/compose.yaml --env-file .e": "tests/test_deployment.py::test_containers_run_the_commands_of_the_units",
-        "export COMPOSE_FILE=deploy/compose.yaml COMPOSE_ENV_FIL": "tests/test_backup.py::test_backup_of_an_index_in_use_is_consistent_and_usable",
-        "docker buildx imagetools inspect python:3.13.7-slim-boo": "tests/test_deployment.py::test_images_have_exact_versions_and_the_guide_says_how_to_pin_their_digests",
-        "# Logs of runs, after 90 days.": "tests/test_deployment.py::test_the_documented_command_removes_the_logs_of_old_runs_alone",
-        "sudo -u graphrag psql --dbname=dagster --command='VACUU": "tests/assets/test_purge.py::test_no_byte_of_a_deleted_document_is_left",
-    },
-    "docs/scale.md": {
-        "celery --app dagster_celery.app worker --queues extract": "tests/assets/test_extract_batch.py::test_two_workers_fill_the_ledger_and_indexing_asks_nothing_about_a_batch",
-        "dagster job backfill --module-name graphrag_assets.defi": "tests/assets/test_extract_batch.py::test_two_workers_fill_the_ledger_and_indexing_asks_nothing_about_a_batch",
-    },
-    "docs/publications.md": {
-        "dagster asset wipe ": "tests/assets/test_purge.py::test_the_documented_commands_clear_dagsters_storage",
     },
 }
 
@@ -191,7 +173,7 @@ class Workshop:
         self.names, self.session = {}, None
         for name in [name for name in os.environ if name.startswith("GRAPHRAG_") or name == "DAGSTER_HOME"]:
             self.patch.delenv(name)
-        if page == "docs/publications.md":  # it compares three publications
+        if page == "docs/dagster.md":  # it compares three publications
             for name in ("Samuel Canning", "Daniel Gooch"):
                 self.write("data/input/reports-2024/a.txt", f"{name} reported to the shareholders in London.")
                 IndexFolder(self.root / "data").index_all()

@@ -1,4 +1,4 @@
-"""The commands of docs/prompts.md, with a server in place of the model that answers by rules."""
+"""The commands of docs/models.md, with a server in place of the model that answers by rules."""
 
 import functools
 import json
@@ -16,7 +16,7 @@ from tests.openai_content import asked_of, content_for, fenced_text, task_of
 from tests.openai_server import running
 from tests.test_docs import blocks
 
-GUIDE = "docs/prompts.md"
+GUIDE = "docs/models.md"
 TYPES = {"PERSON": "person", "ORGANIZATION": "company", "GEO": "place", "EVENT": "event"}
 SHIPS = {"Niagara", "Agamemnon", "Great Eastern", "Albany", "Terrible", "Medway", "Gorgon", "Valorous", "Susquehanna"}
 MEANINGS = {

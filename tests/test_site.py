@@ -29,7 +29,7 @@ def test_every_guide_is_a_page_and_the_readme_is_the_home(site):
         assert (site / f"{guide.stem}.html").is_file(), guide
     home = (site / "index.html").read_text(encoding="utf-8")
     assert "GraphRAG as a" in home
-    assert 'href="automation.html"' in home
+    assert 'href="dagster.html"' in home
     assert 'src="img/asset-graph.png"' in home
     assert (site / "img/asset-graph.png").read_bytes() == (ROOT / "docs/img/asset-graph.png").read_bytes()
 
@@ -37,7 +37,7 @@ def test_every_guide_is_a_page_and_the_readme_is_the_home(site):
 def test_files_outside_of_the_guides_are_there_too(site):
     assert (site / "deploy/compose.yaml").read_bytes() == (ROOT / "deploy/compose.yaml").read_bytes()
     assert "The sample corpus" in (site / "index.html").read_text(encoding="utf-8")
-    assert 'href="prompts.html"' in (site / "models.html").read_text(encoding="utf-8")
+    assert 'href="prompt-templates.html"' in (site / "models.html").read_text(encoding="utf-8")
 
 
 def test_links_resolve_to_files_of_the_site(site):

@@ -83,7 +83,7 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
     )
     settings: Mapping[str, Any] = Field(
         default_factory=dict,
-        description="Settings by name, as in docs/settings.md without GRAPHRAG_: chat_model: openai/gpt-4.1-mini.",
+        description="Settings by name, as in docs/models.md without GRAPHRAG_: chat_model: openai/gpt-4.1-mini.",
     )
     chat_api_key: str | None = Field(
         default=None,
@@ -136,7 +136,7 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
         """The settings of the index: what is given here, and the environment's for the others."""
         for name in self.settings:
             if name not in Settings.model_fields:
-                raise SettingsError(f"settings: unknown setting {name!r}. See docs/settings.md for the names.")
+                raise SettingsError(f"settings: unknown setting {name!r}. See docs/models.md for the names.")
             if name in _FIELDS:
                 raise SettingsError(f"settings: {name!r} is a field of the component.")
         documents = self.input

@@ -32,7 +32,7 @@ GROUPS = {
 """The settings that people usually change."""
 _HEAD = """\
 # Settings of this index. Commands read them in the folder where they are started; variables of the environment win.
-# Lines that begin with # have no effect and show the default. All settings: docs/settings.md
+# Lines that begin with # have no effect and show the default. All settings: docs/models.md
 
 # ---- Keys: the provider's own variable, or one for the server of _CHAT_BASE_URL or _EMBEDDING_BASE_URL
 # OPENAI_API_KEY=

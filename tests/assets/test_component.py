@@ -98,8 +98,8 @@ def test_named_batches_go_through_to_the_publication_in_one_run(project, hosted)
 
 def test_the_yaml_of_the_guide_is_a_component(project, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted0123")
-    guide = (Path(__file__).parents[2] / "docs/component.md").read_text(encoding="utf-8")
-    shown, of_asset, _ = re.findall(r"```yaml\n(.*?)```", guide, flags=re.DOTALL)
+    guide = (Path(__file__).parents[2] / "docs/dagster.md").read_text(encoding="utf-8")
+    shown, _, of_asset = re.findall(r"```yaml\n(.*?)```", guide, flags=re.DOTALL)
     component = GraphRagComponent.resolve_from_dict(yaml.safe_load(of_asset)["attributes"])
     assert component.input.table == "raw.tickets"
     component = GraphRagComponent.resolve_from_dict(yaml.safe_load(shown)["attributes"])
@@ -128,7 +128,7 @@ def test_sensors_that_launch_nothing_run_by_default(hosted):
     ("fields", "said"),
     [
         ({"key_prefix": "my-index"}, "key_prefix: 'my-index' may have letters, digits and underscores only."),
-        ({"settings": {"max_cluster_sise": 5}}, "settings: unknown setting 'max_cluster_sise'. See docs/settings.md"),
+        ({"settings": {"max_cluster_sise": 5}}, "settings: unknown setting 'max_cluster_sise'. See docs/models.md"),
         ({"settings": {"automation": "on"}}, "settings: 'automation' is a field of the component."),
         ({"settings": {"method": "fast"}}, "GRAPHRAG_METHOD=fast needs a chat model"),
         ({"settings": {"chunk_size": 10}}, "GRAPHRAG_CHUNK_SIZE=10: Input should be greater than or equal to 50"),
@@ -159,7 +159,7 @@ def test_models_are_the_component_s_and_keys_are_not_shown(project, monkeypatch)
 
 @pytest.mark.extended
 def test_dg_scaffolds_two_indexes_into_a_project(project):
-    """The commands of docs/component.md, in an empty project."""
+    """The commands of docs/dagster.md, in an empty project."""
     host = project.root / "host"
     defs = host / "src" / "host" / "defs"
     defs.mkdir(parents=True)

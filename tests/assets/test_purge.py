@@ -215,7 +215,7 @@ def test_the_documented_commands_clear_dagsters_storage(project, monkeypatch):
         recorded.write("zyxquorv-letters/letter.txt", SECRET)
         recorded.run("update_index")
     assert places(home)
-    (commands,) = (block for block in blocks("docs/publications.md", "bash") if "dagster asset wipe" in block)
+    (commands,) = (block for block in blocks("docs/dagster.md", "bash") if "dagster asset wipe" in block)
     subprocess.run(["bash", "-ec", commands], check=True, capture_output=True)
     assert places(home) == set()
 

@@ -7,7 +7,7 @@ import pytest
 from tests.cli import run_command
 from tests.test_docs import ROOT
 
-GUIDE = ROOT / "docs/evaluation.md"
+GUIDE = ROOT / "docs/quality.md"
 
 
 @pytest.mark.extended

@@ -71,6 +71,6 @@ def test_it_closes_the_index_that_it_opened() -> None:
 
 
 def test_the_guides_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (code,) = (block for block in blocks("docs/integrations.md", "python") if "integrations.langchain" in block)
-    exec(compile(code, "docs/integrations.md", "exec"), {})
+    (code,) = (block for block in blocks("docs/exchange.md", "python") if "integrations.langchain" in block)
+    exec(compile(code, "docs/exchange.md", "exec"), {})
     assert "The cable lost: the expedition of 1865 0" in capsys.readouterr().out

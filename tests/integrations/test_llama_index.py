@@ -61,7 +61,7 @@ except QueryError:
 @pytest.mark.extended
 def test_nodes_are_passages_with_their_places_and_are_awaited(sample_index: Project, shared_folder: Path) -> None:
     python = environment_with(shared_folder / "llama-index", "llama-index-core")
-    (example,) = (block for block in blocks("docs/integrations.md", "python") if "integrations.llama_index" in block)
+    (example,) = (block for block in blocks("docs/exchange.md", "python") if "integrations.llama_index" in block)
     command = [str(python), "-c", f"{SCRIPT}\n{example}", str(sample_index.root / "index")]
     environment = {**os.environ, "GRAPHRAG_DATA": str(sample_index.root)}
     run = subprocess.run(command, env=environment, capture_output=True, text=True)

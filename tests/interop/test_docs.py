@@ -1,4 +1,4 @@
-"""The commands and tables of the guide."""
+"""The commands of the guide."""
 
 import os
 import re
@@ -7,10 +7,9 @@ import shlex
 import pytest
 
 from tests.cli import run_command
-from tests.interop.test_real_indexes import ROWS, name_of
-from tests.test_docs import ROOT, blocks
+from tests.test_docs import blocks
 
-GUIDE = "docs/interop.md"
+GUIDE = "docs/exchange.md"
 
 
 @pytest.mark.extended
@@ -29,13 +28,3 @@ def test_commands_of_the_guide_print_the_output_it_shows(sample_index, tmp_path,
             printed = iter([line.strip() for line in output.splitlines()])
             for line in (line.strip() for line in shown.splitlines() if line.strip() not in ("", "…")):
                 assert line in printed, f"{command}: {line!r} is not in\n{output}"
-
-
-def test_table_of_indexes_in_the_guide_matches_the_tests():
-    text = (ROOT / GUIDE).read_text(encoding="utf-8")
-    for folder, (read, written) in ROWS.items():
-        name = folder.parent.name
-        lines = [
-            f"| {name} | in | {' | '.join(map(str, read))} |\n| | out | {' | '.join(map(str, written))} |",
-        ]
-        assert lines[0] in text, name_of(folder)

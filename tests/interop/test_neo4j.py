@@ -100,7 +100,7 @@ def test_a_database_is_kept_equal_and_gets_only_what_changed(
     assert (first["sent Entity"], first["sent MENTIONS"]) == (n_entities, n_mentions)
     assert first["sent LOCATED_IN"] > 0
     assert sent(server, index) == {}
-    (query,) = blocks("docs/interop.md", "cypher")
+    (query,) = blocks("docs/exchange.md", "cypher")
     shown = sample_index.sql(
         "SELECT d.title, t.text FROM text_units t JOIN documents d ON d.id = t.document_id WHERE list_contains("
         "t.entity_ids, (SELECT id FROM entities WHERE title = 'Cyrus Field')) ORDER BY t.human_readable_id"

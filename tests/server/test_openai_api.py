@@ -82,6 +82,6 @@ def test_unknown_model_and_missing_question_are_refused(client):
 
 
 def test_the_guides_python_prints_an_answer(sample_server, capsys):
-    (code,) = blocks("docs/server.md", "python")
+    (code,) = (block for block in blocks("docs/exchange.md", "python") if "import openai" in block)
     exec(code.replace("http://127.0.0.1:8321", sample_server.url), {})
     assert "Anderson" in capsys.readouterr().out

@@ -74,7 +74,7 @@ def read_source(path: Path) -> Tables:
     if missing := [name for name in _REQUIRED if not (folder / f"{name}.parquet").is_file()]:
         raise InputError(
             f"{folder} has no {missing[0]}.parquet. Give the output folder of GraphRAG 3. A graph without texts can be "
-            "stated in files of facts: docs/resolution.md."
+            "stated in files of facts: docs/input.md."
         )
     tables = {name: _read(folder / f"{name}.parquet") for name in TABLES}
     if "document_ids" in tables["text_units"].columns:

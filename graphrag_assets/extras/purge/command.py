@@ -24,4 +24,4 @@ def purge(dry_run: bool, shared_ledger: bool) -> None:
             "The ledger of GRAPHRAG_LEDGER_URL is not purged: it may serve other indexes too. Give --shared-ledger if "
             "only this index uses it."
         )
-    console.say("Dagster's own storage is not purged: docs/publications.md says how to.")
+    console.say("Dagster's own storage is not purged: docs/dagster.md says how to.")

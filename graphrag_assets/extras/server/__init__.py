@@ -1,1 +1,1 @@
-"""`serve`: the index at HTTP, for a chat page, OpenAI's protocol, MCP and programs (docs/server.md)."""
+"""`serve`: the index at HTTP, for a chat page, OpenAI's protocol, MCP and programs (docs/exchange.md)."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphrag_assets.assets.component import GraphRagComponent
-    from graphrag_assets.assets.query_resource import GraphRagResource
+    from graphrag_assets.assets.resources import GraphRagResource
     from graphrag_assets.errors import (
         GraphRAGError,
         IndexMissing,
@@ -27,7 +27,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "GraphRAG": "query",
     "GraphRagComponent": "assets.component",
-    "GraphRagResource": "assets.query_resource",
+    "GraphRagResource": "assets.resources",
 }
 """The module of each name; the errors are in `errors`."""
 

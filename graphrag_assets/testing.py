@@ -16,13 +16,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from graphrag_assets.assets.candidates import update_candidates
 from graphrag_assets.assets.communities import update_communities
-from graphrag_assets.assets.embeddings import update_embeddings
+from graphrag_assets.assets.embeddings import update_candidates, update_embeddings
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.knowledge_graph import knowledge_graph
-from graphrag_assets.assets.publish import update_publication
+from graphrag_assets.assets.publication import update_publication
 from graphrag_assets.assets.reports import update_reports
 from graphrag_assets.assets.scan import scan_input
 from graphrag_assets.contracts.answering import NO_ANSWER, PLAIN, Answerer, AnswerOptions, Evidence, Reply

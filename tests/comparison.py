@@ -10,14 +10,13 @@ import igraph
 import polars as pl
 import pytest
 
-from graphrag_assets.assets.candidates import update_candidates
 from graphrag_assets.assets.checks import failed_blocking_checks
 from graphrag_assets.assets.communities import update_communities
-from graphrag_assets.assets.embeddings import update_embeddings
+from graphrag_assets.assets.embeddings import update_candidates, update_embeddings
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.knowledge_graph import knowledge_graph
-from graphrag_assets.assets.publish import update_publication
+from graphrag_assets.assets.publication import update_publication
 from graphrag_assets.assets.reports import stale_reports, update_reports
 from graphrag_assets.assets.scan import scan
 from graphrag_assets.pipeline.community_reports import references_in

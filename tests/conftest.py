@@ -18,15 +18,14 @@ from filelock import FileLock
 from hypothesis import settings
 
 from graphrag_assets.assets import run_in_process
-from graphrag_assets.assets.candidates import update_candidates
 from graphrag_assets.assets.communities import update_communities
-from graphrag_assets.assets.embeddings import update_embeddings
+from graphrag_assets.assets.corpus import register_batches
+from graphrag_assets.assets.embeddings import update_candidates, update_embeddings
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.index_names import BATCH_ASSETS, IndexNames
 from graphrag_assets.assets.knowledge_graph import knowledge_graph
-from graphrag_assets.assets.publish import update_publication
-from graphrag_assets.assets.registration import register_batches
+from graphrag_assets.assets.publication import update_publication
 from graphrag_assets.assets.reports import update_reports
 from graphrag_assets.assets.scan import Scan, scan_input
 from graphrag_assets.definitions import defs
@@ -171,7 +170,7 @@ class Project(IndexFolder):
 
     def register(self) -> None:
         """Register the batches of the input folder as partitions."""
-        register_batches(IndexNames(), self.instance, scan_input(self.index))
+        register_batches(IndexNames(), self.instance, scan_input(self.index).known)
 
     def check(self, *keys: dg.AssetCheckKey) -> dg.ExecuteInProcessResult:
         """Run checks, as *Execute* does in the UI."""

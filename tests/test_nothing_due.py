@@ -8,7 +8,7 @@ import dagster as dg
 import duckdb
 import pytest
 
-from graphrag_assets.assets.publish import record_inputs_of_run, record_up_to_date, up_to_date
+from graphrag_assets.assets.publication import record_inputs_of_run, record_up_to_date, up_to_date
 from graphrag_assets.assets.scan import scan_input
 from graphrag_assets.store.index_files import current_number, point_to, publication_file
 from tests.cli import run_command

@@ -2,9 +2,9 @@
 
 import logging
 
-from graphrag_assets.assets.models import embedded_models
 from graphrag_assets.contracts.records import TextUnit
 from graphrag_assets.contracts.usage import Usage, UsageMeter
+from graphrag_assets.embedded import embedded_models
 from graphrag_assets.runtime.progress import Progress
 from graphrag_assets.settings import Settings
 

@@ -6,11 +6,13 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.assets.checks import CHECKS, UP_TO_DATE, offending_rows
+from graphrag_assets.assets.checks import CHECKS, UP_TO_DATE, offending_rows, out_of_date
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_names import ASSET_OF, ASSETS, BATCH_ASSETS, BATCH_STATE, IndexNames
-from graphrag_assets.assets.reporting import REMEDY_CHARACTERS, markdown_table
+from graphrag_assets.assets.reporting import REMEDY_CHARACTERS, cut, markdown_table
+from graphrag_assets.assets.scan import Scan
 from graphrag_assets.runtime.outgoing import listed
+from graphrag_assets.store.index_files import current_number
 from graphrag_assets.store.invariants import Check
 
 SAMPLE_ROWS = 20
@@ -20,8 +22,8 @@ FAILED_CHECKS = "DagsterAssetCheckFailedError"
 
 def read_by(check: Check) -> set[str]:
     """The assets whose tables a check reads."""
-    read = {ASSET_OF[table] for table in check.reads if table in ASSET_OF}
-    return read | ({BATCH_STATE} if read & {*BATCH_ASSETS} or "index_errors" in check.reads else set())
+    assets = {ASSET_OF[table] for table in check.reads if table in ASSET_OF}
+    return assets | ({BATCH_STATE} if assets & {*BATCH_ASSETS} or "index_errors" in check.reads else set())
 
 
 def asset_of_check(check: Check) -> str:
@@ -61,7 +63,7 @@ def _problem(check: Check, rows: pl.DataFrame) -> str:
     """The first row that contradicts the statement of a check."""
     first = "; ".join(str(value) for value in rows.row(0) if value not in (None, ""))
     more = f" And {rows.height - 1} more." if rows.height > 1 else ""
-    return f"Not so: {check.statement} {first}{more}"
+    return f"Not so: {check.statement} {cut(first, REMEDY_CHARACTERS)}{more}"
 
 
 def _metadata(names: IndexNames, check: Check, rows: pl.DataFrame) -> dict[str, Any]:
@@ -71,12 +73,15 @@ def _metadata(names: IndexNames, check: Check, rows: pl.DataFrame) -> dict[str, 
     return {"offending_rows": rows.height, "remedy": names.in_words(check.remedy), "sample": sample}
 
 
-def up_to_date_evaluation(names: IndexNames, rows: pl.DataFrame) -> dg.AssetCheckEvaluation:
-    """What the check publication_is_up_to_date finds if `rows` are those of `out_of_date`, without a run."""
+def report_up_to_date(names: IndexNames, instance: dg.DagsterInstance, index: Index, scanned: Scan) -> None:
+    """Report the check publication_is_up_to_date without a run of it, once there is a publication."""
+    if not current_number(index.settings.index_folder):
+        return
+    rows = out_of_date(index, scanned)
     batches = rows.filter(pl.col("batch") != "")["batch"].to_list()
     said = [f"Not in the publication yet: {listed(batches)}. Launch the job update_index."] if batches else []
     said += rows.filter(pl.col("batch") == "")["problem"].to_list()
-    return dg.AssetCheckEvaluation(
+    evaluation = dg.AssetCheckEvaluation(
         names.key(UP_TO_DATE.asset),
         UP_TO_DATE.name,
         passed=rows.is_empty(),
@@ -85,6 +90,7 @@ def up_to_date_evaluation(names: IndexNames, rows: pl.DataFrame) -> dg.AssetChec
         metadata=_metadata(names, UP_TO_DATE, rows),
         blocking=False,
     )
+    instance.report_runless_asset_event(evaluation)
 
 
 def evaluations_of(instance: dg.DagsterInstance, run_id: str) -> list[dg.AssetCheckEvaluation]:

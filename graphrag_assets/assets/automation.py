@@ -1,22 +1,26 @@
-"""Sensor and schedule: watch the input folder, and launch the job update_index when it differs from the index.
+"""Sensors and schedule. Two launch the job update_index when the input folder differs from the index.
 
-Both are off until they are switched on in the UI, or by GRAPHRAG_AUTOMATION=on.
+These are off until they are switched on in the UI, or by GRAPHRAG_AUTOMATION=on.
 """
 
 import time
 from typing import Any
 
 import dagster as dg
+import psutil
 
+from graphrag_assets.assets.corpus import register_batches
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_names import (
     BATCH_STATE,
+    DEAD_RUNS_SENSOR,
+    DOCUMENT_BATCHES,
     DOCUMENT_BATCHES_SENSOR,
     NIGHTLY_REFRESH,
     IndexNames,
 )
 from graphrag_assets.assets.resources import needs, open_index
-from graphrag_assets.assets.scan import Which, present_inputs, scan_input
+from graphrag_assets.assets.scan import Which, present_inputs, scan, scan_input
 from graphrag_assets.errors import GraphRAGError, masked_errors
 from graphrag_assets.ids import stable_id
 from graphrag_assets.runtime.outgoing import listed
@@ -104,3 +108,61 @@ def nightly_refresh(names: IndexNames, job: Any, automated: bool) -> dg.Schedule
         default_status=dg.DefaultScheduleStatus.RUNNING if automated else dg.DefaultScheduleStatus.STOPPED,
         description="Reads every file, indexes what changed, retries failed text units, refreshes, publishes.",
     )
+
+
+def dead_runs_sensor(names: IndexNames) -> dg.SensorDefinition:
+    """The sensor that is always on, and starts nothing."""
+
+    @dg.sensor(
+        name=names.name(DEAD_RUNS_SENSOR),
+        minimum_interval_seconds=30,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        required_resource_keys=needs(names),
+        description="Fails runs whose process has ended without a report, such as after a power cut: Dagster would "
+        "wait. Registers the batches of a new index, so that *Materialize all* can be used.",
+    )
+    @masked_errors()
+    def dead_runs_sensor(context: dg.SensorEvaluationContext) -> dg.SkipReason:
+        instance = context.instance
+        if not instance.get_dynamic_partitions(names.name(DOCUMENT_BATCHES)):
+            try:
+                register_batches(names, instance, scan(open_index(names, context.resources)).known)
+            except GraphRAGError as error:
+                return dg.SkipReason(str(error))
+        if not isinstance(instance.run_launcher, dg.DefaultRunLauncher):
+            return dg.SkipReason("Another run launcher is in use; it monitors its runs.")
+        failed = fail_dead_runs(names, instance)
+        return dg.SkipReason(f"Runs without a process, now failed: {', '.join(failed) or 'none'}.")
+
+    return dead_runs_sensor
+
+
+def fail_dead_runs(names: IndexNames, instance: dg.DagsterInstance) -> list[str]:
+    """Fail the runs of an index whose process no longer exists, so that they can be retried; returns their ids."""
+    statuses = [dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]
+    failed = []
+    for record in instance.get_run_records(dg.RunsFilter(statuses=statuses)):
+        run = record.dagster_run
+        process = _process_of(instance, run.run_id) if names.has_run(run) else None
+        if process is not None and not _is_alive(*process):
+            instance.report_run_failed(run, f"The process {process[0]} of this run no longer exists.")
+            failed.append(run.run_id)
+    return failed
+
+
+def _process_of(instance: dg.DagsterInstance, run_id: str) -> tuple[int, float] | None:
+    """The process of a run, and when it said so: a run may have been in the queue for hours before."""
+    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ENGINE_EVENT):
+        event = entry.dagster_event
+        if event and "pid" in event.engine_event_data.metadata:
+            return int(str(event.engine_event_data.metadata["pid"].value)), entry.timestamp
+    return None
+
+
+def _is_alive(pid: int, reported: float) -> bool:
+    """Whether the process exists and is the same one: the system may reuse its number."""
+    try:
+        process = psutil.Process(pid)
+        return process.status() != psutil.STATUS_ZOMBIE and process.create_time() < reported + 60
+    except psutil.NoSuchProcess:
+        return False

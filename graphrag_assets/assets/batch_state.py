@@ -11,13 +11,11 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from graphrag_assets.assets.corpus import FAILED, BatchFailures, BatchRun
-from graphrag_assets.assets.given_up import retry_given_up
+from graphrag_assets.assets.corpus import FAILED, BatchFailures, BatchRun, register_batches
 from graphrag_assets.assets.index_batch import CODE_VERSION
 from graphrag_assets.assets.index_names import BATCH_ASSETS, BATCH_STATE, IndexNames
-from graphrag_assets.assets.registration import drop_batches, register_batches
 from graphrag_assets.assets.reporting import Metadata
-from graphrag_assets.assets.scan import Which, present_inputs, scan_input
+from graphrag_assets.assets.scan import Which, present_inputs, retry_given_up, scan_input
 from graphrag_assets.assets.stage import Run, Stage, StageResult
 
 _CHECK = "every_batch_is_indexed"
@@ -46,18 +44,15 @@ def batch_state(step: Run) -> StageResult:
     batches = BatchRun(names, context, index)
     failures = batches.failures
     scan = scan_input(index, read_every_file=config.read_every_file)
-    register_batches(names, context.instance, scan)
+    register_batches(names, context.instance, scan.known)
     if config.which is Which.FAILED:
         retry_given_up(index)
     due = scan.chosen(config.which, config.batches)
     _report_unreported(batches, [batch for batch in scan.unchanged if batch not in due])
-    context.log.info("%d batches to index: %s", len(due), ", ".join(due) or "-")
-    for batch, metadata in batches.indexed(due):
-        batches.report(batch, metadata)
-    # Dagster looked up what this asset is made from when the step began, and has to look again.
-    for key in names.keys(BATCH_ASSETS):
-        context.op_execution_context.get_step_execution_context().wipe_input_asset_version_info(key)
-    drop_batches(names, context.instance, set(scan.deleted).intersection(due) - failures.reasons.keys())
+    context.log.info("batches to index: %d (%s)", len(due), ", ".join(due) or "-")
+    batches.index_and_report(due)
+    deleted = set(scan.deleted).intersection(due) - failures.reasons.keys()
+    register_batches(names, context.instance, [batch for batch in scan.known if batch not in deleted])
     if failures.stopped:
         raise failures.as_failure()
     n_batches = index.working.read("SELECT count(*) FROM batch_state WHERE n_documents > 0").item()

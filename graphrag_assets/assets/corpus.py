@@ -5,25 +5,30 @@ They are one step that commits once, so that a batch is in the database either a
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import dagster as dg
 import polars as pl
+from sqlalchemy.exc import IntegrityError
 
 from graphrag_assets.assets import index_batch as stage
-from graphrag_assets.assets.asset_checks import up_to_date_evaluation
+from graphrag_assets.assets.asset_checks import report_up_to_date
 from graphrag_assets.assets.batch_pool import BatchPool, batches_at_once, work_on
-from graphrag_assets.assets.checks import out_of_date
 from graphrag_assets.assets.index import Index
-from graphrag_assets.assets.index_names import BATCH_ASSETS, BATCHES_PER_RUN, SOURCE_FILES, UPDATE_INDEX, IndexNames
-from graphrag_assets.assets.masked import masked
-from graphrag_assets.assets.registration import batch_materializations, register_batches, source_versions
+from graphrag_assets.assets.index_names import (
+    BATCH_ASSETS,
+    BATCHES_PER_RUN,
+    DOCUMENT_BATCHES,
+    SOURCE_FILES,
+    UPDATE_INDEX,
+    IndexNames,
+)
 from graphrag_assets.assets.reporting import Metadata, errors_metadata, markdown_table, table_metadata, usage_metadata
-from graphrag_assets.assets.resources import needs, open_index
-from graphrag_assets.assets.scan import scan_input
+from graphrag_assets.assets.resources import masked, needs, open_index
+from graphrag_assets.assets.scan import scan, scan_input
 from graphrag_assets.assets.stages import asset_spec
 from graphrag_assets.contracts.records import LOSS_STAGES, OF_READ_TEXT
 from graphrag_assets.embedded import EXTRACTOR
@@ -31,7 +36,6 @@ from graphrag_assets.errors import GraphRAGError, chain_of, masked_errors
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen
 from graphrag_assets.reading.source_records import WHOLE_ROW
 from graphrag_assets.runtime.outgoing import listed, shown
-from graphrag_assets.store.index_files import current_number
 from graphrag_assets.text.languages import without_names
 
 FAILED, STOPPED = "failed", "not_published"
@@ -69,16 +73,31 @@ def source_files(names: IndexNames, upstream: dg.AssetKey | None = None) -> dg.A
     def source_files(context: dg.AssetExecutionContext) -> Iterator[dg.ObserveResult]:
         """Scan the input; register its batches; report their versions, and whether the publication is up to date."""
         index = open_index(names, context.resources)
-        scan = scan_input(index)
-        register_batches(names, context.instance, scan)
-        for event in source_versions(names, scan, [*scan.digests]):
-            context.log_event(event)
-        if current_number(index.settings.index_folder):
-            context.instance.report_runless_asset_event(up_to_date_evaluation(names, out_of_date(index, scan)))
-        context.log.info("%d batches, of which %d are to be indexed", len(scan.digests), len(scan.due))
+        input_now = scan_input(index)
+        register_batches(names, context.instance, input_now.known)
+        for batch, digest in input_now.digests.items():
+            version = {"dagster/data_version": digest}
+            context.log_event(dg.AssetObservation(names.key(SOURCE_FILES), partition=batch, tags=version))
+        report_up_to_date(names, context.instance, index, input_now)
+        context.log.info("batches: %d, to be indexed: %d", len(input_now.digests), len(input_now.due))
         yield from ()  # observations of partitions are events, not results
 
     return source_files
+
+
+def register_batches(names: IndexNames, instance: dg.DagsterInstance, batches: Iterable[str]) -> None:
+    """Make the batches the partitions: new ones are registered, others removed.
+
+    Dagster looks for partitions, then inserts those it has not found: where another process was first, it has to look
+    again.
+    """
+    name, keys = names.name(DOCUMENT_BATCHES), list(batches)
+    for batch in set(instance.get_dynamic_partitions(name)).difference(keys):
+        instance.delete_dynamic_partition(name, batch)
+    for _ in keys:  # each collision means that another one is registered
+        with suppress(IntegrityError):
+            instance.add_dynamic_partitions(name, keys)
+            return
 
 
 def index_batch(names: IndexNames) -> dg.AssetsDefinition:
@@ -97,18 +116,11 @@ def index_batch(names: IndexNames) -> dg.AssetsDefinition:
         """Read, chunk and extract each batch of the run; commit it; report it."""
         index, batches = open_index(names, context.resources), context.partition_keys
         run = BatchRun(names, context, index)
-        for batch, metadata in run.indexed(batches):
-            for name in BATCH_ASSETS:
-                context.add_asset_metadata(metadata[name], asset_key=names.key(name), partition_key=batch)
-            if len(batches) > 1:  # the results of this step come when all batches are done
-                run.report(batch, metadata)
+        run.index_and_report(batches)
         if run.failures.last:
             raise run.failures.last if len(batches) == 1 else run.failures.as_failure()
-        # Dagster has one data version for all partitions of a range, so it computes that of their inputs.
-        versions = index.working.content_versions(BATCH_ASSETS, batches[0]) if len(batches) == 1 else {}
-        for name in BATCH_ASSETS:
-            version = dg.DataVersion(versions[name]) if name in versions else None
-            yield dg.MaterializeResult(names.key(name), data_version=version)
+        report_up_to_date(names, context.instance, index, scan(index))
+        yield from ()  # each batch was reported when it was committed
 
     return index_batch
 
@@ -195,10 +207,15 @@ class BatchRun:
                     log.warning("Skipped in %s: %s", which, shown(listed(errors, _ERRORS_LOGGED, "; ")))
                 yield batch, batch_metadata(self.names, batch, indexed, seconds)
 
+    def index_and_report(self, batches: Sequence[str]) -> None:
+        """Index batches, and report each as soon as it is committed: the run may be killed."""
+        for batch, metadata in self.indexed(batches):
+            self.report(batch, metadata)
+
     def report(self, batch: str, metadata: Metadata) -> None:
-        """Report a committed batch at once, in a run that is not of its partition alone: the run may be killed."""
-        for event in batch_materializations(self.names, self.context.instance, self.index, batch, metadata):
-            self.context.log_event(event)
+        """Report that tables of a batch are materialized."""
+        for name, values in metadata.items():
+            self.context.log_event(dg.AssetMaterialization(self.names.key(name), partition=batch, metadata=values))
 
 
 def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, seconds: float) -> Metadata:

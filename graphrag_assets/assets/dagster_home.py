@@ -2,13 +2,13 @@
 
 import contextlib
 import os
+import tempfile
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
 import dagster as dg
 import yaml
-from dagster._core.instance.ref import InstanceRef
 from filelock import FileLock
 
 from graphrag_assets.settings import Settings
@@ -46,8 +46,12 @@ def make_home(settings: Settings) -> Path:
 def dagster_instance(home: Path) -> Iterator[dg.DagsterInstance]:
     """The Dagster instance of a home, for a run in this process, whose output belongs to the terminal."""
     os.environ["DAGSTER_HOME"] = str(home)  # where Dagster looks for it, in this process and those it starts
-    with FileLock(home / _LOCK):  # two first runs at once would both create the tables of its storage
-        opened = dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=_OUTPUT_STAYS))
+    file = home / "dagster.yaml"
+    configuration = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else None
+    with tempfile.TemporaryDirectory() as folder, FileLock(home / _LOCK):  # one process creates the storage's tables
+        changed = Path(folder) / file.name
+        changed.write_text(yaml.safe_dump((configuration or {}) | _OUTPUT_STAYS), encoding="utf-8")
+        opened = dg.DagsterInstance.from_config(str(home), str(changed))
     with opened as instance:
         yield instance
 

@@ -1,44 +1,48 @@
-"""Embeddings of text units, entities and reports, computed for new and changed texts only.
+"""Embeddings of text units, entities and reports, computed for new and changed texts only; candidates of resolution.
 
 A vector is kept while the fingerprint of what it is made of stays the same. Without an embedding model there are none.
+Candidates are pairs of entities that may be one thing, found among all names.
 """
 
 import json
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from importlib.resources import files
 from typing import NamedTuple
 
 import duckdb
 import numpy as np
 import polars as pl
 
-from graphrag_assets.assets.candidates import CODE_VERSION as CANDIDATES_VERSION
-from graphrag_assets.assets.candidates import update_candidates
 from graphrag_assets.assets.index import Index, exclusive
 from graphrag_assets.assets.stage import Run, Stage, StageResult, sums_of_changes, usage_sums
 from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.contracts.records import EMBED
 from graphrag_assets.ids import stable_id
+from graphrag_assets.pipeline.alias_decisions import are_apart
 from graphrag_assets.pipeline.embedding_texts import texts_of
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import record_inputs, record_stage, recorded, replace_errors
-from graphrag_assets.store.connections import one_value
+from graphrag_assets.store.batches import REFUSED, record_inputs, record_stage, recorded, replace_errors
+from graphrag_assets.store.connections import execute_with, one_value
+from graphrag_assets.store.decisions import Decision, read_decisions
 from graphrag_assets.store.index_database import Changes, replace_rows, replace_table
 from graphrag_assets.store.schema import literal, polars_schema
+from graphrag_assets.text.abbreviations import SMALL
 
 log = logging.getLogger(__name__)
 
 
 CODE_VERSION = "5"
-"""Incremented when the same inputs give other rows."""
+"""Incremented when the same inputs give other vectors."""
+CANDIDATES_VERSION = "4"
+"""Incremented when the same inputs give other candidates."""
 NO_MODEL = "No vectors: GRAPHRAG_EMBEDDING_MODEL is not set. Searches rank by BM25 and the graph."
 ROWS_PER_PART = 5_000
 """More rows are embedded in parts, so that memory is bounded."""
 _WITHOUT = {"fingerprint": pl.String, "id": pl.String, "error": pl.String}
 _VECTOR = pl.List(pl.Float32)
-REFUSED = "refused texts"
-"""The stage of refresh_state with the errors of texts that the model does not take, by fingerprint."""
 
 # An entity without a relationship has no vector of its own: no path leads to it, and the vectors of its text units find
 # what is said of it. Reports come last, because they are made of the vectors of entities.
@@ -77,6 +81,34 @@ _NO_VECTOR = (
     "embedding server was changed."
 )
 _PLACES = f"SELECT t.id, t.batch, d.source FROM text_units t JOIN documents d ON d.id = t.document_id WHERE t.{_AMONG}"
+
+MOST = 50
+"""A block of more names says nothing about two of them."""
+FEW = 20
+"""A short form of more names stands for one of them only where both have a neighbor in common."""
+MIN_SCORE = 0.3
+_FIND = files("graphrag_assets.store").joinpath("sql/entity_candidates.sql").read_text()
+# A decided pair is shown while both names are mentioned.
+_DECIDED = """
+CREATE OR REPLACE TEMP TABLE decided AS
+WITH named AS MATERIALIZED (
+    SELECT title_key AS key FROM entity_mentions
+    UNION SELECT source_key FROM relationship_mentions UNION SELECT target_key FROM relationship_mentions
+)
+FROM given WHERE name IN (FROM named) AND other IN (FROM named)
+"""
+_VECTORS = """
+CREATE OR REPLACE TEMP TABLE vectors AS
+SELECT e.human_readable_id::INTEGER AS n, vector::FLOAT[{size}] AS vector
+FROM embeddings JOIN entities e USING (id) WHERE kind = 'entity'
+"""
+_CANDIDATES = """
+SELECT coalesce(d.name, name_key) AS name_key, coalesce(d.other, other_key) AS other_key, score,
+       coalesce(evidence, '') AS evidence, coalesce(documents, 0) AS documents, coalesce(neighbors, 0) AS neighbors,
+       coalesce(decision, '') AS decision, coalesce(decided_by, '') AS decided_by
+FROM candidates FULL JOIN decided d
+  ON least(d.name, d.other) = least(name_key, other_key) AND greatest(d.name, d.other) = greatest(name_key, other_key)
+"""
 
 
 class _Embedded(NamedTuple):
@@ -202,6 +234,41 @@ def _write_errors(connection: duckdb.DuckDBPyConnection, without: pl.DataFrame) 
         hint=pl.lit(_NO_VECTOR),
     )
     replace_errors(connection, errors, "stage = $stage", {"stage": EMBED})
+
+
+@exclusive("find_candidates")
+def update_candidates(index: Index, run_id: str) -> Changes:
+    """Find the candidates, and write the rows that differ."""
+    started = time.monotonic()
+    decided = read_decisions(index.settings.index_folder)
+    with index.working.transaction() as connection:
+        pairs = [(one.name, one.other, one.kind, one.decided_by) for one in decided if one.kind != "split"]
+        columns = dict.fromkeys(("name", "other", "decision", "decided_by"), pl.String)
+        execute_with(connection, _DECIDED, given=pl.DataFrame(pairs, columns, orient="row"))
+        _find(connection, decided)
+        changes = replace_table(connection, schema.ENTITY_CANDIDATES, _CANDIDATES)
+        seconds = time.monotonic() - started
+        record_stage(
+            connection, run_id, "find_candidates", None, seconds, {"entity_candidates": changes}, "entity_candidates"
+        )
+    return changes
+
+
+def _find(connection: duckdb.DuckDBPyConnection, decided: Sequence[Decision]) -> None:
+    """Create the table candidates: the pairs of names that may be one thing, without decisions."""
+    size = one_value(connection, "SELECT coalesce(max(len(vector)), 1) FROM embeddings WHERE kind = 'entity'")
+    connection.execute(_VECTORS.format(size=size))
+    given = {"most": MOST, "few": FEW, "small": list(SMALL), "least": MIN_SCORE}
+    for statement in duckdb.extract_statements(_FIND):
+        used = {key: value for key, value in given.items() if key in statement.named_parameters}
+        connection.execute(statement, used)
+    splits = {one.name for one in decided if one.kind == "split"}
+    if splits:
+        pairs = connection.sql("SELECT name_key, other_key FROM candidates").pl()
+        apart = [(one, other) for one, other in pairs.iter_rows() if are_apart(one, other, splits)]
+        given_apart = pl.DataFrame(apart, {"name_key": pl.String, "other_key": pl.String}, orient="row")
+        keep = "CREATE OR REPLACE TEMP TABLE candidates AS FROM candidates ANTI JOIN given USING (name_key, other_key)"
+        execute_with(connection, keep, given=given_apart)
 
 
 EMBED_TEXTS = Stage(

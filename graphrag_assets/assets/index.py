@@ -1,15 +1,20 @@
-"""An index as its stages see it: the working database, the settings in force, and the models they select."""
+"""An index as its stages see it: the working database, the settings in force, and the models they select.
+
+Unset settings mean the embedded default.
+"""
 
 import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from graphrag_assets.assets.models import models_for
+import polars as pl
+
 from graphrag_assets.contracts.indexing_models import NO_KEYS, IndexingModels, Keys
 from graphrag_assets.contracts.prompt_profile import PromptProfile
+from graphrag_assets.embedded import embedded_models
 from graphrag_assets.errors import full_disk_in
 from graphrag_assets.runtime.peak_memory import restart_peak
 from graphrag_assets.runtime.tracing import span
@@ -18,6 +23,9 @@ from graphrag_assets.store.index_database import IndexDatabase
 from graphrag_assets.store.input_files import Input, InputFolder
 from graphrag_assets.store.input_table import SCHEME, InputTable
 from graphrag_assets.store.prompt_profiles import profile_in_force
+
+if TYPE_CHECKING:
+    from graphrag_assets.llm.ledger import Ledger
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -46,8 +54,8 @@ class Index:
         Raises:
             SettingsError: a value does not fit.
         """
-        given = overrides or {}
-        return cls(Settings.load(**given).index_folder / "working.duckdb", given, keys)
+        values = overrides or {}
+        return cls(Settings.load(**values).index_folder / "working.duckdb", values, keys)
 
     @functools.cached_property
     def settings(self) -> Settings:
@@ -97,3 +105,44 @@ def exclusive(stage: str) -> Callable[[Callable[Concatenate[Index, P], R]], Call
         return locked
 
     return decorate
+
+
+def models_for(
+    settings: Settings,
+    batch: str | None = None,
+    run_id: str | None = None,
+    keys: Keys = NO_KEYS,
+    profile: PromptProfile | None = None,
+) -> IndexingModels:
+    """The models that the settings select; `batch` and `run_id` are recorded in the ledger.
+
+    `profile` is added to the built-in prompts.
+
+    Raises:
+        SettingsError: a file in the folder of prompts is no prompt, also while no model uses it.
+    """
+    if settings.prompts_dir or (settings.data / "prompts").exists():
+        from graphrag_assets.llm.prompts import prompts_of  # imports Jinja
+
+        prompts_of(settings)
+    models = embedded_models(settings)
+    if settings.calls_models:
+        from graphrag_assets.assets.model_tasks import with_models  # imports the clients of models
+
+        return with_models(models, settings, batch, run_id, keys, profile)
+    return models
+
+
+def existing_ledger(settings: Settings) -> "Ledger | None":
+    """The ledger of these settings; None while nothing was paid for."""
+    if not settings.ledger_url and not settings.ledger_file.exists():
+        return None
+    from graphrag_assets.llm.backend import ledger_of
+
+    return ledger_of(settings)
+
+
+def ledger_entries(settings: Settings) -> pl.DataFrame | None:
+    """The ledger, one row per paid call; None if there is no ledger."""
+    ledger = existing_ledger(settings)
+    return ledger.frame() if ledger else None

@@ -7,16 +7,14 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from graphrag_assets.assets.automation import document_batches_sensor, nightly_refresh
+from graphrag_assets.assets.automation import dead_runs_sensor, document_batches_sensor, nightly_refresh
 from graphrag_assets.assets.batch_state import BATCHES, DueBatches, batches_check
 from graphrag_assets.assets.communities import DETECT_COMMUNITIES
 from graphrag_assets.assets.corpus import index_batch, source_files
-from graphrag_assets.assets.dead_runs import dead_runs_sensor
 from graphrag_assets.assets.embeddings import EMBED_TEXTS
-from graphrag_assets.assets.extract_batch import extract_batch_job
 from graphrag_assets.assets.index import Index
-from graphrag_assets.assets.index_names import GLOBAL_ASSETS, UPDATE_INDEX, WRITE, IndexNames
-from graphrag_assets.assets.jobs import rollback_job
+from graphrag_assets.assets.index_names import IndexNames
+from graphrag_assets.assets.jobs import extract_batch_job, rollback_job, update_index_job
 from graphrag_assets.assets.knowledge_graph import KNOWLEDGE_GRAPH
 from graphrag_assets.assets.publication import PUBLISH
 from graphrag_assets.assets.reports import WRITE_COMMUNITY_REPORTS
@@ -87,16 +85,3 @@ def index_definitions(
             sensors=[document_batches_sensor(names, update, automated), dead_runs_sensor(names)],
             resources=index_resources(names, open_now),
         )
-
-
-def update_index_job(names: IndexNames) -> Any:
-    """The job update_index, as `dg.Definitions` resolves it: all global assets, and their checks."""
-    return dg.define_asset_job(
-        names.name(UPDATE_INDEX),
-        dg.AssetSelection.assets(*names.keys(GLOBAL_ASSETS)),
-        description="Start here: index what changed in the input folder, refresh the graph, publish. which: FAILED, "
-        "ALL or NOTHING, or batches by name, to index these instead.",
-        tags=WRITE,
-        # A process per step costs three seconds. Parallelism comes from calls within a step.
-        executor_def=dg.in_process_executor,
-    )

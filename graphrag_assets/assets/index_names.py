@@ -10,6 +10,7 @@ import dagster as dg
 from graphrag_assets.store import schema
 
 PUBLICATION, SOURCE_FILES, BATCH_STATE = "publication", "source_files", "batch_state"
+DOCUMENT_BATCHES = "document_batches"
 BATCH_ASSETS = tuple(table.name for table in schema.BATCH_TABLES)
 GLOBAL_ASSETS = (
     BATCH_STATE,
@@ -73,7 +74,7 @@ class IndexNames:
     @cached_property
     def batches(self) -> dg.DynamicPartitionsDefinition:
         """The partitions: one per batch, which is an entry directly under the input folder."""
-        return dg.DynamicPartitionsDefinition(name=self.name("document_batches"))
+        return dg.DynamicPartitionsDefinition(name=self.name(DOCUMENT_BATCHES))
 
     @property
     def pool(self) -> str:
@@ -84,8 +85,3 @@ class IndexNames:
         """Whether a run is of this index; others may share the Dagster instance."""
         jobs = {self.name(job) for job in (UPDATE_INDEX, PREVIEW_COST, EVALUATE, ROLLBACK, EXTRACT_BATCH)}
         return run.job_name in jobs or not set(self.keys(ASSETS)).isdisjoint(run.asset_selection or ())
-
-    @property
-    def partitions_name(self) -> str:
-        """The name of the partitions definition, by which an instance knows the batches."""
-        return self.name("document_batches")

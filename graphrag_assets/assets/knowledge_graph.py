@@ -16,7 +16,7 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.assets.index import Index, exclusive
-from graphrag_assets.assets.publish import record_inputs_of_run
+from graphrag_assets.assets.publication import record_inputs_of_run
 from graphrag_assets.assets.stage import Run, Stage, StageResult, usage_sums
 from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.embedded import EXTRACTOR
@@ -160,11 +160,6 @@ KNOWLEDGE_GRAPH = Stage(
     knowledge_graph,
     _compute,
 )
-
-
-def forget_summaries(connection: duckdb.DuckDBPyConnection) -> None:
-    """Have the next run summarize all descriptions again; paid answers come from the ledger."""
-    connection.execute(f"DELETE FROM {schema.SUMMARIZED.sql_name}")
 
 
 def resolved_aliases(index: Index) -> pl.DataFrame:

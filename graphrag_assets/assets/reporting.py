@@ -70,15 +70,18 @@ def _told(frame: pl.DataFrame) -> pl.DataFrame:
 
 def markdown_table(frame: pl.DataFrame, rows: int = PREVIEW_ROWS, width: int = PREVIEW_CHARACTERS) -> str:
     """The first rows as a Markdown table; values are cut at `width`, columns with document text left out."""
-    shown = frame.head(rows).select(c for c in frame.columns if c not in _PRIVATE)
-    cells = [[_cell(value, width) for value in row] for row in shown.iter_rows()]
-    lines = [shown.columns, ["---"] * shown.width, *cells]
+    part = frame.head(rows).select(c for c in frame.columns if c not in _PRIVATE)
+    cells = [
+        [as_markdown(cut("" if value is None else str(value), width)) for value in row] for row in part.iter_rows()
+    ]
+    lines = [part.columns, ["---"] * part.width, *cells]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _cell(value: object, width: int) -> str:
-    text = "" if value is None else shown(str(value))  # before a secret is cut in two
-    return as_markdown(text if len(text) <= width else text[: width - 1] + "…")
+def cut(text: str, width: int) -> str:
+    """A text of at most `width` characters, without secrets: they are masked before one is cut in two."""
+    masked = shown(text)
+    return masked if len(masked) <= width else masked[: width - 1] + "…"
 
 
 def errors_metadata(names: IndexNames, name: str, errors: pl.DataFrame, batch: str) -> dict[str, Any]:

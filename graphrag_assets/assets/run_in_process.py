@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import dagster as dg
 
 from graphrag_assets.assets.asset_checks import FAILED_CHECKS, evaluations_of, failed_check_messages
+from graphrag_assets.assets.automation import fail_dead_runs
 from graphrag_assets.assets.corpus import FAILED, STOPPED
 from graphrag_assets.assets.dagster_home import dagster_instance, make_home
-from graphrag_assets.assets.dead_runs import fail_dead_runs
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_definitions import index_definitions
 from graphrag_assets.assets.index_names import BATCH_STATE, PUBLICATION, UPDATE_INDEX, IndexNames

@@ -8,13 +8,14 @@ from typing import NamedTuple
 import polars as pl
 from upath import UPath
 
-from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.index import Index, existing_ledger
 from graphrag_assets.assets.index_batch import deciding_options
 from graphrag_assets.contracts.records import RETRY
 from graphrag_assets.errors import InputError, full_disk_in
 from graphrag_assets.ids import stable_id
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.batches import inputs_of, replace_errors, stages_behind
+from graphrag_assets.store import schema
+from graphrag_assets.store.batches import REFRESHED, REFUSED, inputs_of, remove_inputs, replace_errors, stages_behind
 from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.digest_cache import NAME, DigestCache
 from graphrag_assets.store.input_table import SCHEME
@@ -183,6 +184,20 @@ def scan_input(index: Index, replace: bool = False, read_every_file: bool = Fals
     found = scan(index, read_every_file)
     _record_errors(index, found.unreadable)
     return found
+
+
+def retry_given_up(index: Index) -> None:
+    """Have the next run send again what two runs got no valid answer to; batches that need it: `Scan.given_up`.
+
+    Raises:
+        LedgerError: the ledger cannot be used.
+    """
+    if ledger := existing_ledger(index.settings):
+        ledger.forget_failures()
+    with index.working.transaction() as connection:
+        connection.execute(f"DELETE FROM {schema.SUMMARIZED.sql_name}")  # paid answers come from the ledger
+        remove_inputs(connection, REFUSED)
+        remove_inputs(connection, REFRESHED)
 
 
 def present_inputs(index: Index) -> str:

@@ -9,9 +9,8 @@ import dagster as dg
 
 from graphrag_assets.assets.asset_checks import blocking_checks_passed, check_results, check_specs
 from graphrag_assets.assets.index_names import ASSETS, IndexNames
-from graphrag_assets.assets.masked import masked
 from graphrag_assets.assets.reporting import stage_metadata
-from graphrag_assets.assets.resources import needs, open_index
+from graphrag_assets.assets.resources import masked, needs, open_index
 from graphrag_assets.assets.stage import Run, Stage
 from graphrag_assets.store import schema
 
@@ -72,11 +71,11 @@ def asset_of(names: IndexNames, stage: Stage, config_type: type[dg.Config] = dg.
         index = open_index(names, context.resources)
 
         def checked() -> bool:
-            return blocking_checks_passed(names, context.instance, context.run_id)
+            return blocking_checks_passed(names, context.instance, context.run.run_id)
 
         if asked_for := selected(context):
             started = time.monotonic()
-            result = stage.compute(Run(index, context.run_id, config, checked, context, names))
+            result = stage.compute(Run(index, context.run.run_id, config, checked, context, names))
             metadata = stage_metadata(stage, result, time.monotonic() - started)
             if stage.data_version:
                 versions = dict.fromkeys(asked_for, stage.data_version(index))

@@ -13,11 +13,9 @@ import polars as pl
 from rich.table import Table
 from rich.text import Text
 
-from graphrag_assets.assets.given_up import retry_given_up
-from graphrag_assets.assets.index import Index
-from graphrag_assets.assets.models import existing_ledger
-from graphrag_assets.assets.publish import up_to_date
-from graphrag_assets.assets.scan import Which, scan_input
+from graphrag_assets.assets.index import Index, existing_ledger
+from graphrag_assets.assets.publication import up_to_date
+from graphrag_assets.assets.scan import Which, retry_given_up, scan_input
 from graphrag_assets.cli.status import print_rows
 from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console

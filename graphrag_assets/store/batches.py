@@ -138,7 +138,9 @@ def replace_errors(
 
 
 REFRESHED = "refreshed"
-"""The stage that stands for all of a refresh in refresh_state, see `assets.publish`."""
+"""The stage that stands for all of a refresh in refresh_state, see `assets.publication`."""
+REFUSED = "refused texts"
+"""The stage of refresh_state with the errors of texts that the embedding model does not take, by fingerprint."""
 
 
 def record_stage(

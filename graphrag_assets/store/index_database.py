@@ -152,18 +152,17 @@ class IndexDatabase:
         """The result of one query."""
         return self.read_all(query, parameters=parameters)[0]
 
-    def content_versions(self, tables: Iterable[str], batch: str | None = None) -> dict[str, str]:
-        """The version of the rows of each table, or of a batch there, by its name: equal contents have equal versions.
+    def content_versions(self, tables: Iterable[str]) -> dict[str, str]:
+        """The version of the rows of each table, by its name: equal contents have equal versions.
 
         A version is the number of rows and the exclusive or of their hashes, so it does not depend on their order.
         """
-        restriction = "WHERE batch = $batch" if batch is not None else ""
         query = " UNION ALL ".join(
             f"SELECT '{name}' AS name, printf('%d-%016x', count(*), coalesce(bit_xor(hash(t)), 0)) AS version "
-            f'FROM "{name}" t {restriction}'
+            f'FROM "{name}" t'
             for name in tables
         )
-        return dict(self.read(query, {"batch": batch} if batch is not None else {}).iter_rows())
+        return dict(self.read(query).iter_rows())
 
     def rewrite(self) -> None:
         """Rewrite the file without deleted rows: DuckDB reuses their blocks, but does not erase them.

@@ -4,13 +4,10 @@ import os
 import time
 
 import dagster as dg
-import polars as pl
 import psutil
 import pytest
 
-from graphrag_assets.assets.asset_checks import up_to_date_evaluation
-from graphrag_assets.assets.automation import request_update
-from graphrag_assets.assets.dead_runs import fail_dead_runs
+from graphrag_assets.assets.automation import fail_dead_runs, request_update
 from graphrag_assets.assets.index_names import IndexNames
 from graphrag_assets.definitions import defs
 from graphrag_assets.llm.model_errors import BudgetExceeded
@@ -265,14 +262,6 @@ def test_a_remote_folder_is_watched_like_a_local_one(project, monkeypatch):
     assert isinstance(tick(project), dg.SkipReason)  # a folder that is missing is not an empty one
 
 
-def test_the_remedy_names_the_job_and_the_sensor_of_its_index():
-    rows = pl.DataFrame({"batch": ["b"], "problem": ["is new or edited"]})
-    evaluation = up_to_date_evaluation(IndexNames(("law", "de")), rows)
-    assert evaluation.description.endswith("Launch the job law_de_update_index.")
-    remedy = evaluation.metadata["remedy"].value
-    assert remedy.endswith("launch the job law_de_update_index or switch on law_de_document_batches_sensor.")
-
-
 @pytest.mark.long
 def test_a_rollback_fails_the_check_which_names_both_publications(at_rest):
     at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
@@ -307,11 +296,17 @@ def test_an_observation_registers_batches_and_warns_of_an_edit_that_is_not_publi
     assert (warning.passed, warning.severity, warning.blocking) == (False, dg.AssetCheckSeverity.WARN, False)
     assert warning.description.startswith("Not in the publication yet: b, c. Launch the job update_index")
     assert "| b |" in warning.metadata["sample"].value
+    at_rest.run_batch("b")
+    assert "Batches were indexed after the last publication." in latest_check(at_rest).description
     at_rest.index_all()
     observe(at_rest)
     assert latest_check(at_rest).passed
 
 
-def test_before_the_first_publication_no_check_is_reported(watched):
+def test_before_the_first_publication_batches_are_registered_and_no_check_is_reported(watched):
+    sensor = defs().resolve_sensor_def("dead_runs_sensor")
+    with dg.build_sensor_context(watched.instance, definitions=defs()) as context:
+        sensor(context)
+    assert watched.instance.get_dynamic_partitions("document_batches") == ["a"]
     observe(watched)
     assert latest_check(watched) is None

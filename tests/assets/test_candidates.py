@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_assets.assets.candidates import update_candidates
+from graphrag_assets.assets.embeddings import update_candidates
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.knowledge_graph import knowledge_graph

@@ -11,10 +11,9 @@ from polars.testing import assert_frame_equal
 from graphrag_assets.assets import embeddings
 from graphrag_assets.assets.checks import failed_blocking_checks
 from graphrag_assets.assets.embeddings import update_embeddings
-from graphrag_assets.assets.given_up import retry_given_up
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import index_batch
-from graphrag_assets.assets.scan import scan
+from graphrag_assets.assets.scan import retry_given_up, scan
 from graphrag_assets.contracts.indexing_models import IndexingModels
 from tests.comparison import SENTENCES, index_all
 

@@ -7,9 +7,8 @@ import shutil
 import dagster as dg
 import pytest
 
-from graphrag_assets.assets.given_up import retry_given_up
 from graphrag_assets.assets.index_batch import index_batch
-from graphrag_assets.assets.scan import scan_input
+from graphrag_assets.assets.scan import retry_given_up, scan_input
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store import schema
 from tests.cli import run_command

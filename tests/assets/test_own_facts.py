@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from graphrag_assets.assets.index import Index
-from graphrag_assets.assets.publish import update_publication
+from graphrag_assets.assets.publication import update_publication
 from graphrag_assets.store.index_files import STABLE_NAME
 from tests.assets.test_name_decisions import merge_due
 from tests.comparison import assert_published, assert_reports, facts, index_all, index_at, no_settings, refresh

@@ -2,8 +2,8 @@
 
 import dagster as dg
 
+from graphrag_assets.assets.corpus import register_batches
 from graphrag_assets.assets.index_names import IndexNames
-from graphrag_assets.assets.registration import register_batches
 from graphrag_assets.assets.scan import scan
 
 
@@ -27,5 +27,5 @@ def test_processes_that_register_the_same_batches_concurrently_do_not_fail(proje
             add(name, keys)
 
         monkeypatch.setattr(instance, "add_dynamic_partitions", overtaken)
-        register_batches(names, instance, found)
-        assert sorted(instance.get_dynamic_partitions(names.partitions_name)) == list("abcdef")
+        register_batches(names, instance, found.known)
+        assert sorted(instance.get_dynamic_partitions(names.batches.name)) == list("abcdef")

@@ -10,7 +10,7 @@ import pytest
 
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import index_batch
-from graphrag_assets.assets.publish import update_publication
+from graphrag_assets.assets.publication import update_publication
 from graphrag_assets.errors import CheckError
 from graphrag_assets.store.index_files import current_number
 from tests.comparison import assert_equal, index_all, index_at

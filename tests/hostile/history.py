@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from graphrag_assets.assets.checks import failed_blocking_checks
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import index_batch
-from graphrag_assets.assets.publish import update_publication
+from graphrag_assets.assets.publication import update_publication
 from graphrag_assets.assets.scan import scan
 from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.extras.interop.importer import import_index, remove

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_assets.assets.publish import update_publication
+from graphrag_assets.assets.publication import update_publication
 from graphrag_assets.errors import StoreError
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.index_files import current_number, kept_publications, point_to

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from graphrag_assets.assets.models import models_for
+from graphrag_assets.assets.index import models_for
 from graphrag_assets.contracts.records import ReportMaterial, TextUnit
 from graphrag_assets.settings import Settings
 from tests.openai_server import OpenAIServer

@@ -4,8 +4,7 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
-from graphrag_assets.assets.index import Index
-from graphrag_assets.assets.models import existing_ledger, ledger_entries
+from graphrag_assets.assets.index import Index, existing_ledger, ledger_entries
 from graphrag_assets.assets.scan import Scan, present_inputs, scan
 from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.explorer.page import page_path, write_page

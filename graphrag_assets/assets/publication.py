@@ -24,7 +24,7 @@ from graphrag_assets.pipeline.alias_decisions import USER_RULE
 from graphrag_assets.pipeline.layout import layout
 from graphrag_assets.runtime.outgoing import as_markdown, listed
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import REFRESHED, inputs_of, record_inputs, recorded_inputs, trim_records
+from graphrag_assets.store.batches import REFRESHED, inputs_of, record_inputs, recorded_inputs, trim_runs
 from graphrag_assets.store.decisions import read_decisions
 from graphrag_assets.store.index_database import replace_table
 from graphrag_assets.store.index_files import STABLE_NAME, kept_publications, publication_file
@@ -68,7 +68,7 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
     rows = pl.DataFrame({"name": list(values), "value": list(values.values())})
     with index.working.transaction() as connection:
         replace_table(connection, schema.INDEX_SETTINGS, rows)
-        trim_records(connection)
+        trim_runs(connection)
 
     def judge(candidate: Path) -> None:
         if settings.questions_file.is_file():

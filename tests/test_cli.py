@@ -220,4 +220,4 @@ def test_failed_check_is_not_reported_as_published(start_with):
         )
     output = run_command("index", status=1)
     assert "Published" not in output
-    assert "Every row belongs to an existing document. Launch the job update_index with which: ALL" in output
+    assert "Every row belongs to an existing document. documents; ghost. Launch the job update_index with" in output

@@ -63,7 +63,7 @@ def _problem(check: Check, rows: pl.DataFrame) -> str:
     """The first row that contradicts the statement of a check."""
     first = "; ".join(str(value) for value in rows.row(0) if value not in (None, ""))
     more = f" And {rows.height - 1} more." if rows.height > 1 else ""
-    return f"Not so: {check.statement} {cut(first, REMEDY_CHARACTERS)}{more}"
+    return f"Not so: {check.statement} {cut(first, REMEDY_CHARACTERS).rstrip('.')}.{more}"
 
 
 def _metadata(names: IndexNames, check: Check, rows: pl.DataFrame) -> dict[str, Any]:

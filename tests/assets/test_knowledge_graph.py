@@ -13,8 +13,8 @@ from polars.testing import assert_frame_equal
 
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import index_batch
-from graphrag_assets.assets.knowledge_graph import forget_summaries, knowledge_graph
-from graphrag_assets.assets.scan import scan
+from graphrag_assets.assets.knowledge_graph import knowledge_graph
+from graphrag_assets.assets.scan import retry_given_up, scan
 from graphrag_assets.store import schema
 from tests.comparison import SENTENCES, index_at, no_settings
 from tests.pipeline.frames import NO_ALIASES, entity_mentions, merge, relationship_mentions
@@ -290,8 +290,7 @@ def write(root: Path, name: str, text: str) -> None:
 def merge_due(index: Index, summaries_are_kept: bool = True) -> tuple[int, list[str]]:
     """Index what is due, and merge: the number of written rows, and the titles of what was summarized."""
     if not summaries_are_kept:
-        with index.working.transaction() as connection:
-            forget_summaries(connection)
+        retry_given_up(index)
     summarized: list[str] = []
     models = index.models()
 
@@ -328,8 +327,7 @@ def test_a_failed_summary_is_tried_again(index: Index) -> None:
 
     meter, models = UsageMeter(), index.models()
     meter.add("summarize", Usage(failures=1))
-    with index.working.transaction() as connection:
-        forget_summaries(connection)
+    retry_given_up(index)
     knowledge_graph(index, replace(models, meters=(meter,)), "test")
     assert merge_due(index)[1]
     assert merge_due(index) == (0, [])

@@ -28,8 +28,7 @@ from graphrag_assets.store.batches import REFRESHED, inputs_of, record_inputs, r
 from graphrag_assets.store.decisions import read_decisions
 from graphrag_assets.store.index_database import replace_table
 from graphrag_assets.store.index_files import STABLE_NAME, kept_publications, publication_file
-from graphrag_assets.store.publication_content import publication_shape
-from graphrag_assets.store.publication_writer import Publication, intact_publication, publish
+from graphrag_assets.store.publication_writer import Publication, intact_publication, publication_shape, publish
 from graphrag_assets.store.publications import compare, counts_in_words, state_in_words
 
 log = logging.getLogger(__name__)

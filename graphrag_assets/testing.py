@@ -107,9 +107,9 @@ def _write(documents: Mapping[str, str], folder: Path) -> None:
 
 
 def _check_all_indexed(index: Index, folder: Path) -> None:
-    listed = {file.path for batch in index.input.listed() for file in batch.files}
+    paths_of_batches = {file.path for batch in index.input.listed() for file in batch.files}
     paths = (file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
-    problems = [f"{path} is hidden, or its name is that of no batch" for path in paths if path not in listed]
+    problems = [f"{path} is hidden, or its name is that of no batch" for path in paths if path not in paths_of_batches]
     rows = index.working.read(
         "SELECT source, error FROM index_errors WHERE stage = 'load' AND source NOT IN (SELECT source FROM documents)"
     )
@@ -140,15 +140,15 @@ def assert_recall(
     if not wanted:
         raise InvalidOption("Give the recall that must be reached: at_2, at_5 or at_10.")
     loaded = load_questions(Path(questions))
-    asked = [each.question for each in loaded.questions if each.gold]
+    answerable = [each.question for each in loaded.questions if each.gold]
     placed, unplaced = place(rag.index.reader(), loaded.questions)
     scores = list(measure(rag, placed, [method]))
     problems = loaded.problems + unplaced
     for metric, share in wanted.items():
         values = {score.question: score.value for score in scores if score.metric == metric}
-        reached = sum(values.values()) / max(len(asked), 1)
+        reached = sum(values.values()) / max(len(answerable), 1)
         if reached < share:
-            missed = [question for question in asked if values.get(question, 0.0) < 1]
+            missed = [question for question in answerable if values.get(question, 0.0) < 1]
             problems.append(
                 f"{metric} by {method} is {reached:.3f}, less than {share:g}. Not found: {'; '.join(missed)}"
             )

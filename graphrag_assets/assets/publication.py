@@ -18,8 +18,7 @@ from graphrag_assets.assets.stage import Markdown, Run, Stage, StageResult
 from graphrag_assets.contracts.records import OF_READ_TEXT, problems_in_words
 from graphrag_assets.errors import CheckError, StoreError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.pictures.graph_map import MAX_ENTITIES, graph_map
-from graphrag_assets.pictures.svg import in_markdown
+from graphrag_assets.pictures.graph_map import MAX_ENTITIES, graph_map, in_markdown
 from graphrag_assets.pipeline.alias_decisions import USER_RULE
 from graphrag_assets.pipeline.layout import layout
 from graphrag_assets.runtime.outgoing import as_markdown, listed

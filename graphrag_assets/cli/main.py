@@ -21,7 +21,7 @@ _PLACES: dict[str, str | dict[str, str]] = {
     "import": "extras.interop.command.import_",
     "index": {
         "run": "cli.index.index",
-        "plan": "extras.cost_preview.command.plan",
+        "plan": "extras.cost_preview.preview.plan",
         "tune": "extras.tuning.command.tune",
     },
     "init": "cli.init.init",
@@ -29,9 +29,9 @@ _PLACES: dict[str, str | dict[str, str]] = {
         "list": "cli.publications.list_",
         "diff": "cli.publications.diff",
         "rollback": "cli.publications.rollback",
-        "explore": "extras.explorer.command.explore",
+        "explore": "extras.explorer.page.explore",
         "export": "extras.interop.command.export",
-        "purge": "extras.purge.command.purge",
+        "purge": "extras.purge.purge_command",
     },
     "query": "cli.query.query",
     "resolve": {

@@ -36,7 +36,7 @@ class OpensAnIndex:
 
 def metadata_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """The metadata of a row of `GraphRAG.retrieve`; plain values, without those that are missing."""
-    known = {
+    metadata = {
         TITLE: row["document"],
         SOURCE: row["source"],
         PLACE: row["place"],
@@ -48,4 +48,4 @@ def metadata_of(row: Mapping[str, Any]) -> dict[str, Any]:
         "document_id": row["document_id"],
         "entities": row["entities"],
     }
-    return {name: value for name, value in known.items() if value is not None}
+    return {name: value for name, value in metadata.items() if value is not None}

@@ -1,10 +1,42 @@
-"""The knowledge graph's map: entities where the layout put them, colored by community, the largest by name."""
+"""The knowledge graph's map as SVG: entities where the layout put them, colored by community, the largest by name."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from html import escape
+from urllib.parse import quote
 
 import polars as pl
 
-from graphrag_assets.pictures.svg import FAINT, PALETTE, document, text
+PALETTE = [
+    "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#76b7b2", "#d4a017", "#ff7f9c", "#9c755f", "#2f6db5",
+    "#8cd17d", "#a0447f", "#499894", "#d37295", "#86bcb6", "#b6992d", "#5b5ea6", "#c44e52", "#79706e", "#3b8132",
+]  # fmt: skip
+"""Colors that are distinct on white; more communities repeat them."""
+INK, FAINT = "#1f2430", "#6b7280"
+_NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_SAFE = "/:=,;'!@$+*?-._~"  # not &: Markdown would read character references, and the XML would be broken
+
+
+def document(width: float, height: float, parts: Iterable[str], scale: float = 1.0) -> str:
+    """A picture of this size times `scale`, on white so that it can be read in the dark theme too."""
+    return (
+        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width:g} {height:g}' width='{width * scale:g}' "
+        f"height='{height * scale:g}' font-family='Inter,Helvetica,Arial,sans-serif'>"
+        f"<rect width='100%' height='100%' fill='#fff'/>{''.join(parts)}</svg>"
+    )
+
+
+def text(x: float, y: float, content: str, size: float = 12, color: str = INK, **more: object) -> str:
+    """A line of text; `more` are further attributes, with underscores for hyphens."""
+    written = escape(_NOT_IN_XML.sub("", content))
+    attributes = "".join(f" {name.replace('_', '-')}='{value}'" for name, value in more.items())
+    return f"<text x='{x:g}' y='{y:g}' font-size='{size:g}' fill='{color}'{attributes}>{written}</text>"
+
+
+def in_markdown(svg: str, description: str) -> str:
+    """The picture inline: a data URI, percent-encoded, which is a quarter shorter than base64."""
+    return f"![{description}](data:image/svg+xml,{quote(svg, safe=_SAFE)})"
+
 
 MAX_ENTITIES = 3500
 MAX_RELATIONSHIPS = 1500
@@ -33,8 +65,8 @@ def graph_map(
         .join(drawn.select(target_id="id", x2="px", y2="py"), on="target_id", maintain_order="left")
         .head(MAX_RELATIONSHIPS)
     )
-    shown = f"{drawn.height:,} of {entities.height:,} entities, colored by their communities at level 0"
-    parts = [_edges(lines), *_nodes(drawn), *_labels(drawn), text(12, _SIZE + 12, shown, 14, FAINT)]
+    caption = f"{drawn.height:,} of {entities.height:,} entities, colored by their communities at level 0"
+    parts = [_edges(lines), *_nodes(drawn), *_labels(drawn), text(12, _SIZE + 12, caption, 14, FAINT)]
     return document(_SIZE, _SIZE + _FOOT, parts, _SHOWN)
 
 
@@ -83,12 +115,12 @@ def _nodes(drawn: pl.DataFrame) -> Iterator[str]:
 
 def _labels(drawn: pl.DataFrame) -> Iterator[str]:
     """Names of the entities with the highest degree, as far as they do not lie upon each other."""
-    taken: list[tuple[float, float, float, float]] = []
+    boxes: list[tuple[float, float, float, float]] = []
     top = float(drawn["degree"].max() or 1) if drawn.height else 1.0  # type: ignore[arg-type]
     for title, degree, x, point, radius in (
         drawn.select("title", "degree", "px", "py", "radius").head(8 * MAX_LABELS).iter_rows()
     ):
-        if len(taken) == MAX_LABELS:
+        if len(boxes) == MAX_LABELS:
             return
         name = title if len(title) <= _LONGEST_LABEL else title[: _LONGEST_LABEL - 1] + "…"
         size = 12 + 8 * (degree / top) ** 0.5
@@ -96,8 +128,8 @@ def _labels(drawn: pl.DataFrame) -> Iterator[str]:
         middle = min(max(float(x), half + 4), _SIZE - half - 4)
         y = max(point - radius - 3, size)  # above its point
         box = (middle - half, y - size, middle + half, y + size * 0.4)
-        if any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken):
+        if any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in boxes):
             continue
-        taken.append(box)
+        boxes.append(box)
         halo = {"text_anchor": "middle", "paint_order": "stroke", "stroke": "#fff", "stroke_width": "3.5"}
         yield text(round(middle), y, name, round(size, 1), font_weight=600, stroke_linejoin="round", **halo)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from pydantic.dataclasses import dataclass as options_dataclass
 
 from graphrag_assets.embedded import Asked, EmbeddedAnswerer
+from graphrag_assets.extras import planned as planned_search
 from graphrag_assets.extras.lazy import search as lazy_search
-from graphrag_assets.extras.planned import search as planned_search
 from graphrag_assets.query import basic, drift, global_search, local
 from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.context import Context

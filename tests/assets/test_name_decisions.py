@@ -10,7 +10,7 @@ from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.knowledge_graph import knowledge_graph
 from graphrag_assets.assets.scan import scan
 from graphrag_assets.errors import InputError, StoreError
-from graphrag_assets.extras.purge.index_rows import purge_rows
+from graphrag_assets.extras.purge import purge_rows
 from graphrag_assets.extras.resolution.decide import accept, record, split_by_documents, split_by_type, undo
 from graphrag_assets.store.decisions import FILE, Decision, changing_decisions, read_decisions
 from tests.comparison import facts, index_at, no_settings

@@ -17,8 +17,7 @@ from filelock import FileLock
 from graphrag_assets.cli import main
 from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.explorer.page import write_page
-from graphrag_assets.extras.purge.index_rows import purge_rows
-from graphrag_assets.extras.purge.purge import purge
+from graphrag_assets.extras.purge import purge, purge_rows
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.index_files import STABLE_NAME, current_number, kept_publications, lock_file, point_to
 from tests.assets.test_language_models import use

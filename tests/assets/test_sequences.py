@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from graphrag_assets.extras.purge.purge import purge
+from graphrag_assets.extras.purge import purge
 from tests.comparison import SENTENCES, facts, index_all, index_at, no_settings
 from tests.conftest import SAMPLE_INPUT
 

@@ -24,19 +24,6 @@ def test_the_table_says_what_was_found_and_what_could_not_be_used(indexed):
         assert rows[method][:6] == [*found, "100.0", "100.0"]  # and right, refused
 
 
-def test_scores_of_each_question_as_json(indexed):
-    printed = run_command("evaluate", "--method", "basic", "--json")
-    found = json.loads(printed[printed.index("{") :])
-    assert found["publication"] == 1
-    assert {"question": QUESTIONS[0]["question"], "method": "basic", "metric": "MRR", "value": 1.0} in found["scores"]
-    assert {score["method"] for score in found["scores"]} == {"BM25", "basic"}
-
-
-def test_without_questions_it_says_what_to_write(indexed):
-    (indexed.root / "questions.jsonl").unlink()
-    assert 'Write a file with lines such as {"question"' in run_command("evaluate", status=1)
-
-
 @pytest.mark.extended
 def test_the_job_records_the_numbers_with_the_publication(indexed):
     indexed.run("evaluate", ops={"measure": {"config": {"answers": True}}})

@@ -7,9 +7,8 @@ import pytest
 
 from graphrag_assets.contracts.answering import CLOSEST, NO_ANSWER
 from graphrag_assets.extras.evaluation.answers import has_answer, is_refusal, is_right
-from graphrag_assets.extras.evaluation.bootstrap import paired
 from graphrag_assets.extras.evaluation.questions import Question
-from graphrag_assets.extras.evaluation.recall import ranks, recall
+from graphrag_assets.extras.evaluation.retrieval import paired, ranks, recall
 from graphrag_assets.llm.model_options import Completion
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.task import TaskModel

@@ -96,12 +96,6 @@ def test_texts_up_to_the_limit_leave_no_entity_without_one_before_another_has_tw
     assert shown == expected
 
 
-def test_a_community_is_never_without_its_parent(reader):
-    kept = page_content(reader, Limits(communities=9)).tables["communities"]
-    assert kept.height == 9
-    assert {*kept["parent"]} <= {*kept["number"], -1}
-
-
 def test_links_between_communities_count_every_relationship_between_their_members(sample_index, reader):
     # Only five entities are on the page, yet all count; none above the map's size, no link.
     content = page_content(reader, Limits(nodes=30, entities=5))

@@ -70,16 +70,6 @@ def test_entity_found_by_keyboard_links_to_its_relationships_and_text(sample_ind
     expect(heading(page)).to_have_text(neighbors[0][0])
 
 
-def test_a_relationship_shows_the_texts_that_state_it(sample_index, sample_page, open_page):
-    ((number, source, target, units),) = sample_index.sql(
-        "SELECT human_readable_id, source, target, len(text_unit_ids) FROM relationships ORDER BY weight DESC, human_readable_id LIMIT 1"
-    )
-    page = open_page(sample_page, f"#relationship={number}")
-    expect(heading(page)).to_have_text(f"{source} – {target}")
-    expect(panel(page).locator(".count")).to_have_text(str(units))
-    expect(panel(page).locator(".passage mark").first).to_be_visible()
-
-
 def test_community_tree_links_to_reports_and_their_cited_rows(sample_index, sample_page, open_page):
     ((parent, child, title, size),) = sample_index.sql(
         "SELECT q.title, c.community, r.title, c.size FROM communities c JOIN communities p ON p.community = c.parent JOIN community_reports r ON r.community = c.community JOIN community_reports q ON q.community = p.community WHERE p.level = 0 ORDER BY p.size DESC, p.community, c.size DESC, c.community LIMIT 1"
@@ -133,28 +123,6 @@ def test_a_claim_shows_its_quotation_in_the_document(sample_index, sample_page, 
     assert marked.text_content().split() == quoted.split()
     panel(page).locator(".passage .source a").click()
     expect(page.locator(".unit.here mark")).to_be_in_viewport()
-
-
-def test_a_search_finds_words_of_texts_and_shows_them_in_their_document(sample_page, open_page):
-    page = open_page(sample_page)
-    search(page, "bent sixpence")
-    page.get_by_role("option").filter(has_text="sixpence").first.click()
-    expect(page.locator(".unit.here mark").first).to_have_text(re.compile("bent sixpence", re.IGNORECASE))
-
-
-def test_links_open_where_they_point_and_back_returns(sample_index, sample_page, open_page):
-    ((number, title),) = sample_index.sql(
-        "SELECT human_readable_id, title FROM documents ORDER BY human_readable_id LIMIT 1"
-    )
-    page = open_page(sample_page, f"#document={number}")
-    expect(heading(page)).to_have_text(title)
-    search(page, "william thomson")
-    page.keyboard.press("Enter")
-    expect(heading(page)).to_have_text("William Thomson")
-    page.go_back()
-    expect(heading(page)).to_have_text(title)
-    page.evaluate("location.hash = '#entity=999999'")
-    expect(panel(page).locator(".notice")).to_contain_text("This page has no entity 999999")
 
 
 @pytest.mark.parametrize(("scheme", "background"), [("light", "rgb(244, 245, 247)"), ("dark", "rgb(18, 22, 28)")])
@@ -223,16 +191,6 @@ def test_a_graph_larger_than_the_map_is_shown_by_community_and_opened_one_by_one
     expect(page.locator(".place")).to_contain_text(f"{home} entities")
     page.locator(".place").get_by_role("link", name="All").click()
     expect(page.locator(".place")).to_have_text(f"{roots} communities")
-
-
-def test_omitted_rows_are_reported_where_they_would_appear(sample_index, small_page, open_page):
-    ((entities,),) = sample_index.sql("SELECT count(*) FROM entities")
-    page = open_page(small_page(entities=100, characters=5000))
-    expect(page.locator(".about")).to_contain_text("part of the index")
-    expect(page.locator("#left-out")).to_contain_text(f"{entities - 100} of {entities} entities")
-    missing = page.evaluate("explorer.model.units.find((unit) => unit.text === null).number")
-    page.evaluate(f"location.hash = '#unit={missing}'")
-    expect(panel(page).locator(".here").get_by_text("This text is not on the page").first).to_be_visible()
 
 
 MARKUP = """# <img src=x onerror="window.hacked=1"> A title

@@ -7,14 +7,10 @@ import json
 import re
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner
 
 from graphrag_assets.cli import main
 from graphrag_assets.extras.explorer.page import write_page
-
-ANDERSON = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
-SECRET = "Zyxquorv Blackwood met Cyrus Field in London in 1866. Zyxquorv Blackwood sailed with the Great Eastern.\n"
 
 
 def content_of(page: Path) -> dict:
@@ -52,48 +48,10 @@ def test_its_policy_allows_its_own_script_and_style_by_their_hashes_and_nothing_
     assert "unsafe" not in html.split("<style>")[0]
 
 
-def test_licenses_of_bundled_libraries_are_in_it(sample_page):
-    html = sample_page.read_text()
-    for library in ("sigma 3.", "graphology 0."):
-        assert library in html
-    assert html.count("Permission is hereby granted") >= 3
-
-
 def test_the_same_index_gives_the_same_page(sample_index, sample_page, tmp_path):
     again = write_page(sample_index.root / "index", tmp_path / "again.html")
     assert again.path.read_bytes() == sample_page.read_bytes()
     assert again.bytes == sample_page.stat().st_size
-
-
-@pytest.mark.extended
-def test_the_page_is_written_when_asked_for_and_a_publication_leaves_it(project):
-    project.write("a/anderson.txt", ANDERSON)
-    project.index_all()
-    page = project.root / "index" / "explorer.html"
-    assert not page.exists()
-    run("--no-open")
-    assert content_of(page)["publication"]["number"] == 1
-    project.write("a/more.txt", SECRET)
-    project.index_all()
-    assert content_of(page)["publication"]["number"] == 1
-    run("--no-open")
-    assert "Zyxquorv Blackwood" in content_of(page)["entities"]["title"]
-
-
-@pytest.mark.long
-def test_page_after_a_purge_contains_nothing_deleted(project):
-    project.write("a/anderson.txt", ANDERSON)
-    project.write("a/secret.txt", SECRET)
-    project.index_all()
-    (project.input / "a" / "secret.txt").unlink()
-    project.index_all()
-    assert CliRunner().invoke(main, ["publications", "rollback", "previous"]).exit_code == 0
-    run("--no-open")
-    page = project.root / "index" / "explorer.html"
-    assert "Zyxquorv" in json.dumps(content_of(page))
-    purged = CliRunner().invoke(main, ["publications", "purge"])
-    assert purged.exit_code == 0, purged.output
-    assert "Zyxquorv" not in json.dumps(content_of(page))
 
 
 def test_command_reports_written_and_omitted_rows(sample_index, tmp_path, monkeypatch):

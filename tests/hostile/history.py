@@ -21,7 +21,7 @@ from graphrag_assets.assets.publication import update_publication
 from graphrag_assets.assets.scan import scan
 from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.extras.interop.importer import import_index, remove
-from graphrag_assets.extras.purge.purge import purge
+from graphrag_assets.extras.purge import purge
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.index_files import kept_publications
 from graphrag_assets.store.publications import resolve, roll_back

@@ -8,7 +8,6 @@ from graphrag_assets.errors import InputError
 from graphrag_assets.extras.interop import exporter
 from graphrag_assets.extras.interop.exporter import FORMATS, TABLES, export
 from graphrag_assets.extras.interop.importer import import_index
-from tests.interop.small_index import tables
 
 COLUMNS = {
     "documents": "id human_readable_id title text text_unit_ids creation_date raw_data",
@@ -81,21 +80,6 @@ def test_every_id_in_the_tables_is_that_of_a_row(exported, sample_index, tmp_pat
     assert set(sample["entities"]["title"]) == {title.upper() for title in set(sample["entities"]["title"])}
 
 
-def test_imported_rows_are_exported_with_their_numbers(exported):
-    given = tables()
-    for table, columns in (
-        ("entities", ["title", "description"]),
-        ("relationships", ["source", "target"]),
-        ("covariates", ["start_date", "end_date", "subject_id", "object_id", "description"]),
-        ("community_reports", ["title", "rank", "rating_explanation"]),
-    ):
-        pairs = exported[table].join(given[table], on="human_readable_id", suffix="_given")
-        pairs = pairs.filter(pl.col("human_readable_id") < 4)  # entity 4 has the description of another, too
-        assert pairs.height >= 2
-        for column in columns:
-            assert pairs[column].to_list() == pairs[f"{column}_given"].to_list(), column
-
-
 @pytest.mark.extended
 def test_an_export_is_imported_again_without_a_repair(project, exported, tmp_path):
     """Export of the import, imported and exported again, is the same but for ids."""
@@ -122,15 +106,6 @@ def test_graphml_opens_with_all_attributes(small, tmp_path):
     assert (valentia["type"], valentia["degree"], valentia["community_level_1"]) == ("GEO", 3, 3)
     assert {graph.vs[v]["title"] for v in graph.neighbors(valentia)} == {"AGAMEMNON", "GREAT EASTERN", "CYRUS FIELD"}
     assert sorted(graph.es["weight"]) == [1.0, 1.0, 2.0, 4.0, 5.0]
-
-
-def test_characters_that_xml_cannot_hold_are_left_out(small, tmp_path):
-    title = "'A \"<b>\"' || chr(11) || chr(13) || '&'"
-    with exporter.published(small.root / "index") as connection:
-        exporter.write_graphml(
-            tmp_path / "g.graphml", connection, f"SELECT 0 AS number, {title} AS title", "SELECT 0, 0, 0 WHERE false"
-        )
-    assert igraph.Graph.Read_GraphML(str(tmp_path / "g.graphml")).vs["title"] == ['A "<b>"\r&']
 
 
 @pytest.mark.parametrize("kind", FORMATS)

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from graphrag_assets.errors import InputError
 from graphrag_assets.extras.interop.graphrag_settings import KEYS, Translation, translate
 from graphrag_assets.settings import Settings
 
@@ -91,8 +90,3 @@ def test_models_with_their_servers_limits_and_parameters():
         "models.spare.model",
         "models.spare.type",
     ]
-
-
-def test_older_settings_are_refused():
-    with pytest.raises(InputError, match="no settings of GraphRAG 2 or 3"):
-        translated("llm: {model: gpt-4}")

@@ -14,7 +14,7 @@ from graphrag_assets.errors import InputError
 from graphrag_assets.extras.interop import importer
 from graphrag_assets.extras.interop.importer import import_index, remove
 from graphrag_assets.extras.interop.source import read_source
-from graphrag_assets.extras.purge.purge import purge
+from graphrag_assets.extras.purge import purge
 from graphrag_assets.store import schema
 from tests.interop.small_index import FIRST, PREFIX, SECOND, tables, write_small_index
 from tests.openai_server import running
@@ -129,17 +129,6 @@ def test_documents_are_added_and_deleted_around_the_import(imported):
 
 
 @pytest.mark.extended
-def test_report_is_rewritten_when_its_community_changes(imported):
-    imported.write("new.md", "Daniel Gooch commanded the Great Eastern. Daniel Gooch sold the Great Eastern in London.")
-    imported.index_all()
-    found = imported.sql(
-        "SELECT model FROM community_reports r JOIN communities c USING (community) WHERE list_contains("
-        "c.entity_ids, (SELECT id FROM entities WHERE title_key = 'great eastern')) AND r.level = 0"
-    )
-    assert found == [("embedded/extractive-3",)]
-
-
-@pytest.mark.extended
 def test_removed_documents_are_deleted_with_everything_derived(imported):
     assert remove(imported.index, "imported-small", ["eastern.txt"]) == ["eastern.txt"]
     imported.index_all()
@@ -156,21 +145,6 @@ def test_removed_documents_are_deleted_with_everything_derived(imported):
 
 
 @pytest.mark.extended
-def test_removed_import_is_imported_again(imported, import_small):
-    before = contents(imported)
-    remove(imported.index, "imported-small")
-    imported.index_all()
-    import_small()
-    imported.index_all()
-    after = contents(imported)
-    for name in ("documents", "entities", "relationships"):
-        numbered = [{k: v for k, v in row.items() if k != "human_readable_id"} for row in after[name]]
-        assert numbered == [{k: v for k, v in row.items() if k != "human_readable_id"} for row in before[name]]
-    assert sum(row["model"] == "imported" for row in after["community_reports"]) == 3
-    assert failed_blocking_checks(imported.index) == []
-
-
-@pytest.mark.extended
 def test_names_in_use_are_rejected(imported, import_small):
     with pytest.raises(InputError, match=r"was imported from .*--remove imported-small"):
         import_small()
@@ -182,13 +156,6 @@ def test_names_in_use_are_rejected(imported, import_small):
         remove(imported.index, "mine")
     with pytest.raises(InputError, match=r"no document 'x.txt'"):
         remove(imported.index, "imported-small", ["x.txt"])
-
-
-@pytest.mark.long
-def test_an_entry_of_the_input_folder_with_an_imports_name_does_not_replace_it(imported):
-    imported.write("imported-small/a.md", "Cyrus Field met Robert Halpin.")
-    imported.run("update_index", succeed=False)
-    assert imported.sql("SELECT count(*) FROM documents") == [(2,)]
 
 
 @pytest.mark.extended
@@ -276,43 +243,6 @@ def written(folder: Path, frames: dict[str, pl.DataFrame]) -> Path:
     for name, frame in frames.items():
         frame.write_parquet(folder / f"{name}.parquet")
     return folder
-
-
-@pytest.mark.extended
-def test_an_index_without_claims_and_communities_is_clustered(project, tmp_path):
-    frames = {n: f for n, f in tables().items() if n in ("documents", "text_units", "entities", "relationships")}
-    found = import_index(project.index, written(tmp_path / "index", frames))
-    assert (found.rows_out["communities"], found.rows_out["covariates"]) == (0, 0)
-    project.refresh()
-    assert project.sql("SELECT count(*) FROM entities") == [(7,)]
-    assert project.sql(
-        "SELECT count(*) FROM communities c ANTI JOIN community_reports USING (community) WHERE size > 1"
-    ) == [(0,)]
-
-
-def with_first(frame, column, value):
-    """`frame` with another value in the first row of a column, as far as polars can hold it."""
-    return frame.with_columns(pl.Series(column, [value, *frame[column].to_list()[1:]], strict=False))
-
-
-@pytest.mark.parametrize(
-    ("table", "column", "value", "left"),
-    [
-        ("communities", "community", 2**62, 3),
-        ("communities", "level", 101, 3),
-        ("community_reports", "community", float("inf"), 2),
-        ("community_reports", "rank", float("nan"), 3),
-        ("entities", "human_readable_id", -(2**62), 6),
-        ("text_units", "n_tokens", 2**31, 3),
-        ("relationships", "weight", float("nan"), 5),  # the other direction of the pair is left
-    ],
-)
-def test_a_number_that_cannot_be_one_costs_its_row_only_where_it_is_needed(
-    project, tmp_path, table, column, value, left
-):
-    frames = tables()
-    frames[table] = with_first(frames[table], column, value)
-    assert import_index(project.index, written(tmp_path / "index", frames)).rows_out[table] == left
 
 
 FAULTS = {

@@ -78,15 +78,6 @@ def pair(row: dict) -> frozenset[str]:
     return frozenset((row["source"], row["target"]))
 
 
-def test_texts_come_back_without_the_metadata_put_before_them(round_trip):
-    before, after = round_trip
-    (document,), (given,) = after["documents"].values(), before["documents"].values()
-    assert same(given, document, "title", "text", "creation_date", "human_readable_id")
-    assert list(before["text_units"]) == list(after["text_units"])
-    for number, row in before["text_units"].items():
-        assert after["text_units"][number]["text"] == re.sub(r"^title: [^\n]*\.\n", "", row["text"])
-
-
 def test_entities_come_back_with_those_that_were_only_ends(round_trip):
     before, after = round_trip
     for number, row in before["entities"].items():

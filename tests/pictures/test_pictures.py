@@ -5,8 +5,7 @@ from xml.etree import ElementTree
 
 import polars as pl
 
-from graphrag_assets.pictures.graph_map import MAX_ENTITIES, MAX_LABELS, graph_map
-from graphrag_assets.pictures.svg import PALETTE, in_markdown
+from graphrag_assets.pictures.graph_map import MAX_ENTITIES, MAX_LABELS, PALETTE, graph_map, in_markdown
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -43,12 +42,6 @@ def test_the_map_names_the_largest_entities_and_gives_each_community_one_color()
     assert texts(svg)[0] == "Entity 0"
     colors = {color for color in PALETTE if f"stroke='{color}'" in svg}
     assert len(colors) == 4
-
-
-def test_labels_do_not_lie_upon_each_other():
-    entities, relationships, members, positions = graph(30)
-    positions = positions.with_columns(x=pl.lit(0.0), y=pl.lit(0.0))
-    assert texts(graph_map(entities, relationships, members, positions))[:-1] == ["Entity 0"]
 
 
 def test_in_markdown_nothing_ends_the_link_early():

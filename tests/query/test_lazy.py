@@ -1,10 +1,11 @@
 """Lazy search: a budget of relevance tests, spent where relevant text units are."""
 
+import asyncio
 import csv
 import json
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -313,23 +314,6 @@ def test_after_an_edit_only_changed_text_units_are_tested(server, project, monke
     assert all("5,000 messages" in message for message in tested)
 
 
-def explore(exploration: Exploration, communities: dict[int, dict[int, list[int]]], relevant: Sequence[int]) -> int:
-    """Play an exploration to its end; returns the number of rounds."""
-    rounds = 0
-    while True:
-        rounds += 1
-        assert rounds < 1000
-        if batches := exploration.due():
-            units = [unit for batch in batches for unit in batch]
-            assert len(units) == len(set(units)) <= exploration.room
-            assert not set(units) & exploration.tests.keys()
-            exploration.record({unit: (1,) if unit in relevant else () for unit in units})
-        elif exploration.level is not None and exploration.room > 0:
-            exploration.enter(communities.get(exploration.level, {}))
-        else:
-            return rounds
-
-
 @settings(max_examples=100, deadline=None)
 @given(
     n_units=st.integers(0, 120),
@@ -347,11 +331,27 @@ def test_an_exploration_keeps_to_its_budget_and_ends(n_units, budget, batch, dee
     }
     relevant = {unit for unit in units if chance.random() < 0.2}
     ranking = chance.sample(units, n_units // 2)
+    sent = list[int]()
+
+    async def test(batches: list[list[int]]) -> dict[int, tuple[int, ...] | None]:
+        assert max(map(len, batches)) <= batch
+        asked = [unit for units in batches for unit in units]
+        sent.extend(asked)
+        return {unit: (1,) if unit in relevant else () for unit in asked}
+
+    async def of_level(exploration: Exploration, level: int) -> dict[int, list[int]]:
+        untested = {c: [u for u in of_c if u not in exploration.tests] for c, of_c in communities[level].items()}
+        return {community: of_c for community, of_c in untested.items() if of_c}
+
+    async def beside(hits: list[int]) -> list[int]:
+        return [unit + 1 for unit in hits if unit + 1 < n_units]
+
     outcomes = []
     for _ in range(2):
-        exploration = Exploration(ranking, 3, budget, batch, deeper_after, neighbors)
-        explore(exploration, communities, relevant)
-        assert len(exploration.tests) + exploration.neighbors_left <= budget
+        sent.clear()
+        exploration = Exploration(budget, batch, deeper_after, test, of_level)
+        asyncio.run(exploration.run(ranking, 3, beside if neighbors else None))
+        assert len(sent) == len(set(sent)) == len(exploration.tests) <= budget
         outcomes.append(list(exploration.tests.values()))
     assert outcomes[0] == outcomes[1]
     if budget >= n_units * 2 and relevant & set(ranking[:batch]):

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from graphrag_assets.contracts.answering import NO_ANSWER
 from graphrag_assets.contracts.plans import Plan, Step
-from graphrag_assets.extras.planned.search import NO_PLANNER
+from graphrag_assets.extras.planned import NO_PLANNER
 from graphrag_assets.llm.model_errors import ModelError
 from graphrag_assets.query import Callbacks, GraphRAG
 from tests.openai_server import OpenAIServer, running

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.errors import StoreError
-from graphrag_assets.extras.purge.purge import purge
+from graphrag_assets.extras.purge import purge
 from graphrag_assets.runtime.peak_memory import peak_megabytes, restart_peak
 from graphrag_assets.store.connections import SPILL_FOLDER
 from graphrag_assets.store.index_database import IndexDatabase

@@ -8,7 +8,7 @@ from graphrag_assets.contracts.prompt_profile import ProfileType
 from graphrag_assets.contracts.records import EntityRecord, RelationshipRecord, TextUnit, UnitExtraction
 from graphrag_assets.extras.tuning.entity_types import found_types, given_types, listed_type
 from graphrag_assets.extras.tuning.examples import PASSAGE_TOKENS, examples_from, passages
-from graphrag_assets.extras.tuning.sample import varied_sample
+from graphrag_assets.extras.tuning.tuning import varied_sample
 from graphrag_assets.text.words import count_tokens
 
 
@@ -69,18 +69,6 @@ def test_an_example_has_the_records_of_listed_types_whose_names_stand_in_its_tex
     assert [(r.source, r.target) for r in example.relationships] == [("Anderson", "Great Eastern")]
 
 
-def test_examples_show_all_types_and_one_has_nothing_to_extract():
-    texts = {"a": "Anderson and Field met.", "b": "Field left.", "c": "The Niagara sailed.", "d": "It rained."}
-    units = [TextUnit(unit, text) for unit, text in texts.items()]
-    readings = {
-        "a": read(("Anderson", "PERSON"), ("Field", "PERSON")),
-        "b": read(("Field", "PERSON")),
-        "c": read(("Niagara", "SHIP")),
-        "d": read(),
-    }
-    assert [e.text_unit_id for e in examples_from(units, readings, LISTED, 2)] == ["a", "c", "d"]
-
-
 def test_passages_are_whole_sentences_with_the_most_names():
     filler = " ".join(f"Nothing of note happened on day {n} of the voyage." for n in range(60))
     text = f"{filler} Anderson met Field. {filler}"
@@ -115,11 +103,3 @@ def test_all_domains_are_in_a_sample_of_15_of_which_a_random_one_misses_the_smal
     )
     at_random = [np.random.default_rng(seed).choice(domains["id"], 15, replace=False) for seed in range(200)]
     assert sum("coins" not in kinds(list(ids)) for ids in at_random) > 200 / 3
-
-
-def test_a_sample_without_vectors_is_the_first_text_units_and_without_some_leaves_these_out(domains):
-    ids = domains["id"].to_list()
-    assert varied_sample(domains.with_columns(vector=pl.lit(None, pl.List(pl.Float32))), 13) == ids[:13]
-    some = varied_sample(domains.with_columns(vector=pl.when(pl.col("id") != "coins-0").then("vector")), 50)
-    assert set(some) == {*ids} - {"coins-0"}
-    assert len(some) == 39

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.contracts.prompt_profile import WorkedExample
-from graphrag_assets.errors import SettingsError
 from graphrag_assets.extras.cost_preview.preview import plan_index
-from graphrag_assets.extras.purge.purge import purge
+from graphrag_assets.extras.purge import purge
 from graphrag_assets.extras.tuning.tuning import TuningOptions, adopt_profile, tune_prompts
 from graphrag_assets.llm.prompts import fence
 from graphrag_assets.store.prompt_profiles import profile_of
@@ -193,17 +192,6 @@ def test_adopting_extracts_exactly_the_text_units_concerned(modeled, server):
 
 
 @pytest.mark.extended
-def test_summaries_reports_and_questions_change_only_where_the_profile_tells_them_something(modeled, monkeypatch):
-    before = modeled.index.models()
-    version, _ = tune_prompts(modeled.index, TuningOptions(sample=8, examples=1), "one")
-    adopt_profile(modeled.index, version)
-    after = modeled.index.models()
-    assert after.extractor != before.extractor
-    assert after.summarizer != before.summarizer
-    assert after.reporter != before.reporter
-
-
-@pytest.mark.extended
 def test_examples_of_deleted_documents_are_purged_and_nothing_is_extracted_again(modeled):
     version, profile = tune_prompts(modeled.index, OPTIONS, "one")
     adopt_profile(modeled.index, version)
@@ -228,21 +216,6 @@ def test_examples_of_deleted_documents_are_purged_and_nothing_is_extracted_again
     assert {name for kind in row["entity_types"] for name in kind["examples"]} == set()
     assert modeled.index.models().extractor == extractor
     assert planned(modeled) == 0
-
-
-@pytest.mark.extended
-def test_types_that_are_given_are_those_of_the_examples(modeled):
-    _, profile = tune_prompts(modeled.index, TuningOptions(15, "Vessel: a boat, SHIP: what sails", 2), "one")
-    assert [(kind.type, kind.definition) for kind in profile.entity_types] == [
-        ("VESSEL", "a boat"),
-        ("SHIP", "what sails"),
-    ]
-    assert {e.type for example in profile.examples for e in example.entities} == {"SHIP"}
-
-
-def test_tuning_needs_a_model_that_extracts(indexed):
-    with pytest.raises(SettingsError, match="Set GRAPHRAG_CHAT_MODEL"):
-        tune_prompts(indexed.index, OPTIONS, "one")
 
 
 def test_a_spent_budget_ends_the_tuning_and_records_nothing(modeled, server: OpenAIServer, monkeypatch):

@@ -7,12 +7,16 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import NamedTuple
 
+import click
 import polars as pl
+from rich.table import Table
 
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import extract_batch, read_batch, stored_facts
 from graphrag_assets.assets.model_tasks import IndexingTasks, with_tasks
 from graphrag_assets.assets.scan import scan
+from graphrag_assets.cli.tables import print_table, table_of
+from graphrag_assets.cli.terminal import Console
 from graphrag_assets.contracts.indexing_models import Extracted, IndexingModels
 from graphrag_assets.contracts.records import TextUnit
 from graphrag_assets.contracts.usage import Usage, UsageMeter
@@ -52,6 +56,7 @@ _LISTED = 0.45
 _BETWEEN = {True: (0.7, 1.6), False: (0.5, 1.8)}
 """What estimates may be wrong by: those by the means of the ledger, and those by rules of thumb."""
 _SAMPLE = 5
+_KINDS = ("entities", "relationships", "claims")
 _NOTHING = (
     "Nothing was extracted from these text units, so an index of them would be empty. Use a model that follows the "
     "form of the answers better, allow it more tokens (max_tokens, or num_ctx of Ollama, in "
@@ -204,14 +209,12 @@ def _extract_sample(index: Index) -> str:
     spread = [units[place * len(units) // _SAMPLE] for place in range(_SAMPLE)] if len(units) > _SAMPLE else units
     counts, errors, models = Counter[str](), list[str](), index.models()
     for unit in spread:
-        ((_, found),) = models.extract([unit])
-        if isinstance(found, Exception):
-            errors.append(str(found))
+        ((_, extraction),) = models.extract([unit])
+        if isinstance(extraction, Exception):
+            errors.append(str(extraction))
         else:
-            counts.update(
-                entities=len(found.entities), relationships=len(found.relationships), claims=len(found.claims)
-            )
-    gave = ", ".join(f"{counts[kind]} {kind}" for kind in ("entities", "relationships", "claims"))
+            counts.update({kind: len(getattr(extraction, kind)) for kind in _KINDS})
+    gave = ", ".join(f"{counts[kind]} {kind}" for kind in _KINDS)
     said = [f"The sample: {len(spread)} text units gave {gave}."]
     said += [f"{len(errors)} failed: {errors[0]}"] if errors else []
     return " ".join([*said, *([] if counts["entities"] or not spread else [_NOTHING])])
@@ -227,8 +230,8 @@ def _read(index: Index, batch: str, changes: _Changes) -> None:
     changes.names.update(index.working.read(_NAMES_GONE, {"batch": batch, "units": units})["title_key"])
     if index.working.read("SELECT count(*) FROM communities").item():
         for unit in changes.units[n_before:]:
-            found = extract_unit(unit.text, language=unit.language)
-            changes.names.update(title_key(entity.title) for entity in found.entities)
+            extraction = extract_unit(unit.text, language=unit.language)
+            changes.names.update(title_key(entity.title) for entity in extraction.entities)
 
 
 def _counting_models(index: Index, batch: str, changes: _Changes) -> IndexingModels:
@@ -295,20 +298,20 @@ def _requests(index: Index, changes: _Changes, means: _Means) -> Iterator[_Reque
     prompts = defaultdict[str, list[tuple[float, list[str | None]]]](list)
     for task, length, units in changes.unpaid.values():
         prompts[task].append((length, units))
-    for task, asked in prompts.items():
-        about = [dense.get(unit or "", per_unit) for _, units in asked for unit in units]
-        mean = sum(length for length, _ in asked) / len(asked)
-        yield _Requests(task, len(asked), mean, means.answer_tokens(task, about) / len(asked), certain=True)
+    for task, requests in prompts.items():
+        about = [dense.get(unit or "", per_unit) for _, units in requests for unit in units]
+        mean = sum(length for length, _ in requests) / len(requests)
+        yield _Requests(task, len(requests), mean, means.answer_tokens(task, about) / len(requests), certain=True)
     if choices.extraction == "model":
         extracted = [unit or "" for _, units in prompts[first] for unit in units]
         long = [unit for unit in extracted if plain.get(unit, per_unit) > MIN_TOKENS_GLEANED] * settings.max_gleanings
         more, n_indexed, n_units = f"{first}_continue", means.n_answers(first), len(extracted)
         answers = means.answer_tokens(more, (dense.get(unit, per_unit) for unit in long))
         repeated = sum(length for length, units in prompts[first] if {*units} & {*long})
-        listed = _LISTED * means.answer_tokens(first, (dense.get(unit, per_unit) for unit in long))
+        n_listed = _LISTED * means.answer_tokens(first, (dense.get(unit, per_unit) for unit in long))
         n_gleaned = len(long) * (means.n_answers(more) / n_indexed if means.n_answers(more) else 1)
         if long:
-            yield _Requests(more, n_gleaned, (repeated + listed) / len(long), answers / len(long))
+            yield _Requests(more, n_gleaned, (repeated + n_listed) / len(long), answers / len(long))
     if choices.summaries == "model":
         yield means.derived(SUMMARY.name, n_units, n_units * per_unit, n_indexed)
     n_due = working.read(_REPORTS_DUE, {"reporter": index.models().reporter, "names": list(changes.names)}).item()
@@ -360,15 +363,15 @@ def _prices(settings: Settings, task: str) -> Prices:
 
 def _notes(settings: Settings, requests: Sequence[_Requests], means: _Means) -> list[str]:
     """How the requests were estimated, their time and prices, and what the settings lack, in sentences."""
-    asked = [one for one in requests if one.calls]
-    guessed = [one.task for one in asked if one.task not in means.by_task]
+    due = [one for one in requests if one.calls]
+    guessed = [one.task for one in due if one.task not in means.by_task]
     basis = f"by rules of thumb for {', '.join(guessed)}" if guessed else "by the means in the ledger"
-    said = [f"An estimate: numbers and lengths {basis}."] if asked else []
+    said = [f"An estimate: numbers and lengths {basis}."] if due else []
     if guessed and settings.choices.extraction == "model":
         said.append(
             f"`plan --sample` has {_SAMPLE} text units extracted, paid for once, and estimates by their answers."
         )
-    chats = [one for one in asked if one.task != EMBED]
+    chats = [one for one in due if one.task != EMBED]
     if chats:
         at_once = settings.concurrency
         seconds = sum(
@@ -378,7 +381,7 @@ def _notes(settings: Settings, requests: Sequence[_Requests], means: _Means) -> 
         if settings.requests_per_minute:
             seconds = max(seconds, 60 * sum(one.calls for one in chats) / settings.requests_per_minute)
         said.append(f"Time: about {duration_in_words(seconds)} with {at_once} requests at once (GRAPHRAG_CONCURRENCY).")
-    for task in (one.task for one in asked):
+    for task in (one.task for one in due):
         prices, options = _prices(settings, task), _client(settings, task).options
         origin = "litellm's table" if prices.source == "litellm" else "the settings"
         price = f"${prices.input_usd * 1e6:g} in, ${prices.output_usd * 1e6:g} out per million tokens, by {origin}"
@@ -392,3 +395,40 @@ def _notes(settings: Settings, requests: Sequence[_Requests], means: _Means) -> 
         spent = ledger_of(settings).spent_today()
         said.append(f"Budget: ${settings.budget_usd:,.2f}, of which ${spent:,.2f} were spent today.")
     return list(dict.fromkeys(said))
+
+
+@click.command()
+@click.option("--sample", is_flag=True, help="Have five text units extracted first, paid for once, to estimate by.")
+def plan(sample: bool) -> None:
+    """Estimate the cost of the next `index`: calls, tokens and dollars of the requests that are not in the ledger."""
+    console = Console()
+    with console.status("Reading the changed batches"):
+        planned = plan_index(Index.from_environment(), sample)
+    names = f" ({', '.join(planned.batches)})" if planned.batches else ""
+    console.say(f"Batches to index: {len(planned.batches)}{names}")
+    print_table(console, cost_table(planned.costs))
+    if planned.cost_usd:
+        least, most = planned.costs.select(pl.col("least_usd", "most_usd").sum()).row(0)
+        console.say(f"Between ${_dollars(least)} and ${_dollars(most)}.")
+    for note in planned.notes:
+        console.say(note)
+
+
+def cost_table(rows: pl.DataFrame) -> Table:
+    """A table of costs by task, with their sums; a cost that is null is unknown, and the sum is then a minimum."""
+    numbers = ("calls", "in ledger", "prompt tokens", "answer tokens", "US$")
+    table = table_of("task", numbers=numbers, title="requests to be paid for, estimated")
+    columns = ["calls", "in_ledger", "prompt_tokens", "completion_tokens", "cost_usd"]
+    for task, calls, in_ledger, prompt, completion, cost in rows.select("task", *columns).iter_rows():
+        table.add_row(task, f"{calls:,}", f"{in_ledger:,}", f"{prompt:,}", f"{completion:,}", _dollars(cost))
+    calls, in_ledger, prompt, completion = (rows[name].sum() for name in columns[:-1])
+    cost = float(rows["cost_usd"].sum())
+    all_known = rows["cost_usd"].null_count() == 0
+    in_all = _dollars(cost) if all_known else f"≥ {_dollars(cost)}" if cost else _dollars(None)
+    table.add_section()
+    table.add_row("in all", f"{calls:,}", f"{in_ledger:,}", f"{prompt:,}", f"{completion:,}", in_all)
+    return table
+
+
+def _dollars(cost: float | None) -> str:
+    return "unknown" if cost is None else f"{cost:,.4f}"

@@ -40,8 +40,8 @@ async def is_right(model: TaskModel, question: Question, answer: str) -> bool:
     """Whether a chat model finds that an answer says what the expected one says."""
     quoted = [f"The documents say: {gold.quote}" for gold in question.gold if gold.quote]
     expected = "\n\n".join([question.answer or "", *quoted])
-    given = {"question": question.question, "expected": expected, "answer": without_references(answer)}
-    return (await ask_model(model, JUDGE_ANSWER, **given))[0].right
+    values = {"question": question.question, "expected": expected, "answer": without_references(answer)}
+    return (await ask_model(model, JUDGE_ANSWER, **values))[0].right
 
 
 def has_answer(question: Question, answer: str) -> bool:

@@ -31,9 +31,9 @@ def evaluate(
     Default: questions.jsonl in the data folder.
     """
     console, settings = Console(), Settings.load()
-    asked = load_questions(questions or settings.questions_file)
+    questions_read = load_questions(questions or settings.questions_file)
     with GraphRAG(path) as rag:
-        measured = evaluate_publication(rag, asked, tuple(dict.fromkeys(methods)) or METHODS, answers)
+        measured = evaluate_publication(rag, questions_read, tuple(dict.fromkeys(methods)) or METHODS, answers)
     for problem in measured.problems:
         Console(stderr=True).say(f"Not measured: {problem}")
     if as_json:

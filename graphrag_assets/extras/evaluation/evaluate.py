@@ -6,10 +6,8 @@ from functools import cached_property
 from statistics import fmean
 
 from graphrag_assets.extras.evaluation.answers import REFUSED, RIGHT, judge_of, measure_answers
-from graphrag_assets.extras.evaluation.bootstrap import Difference, paired
 from graphrag_assets.extras.evaluation.questions import Questions, place
-from graphrag_assets.extras.evaluation.recall import METRICS
-from graphrag_assets.extras.evaluation.retrieval import BM25, METHODS, Score, measure
+from graphrag_assets.extras.evaluation.retrieval import BM25, METHODS, METRICS, Difference, Score, measure, paired
 from graphrag_assets.query import GraphRAG, MethodName
 
 MAIN = "recall@5"
@@ -31,10 +29,10 @@ class Evaluation:
     @cached_property
     def by_metric(self) -> dict[tuple[str, str], dict[str, float]]:
         """By method and metric the value of each question."""
-        found: dict[tuple[str, str], dict[str, float]] = {}
+        values: dict[tuple[str, str], dict[str, float]] = {}
         for question, method, metric, value in self.scores:
-            found.setdefault((method, metric), {})[question] = value
-        return found
+            values.setdefault((method, metric), {})[question] = value
+        return values
 
     @property
     def methods(self) -> list[str]:
@@ -62,7 +60,7 @@ class Evaluation:
 
 
 def evaluate(
-    rag: GraphRAG, asked: Questions, methods: Sequence[MethodName] = METHODS, with_answers: bool = False
+    rag: GraphRAG, questions: Questions, methods: Sequence[MethodName] = METHODS, with_answers: bool = False
 ) -> Evaluation:
     """Evaluate the publication that `rag` reads.
 
@@ -70,8 +68,8 @@ def evaluate(
     is, and a chat model that answers also judges.
     """
     reader = rag.index.reader()
-    placed, unplaced = place(reader, asked.questions)
+    placed, unplaced = place(reader, questions.questions)
     scores = list(measure(rag, placed, (BM25, *methods)))
     if with_answers:
         scores += measure_answers(rag, [each.question for each in placed], methods, judge_of(rag.models.settings))
-    return Evaluation(reader.publication, [*asked.problems, *unplaced], scores)
+    return Evaluation(reader.publication, [*questions.problems, *unplaced], scores)

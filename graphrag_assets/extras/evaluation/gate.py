@@ -10,9 +10,9 @@ from statistics import fmean
 from typing import NamedTuple
 
 from graphrag_assets.errors import CheckError, GraphRAGError, OtherVersionError
-from graphrag_assets.extras.evaluation.bootstrap import paired
 from graphrag_assets.extras.evaluation.evaluate import evaluate
 from graphrag_assets.extras.evaluation.questions import load_questions
+from graphrag_assets.extras.evaluation.retrieval import paired
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.runtime.outgoing import listed
 from graphrag_assets.settings import Settings
@@ -57,9 +57,9 @@ class Comparison(NamedTuple):
 
 def compare(settings: Settings, before: Path, after: Path) -> Comparison:
     """Compare two published files by the questions in the data folder; no model is asked but that of the vectors."""
-    asked = load_questions(settings.questions_file)
+    questions = load_questions(settings.questions_file)
     with GraphRAG(before, settings=settings) as old, GraphRAG(after, settings=settings) as new:
-        first, second = evaluate(old, asked), evaluate(new, asked)
+        first, second = evaluate(old, questions), evaluate(new, questions)
     changes, common = [], list[str]()
     for method in second.methods:
         old_values, new_values = first.values(method), second.values(method)
@@ -81,10 +81,10 @@ def check_candidate(settings: Settings, candidate: Path) -> None:
     if accepted is None or not (before := publication_file(settings.index_folder, accepted)).is_file():
         return
     try:
-        found = compare(settings, before, candidate)
-        for problem in found.problems:
+        comparison = compare(settings, before, candidate)
+        for problem in comparison.problems:
             log.warning("Not measured: %s", problem)
-        worse = " ".join(str(change) for change in found.changes if change.is_worse)
+        worse = " ".join(str(change) for change in comparison.changes if change.is_worse)
         said = f"Worse than publication {accepted}: {worse}" if worse else ""
     except OtherVersionError:
         return  # there is nothing to compare with

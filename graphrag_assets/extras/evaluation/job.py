@@ -36,10 +36,10 @@ def evaluate_job(names: IndexNames) -> dg.JobDefinition:
     @masked
     def measure(context: dg.OpExecutionContext, config: EvaluationConfig) -> None:
         settings = open_index(names, context.resources).settings
-        asked = load_questions(settings.questions_file)
+        questions = load_questions(settings.questions_file)
         with GraphRAG(settings.index_folder, settings=settings) as rag:
-            measured = evaluate(rag, asked, with_answers=config.answers)
-        context.log.info("%d questions measured; %d problems", len(asked.questions), len(measured.problems))
+            measured = evaluate(rag, questions, with_answers=config.answers)
+        context.log.info("%d questions measured; %d problems", len(questions.questions), len(measured.problems))
         for problem in measured.problems:
             context.log.warning("Not measured: %s", problem)
         context.log_event(dg.AssetObservation(names.key(PUBLICATION), metadata=_metadata(measured)))
@@ -85,7 +85,7 @@ def quality_check(names: IndexNames) -> dg.AssetChecksDefinition:
         try:
             if not number or not earlier:
                 return dg.AssetCheckResult(passed=True, metadata={"compared_with": "nothing: no earlier publication"})
-            found = compare(settings, publication_file(folder, earlier[-1]), publication_file(folder, number))
+            comparison = compare(settings, publication_file(folder, earlier[-1]), publication_file(folder, number))
         except OtherVersionError:
             return dg.AssetCheckResult(passed=True, metadata={"compared_with": "nothing: another version made it"})
         except GraphRAGError as error:  # an unusable file of questions does not fail a run that has published
@@ -93,17 +93,17 @@ def quality_check(names: IndexNames) -> dg.AssetChecksDefinition:
             problem = {"not_measured": dg.MetadataValue.json([str(error)])}
             return dg.AssetCheckResult(passed=False, severity=dg.AssetCheckSeverity.WARN, metadata=problem)
         lost = pl.DataFrame(
-            [(c.method, one) for c in found.changes for one in c.lost], ["method", "lost"], orient="row"
+            [(c.method, one) for c in comparison.changes for one in c.lost], ["method", "lost"], orient="row"
         )
         return dg.AssetCheckResult(
-            passed=not any(change.is_worse for change in found.changes),
+            passed=not any(change.is_worse for change in comparison.changes),
             severity=dg.AssetCheckSeverity.WARN,
             metadata={
                 "compared_with": f"publication {earlier[-1]}",
-                "questions": found.n_questions,
-                "not_measured": dg.MetadataValue.json(found.problems),
-                **{f"recall@5/{change.method}": round(change.after, 4) for change in found.changes},
-                **{f"recall@5_before/{change.method}": round(change.before, 4) for change in found.changes},
+                "questions": comparison.n_questions,
+                "not_measured": dg.MetadataValue.json(comparison.problems),
+                **{f"recall@5/{change.method}": round(change.after, 4) for change in comparison.changes},
+                **{f"recall@5_before/{change.method}": round(change.before, 4) for change in comparison.changes},
                 "lost": dg.MetadataValue.md(markdown_table(lost, lost.height, REMEDY_CHARACTERS)),
             },
         )

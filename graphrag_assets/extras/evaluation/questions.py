@@ -122,11 +122,11 @@ def place(reader: Reader, questions: Iterable[Question]) -> tuple[list[Placed], 
     Returns:
         The questions whose passages are all there, and in words why others are not.
     """
-    asked = list(questions)
-    documents = _Documents(reader, {gold.document for question in asked for gold in question.gold})
+    question_list = list(questions)
+    documents = _Documents(reader, {gold.document for question in question_list for gold in question.gold})
     placed: list[Placed] = []
     problems: list[str] = []
-    for question in asked:
+    for question in question_list:
         try:
             placed.append(Placed(question, [documents.units_of(gold) for gold in question.gold]))
         except LookupError as error:
@@ -153,7 +153,7 @@ class _Documents:
         self._named: dict[str, list[tuple[str, str]]] = {}
         for name, document, text in reader.frame(_BY_NAME, {"names": sorted(names)}).iter_rows():
             self._named.setdefault(name, []).append((document, text))
-        ids = sorted({document for found in self._named.values() for document, _ in found})
+        ids = sorted({document for pairs in self._named.values() for document, _ in pairs})
         self._units: dict[str, list[tuple[int, int | None, int | None, str]]] = {}
         for document, *unit in reader.frame(_UNITS, {"documents": ids}).iter_rows():
             self._units.setdefault(document, []).append(tuple(unit))
@@ -168,13 +168,13 @@ class _Documents:
         for document, text in named:
             if (span := _span(gold, text)) is None:
                 continue
-            found = frozenset(
+            units = frozenset(
                 number
                 for number, start, end, unit in self._units.get(document, ())
                 if (_contains(unit, gold.quote) if start is None or end is None else _holds((start, end), span))
             )
-            if found:
-                return found
+            if units:
+                return units
         what = f"does not have the quote “{_short(gold.quote)}”" if gold.quote else "has no text unit there"
         raise LookupError(f"{gold.document} {what}. Copy the passage from the document's text")
 

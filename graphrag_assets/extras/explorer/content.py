@@ -15,10 +15,6 @@ from graphrag_assets.contracts.records import LOSS_STAGES
 from graphrag_assets.pipeline.layout import layout
 from graphrag_assets.store.publication_reader import Reader
 
-TABLES = (
-    "entities", "relationships", "communities", "memberships", "links", "reports", "claims", "documents", "text_units",
-    "mentions", "statements", "candidates",
-)  # fmt: skip
 _COUNTED = ("entities", "relationships", "communities", "reports", "claims", "documents", "text_units", "candidates")
 _PUBLISHED_AS = {"reports": "community_reports", "claims": "covariates", "candidates": "entity_candidates"}
 _MADE_WITH = (
@@ -62,7 +58,7 @@ class Content:
     @property
     def left_out(self) -> dict[str, tuple[int, int]]:
         """`rows` of the tables that are not complete."""
-        return {name: (shown, total) for name, (shown, total) in self.rows.items() if shown < total}
+        return {name: (here, total) for name, (here, total) in self.rows.items() if here < total}
 
     def as_json(self) -> dict[str, Any]:
         """The content as JSON-compatible objects; a table is an object of columns."""
@@ -85,19 +81,21 @@ def page_content(reader: Reader, limits: Limits | None = None) -> Content:
         StoreError: the file lacks a table or column: it was published by another version.
     """
     limits = limits or Limits()
-    tables = {name: _table(reader, name, limits) for name in TABLES}
+    tables = {name: _table(reader, query, limits) for name, query in _queries().items()}
     tables["entities"] = _placed(tables)
     texts = tables["text_units"]["text"].count()
-    shown = {name: texts if name == "text_units" else tables[name].height for name in _COUNTED}
+    here = {name: texts if name == "text_units" else tables[name].height for name in _COUNTED}
     counts = ", ".join(f"(SELECT count(*) FROM {_PUBLISHED_AS.get(name, name)}) AS {name}" for name in _COUNTED)
     totals = reader.frame(f"SELECT {counts}").row(0, named=True)
-    number, made = reader.frame("SELECT number, strftime(published_at, '%Y-%m-%d %H:%M') FROM publication").row(0)
+    number, published_at = reader.frame("SELECT number, strftime(published_at, '%Y-%m-%d %H:%M') FROM publication").row(
+        0
+    )
     return Content(
-        publication={"number": number, "published_at": made},
+        publication={"number": number, "published_at": published_at},
         made_with=dict(reader.frame(_MADE_WITH).iter_rows()),
         errors=reader.frame(f"SELECT count(*) FROM index_errors WHERE stage NOT IN {LOSS_STAGES}").item(),
         nodes=limits.nodes,
-        rows={name: (shown[name], totals[name]) for name in _COUNTED},
+        rows={name: (here[name], totals[name]) for name in _COUNTED},
         tables=tables,
     )
 
@@ -116,8 +114,14 @@ def _placed(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
     return entities.join(numbered, on="number", how="left", maintain_order="left")
 
 
-def _table(reader: Reader, name: str, limits: Limits) -> pl.DataFrame:
-    query = files("graphrag_assets.extras.explorer").joinpath(f"sql/{name}.sql").read_text(encoding="utf-8")
-    found = reader.frame(query, {key: value for key, value in asdict(limits).items() if f"${key}" in query})
+def _queries() -> dict[str, str]:
+    """The query of each table."""
+    text = files("graphrag_assets.extras.explorer").joinpath("tables.sql").read_text(encoding="utf-8")
+    common, *parts = text.split("-- table: ")
+    return {part.partition("\n")[0]: common + part.partition("\n")[2] for part in parts}
+
+
+def _table(reader: Reader, query: str, limits: Limits) -> pl.DataFrame:
+    rows = reader.frame(query, {key: value for key, value in asdict(limits).items() if f"${key}" in query})
     # JSON has no NaN and no infinity.
-    return found.with_columns(pl.when(cs.float().is_finite()).then(cs.float()))
+    return rows.with_columns(pl.when(cs.float().is_finite()).then(cs.float()))

@@ -1,14 +1,19 @@
-"""The page's file: the template of `static/` filled with the bundle and the content."""
+"""The page's file: the template of `static/` filled with the bundle and the content; and the command that writes it."""
 
 import base64
 import gzip
 import hashlib
 import json
+import webbrowser
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 
+import click
+
+from graphrag_assets.cli.shared_options import INDEX
+from graphrag_assets.cli.terminal import Console
 from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.explorer.content import Content, Limits, page_content
 from graphrag_assets.store.index_files import STABLE_NAME, replacing
@@ -84,3 +89,31 @@ def _write(path: Path, html: bytes) -> None:
         return
     with replacing(path) as draft:
         draft.write_bytes(html)
+
+
+@click.command()
+@INDEX
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="The page. Default: beside the index.")
+@click.option("--no-open", is_flag=True, help="Only write the page.")
+@click.option(
+    "--max-nodes",
+    type=click.IntRange(min=1),
+    default=5000,
+    show_default=True,
+    help="Maximum number of entities on the map; above it, the map shows communities.",
+)
+def explore(path: Path | None, output: Path | None, no_open: bool, max_nodes: int) -> None:
+    """Write the explorer (map, search, texts, communities and claims in one HTML page) and open it."""
+    console = Console()
+    page = write_page(path, output, Limits(nodes=max_nodes))
+    counts = {name: here for name, (here, _) in page.content.rows.items()}
+    console.say(
+        f"{page.path}: {page.bytes / 1e6:.1f} MB, publication {page.content.publication['number']}, "
+        f"{counts['entities']:,} entities, {counts['relationships']:,} relationships, "
+        f"{counts['communities']:,} communities, {counts['documents']:,} documents"
+    )
+    for name, (here, total) in page.content.left_out.items():
+        what = "texts" if name == "text_units" else name
+        console.say(f"Left out: {total - here:,} of {total:,} {what}")
+    if not no_open and not webbrowser.open(page.path.resolve().as_uri()):
+        console.say("No browser was found. The page is a single file that opens in any browser.")

@@ -55,8 +55,8 @@ def import_(source: Path | None, name: str | None, removed: str | None, document
 def export(kind: str, target: Path | None, path: Path | None, uri: str | None, user: str, database: str | None) -> None:
     """Export the publication to TARGET, or into a Neo4j server.
 
-    graphrag writes a folder with GraphRAG 3's tables, graphml a file. neo4j sends what has changed since the last
-    export to the server --uri.
+    graphrag writes a folder with GraphRAG 3's tables, graphml a file. neo4j makes the database of the server --uri
+    equal to the publication.
     """
     if kind == _NEO4J:
         if uri is None or target is not None:
@@ -67,4 +67,4 @@ def export(kind: str, target: Path | None, path: Path | None, uri: str | None, u
     else:
         rows = exporter.export(kind, target, path)
     counted = ", ".join(f"{count:,} {name}" for name, count in rows.items())
-    Console().say(f"{target or uri}: {counted or 'nothing has changed'}")
+    Console().say(f"{target or uri}: {counted}")

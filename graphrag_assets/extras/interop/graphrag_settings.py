@@ -47,28 +47,28 @@ def translate(config: Mapping[str, Any], folder: Path) -> Translation:
     """Translate a parsed file in `folder`; references to variables stay references."""
     if not {"models", "completion_models"} & config.keys():
         raise InputError("These are no settings of GraphRAG 2 or 3: they have neither models nor completion_models.")
-    leaves, found, parameters = dict(_leaves(config)), dict[str, str](), dict[str, Any]()
+    leaves, variables, parameters = dict(_leaves(config)), dict[str, str](), dict[str, Any]()
     for use, places in _MODELS.items():
         model = {key[len(p) :]: leaves.pop(key) for p in places for key in list(leaves) if key.startswith(p)}
         provider = model.pop("model_provider", "azure" if "azure" in str(model.pop("type", "")) else "openai")
         if name := model.pop("deployment_name", model.pop("azure_deployment_name", model.pop("model", None))):
-            found[f"GRAPHRAG_{use}_MODEL"] = f"{provider}/{name}"
-        given = [key for key in model if _PARAMETERS.fullmatch(key)]
-        of_use = {key.removeprefix("call_args."): model.pop(key) for key in given}
+            variables[f"GRAPHRAG_{use}_MODEL"] = f"{provider}/{name}"
+        names = [key for key in model if _PARAMETERS.fullmatch(key)]
+        of_use = {key.removeprefix("call_args."): model.pop(key) for key in names}
         parameters |= of_use if use == "CHAT" or not of_use else {"embedding": of_use}
         for key in [key for key in model if key in _OF_MODELS]:
-            found.setdefault(f"GRAPHRAG_{_OF_MODELS[key].format(use)}", str(model.pop(key)))
+            variables.setdefault(f"GRAPHRAG_{_OF_MODELS[key].format(use)}", str(model.pop(key)))
         leaves |= {places["models" in config] + key: value for key, value in model.items()}
     if parameters:
-        found["GRAPHRAG_MODEL_PARAMETERS"] = json.dumps(parameters)
+        variables["GRAPHRAG_MODEL_PARAMETERS"] = json.dumps(parameters)
     for key in [key for key in leaves if key in KEYS]:
         setting, value = KEYS[key], leaves.pop(key)
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         if setting == "INPUT" and not REFERENCE.match(text):
             text = str((folder / text).resolve())
-        found[f"GRAPHRAG_{setting}"] = _VALUES.get(setting, {}).get(text, text)
-    found = {name: REFERENCE.sub(r"${\1}", value).replace("$$", "$") for name, value in found.items()}
-    return Translation(found, sorted(key for key, value in leaves.items() if not str(value).startswith("default_")))
+        variables[f"GRAPHRAG_{setting}"] = _VALUES.get(setting, {}).get(text, text)
+    variables = {name: REFERENCE.sub(r"${\1}", value).replace("$$", "$") for name, value in variables.items()}
+    return Translation(variables, sorted(key for key, value in leaves.items() if not str(value).startswith("default_")))
 
 
 def _leaves(config: object, key: str = "") -> Iterator[tuple[str, Any]]:

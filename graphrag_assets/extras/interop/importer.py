@@ -94,7 +94,7 @@ def _write_structure(
     """
     numbers = _assigned_numbers(connection, facts.references)
     members = _joined(_members(tables["communities"], facts.entity_ids, counts), facts.edges)
-    placed, known = (
+    placed, present_ids = (
         connection.sql(query).pl()["id"]
         for query in ("SELECT DISTINCT entity_id AS id FROM community_members", "SELECT id FROM communities")
     )
@@ -105,7 +105,7 @@ def _write_structure(
     counts["communities", "without an entity that is in no community yet, left out"] += (
         tables["communities"].height - communities.height
     )
-    communities = communities.with_columns(_free_ids(communities["community"], batch, known))
+    communities = communities.with_columns(_free_ids(communities["community"], batch, present_ids))
     references = communities.select(pl.lit("communities").alias("table_name"), "id", number="community")
     number_of = {number: here for (_, number), here in _assigned_numbers(connection, references).items()}
     communities = communities.with_columns(number=pl.col("community").replace_strict(number_of, return_dtype=pl.Int64))
@@ -132,8 +132,8 @@ def _members(communities: pl.DataFrame, entity_ids: pl.DataFrame, counts: Counts
     has_place = pl.col("level").is_not_null() & pl.col("community").is_not_null()
     is_first = pl.col("community").is_first_distinct()
     communities = fitting(communities, has_place & is_first, "communities", "without a number or level", counts)
-    listed = communities.select("community", "level", given="entity_ids").explode("given", empty_as_null=False)
-    members = listed.join(entity_ids.rename({"id": "given"}), on="given", maintain_order="left").drop("given")
+    rows = communities.select("community", "level", given="entity_ids").explode("given", empty_as_null=False)
+    members = rows.join(entity_ids.rename({"id": "given"}), on="given", maintain_order="left").drop("given")
     members = members.unique(maintain_order=True)
     first = members.unique(["level", "entity_id"], keep="first", maintain_order=True)
     counts["communities", "memberships in a second community of a level, left out"] += members.height - first.height
@@ -163,12 +163,12 @@ def _joined(members: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
         members = pl.concat([members, theirs.select(members.columns)])
 
 
-def _free_ids(numbers: pl.Series, batch: str, known: pl.Series) -> pl.Series:
+def _free_ids(numbers: pl.Series, batch: str, present: pl.Series) -> pl.Series:
     """Ids of communities of these numbers in the source that no other community has."""
-    taken, ids = set(known), []
+    unusable, ids = set(present), []
     for number in numbers:
         attempts = (stable_id(batch, "community", number, attempt) for attempt in itertools.count())
-        ids.append(next(one for one in attempts if one not in taken))
+        ids.append(next(one for one in attempts if one not in unusable))
     return pl.Series("id", ids, dtype=pl.String)
 
 
@@ -194,9 +194,9 @@ def _assigned_numbers(connection: duckdb.DuckDBPyConnection, references: pl.Data
         assign_numbers(connection, str(table), NUMBERED.get(str(table)) or rows.select("id", "number").unique("id"))
     connection.register("referenced", references)
     query = "SELECT table_name, number, human_readable_id FROM referenced JOIN numbers USING (table_name, id)"
-    found = connection.execute(query).fetchall()
+    pairs = connection.execute(query).fetchall()
     connection.unregister("referenced")
-    return {(table, number): here for table, number, here in found}
+    return {(table, number): here for table, number, here in pairs}
 
 
 def remove(index: Index, batch: str, documents: Sequence[str] = ()) -> list[str]:
@@ -215,8 +215,8 @@ def remove(index: Index, batch: str, documents: Sequence[str] = ()) -> list[str]
             index.working.read("SELECT batch, origin FROM batch_state WHERE origin IS NOT NULL").iter_rows()
         )
         if batch not in imported:
-            known = ", ".join(sorted(imported)) or "nothing"
-            raise InputError(f"There is no imported batch {batch!r}. Imported: {known}.")
+            names_of_imports = ", ".join(sorted(imported)) or "nothing"
+            raise InputError(f"There is no imported batch {batch!r}. Imported: {names_of_imports}.")
         query = "SELECT id, title, source FROM documents WHERE batch = $batch ORDER BY source, id"
         rows = index.working.read(query, {"batch": batch})
         names = pl.Series(documents or rows["id"])
@@ -229,8 +229,9 @@ def remove(index: Index, batch: str, documents: Sequence[str] = ()) -> list[str]
             frames = {}
             for table in schema.BATCH_TABLES:
                 column = "id" if table is schema.DOCUMENTS else "document_id"
-                kept = f"FROM {table.name} WHERE batch = $batch AND {column} NOT IN (SELECT unnest($ids::VARCHAR[]))"
-                frames[table.name] = connection.sql(kept, params={"batch": batch, "ids": chosen["id"].to_list()}).pl()
+                query = f"FROM {table.name} WHERE batch = $batch AND {column} NOT IN (SELECT unnest($ids::VARCHAR[]))"
+                parameters = {"batch": batch, "ids": chosen["id"].to_list()}
+                frames[table.name] = connection.sql(query, params=parameters).pl()
             is_left = frames["documents"].height > 0
             digest = stable_id("import", *frames["documents"]["id"]) if is_left else DELETED
             origin = imported[batch] if is_left else None

@@ -1,18 +1,19 @@
-"""`publications export neo4j`: makes a Neo4j database equal to a publication, by sending what differs.
+"""`publications export neo4j`: makes a Neo4j database equal to a publication.
 
-Ids and fingerprints are read from the database and compared in DuckDB; the changed rows are sent in batches. An
-interrupted export is completed by the next one.
+Every node and relationship is merged, and gets the id of this export. What then has the id of an earlier one is not in
+the index any more, and is deleted; what a person added has none, and stays. An interrupted export is completed by the
+next one.
 """
 
 import itertools
+import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 
 from graphrag_assets.errors import InputError, StoreError
-from graphrag_assets.extras.interop import property_graph as graph
 from graphrag_assets.extras.interop.exporter import published
 from graphrag_assets.settings import variable
 
@@ -20,20 +21,47 @@ if TYPE_CHECKING:
     from neo4j import ManagedTransaction, Session
 
 PASSWORD = "NEO4J_PASSWORD"
+EXPORT = "export"
+"""The property that has the id of the export."""
+NODES = {
+    "Document": "graph_documents",
+    "TextUnit": "graph_text_units",
+    "Entity": "graph_entities",
+    "Claim": "graph_claims",
+    "Community": "graph_communities",
+    "Report": "graph_reports",
+}
+"""The view (sql/property_graph.sql) of each label."""
 _PER_TRANSACTION = 1_000
-_PER_INSERT = 10_000
 
 
-def export_neo4j(
-    uri: str,
-    user: str,
-    database: str | None = None,
-    index: Path | None = None,
-) -> dict[str, int]:
+class Edges(NamedTuple):
+    """A view of relationships, and the labels of their ends."""
+
+    view: str
+    start: str
+    end: str
+
+
+EDGES = (
+    Edges("graph_relationships", "Entity", "Entity"),
+    Edges("graph_unit_documents", "TextUnit", "Document"),
+    Edges("graph_mentions", "TextUnit", "Entity"),
+    Edges("graph_claim_units", "Claim", "TextUnit"),
+    Edges("graph_claim_entities", "Claim", "Entity"),
+    Edges("graph_members", "Entity", "Community"),
+    Edges("graph_parents", "Community", "Community"),
+    Edges("graph_report_communities", "Report", "Community"),
+)
+_SCHEMA = (
+    *(f"CREATE CONSTRAINT {label.lower()}_id IF NOT EXISTS FOR (n:{label}) REQUIRE n.id IS UNIQUE" for label in NODES),
+    "CREATE INDEX entity_title IF NOT EXISTS FOR (n:Entity) ON (n.title)",
+    "CREATE INDEX document_source IF NOT EXISTS FOR (n:Document) ON (n.source)",
+)
+
+
+def export_neo4j(uri: str, user: str, database: str | None = None, index: Path | None = None) -> dict[str, int]:
     """Make a database equal to the index; the password is in NEO4J_PASSWORD.
-
-    What was exported before and is not in the index is deleted. Nodes, relationships and properties of
-    another origin stay, but relationships end with their nodes.
 
     Returns:
         "sent …" and "deleted …" rows by label or type; without those that had none.
@@ -64,76 +92,58 @@ def export_neo4j(
 class _Export:
     def __init__(self, connection: duckdb.DuckDBPyConnection, session: "Session") -> None:
         self._connection, self._session = connection, session
-        self._counts = dict[str, int]()
+        self._id, self._counts = uuid.uuid4().hex, dict[str, int]()
 
     def run(self) -> dict[str, int]:
-        for statement in graph.SCHEMA:
+        for statement in _SCHEMA:
             self._session.run(statement).consume()
-        deleted = [(label, self._merge_nodes(label, view)) for label, view in graph.NODES.items()]
-        for edges in graph.EDGES:
-            self._replace_edges(edges)
-        for label, ids in deleted:  # the last, since they take their relationships with them
-            self._write(f"deleted {label}", graph.delete_nodes(label), ({"id": id} for id in ids))
+        for label, view in NODES.items():
+            merge = f"UNWIND $rows AS row MERGE (n:{label} {{id: row.id}}) SET n += row, n.{EXPORT} = $id"
+            self._send(label, merge, self._rows(f"FROM {view}"))
+        for edges in EDGES:
+            for (kind,) in self._connection.execute(f"SELECT DISTINCT type FROM {edges.view} ORDER BY 1").fetchall():
+                self._send_edges(edges, kind)
+            between = f"(:{edges.start})-[x]->(:{edges.end})"
+            self._delete(f"MATCH {between}", "DELETE x", f"{edges.start} → {edges.end}")
+        for label in NODES:
+            self._delete(f"MATCH (x:{label})", "DETACH DELETE x", label)
         return {what: count for what, count in self._counts.items() if count}
 
-    def _merge_nodes(self, label: str, view: str) -> list[str]:
-        """Send the changed nodes; returns the ids of those that are no longer there."""
-        self._read_stored(graph.stored_nodes(label), "id", graph.FINGERPRINT)
-        changed = self._rows(f"""
-            FROM (SELECT *, {graph.FINGERPRINT_OF} AS {graph.FINGERPRINT} FROM {view} row)
-            ANTI JOIN stored USING (id, {graph.FINGERPRINT})
-        """)
-        self._write(f"sent {label}", graph.merge_nodes(label), changed)
-        return [row["id"] for row in self._rows(f"SELECT id FROM stored ANTI JOIN {view} USING (id)")]
-
-    def _replace_edges(self, edges: graph.Edges) -> None:
-        """Delete the relationships that are no longer there, and send the changed ones, type by type."""
-        self._read_stored(graph.stored_edges(edges), "source", "target", "type", graph.FINGERPRINT)
-        gone = f"FROM stored ANTI JOIN {edges.view} USING (source, target, type)"
-        changed = f"""
-            FROM (SELECT *, {graph.FINGERPRINT_OF} AS {graph.FINGERPRINT} FROM {edges.view} row) row
-            ANTI JOIN stored USING (source, target, type, {graph.FINGERPRINT})
-        """
-        for kind in self._types(gone):
-            rows = self._rows(f"SELECT source, target {gone} WHERE type = $type", kind)
-            self._write(f"deleted {kind}", graph.delete_edges(edges, kind), rows)
-        for kind in self._types(changed):
-            rows = self._rows(f"SELECT * EXCLUDE (type) {changed} WHERE type = $type", kind)
-            self._write(f"sent {kind}", graph.merge_edges(edges, kind), map(_with_properties, rows))
-
-    def _read_stored(self, query: str, *columns: str) -> None:
-        """Put what the database has into the table `stored`."""
-        self._connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE stored ({', '.join(f'{column} VARCHAR' for column in columns)})"
+    def _send_edges(self, edges: Edges, kind: str) -> None:
+        """Send the relationships of a type, which a model may have named."""
+        name = kind.replace("`", "``")
+        merge = (
+            f"UNWIND $rows AS row MATCH (a:{edges.start} {{id: row.source}}) MATCH (b:{edges.end} {{id: row.target}}) "
+            f"MERGE (a)-[r:`{name}`]->(b) SET r += row.properties, r.{EXPORT} = $id"
         )
-        insert = (
-            f"INSERT INTO stored SELECT {', '.join(f'unnest($c{place}::VARCHAR[])' for place in range(len(columns)))}"
-        )
-        found = (record.values() for record in self._session.run(query))
-        while rows := list(itertools.islice(found, _PER_INSERT)):
-            given = {f"c{place}": list(values) for place, values in enumerate(zip(*rows, strict=True))}
-            self._connection.execute(insert, given)
+        rows = self._rows(f"SELECT * EXCLUDE (type) FROM {edges.view} WHERE type = $type", {"type": kind})
+        ends = ({"source": row.pop("source"), "target": row.pop("target"), "properties": row} for row in rows)
+        self._send(kind, merge, ends)
 
-    def _types(self, relation: str) -> list[str]:
-        return [row["type"] for row in self._rows(f"SELECT DISTINCT type {relation} ORDER BY type")]
-
-    def _rows(self, query: str, kind: str | None = None) -> Iterator[dict[str, Any]]:
-        result = self._connection.execute(query, None if kind is None else {"type": kind})
+    def _rows(self, query: str, parameters: dict[str, str] | None = None) -> Iterator[dict[str, Any]]:
+        result = self._connection.execute(query, parameters)
         names = [name for name, *_ in result.description or ()]
         while rows := result.fetchmany(_PER_TRANSACTION):
             yield from (dict(zip(names, row, strict=True)) for row in rows)
 
-    def _write(self, what: str, query: str, rows: Iterable[dict[str, Any]]) -> None:
+    def _send(self, what: str, query: str, rows: Iterable[dict[str, Any]]) -> None:
         """Send rows in transactions, which the driver repeats after a transient failure."""
         pending = iter(rows)
         while part := list(itertools.islice(pending, _PER_TRANSACTION)):
-            self._session.execute_write(_run, query, part)
-            self._counts[what] = self._counts.get(what, 0) + len(part)
+            self._session.execute_write(_run, query, {"rows": part, "id": self._id})
+            self._count(f"sent {what}", len(part))
+
+    def _delete(self, match: str, delete: str, what: str) -> None:
+        """Delete what an earlier export has sent and this one has not."""
+        some = f"{match} WHERE x.{EXPORT} <> $id WITH x LIMIT {_PER_TRANSACTION} {delete} RETURN count(*)"
+        while n := self._session.execute_write(_run, some, {"id": self._id}):
+            self._count(f"deleted {what}", n)
+
+    def _count(self, what: str, n: int) -> None:
+        self._counts[what] = self._counts.get(what, 0) + n
 
 
-def _run(transaction: "ManagedTransaction", query: str, rows: list[dict[str, Any]]) -> None:
-    transaction.run(query, rows=rows).consume()
-
-
-def _with_properties(row: dict[str, Any]) -> dict[str, Any]:
-    return {"source": row.pop("source"), "target": row.pop("target"), "properties": row}
+def _run(transaction: "ManagedTransaction", query: str, parameters: dict[str, Any]) -> int:
+    """Run a statement; return its number, if it has one."""
+    record = transaction.run(query, parameters).single(strict=False)
+    return int(record[0]) if record else 0

@@ -56,9 +56,9 @@ def renumbered(reports: pl.DataFrame, numbers: Numbers, counts: Counts) -> pl.Da
     """
 
     def block(match: re.Match[str]) -> str:
-        parts = [_renumbered_part(given, numbers) for given in GROUP.finditer(match["rows"])]
+        parts = [_renumbered_part(part, numbers) for part in GROUP.finditer(match["rows"])]
         if all(parts):  # text between the parts stays
-            rows = GROUP.sub(lambda given: _renumbered_part(given, numbers), match["rows"])
+            rows = GROUP.sub(lambda part: _renumbered_part(part, numbers), match["rows"])
             before, after = match.start("rows") - match.start(), match.end("rows") - match.start()
             return match[0][:before] + rows + match[0][after:]
         left = "; ".join(filter(None, parts))
@@ -83,14 +83,14 @@ def renumbered(reports: pl.DataFrame, numbers: Numbers, counts: Counts) -> pl.Da
     return changed
 
 
-def _renumbered_part(given: re.Match[str], numbers: Numbers) -> str:
+def _renumbered_part(part: re.Match[str], numbers: Numbers) -> str:
     """One part of a citation, such as "Entities (5, 7)"; empty if no cited row exists."""
-    table = TABLES.get(table_named(given["table"]))
+    table = TABLES.get(table_named(part["table"]))
     if table is None:
-        return given[0]
-    cited = numbers_in(given["numbers"])
-    kept = list(dict.fromkeys(numbers[table, number] for number in cited if (table, number) in numbers))
-    if kept == cited:
-        return given[0]
-    more = ["+more"] if "more" in given["numbers"] else []
-    return f"{given['table']} ({', '.join([*map(str, kept), *more])})" if kept else ""
+        return part[0]
+    cited = numbers_in(part["numbers"])
+    here = list(dict.fromkeys(numbers[table, number] for number in cited if (table, number) in numbers))
+    if here == cited:
+        return part[0]
+    more = ["+more"] if "more" in part["numbers"] else []
+    return f"{part['table']} ({', '.join([*map(str, here), *more])})" if here else ""

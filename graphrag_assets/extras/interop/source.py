@@ -81,8 +81,8 @@ def read_source(path: Path) -> Tables:
         raise InputError(f"{folder} is an index of GraphRAG 2. {_MIGRATE}")
     for table, names in _NAMES.items():
         if absent := [name for name in names if name not in tables[table].columns]:
-            found = ", ".join(map(repr, tables[table].columns))
-            raise InputError(f"{folder / table}.parquet has no column {absent[0]}. It has: {found}.")
+            columns = ", ".join(map(repr, tables[table].columns))
+            raise InputError(f"{folder / table}.parquet has no column {absent[0]}. It has: {columns}.")
     return shaped(tables)
 
 
@@ -108,13 +108,13 @@ def shaped(tables: Tables) -> Tables:
 def _column(table: pl.DataFrame, name: str, kind: Any) -> pl.Expr | pl.Series:
     if name not in table.columns:
         return pl.Series(name, [None if kind != LIST else []] * table.height, dtype=kind)
-    given = table.schema[name]
+    source_type = table.schema[name]
     if kind == LIST:
-        texts = pl.col(name).cast(LIST) if isinstance(given, pl.List) else pl.lit(None, LIST)
+        texts = pl.col(name).cast(LIST) if isinstance(source_type, pl.List) else pl.lit(None, LIST)
         return texts.list.drop_nulls().fill_null([]).alias(name)
     if isinstance(kind, pl.List):
-        return _findings(name, given)
-    if given.is_nested():
+        return _findings(name, source_type)
+    if source_type.is_nested():
         values = [
             None if value is None else json.dumps(value, ensure_ascii=False, default=str) for value in table[name]
         ]
@@ -127,14 +127,14 @@ def _column(table: pl.DataFrame, name: str, kind: Any) -> pl.Expr | pl.Series:
     return column
 
 
-def _findings(name: str, given: pl.DataType) -> pl.Expr:
+def _findings(name: str, source_type: pl.DataType) -> pl.Expr:
     """Findings with both of their fields; null where there are none of them."""
-    inner = given.inner if isinstance(given, pl.List) else None
+    inner = source_type.inner if isinstance(source_type, pl.List) else None
     if not isinstance(inner, pl.Struct):
         return pl.lit(None, REPORT_TYPES["findings"]).alias(name)
-    known = {field.name for field in inner.fields}
+    names = {field.name for field in inner.fields}
     fields = [
-        (pl.element().struct.field(field) if field in known else pl.lit("")).cast(pl.String).fill_null("").alias(field)
+        (pl.element().struct.field(field) if field in names else pl.lit("")).cast(pl.String).fill_null("").alias(field)
         for field in ("summary", "explanation")
     ]
     return pl.col(name).list.eval(pl.struct(fields)).alias(name)
@@ -148,8 +148,8 @@ def fitting(frame: pl.DataFrame, fits: pl.Expr, table: str, why: str, counts: Co
         names = [
             name for name in ("title", "source", "target", "subject_id", "id", "community") if name in left.columns
         ]
-        shown = [
+        examples = [
             " ".join(str(value) for value in row if value is not None) for row in left.select(names).head(5).rows()
         ]
-        log.warning("%s: %d rows %s, left out: %s", table, left.height, why, ", ".join(shown))
+        log.warning("%s: %d rows %s, left out: %s", table, left.height, why, ", ".join(examples))
     return frame.filter(fits.fill_null(False))

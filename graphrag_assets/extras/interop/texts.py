@@ -42,14 +42,14 @@ def _distinct(frame: pl.DataFrame, table: str, counts: Counts) -> pl.DataFrame:
     return fitting(frame, unique, table, "without a unique id", counts)
 
 
-def new_ids(given: pl.Series, table: str, batch: str) -> pl.Series:
+def new_ids(source_ids: pl.Series, table: str, batch: str) -> pl.Series:
     """The ids here of rows with these ids in the imported index; null for null."""
-    ids = [None if one is None else stable_id(batch, table, one) for one in given]
+    ids = [None if one is None else stable_id(batch, table, one) for one in source_ids]
     return pl.Series("id", ids, dtype=pl.String)
 
 
 def _documents(documents: pl.DataFrame, batch: str) -> pl.DataFrame:
-    raw_data = pl.Series("raw_data", [_as_json(given) for given in documents["raw_data"]], dtype=pl.String)
+    raw_data = pl.Series("raw_data", [_as_json(value) for value in documents["raw_data"]], dtype=pl.String)
     documents = documents.with_columns(new_ids(documents["id"], "documents", batch), raw_data)
     hashes = [stable_id("content", *row) for row in documents.select("title", "text", "raw_data").iter_rows()]
     dates = [_date(*row) for row in documents.select("raw_data", "text", "title").iter_rows()]
@@ -78,8 +78,8 @@ def _as_json(text: str | None) -> str | None:
 def _date(raw_data: str | None, text: str, title: str) -> date | None:
     """The document's date as it is found in files; its title is the name of its file."""
     fields = json.loads(raw_data) if raw_data else None
-    given = [in_fields(one, FIELDS) for one in (fields, split_front_matter(text)[0]) if isinstance(one, Mapping)]
-    return date_of(first_date(given)) or in_name(title)
+    dates = [in_fields(one, FIELDS) for one in (fields, split_front_matter(text)[0]) if isinstance(one, Mapping)]
+    return date_of(first_date(dates)) or in_name(title)
 
 
 def _text_units(units: pl.DataFrame, documents: pl.DataFrame, batch: str) -> pl.DataFrame:
@@ -102,7 +102,7 @@ def _text_units(units: pl.DataFrame, documents: pl.DataFrame, batch: str) -> pl.
 def _placed(documents: pl.DataFrame, units: pl.DataFrame, counts: Counts) -> pl.DataFrame:
     """`units` with ordinal and span, in the order of their documents."""
     rows: list[tuple[str, str, int | None, int | None]] = []
-    for text, ids, given in (
+    for text, ids, texts in (
         units.sort("human_readable_id", nulls_last=True, maintain_order=True)
         .group_by("document_id", maintain_order=True)
         .agg("id", "text")
@@ -111,9 +111,9 @@ def _placed(documents: pl.DataFrame, units: pl.DataFrame, counts: Counts) -> pl.
         .iter_rows()
     ):
         after = 0
-        for unit_id, unit in zip(ids, given, strict=True):
-            start, found = _find(text, unit, after)
-            rows.append((unit_id, found, start, None if start is None else start + len(found)))
+        for unit_id, unit in zip(ids, texts, strict=True):
+            start, span_text = _find(text, unit, after)
+            rows.append((unit_id, span_text, start, None if start is None else start + len(span_text)))
             after = after if start is None else start + 1
     spans = pl.DataFrame(
         rows, schema={"id": pl.String, "found": pl.String, "start_char": pl.Int64, "end_char": pl.Int64}, orient="row"

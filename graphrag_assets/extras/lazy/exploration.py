@@ -6,8 +6,8 @@ contrast to it, communities with relevant units come first, those without can be
 part of the budget is for the neighbors of relevant units.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -23,6 +23,8 @@ _RANKS_PER_COMMUNITY = 5
 
 Sentences = tuple[int, ...]
 """The relevant sentences of a text unit, from 1; none: it is not relevant."""
+Verdicts = dict[int, Sentences | None]
+"""The relevant sentences of text units; None where the test failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,42 +40,26 @@ class Tested:
     sentences: Sentences | None
 
 
-def in_batches(units: Sequence[int], size: int) -> list[list[int]]:
-    """The units in batches of `size`, the last one shorter."""
-    return [list(units[start : start + size]) for start in range(0, len(units), size)]
-
-
+@dataclass
 class Exploration:
-    """The state of an exploration: `due` are the batches to test next, `record` takes their verdicts.
-
-    When `level` is a number, `enter` has to be called with the communities of that level before `due`. After the last
-    batch, `neighbors_left` says how many neighbors of relevant units may be tested; `record_neighbors` takes their
-    verdicts, and the exploration goes on with what is left.
+    """The tests of an exploration, and how it goes on.
 
     Args:
-        ranking: text units, best first.
-        levels: number of levels of communities.
         budget: maximum number of tests.
         batch: text units of one request.
         deeper_after: so many communities in a row without a relevant unit, and the next level is explored.
-        neighbors: whether a part of the budget is for neighbors.
+        test: gives the verdicts on batches of text units, which are tested at the same time.
+        communities: gives the communities of a level, best first, each with its untested text units, best first.
     """
 
-    def __init__(
-        self, ranking: Sequence[int], levels: int, budget: int, batch: int, deeper_after: int, neighbors: bool
-    ) -> None:
-        self.tests: dict[int, Tested] = {}
-        self.level: int | None = None
-        self._ranking, self._levels = list(ranking), min(levels, MAX_LEVELS)
-        self._budget, self._batch, self._deeper_after = budget, batch, deeper_after
-        self._reserved = max(int(budget * NEIGHBORS_SHARE), 1) if neighbors and budget > 1 else 0
-        self._width, self._widest = 1, max(int(budget * _CONCURRENT_SHARE / batch), 1)
-        self._communities: dict[int, list[int]] | None = None
-        self._current: int | None = None
-        self._pending: dict[int, int | None] = {}  # units that are due, and the community that led to each
-        self._empty = 0
-        self._hits_before_pass = 0
-        self._over = False
+    budget: int
+    batch: int
+    deeper_after: int
+    test: Callable[[list[list[int]]], Awaitable[Verdicts]]
+    communities: Callable[["Exploration", int], Awaitable[dict[int, list[int]]]]
+    tests: dict[int, Tested] = field(default_factory=dict)
+    reserve: int = 0
+    """Tests that are kept for neighbors."""
 
     @property
     def hits(self) -> list[int]:
@@ -81,94 +67,79 @@ class Exploration:
         return [unit for unit, test in self.tests.items() if test.sentences]
 
     @property
-    def neighbors_left(self) -> int:
-        """Number of neighbors that may be tested at the end."""
-        return min(self._reserved, self._budget - len(self.tests))
-
-    @property
     def room(self) -> int:
-        """Number of text units that may still be tested, without neighbors."""
-        return self._budget - self._reserved - len(self.tests)
+        """Number of text units that may still be tested."""
+        return self.budget - self.reserve - len(self.tests)
 
-    def due(self) -> list[list[int]]:
-        """The batches to test next; none if the exploration is over, or `level` is to be entered."""
-        room = self.room
-        if self._over or self.level is not None or room <= 0:
-            return []
-        if self._communities is None:
-            untested = [unit for unit in self._ranking if unit not in self.tests]
-            self._pending = dict.fromkeys(untested[: min(self._width * self._batch, room)])
-            if not self._pending:
-                self._descend(0)
-        else:
-            self._pending = self._of_communities(room)
-        return in_batches(list(self._pending), self._batch)
+    async def run(
+        self, ranking: Sequence[int], levels: int, neighbors: Callable[[list[int]], Awaitable[list[int]]] | None
+    ) -> None:
+        """Test until the budget is spent, or nothing more is found.
 
-    def _of_communities(self, room: int) -> dict[int, int | None]:
-        """The next units of the first communities: half a batch of each, so that no community uses up the budget."""
-        assert self._communities is not None
-        share, chosen = max(self._batch // 2, 1), dict[int, int | None]()
-        for community in list(self._communities)[: self._deeper_after]:
-            untested = [unit for unit in self._communities[community] if unit not in self.tests and unit not in chosen]
-            chosen |= dict.fromkeys(untested[:share], community)
-        return dict(list(chosen.items())[:room])
+        Args:
+            ranking: text units, best first.
+            levels: number of levels of communities.
+            neighbors: gives the neighbors of text units; a part of the budget is for them.
+        """
+        self.reserve = max(int(self.budget * NEIGHBORS_SHARE), 1) if neighbors and self.budget > 1 else 0
+        await self._best_first(ranking)
+        await self._by_community(levels)
+        is_over = self.room > 0
+        if neighbors and self.reserve and self.hits:
+            near = [unit for unit in await neighbors(self.hits) if unit not in self.tests]
+            await self._test(dict.fromkeys(near[: self.reserve]))
+        self.reserve = 0
+        if not is_over:
+            await self._by_community(levels)
 
-    def enter(self, communities: Mapping[int, Sequence[int]]) -> None:
-        """Explore these communities of the level, best first, each with its text units, best first."""
-        self._current, self.level = self.level, None
-        self._communities = {community: list(units) for community, units in communities.items()}
-        self._close(())
+    async def _test(self, units: Mapping[int, int | None], level: int | None = None) -> Verdicts:
+        """Test text units, given with the community that led to each, and record the verdicts."""
+        verdicts = await self.test(in_batches(list(units), self.batch)) if units else {}
+        for unit, community in units.items():
+            self.tests[unit] = Tested(unit, community, level, verdicts.get(unit))
+        return verdicts
 
-    def record(self, verdicts: Mapping[int, Sentences | None]) -> None:
-        """Continue with the verdicts on the units that were due."""
-        for unit, community in self._pending.items():
-            self.tests[unit] = Tested(unit, community, self._current, verdicts.get(unit))
-        if self._communities is None:
-            batches = in_batches(list(self._pending), self._batch)
-            if all(any(verdicts.get(unit) for unit in batch) for batch in batches):
-                self._width = min(2 * self._width, self._widest)
-            else:
-                self._descend(0)
+    async def _best_first(self, ranking: Sequence[int]) -> None:
+        """Test the ranking, more batches at the same time as long as each of them holds something."""
+        width, widest = 1, max(int(self.budget * _CONCURRENT_SHARE / self.batch), 1)
+        while self.room > 0:
+            untested = [unit for unit in ranking if unit not in self.tests]
+            units = untested[: min(width * self.batch, self.room)]
+            verdicts = await self._test(dict.fromkeys(units))
+            if not units or not all(any(map(verdicts.get, batch)) for batch in in_batches(units, self.batch)):
+                return
+            width = min(2 * width, widest)
+
+    async def _by_community(self, levels: int) -> None:
+        """Explore all levels, and again as long as that finds something."""
+        n_hits = -1
+        while self.room > 0 and len(self.hits) > n_hits:
+            n_hits = len(self.hits)
+            for level in range(min(levels, MAX_LEVELS)):
+                await self._explore_level(level)
+
+    async def _explore_level(self, level: int) -> None:
+        """Test half a batch of each of the first communities at a time, so that none uses up the budget."""
+        if self.room <= 0:
             return
-        found: dict[int, bool] = {}
-        for unit, community in self._pending.items():
-            assert community is not None
-            found[community] = found.get(community, False) or bool(verdicts.get(unit))
-        for relevant in found.values():
-            self._empty = 0 if relevant else self._empty + 1
-        self._close([community for community, relevant in found.items() if not relevant])
+        untested = await self.communities(self, level)
+        n_empty, share = 0, max(self.batch // 2, 1)
+        while untested and n_empty < self.deeper_after and self.room > 0:
+            first = list(untested)[: self.deeper_after]
+            pairs = [(unit, community) for community in first for unit in untested[community][:share]]
+            units = dict(pairs[: self.room])
+            verdicts = await self._test(units, level)
+            for community in dict.fromkeys(units.values()):
+                is_relevant = any(verdicts.get(unit) for unit in units if units[unit] == community)
+                n_empty = 0 if is_relevant else n_empty + 1
+                untested[community] = untested[community][share:]
+                if not is_relevant or not untested[community]:
+                    del untested[community]
 
-    def record_neighbors(self, verdicts: Mapping[int, Sentences | None]) -> None:
-        """Add the verdicts on neighbors; what these leave of their part of the budget is for the exploration."""
-        for unit, sentences in verdicts.items():
-            self.tests[unit] = Tested(unit, None, None, sentences)
-        self._reserved = 0
 
-    def _close(self, communities: Iterable[int]) -> None:
-        """Leave communities without a relevant unit, and those with no untested one; go on when none is left."""
-        assert self._communities is not None
-        assert self._current is not None
-        closed = set(communities)
-        self._communities = {
-            community: units
-            for community, units in self._communities.items()
-            if community not in closed and any(unit not in self.tests for unit in units)
-        }
-        if not self._communities or self._empty >= self._deeper_after:
-            self._descend(self._current + 1)
-
-    def _descend(self, level: int) -> None:
-        """Go to a level; after the last one to the first again, if anything was found since."""
-        self._empty = 0
-        n_hits = len(self.hits)
-        if level == 0:
-            self._hits_before_pass = n_hits
-        if level < self._levels:
-            self.level = level
-        elif n_hits > self._hits_before_pass:
-            self._descend(0)
-        else:
-            self._over = True
+def in_batches(units: Sequence[int], size: int) -> list[list[int]]:
+    """The units in batches of `size`, the last one shorter."""
+    return [list(units[start : start + size]) for start in range(0, len(units), size)]
 
 
 def n_levels(reader: Reader) -> int:
@@ -184,7 +155,7 @@ def communities_of_level(
     The best communities have most relevant units so far, then the best mean rank of their five best text units. A text
     unit counts in its best community alone.
     """
-    found = reader.rows(
+    rows = reader.rows(
         f"""
         WITH ranks AS (SELECT unnest($units::INT[]) AS text_unit, unnest($ranks::INT[]) AS rank),
         members AS (
@@ -219,25 +190,25 @@ def communities_of_level(
             "limit": exploration.room,
         },
     )
-    return dict(found.group_by("community", maintain_order=True).agg("text_unit").iter_rows())
+    return dict(rows.group_by("community", maintain_order=True).agg("text_unit").iter_rows())
 
 
 def neighbors_of(reader: Reader, units: Sequence[int], distance: int, scope: Scope = EVERYTHING) -> list[int]:
     """The text units up to `distance` before and after these in their documents; those of the first unit first."""
-    found = reader.rows(
+    rows = reader.rows(
         f"""
-        WITH given AS (SELECT unnest($units::INT[]) AS unit, unnest($places::INT[]) AS given_place),
+        WITH hits AS (SELECT unnest($units::INT[]) AS unit, unnest($places::INT[]) AS hit_place),
         ordered AS (
             SELECT human_readable_id AS unit, document_id,
                    row_number() OVER (PARTITION BY document_id ORDER BY start_char, human_readable_id) AS place
             FROM text_units WHERE document_id IN (
-                SELECT document_id FROM text_units WHERE human_readable_id IN (SELECT unit FROM given)
+                SELECT document_id FROM text_units WHERE human_readable_id IN (SELECT unit FROM hits)
             )
         )
-        SELECT n.unit FROM given JOIN ordered g USING (unit)
+        SELECT n.unit FROM hits JOIN ordered g USING (unit)
         JOIN ordered n ON n.document_id = g.document_id AND abs(n.place - g.place) BETWEEN 1 AND $distance
         WHERE {scope.allows("text_unit", "n.unit")}
-        ORDER BY abs(n.place - g.place), given_place, n.unit
+        ORDER BY abs(n.place - g.place), hit_place, n.unit
         """,
         {
             "units": list(units),
@@ -245,8 +216,7 @@ def neighbors_of(reader: Reader, units: Sequence[int], distance: int, scope: Sco
             "distance": distance,
         },
     )
-    known = set(units)
-    return [unit for unit in dict.fromkeys(found.to_series().to_list()) if unit not in known]
+    return list(dict.fromkeys(rows.to_series().to_list()))
 
 
 def tests_frame(reader: Reader, tests: Collection[Tested]) -> pl.DataFrame:

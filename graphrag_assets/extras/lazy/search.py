@@ -5,7 +5,7 @@ Microsoft's intelligence-toolkit (`relevance_assessor.py`). It needs no reports 
 communities of any index do.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
@@ -17,9 +17,8 @@ from graphrag_assets.contracts.answering import NO_ANSWER, Rewritten
 from graphrag_assets.embedded import Asked
 from graphrag_assets.extras.lazy.exploration import (
     Exploration,
-    Sentences,
+    Verdicts,
     communities_of_level,
-    in_batches,
     n_levels,
     neighbors_of,
     tests_frame,
@@ -153,48 +152,21 @@ async def _ranking(ask: Ask[LazyOptions], rewritten: Rewritten) -> list[int]:
 async def _explore(ask: Ask[LazyOptions], question: str, ranking: Sequence[int]) -> Exploration:
     options, reader, scope = ask.options, ask.reader, ask.scope
     levels, rarity = await ask.in_thread(lambda: (n_levels(reader), _rarity(reader, question)))
-    exploration = Exploration(
-        ranking, levels, options.budget, options.batch, options.deeper_after, neighbors=bool(options.neighbors)
-    )
-    verdicts_on = partial(_verdicts, ask, exploration, question, rarity)
-    await _play(ask, exploration, verdicts_on, ranking)
-    if exploration.hits and exploration.neighbors_left > 0:
-        near = await ask.in_thread(neighbors_of, reader, exploration.hits, options.neighbors, scope)
-        units = [unit for unit in near if unit not in exploration.tests][: exploration.neighbors_left]
-        batches = in_batches(units, options.batch)
-        exploration.record_neighbors(await verdicts_on(batches) if batches else {})
-        await _play(ask, exploration, verdicts_on, ranking)
+
+    def communities(exploration: Exploration, level: int) -> Awaitable[dict[int, list[int]]]:
+        return ask.in_thread(communities_of_level, reader, level, ranking, exploration, scope)
+
+    def neighbors(units: list[int]) -> Awaitable[list[int]]:
+        return ask.in_thread(neighbors_of, reader, units, options.neighbors, scope)
+
+    test = partial(_verdicts, ask, question, rarity)
+    exploration = Exploration(options.budget, options.batch, options.deeper_after, test, communities)
+    await exploration.run(ranking, levels, neighbors if options.neighbors else None)
     return exploration
 
 
-Verdicts = dict[int, Sentences | None]
-"""The relevant sentences of text units; None where the test failed."""
-
-
-async def _play(
-    ask: Ask[LazyOptions],
-    exploration: Exploration,
-    verdicts_on: Callable[[Sequence[Sequence[int]]], Awaitable[Verdicts]],
-    ranking: Sequence[int],
-) -> None:
-    """Test what is due until nothing is."""
-    while True:
-        if batches := exploration.due():
-            exploration.record(await verdicts_on(batches))
-        elif exploration.level is not None and exploration.room > 0:
-            level, reader = exploration.level, ask.reader
-            found = await ask.in_thread(communities_of_level, reader, level, ranking, exploration, ask.scope)
-            exploration.enter(found)
-        else:
-            return
-
-
 async def _verdicts(
-    ask: Ask[LazyOptions],
-    exploration: Exploration,
-    question: str,
-    rarity: Mapping[str, float],
-    batches: Sequence[Sequence[int]],
+    ask: Ask[LazyOptions], question: str, rarity: Mapping[str, float], batches: Sequence[Sequence[int]]
 ) -> Verdicts:
     """The verdicts on batches of text units.
 
@@ -213,11 +185,11 @@ async def _verdicts(
     ]
     answers = await ask.gather("test", calls, all_may_fail="test" in ask.trace.usage)
     verdicts: Verdicts = {}
-    for batch, found in zip(batches, answers, strict=True):
-        if isinstance(found, Exception):
+    for batch, answer in zip(batches, answers, strict=True):
+        if isinstance(answer, Exception):
             verdicts |= dict.fromkeys(batch)
         else:
-            verdicts |= {unit: found.sentences.get(unit, ()) for unit in batch}
+            verdicts |= {unit: answer.sentences.get(unit, ()) for unit in batch}
     return verdicts
 
 
@@ -253,11 +225,11 @@ def _groups(ask: Ask[LazyOptions], exploration: Exploration) -> list[Section]:
         unit: [f"({unit}.{place}) {line}" for place, line in enumerate(sentence_lines(text), 1)]
         for unit, text in written.items()
     }
-    shown = rows.with_columns(text=pl.Series([" ".join(lines) for lines in numbered.values()], dtype=pl.String))
-    tokens = count_tokens(lines_of(layout, shown))
-    shown = shown.with_columns(line_tokens=pl.Series(tokens, dtype=pl.Int64))
+    numbered_rows = rows.with_columns(text=pl.Series([" ".join(lines) for lines in numbered.values()], dtype=pl.String))
+    tokens = count_tokens(lines_of(layout, numbered_rows))
+    numbered_rows = numbered_rows.with_columns(line_tokens=pl.Series(tokens, dtype=pl.Int64))
     parts = packed(tokens, limit - _HEADING_TOKENS)
-    return [_as_written(fill(layout, shown[part], limit), written, numbered) for part in parts]
+    return [_as_written(fill(layout, numbered_rows[part], limit), written, numbered) for part in parts]
 
 
 def _as_written(section: Section, written: Mapping[int, str], numbered: Mapping[int, Sequence[str]]) -> Section:

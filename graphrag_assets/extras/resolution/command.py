@@ -37,15 +37,15 @@ def list_(name: str, limit: int, decided: bool) -> None:
         return
     # Decisions since the candidates were found are in the file alone.
     kinds = {one.key: one.kind for one in decisions}
-    found = index.working.read(_CANDIDATES).iter_rows()
-    rows = [row for row in found if kinds.get(pair_key(row[0], row[1]), "unsure") == "unsure"]
-    shown = [row for row in rows if key in ("", row[0], row[1])][:limit]
+    candidates = index.working.read(_CANDIDATES).iter_rows()
+    rows = [row for row in candidates if kinds.get(pair_key(row[0], row[1]), "unsure") == "unsure"]
+    page = [row for row in rows if key in ("", row[0], row[1])][:limit]
     table = table_of("name", "may be", "evidence", numbers=("score", "documents", "neighbors"))
-    for one, other, evidence, score, documents, neighbors in shown:
+    for one, other, evidence, score, documents, neighbors in page:
         why = f"{evidence} (unsure)" if pair_key(one, other) in kinds else evidence
         table.add_row(one, other, why, f"{score or 0:.2f}", f"{documents:,}", f"{neighbors:,}")
     print_table(console, table)
-    console.say(f"{len(shown):,} of {len(rows):,} open candidates")
+    console.say(f"{len(page):,} of {len(rows):,} open candidates")
 
 
 @click.command()

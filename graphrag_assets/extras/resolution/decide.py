@@ -85,14 +85,14 @@ def record(index: Index, decisions: Sequence[Decision]) -> list[Decision]:
     Of a name that stands for a third one already, the other name stands for that one, too.
     """
     recorded = []
-    with changing_decisions(index.settings.index_folder) as kept:
+    with changing_decisions(index.settings.index_folder) as earlier:
         for one in decisions:
-            stands_for = _accepted(kept)
-            if one.kind == "accept" and one.key not in kept and one.name in stands_for:
+            stands_for = _accepted(earlier)
+            if one.kind == "accept" and one.key not in earlier and one.name in stands_for:
                 one = replace(one, name=_chain(one.other, stands_for)[-1], other=stands_for[one.name])
-            if one.key not in kept and _contradiction(one, kept) is None:
-                kept[one.key] = _dated(one)
-                recorded.append(kept[one.key])
+            if one.key not in earlier and _contradiction(one, earlier) is None:
+                earlier[one.key] = _dated(one)
+                recorded.append(earlier[one.key])
     return recorded
 
 
@@ -112,9 +112,9 @@ def _dated(decision: Decision) -> Decision:
 
 def _contradiction(decision: Decision, decisions: Mapping[Key, Decision]) -> str | None:
     """Why a decision cannot stand beside the others; None if it can."""
-    name, other, kept = decision.name, decision.other, decisions.values()
+    name, other, others = decision.name, decision.other, decisions.values()
     stands_for = _accepted(decisions)
-    splits = [one for one in kept if one.kind == "split"]
+    splits = [one for one in others if one.kind == "split"]
     match decision.kind:
         case "accept":
             if name in stands_for:
@@ -127,7 +127,7 @@ def _contradiction(decision: Decision, decisions: Mapping[Key, Decision]) -> str
             if name in split or (name, other) in things or are_apart(name, other, split):
                 return f"{name if name in split else other!r} is split. Undo that first."
             then = stands_for | {name: other}
-            for one in kept:
+            for one in others:
                 if one.kind == "reject" and _chain(one.name, then)[-1] == _chain(one.other, then)[-1]:
                     return f"{one.name!r} and {one.other!r} would be one thing, which is rejected. Undo that first."
         case "reject":
@@ -161,11 +161,11 @@ def _keys(index: Index, *names: str) -> list[str]:
     keys = [title_key(name) for name in names]
     if len(set(keys)) < len(keys):
         raise InputError("Both names are the same.")
-    known = set(index.working.read(_NAMES)["title_key"]) if index.working.path.exists() else set[str]()
-    known |= {key for one in read_decisions(index.settings.index_folder) for key in (one.name, one.other)}
+    names_here = set(index.working.read(_NAMES)["title_key"]) if index.working.path.exists() else set[str]()
+    names_here |= {key for one in read_decisions(index.settings.index_folder) for key in (one.name, one.other)}
     for name, key in zip(names, keys, strict=True):
-        if key not in known or not key:
-            near = get_close_matches(key, sorted(known), 3)
+        if key not in names_here or not key:
+            near = get_close_matches(key, sorted(names_here), 3)
             hint = f" Similar: {', '.join(near)}." if near else " Run `graphrag-assets index` first."
             raise InputError(f"Nothing in the index is called {name!r}.{hint}")
     return keys

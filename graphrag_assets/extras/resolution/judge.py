@@ -66,8 +66,8 @@ def judge(index: Index, limit: int, min_score: float = 0.0, chat: Chat | None = 
         model.usage = meter
         chat = model
     decided = [one.key[1:] for one in read_decisions(settings.index_folder) if one.kind != "split"]
-    known = {"low": [low for low, _ in decided], "high": [high for _, high in decided]}
-    pairs = index.working.read(_OPEN, {"score": min_score, "limit": limit, **known}).rows()
+    decided_pairs = {"low": [low for low, _ in decided], "high": [high for _, high in decided]}
+    pairs = index.working.read(_OPEN, {"score": min_score, "limit": limit, **decided_pairs}).rows()
     verdicts, error = _verdicts(
         index, TaskModel(chat, prompts_of(settings, index.profile), run_id=run_id), pairs, meter
     )
@@ -90,11 +90,11 @@ def _verdicts(
         return await verdicts_on(model, texts)
 
     verdicts, error = dict[tuple[str, str], NameVerdict](), None
-    for several, found in run_concurrently(ask, requests, "requests for verdicts", meter):
-        if isinstance(found, Exception):
-            error = error or found
+    for several, answers in run_concurrently(ask, requests, "requests for verdicts", meter):
+        if isinstance(answers, Exception):
+            error = error or answers
         else:
-            verdicts |= {pair: one for pair, one in zip(several, found, strict=True) if one}
+            verdicts |= {pair: one for pair, one in zip(several, answers, strict=True) if one}
     return {pair: verdicts[pair] for pair in pairs if pair in verdicts}, error
 
 
@@ -118,11 +118,11 @@ def pair_text(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
         for span in sentences(text["text"])
     }
     for line, date in dates.items():
-        rest, found = title_key(line), list[str]()
+        rest, names = title_key(line), list[str]()
         for key in keys:
             rest, n = re.subn(rf"(?<!\w){re.escape(key)}(?!\w)", " ", rest)
-            found += [key] if n else []
-        naming.setdefault(tuple(found), []).append(f"- {f'({date}) ' if date else ''}{_short(line)}")
+            names += [key] if n else []
+        naming.setdefault(tuple(names), []).append(f"- {f'({date}) ' if date else ''}{_short(line)}")
     blocks = list[str]()
     for row in (one, other):
         blocks.append(f"{row['title']} ({row['type']}): {_short(row['description'] or '')}")

@@ -37,8 +37,8 @@ class Client(BaseModel):
 
     @field_validator("filter", mode="before")
     @classmethod
-    def _as_filter(cls, given: Any) -> Any:
-        return Filter(**given) if isinstance(given, dict) else given
+    def _as_filter(cls, value: Any) -> Any:
+        return Filter(**value) if isinstance(value, dict) else value
 
     @field_validator("filter")
     @classmethod
@@ -72,8 +72,8 @@ def clients_of(text: str) -> list[Client]:
     if not text:
         return []
     try:
-        given = json.loads(text) if text.startswith("{") else {EVERYONE.name: {"token": text}}
-        clients = [Client(**{"name": name, **rights}) for name, rights in given.items()]
+        rights_by_name = json.loads(text) if text.startswith("{") else {EVERYONE.name: {"token": text}}
+        clients = [Client(**{"name": name, **rights}) for name, rights in rights_by_name.items()]
     except ValidationError as error:
         raise SettingsError(f"GRAPHRAG_SERVER_TOKENS: {in_words(error)}") from None
     except QueryError as error:  # of a filter
@@ -108,12 +108,12 @@ class Access:
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """The client of a token, in the form of the MCP SDK (`TokenVerifier`)."""
-        known = [
+        matches = [
             client
             for client in self.clients
             if client.token and hmac.compare_digest(client.token.get_secret_value().encode(), token.encode())
         ]
-        return AccessToken(token=token, client_id=known[0].name, scopes=[]) if known else None
+        return AccessToken(token=token, client_id=matches[0].name, scopes=[]) if matches else None
 
     def named(self, name: str | None) -> Client | None:
         """The client of that name; without tokens, everyone."""
@@ -123,11 +123,11 @@ class Access:
         """An address that opens in a browser, for so many days; None where nothing is served."""
         if not self.public_url:
             return None
-        given = {name: str(value) for name, value in query.items()}
+        parameters = {name: str(value) for name, value in query.items()}
         if client.token:
-            given |= {"for": client.name} | ({"until": str(int(time.time()) + days * 86_400)} if days else {})
-            given["signature"] = _signature(client.token, path, given)
-        return f"{self.public_url}{path}" + (f"?{urlencode(given)}" if given else "")
+            parameters |= {"for": client.name} | ({"until": str(int(time.time()) + days * 86_400)} if days else {})
+            parameters["signature"] = _signature(client.token, path, parameters)
+        return f"{self.public_url}{path}" + (f"?{urlencode(parameters)}" if parameters else "")
 
     def passage_url(
         self, client: Client, publication: int, text_unit: str | None, span: tuple[int, int] | None = None

@@ -14,12 +14,14 @@ from mcp.server.transport_security import (
 )
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graphrag_assets.errors import GraphRAGError, SettingsError
-from graphrag_assets.extras.server.http import explained, in_one_form, raw_path
+from graphrag_assets.extras.server.access import Access
+from graphrag_assets.extras.server.http import explained, raw_path
 from graphrag_assets.extras.server.openai_api import OpenAI
 from graphrag_assets.extras.server.page import Page
 from graphrag_assets.extras.server.searches import Searches
@@ -61,8 +63,9 @@ def make_app(searches: Searches, host: str, port: int, public_urls: list[str]) -
     app.state.access = searches.access
     app.router.routes.extend([*Page(searches).routes, *OpenAI(searches).routes])
     app.add_exception_handler(GraphRAGError, explained)
+    app.add_exception_handler(HTTPException, explained)
     app.add_exception_handler(Exception, explained)
-    return _Checked(app, searches, security)
+    return _checked(app, searches.access, TransportSecurityMiddleware(security))
 
 
 def _security(port: int, public_urls: list[str]) -> TransportSecuritySettings:
@@ -79,55 +82,32 @@ def _security(port: int, public_urls: list[str]) -> TransportSecuritySettings:
     return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
 
 
-class _Checked:
-    """Refuses requests of other hosts and origins, large ones, and those without a token where one is needed."""
+def _checked(app: ASGIApp, access: Access, security: TransportSecurityMiddleware) -> ASGIApp:
+    """The app behind what refuses other hosts and origins, large requests, and those without a token that need one."""
+    guarded = RequireAuthMiddleware(app, [])
 
-    def __init__(self, app: ASGIApp, searches: Searches, security: TransportSecuritySettings) -> None:
-        self.searches, self.security = searches, TransportSecurityMiddleware(security)
-        guarded = RequireAuthMiddleware(app, [])
-        has_tokens = bool(searches.access.clients)
+    async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        is_open = not access.clients or scope["path"] in _OPEN
+        is_open = is_open or access.signer(raw_path(request), request.query_params) is not None
+        with contextlib.suppress(Exception):  # it is answered and in the log; uvicorn would log it unmasked
+            await (app if is_open else guarded)(scope, receive, send)
 
-        async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
-            is_open = not has_tokens or scope["path"] in _OPEN or self._is_signed(Request(scope))
-            with contextlib.suppress(Exception):  # it is answered and in the log; uvicorn would log it unmasked
-                await (app if is_open else guarded)(scope, receive, send)
+    limited = RequestBodyLimitMiddleware(AuthenticationMiddleware(admitted, BearerAuthBackend(access)), MAX_BODY)
 
-        authenticated = AuthenticationMiddleware(admitted, BearerAuthBackend(searches.access))
-        self.app, self.checked = app, RequestBodyLimitMiddleware(authenticated, MAX_BODY)
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(raw=list(message["headers"]))
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                message["headers"] = headers.raw
+            await send(message)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self.app(scope, receive, send)  # the begin and the end of the server
+            await app(scope, receive, send)  # the begin and the end of the server
             return
-        refused = await self.security.validate_request(Request(scope), is_post=scope["method"] == "POST")
-        await (refused or self.checked)(scope, receive, _completed(send, scope["path"].startswith("/mcp")))
+        refusal = await security.validate_request(Request(scope), is_post=scope["method"] == "POST")
+        await (refusal or limited)(scope, receive, with_headers)
 
-    def _is_signed(self, request: Request) -> bool:
-        """Whether its address was signed."""
-        return self.searches.access.signer(raw_path(request), request.query_params) is not None
-
-
-def _completed(send: Send, is_mcp: bool) -> Send:
-    """`send` with headers for browsers, and with every error but those of MCP in one form."""
-    failed: Message | None = None
-
-    async def sending(message: Message) -> None:
-        nonlocal failed
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(raw=list(message["headers"]))
-            for name, value in HEADERS.items():
-                headers.setdefault(name, value)
-            message["headers"] = headers.raw
-            if message["status"] >= 400 and not is_mcp and "html" not in headers.get("content-type", ""):
-                failed = message
-                return
-        elif failed:  # its body is one message
-            start, failed = failed, None
-            body = in_one_form(start["status"], message.get("body", b""))
-            headers = MutableHeaders(raw=start["headers"])
-            headers["content-type"], headers["content-length"] = "application/json", str(len(body))
-            await send(start)
-            message = {"type": "http.response.body", "body": body}
-        await send(message)
-
-    return sending
+    return checked

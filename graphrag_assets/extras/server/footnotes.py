@@ -51,7 +51,7 @@ class Footnotes:
         footnote. The last word is held back: what ends it may make a link of it.
         """
         text = self._held + piece
-        settled = max((found.end() for found in _SPACE.finditer(text) if found[0].isspace()), default=0)
+        settled = max((space.end() for space in _SPACE.finditer(text) if space[0].isspace()), default=0)
         self._held = text[settled:]
         return self._shown(text[:settled])
 
@@ -99,7 +99,7 @@ class Footnotes:
     def plain(self, answer: Answer) -> dict[str, Any]:
         """The answer as plain data: text with footnotes, the passages behind these, and entities that were read."""
         text, entities = self.text(answer.answer), answer.context.get("entities", pl.DataFrame())
-        read = entities.filter("in_context").head(_MAX_ENTITIES) if entities.height else entities
+        in_context = entities.filter("in_context").head(_MAX_ENTITIES) if entities.height else entities
         return {
             "text": text,
             "citations": [
@@ -116,7 +116,7 @@ class Footnotes:
                 for citation, number in self.passages.items()
             ],
             "entities": [
-                {"number": row["human_readable_id"], "title": row["title"]} for row in read.iter_rows(named=True)
+                {"number": row["human_readable_id"], "title": row["title"]} for row in in_context.iter_rows(named=True)
             ],
             "method": answer.method,
             "model": answer.model,

@@ -5,12 +5,12 @@ import json
 import logging
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
-from http import HTTPStatus
 from typing import Any, TypeVar
 
 import anyio
 from pydantic import BaseModel, ValidationError
 from sse_starlette import EventSourceResponse
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -66,12 +66,14 @@ async def body_of(request: Request, kind: type[Body]) -> Body:
 
 def status_of(error: Exception) -> int:
     """The HTTP status of an error."""
+    if isinstance(error, HTTPException):
+        return error.status_code
     return next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 500)
 
 
 def error_of(error: Exception) -> dict[str, Any]:
     """An error as OpenAI's clients read it; of one that is not ours, only that it is in the log."""
-    if not isinstance(error, GraphRAGError):
+    if not isinstance(error, GraphRAGError | HTTPException):
         log.error("A request failed: %s", mask("".join(traceback.format_exception(error))))
         return {"message": "The request failed. The server's log says why.", "type": "internal_error", "code": None}
     kind = "invalid_request_error" if status_of(error) < 500 else "server_error"
@@ -81,19 +83,6 @@ def error_of(error: Exception) -> dict[str, Any]:
 async def explained(request: Request, error: Exception) -> Response:
     """The answer to a request that failed (Starlette's exception handler)."""
     return JSONResponse({"error": error_of(error)}, status_of(error))
-
-
-def in_one_form(status: int, body: bytes) -> bytes:
-    """The body of an error as OpenAI's clients read it: unchanged if it is, else made of what the body says."""
-    try:
-        given = json.loads(body)
-    except ValueError:
-        given = {"error_description": body.decode("utf-8", "replace").strip()}
-    if isinstance(given.get("error"), dict):
-        return body
-    phrase = HTTPStatus(status).phrase
-    message = given.get("error_description") or f"{phrase}."
-    return as_json({"error": {"message": message, "type": "invalid_request_error", "code": phrase}}).encode()
 
 
 def raw_path(request: Request) -> str:

@@ -32,8 +32,8 @@ def entity_number(reader: Reader, scope: Scope, name: str) -> int:
     if name.isdecimal() and len(name) <= MAX_DIGITS and _entities(reader, scope, [int(name)]):
         return int(name)
     question = Question(name)
-    if found := named_entities(reader, question, scope):
-        return found[0]
+    if numbers := named_entities(reader, question, scope):
+        return numbers[0]
     similar = search_texts(reader, "entity", question, _CANDIDATES, scope)
     near = [row["title"] for row in _entities(reader, scope, similar)]
     raise NotFoundError(f"There is no entity {name!r}. The nearest are: {', '.join(near) or 'none'}.")
@@ -120,10 +120,10 @@ def passage(reader: Reader, scope: Scope, text_unit: str) -> Row:
         NotFoundError: there is none.
     """
     numbers = reader.numbers("SELECT human_readable_id FROM text_units WHERE id = $id", {"id": text_unit})
-    found = passages(fetch.sources(reader, numbers, scope))
-    if not found:
+    rows = passages(fetch.sources(reader, numbers, scope))
+    if not rows:
         raise NotFoundError(f"There is no text unit {text_unit!r}.")
-    (row,) = found
+    (row,) = rows
     places, row_number = reader.rows(
         "SELECT places, row_number FROM documents WHERE id = $id", {"id": row["document_id"]}
     ).row(0)

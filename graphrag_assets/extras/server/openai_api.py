@@ -34,29 +34,11 @@ from graphrag_assets.query import AnswerMethodName, AsyncAnswerStream
 
 _PREFIX = "graphrag-"
 _MODELS = [f"{_PREFIX}{method}" for method in get_args(AnswerMethodName)]
-_FLAGS = re.IGNORECASE | re.MULTILINE
 _CHORE = re.compile(
-    r"\b(?:generate|create|write|give|provide|suggest|propose|make|reflect|determine|extract|summari[sz]e|come up with)"
-    r"\b[^.?!]{0,150}\b(?:titles?|names?|tags?|emojis?|follow[- ]?ups?|questions?|quer(?:y|ies)|prompt|topics?)\b",
-    _FLAGS,
+    r"\A\W*task:\s*\n.*^\W*(?:guidelines|output|chat history):", re.IGNORECASE | re.MULTILINE | re.DOTALL
 )
-"""What chat programs ask for beside the conversation."""
-_CHAT = (
-    r"(?:this|the|our|following|above)\s+(?:chat|conversation|dialogue|discussion)\b"
-    r"(?!\s+(?:between|that|which|with|on|of)\b)"
-)
-_TEMPLATE = re.compile(r"^\W*task\b\W*$|^\W*task:|\byour task is\b", _FLAGS)
-_ABOUT_CHAT = re.compile(rf"\bchat[ _]history\b|\b(?:{_CHAT}\s+an?|(?:for|of|to|on|summari[sz]ing)\s+{_CHAT})", _FLAGS)
-_FORM = re.compile(
-    r"\bjson\b|\bconcise|\b(?:keep it|be) (?:short|brief)|\b(?:return|respond|reply|answer)\b[^.]{0,30}\bonly\b"
-    r"|\bonly (?:return|respond|reply|the)\b|\b(?:\d+|two|three|four|five|six)\W+(?:\w+\W+){0,2}?words?\b"
-    r"|\bwithout quot|\bno punct",
-    _FLAGS,
-)
-_TRANSCRIPT = re.compile(r"^\W*(?:user|human|message)\s*:[^?]*\S", _FLAGS)
-_SPEAKER = re.compile(r"\W*(?:user|human|assistant|ai)\s*:", _FLAGS)
-_BOTH_SIDES = re.compile(r"^\W*user:.*\n(?:.*\n)*?\W*(?:assistant|ai):", _FLAGS)
-_FIRST_QUESTION = re.compile(r"^\W*(?:user|human): ?(.+)", _FLAGS)
+"""What Open WebUI asks for beside the conversation: titles, tags, further questions."""
+_FIRST_QUESTION = re.compile(r"^USER: ?(.+)", re.MULTILINE)
 _JSON_KEY = re.compile(r'\{\s*"(\w+)"\s*:\s*(\[)?')
 _TITLE_WORDS = 6
 
@@ -159,18 +141,18 @@ class OpenAI:
         return PlainJSON(_model(name))
 
     async def complete(self, request: Request) -> Response:
-        asked, client = await body_of(request, ChatRequest), client_of(request)
-        asked.check()
-        reply = _Reply(asked.model)
-        if _is_chore(asked.messages[-1].text):
-            text = _done(asked.messages[-1].text, asked)
-            if asked.stream:
+        chat, client = await body_of(request, ChatRequest), client_of(request)
+        chat.check()
+        reply = _Reply(chat.model)
+        if _CHORE.search(chat.messages[-1].text):
+            text = _chore_answer(chat.messages[-1].text)
+            if chat.stream:
                 return event_stream(_chore_stream(reply, text), self.searches.rag.aclose)
             return PlainJSON(reply.whole(text, [], Usage()))
-        ask = asked.ask()
-        if asked.stream:
+        ask = chat.ask()
+        if chat.stream:
             has_usage, stream = (
-                bool((asked.stream_options or {}).get("include_usage")),
+                bool((chat.stream_options or {}).get("include_usage")),
                 self.searches.stream(client, ask),
             )
             events = self._stream(stream, self.searches.footnotes(client, stream), reply, has_usage)
@@ -183,14 +165,14 @@ class OpenAI:
         self, stream: AsyncAnswerStream, footnotes: Footnotes, reply: "_Reply", has_usage: bool
     ) -> AsyncIterator[Event]:
         """Chunks of a completion, the first of which is sent before the search."""
-        shown = ""
+        answer_text = ""
         yield reply.chunk({"role": "assistant", "content": ""})
         try:
             async for text in footnotes.pieces(stream):
-                shown += text
+                answer_text += text
                 yield reply.chunk({"content": text})
             yield reply.chunk({"content": footnotes.as_markdown()})
-            yield reply.chunk({"annotations": _annotations(footnotes, shown)})
+            yield reply.chunk({"annotations": _annotations(footnotes, answer_text)})
             yield reply.chunk({}, finish="stop")
             if has_usage:
                 yield reply.usage(stream.result.total_usage)
@@ -231,13 +213,13 @@ def _tokens(usage: Usage) -> dict[str, int]:
 
 def _annotations(footnotes: Footnotes, text: str) -> list[dict[str, Any]]:
     """A link to its passage at each footnote in the text."""
-    passages, found = {number: citation for citation, number in footnotes.passages.items()}, []
+    passages, annotations = {number: citation for citation, number in footnotes.passages.items()}, []
     for mark in MARK.finditer(text):
         citation = passages[int(mark[1])]
         if url := footnotes.url(citation):
             cited = {"url": url, "title": title_of(citation), "start_index": mark.start(), "end_index": mark.end()}
-            found.append({"type": "url_citation", "url_citation": cited})
-    return found
+            annotations.append({"type": "url_citation", "url_citation": cited})
+    return annotations
 
 
 async def _chore_stream(reply: _Reply, text: str) -> AsyncIterator[Event]:
@@ -246,27 +228,12 @@ async def _chore_stream(reply: _Reply, text: str) -> AsyncIterator[Event]:
     yield {"data": "[DONE]"}
 
 
-def _is_chore(prompt: str) -> bool:
-    """Whether a chat program asks for a title, tags or the like, by several marks of such prompts."""
-    is_template = bool(_TEMPLATE.search(prompt) or _TRANSCRIPT.search(prompt))
-    marks = sum(bool(mark.search(prompt)) for mark in (_TEMPLATE, _TRANSCRIPT, _ABOUT_CHAT, _FORM))
-    if bool(_CHORE.search(prompt)) and marks >= 2 and (is_template or "?" not in prompt):
-        return True
-    transcript = _BOTH_SIDES.search(prompt)  # in any language: an instruction, then both sides of a conversation
-    return transcript is not None and bool(prompt[: transcript.start()].strip()) and "?" not in _outside(prompt)
+def _chore_answer(prompt: str) -> str:
+    """The answer to what a chat program asks for beside the conversation, without a search or a model.
 
-
-def _outside(prompt: str) -> str:
-    """What of a prompt is no line of a speaker."""
-    return "\n".join(line for line in prompt.splitlines() if not _SPEAKER.match(line))
-
-
-def _done(chore: str, asked: ChatRequest) -> str:
-    """What a chat program asks for beside the conversation, without a search or a model: a title, or nothing."""
-    earlier = [message.text for message in asked.messages[:-1] if message.role == "user"]
-    stated = _FIRST_QUESTION.search(chore)
-    first = earlier[0] if earlier else stated[1] if stated else "Conversation"
-    title = " ".join(first.split()[:_TITLE_WORDS]).rstrip("?.,;:!")
-    if key := _JSON_KEY.search(chore):
-        return json.dumps({key[1]: [] if key[2] else title})
-    return "💬" if re.search("emoji", chore, re.IGNORECASE) else title
+    It is a title for JSON with a text, and nothing for JSON with a list.
+    """
+    question = _FIRST_QUESTION.search(prompt)
+    title = " ".join((question[1] if question else "Conversation").split()[:_TITLE_WORDS]).rstrip("?.,;:!")
+    key = _JSON_KEY.search(prompt)
+    return json.dumps({key[1]: [] if key[2] else title}) if key else title

@@ -116,8 +116,8 @@ class Page:
         """The client, the number of the publication, and the address of the map if the client may see all of it."""
         client = client_of(request)
         publication = await self.searches.look_up(client, lambda reader, _: reader.publication)
-        found = self.searches.access.url(client, "/explorer", {}, days=1) if client.filter is None else None
-        return PlainJSON({"client": client.name, "publication": publication, "map": found})
+        map_url = self.searches.access.url(client, "/explorer", {}, days=1) if client.filter is None else None
+        return PlainJSON({"client": client.name, "publication": publication, "map": map_url})
 
 
 @functools.cache

@@ -53,8 +53,8 @@ class Searches:
         Raises:
             InvalidOption: the question or an option is not allowed.
         """
-        if own := sorted(_OWN_OPTIONS & set(ask.options)):
-            raise InvalidOption(f"{own[0]} is no option here; give filters as `filter` and turns as `history`.")
+        if reserved := sorted(_OWN_OPTIONS & set(ask.options)):
+            raise InvalidOption(f"{reserved[0]} is no option here; give filters as `filter` and turns as `history`.")
         options = ask.options | {"history": [turn.model_dump() for turn in ask.history], "timeout": self.seconds}
         return self.rag.astream(ask.method, ask.question, filter=_filter(ask.filter), rights=client.filter, **options)
 
@@ -78,7 +78,7 @@ class Searches:
         self, client: Client, question: str, k: int, method: RankingName, filter: Mapping[str, Any]
     ) -> dict[str, list[Any]]:
         """The passages that match a question best, with links; and names of the filter that are not there."""
-        told = _Errors()
+        callbacks = _Errors()
         frame = await self.rag.aretrieve(
             question,
             k,
@@ -86,10 +86,10 @@ class Searches:
             filter=_filter(filter),
             rights=client.filter,
             timeout=self.seconds,
-            callbacks=told,
+            callbacks=callbacks,
         )
         rows = frame.rename({"id": "text_unit_id"}).to_dicts()
-        return {"passages": self.linked(client, rows), "errors": told.errors}
+        return {"passages": self.linked(client, rows), "errors": callbacks.errors}
 
     def linked(self, client: Client, passages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Passages with their addresses."""
@@ -99,11 +99,11 @@ class Searches:
     async def look_up(self, client: Client, work: Callable[[Reader, Scope], Result]) -> Result:
         """What a function of `lookups` finds in the newest publication, within the filter of the client."""
 
-        def found() -> Result:
+        def work_here() -> Result:
             reader = self.rag.index.reader()
             return work(reader, scope_of(reader, client.filter))
 
-        return await asyncio.to_thread(found)
+        return await asyncio.to_thread(work_here)
 
 
 class _Errors(Callbacks):
@@ -114,9 +114,9 @@ class _Errors(Callbacks):
         self.errors.append(failure.error)
 
 
-def _filter(given: Mapping[str, Any]) -> Filter:
+def _filter(limits: Mapping[str, Any]) -> Filter:
     """The filter of a request. Raises InvalidOption."""
     try:
-        return Filter(**given)
+        return Filter(**limits)
     except QueryError as error:
         raise InvalidOption(str(error)) from None

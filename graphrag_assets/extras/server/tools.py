@@ -56,9 +56,8 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
         method: ask chooses; local for particular things, global for themes of all documents, drift for both.
         filter: batches, documents, entity_types, metadata, as_of and since limit the search.
         """
-        client = client_in(ctx)
-        asked = Ask(question=question, method=method, filter=filter or {})
-        answer, footnotes = await _explained(searches.answer(client, asked))
+        request = Ask(question=question, method=method, filter=filter or {})
+        answer, footnotes = await _explained(searches.answer(client_in(ctx), request))
         plain: Rows = footnotes.plain(answer)
         return plain
 
@@ -75,16 +74,16 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
         method: graph follows names from passage to passage, for questions with several links; text is words and
         vectors. filter: batches, documents, entity_types, metadata, as_of and since.
         """
-        found: Rows = await _explained(searches.retrieve(client_in(ctx), question, k, method, filter or {}))
-        return found
+        passages: Rows = await _explained(searches.retrieve(client_in(ctx), question, k, method, filter or {}))
+        return passages
 
     @server.tool(annotations=_READS, title="Entity")
     async def entity(ctx: Context[Any, Any], name: str, limit: Limit = 20) -> Rows:
         """A person, place, organization or other thing by name: its description and communities, its most important
         relationships, and the dated statements about it, with the day until which each held.
         """
-        found: Rows = await look_up(ctx, lambda reader, scope: lookups.entity(reader, scope, name, limit))
-        return found
+        row: Rows = await look_up(ctx, lambda reader, scope: lookups.entity(reader, scope, name, limit))
+        return row
 
     @server.tool(annotations=_READS, title="Path")
     async def path(

@@ -58,8 +58,8 @@ def _words(type_: str) -> Words:
     (('steam', 'ship'), ('steam', 'ship'), ('ship',))
     """
     spaced = _CAMEL_CASE.sub(" ", _UNSPACED.sub(r" \1 ", _BEFORE_OF.sub("", type_)))
-    found = [word.casefold() for word in _WORD.findall(spaced)]
-    return tuple(stem(word, "en") for word in [word for word in found if word not in _UNCOUNTED] or found)
+    words = [word.casefold() for word in _WORD.findall(spaced)]
+    return tuple(stem(word, "en") for word in [word for word in words if word not in _UNCOUNTED] or words)
 
 
 def _most(counts: Counter[str], n: int = N_EXAMPLES) -> tuple[str, ...]:
@@ -67,16 +67,16 @@ def _most(counts: Counter[str], n: int = N_EXAMPLES) -> tuple[str, ...]:
 
 
 def _covering(kinds: Sequence[ProfileType]) -> tuple[ProfileType, ...]:
-    total, covered, kept = sum(kind.n for kind in kinds), 0, list[ProfileType]()
+    total, covered, types = sum(kind.n for kind in kinds), 0, list[ProfileType]()
     for kind in kinds[:MAX_TYPES]:
         if covered >= COVERED * total and kind.n < RARE * total:
             break
-        kept.append(kind)
+        types.append(kind)
         covered += kind.n
-    return tuple(kept)
+    return tuple(types)
 
 
-def given_types(given: str, found: Sequence[ProfileType]) -> tuple[ProfileType, ...]:
+def given_types(option: str, corpus_types: Sequence[ProfileType]) -> tuple[ProfileType, ...]:
     """The types that a user gives, with the counts and names of those found; `found` if none are given.
 
     "PERSON, SHIP: a vessel" has commas between entries; where definitions have commas, semicolons.
@@ -84,15 +84,17 @@ def given_types(given: str, found: Sequence[ProfileType]) -> tuple[ProfileType, 
     Raises:
         SettingsError: an entry has no name.
     """
-    entries = [entry.partition(":") for entry in given.split(";" if ";" in given else ",") if entry.strip()]
+    entries = [entry.partition(":") for entry in option.split(";" if ";" in option else ",") if entry.strip()]
     if not all(_words(name) for name, _, _ in entries):
-        raise SettingsError(f"--types {given!r} is no list of types. Give PERSON, SHIP: a vessel.")
-    known = {_words(kind.type): kind for kind in found}
+        raise SettingsError(f"--types {option!r} is no list of types. Give PERSON, SHIP: a vessel.")
+    by_words = {_words(kind.type): kind for kind in corpus_types}
     kinds = [
-        replace(known.get(_words(name), ProfileType("")), type=" ".join(name.split()).upper(), definition=text.strip())
-        for name, _, text in entries
+        replace(
+            by_words.get(_words(name), ProfileType("")), type=" ".join(name.split()).upper(), definition=meaning.strip()
+        )
+        for name, _, meaning in entries
     ]
-    return tuple(kinds or found)
+    return tuple(kinds or corpus_types)
 
 
 def defined(kinds: Iterable[ProfileType], definitions: Mapping[str, str]) -> tuple[ProfileType, ...]:

@@ -19,14 +19,14 @@ Readings = Mapping[str, UnitExtraction]
 
 
 def passages(
-    units: Iterable[TextUnit], readings: Readings, listed: Callable[[str], str], n_examples: int, encoding: str
+    units: Iterable[TextUnit], readings: Readings, type_on_list: Callable[[str], str], n_examples: int, encoding: str
 ) -> list[TextUnit]:
     """Passages of the text units to make examples from: of those that together have all types, and one without records.
 
     A passage is the run of whole sentences, within `PASSAGE_TOKENS`, that has the most names of the reading.
     """
     by_id = {unit.id: unit for unit in units if unit.id in readings}
-    types = {key: {listed(e.type) for e in readings[key].entities} - {""} for key in by_id}
+    types = {key: {type_on_list(e.type) for e in readings[key].entities} - {""} for key in by_id}
     sizes = {key: len(readings[key].entities) for key in by_id if types[key]}
     chosen = covering({key: types[key] for key in sizes}, sizes, CANDIDATES * n_examples)
     empty = [key for key in by_id if not readings[key].entities][:1]
@@ -63,24 +63,24 @@ def covering(types: Mapping[Key, set[str]], scores: Mapping[Key, float], n: int)
 
 
 def examples_from(
-    units: Iterable[TextUnit], readings: Readings, listed: Callable[[str], str], n: int
+    units: Iterable[TextUnit], readings: Readings, type_on_list: Callable[[str], str], n: int
 ) -> tuple[WorkedExample, ...]:
     """At most `n` examples that together show all types, and one with nothing to extract if there is one.
 
     An example has the records of listed types whose names stand in its text.
     """
-    found = [_example(unit, readings[unit.id], listed) for unit in units if unit.id in readings]
-    nothing = [example for example in found if not readings[example.text_unit_id].entities]
-    scores = {example: len(example.entities) + len(example.relationships) for example in found if example.entities}
+    examples = [_example(unit, readings[unit.id], type_on_list) for unit in units if unit.id in readings]
+    nothing = [example for example in examples if not readings[example.text_unit_id].entities]
+    scores = {example: len(example.entities) + len(example.relationships) for example in examples if example.entities}
     types = {example: {entity.type for entity in example.entities} for example in scores}
     return (*covering(types, scores, n), *nothing[:1])
 
 
-def _example(unit: TextUnit, reading: UnitExtraction, listed: Callable[[str], str]) -> WorkedExample:
+def _example(unit: TextUnit, reading: UnitExtraction, type_on_list: Callable[[str], str]) -> WorkedExample:
     entities = tuple(
         replace(entity, type=type_)
         for entity in reading.entities
-        if (type_ := listed(entity.type)) and stands_in(entity.title, unit.text)
+        if (type_ := type_on_list(entity.type)) and stands_in(entity.title, unit.text)
     )
     keys = {title_key(entity.title) for entity in entities}
     relationships = tuple(

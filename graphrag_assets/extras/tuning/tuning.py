@@ -1,25 +1,78 @@
 """Prompts tuned to the corpus: a chat model reads a sample of text units, and a profile is made of what it finds."""
 
 import logging
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
+
+import numpy as np
+import polars as pl
 
 from graphrag_assets.assets.index import Index, exclusive
 from graphrag_assets.assets.model_tasks import IndexingTasks, indexing_tasks
 from graphrag_assets.contracts.prompt_profile import PromptProfile
 from graphrag_assets.contracts.records import TextUnit, UnitExtraction
 from graphrag_assets.errors import InputError, SettingsError
-from graphrag_assets.extras.tuning.description import with_description
-from graphrag_assets.extras.tuning.entity_types import found_types, given_types, listed_type
+from graphrag_assets.extras.tuning.entity_types import defined, found_types, given_types, listed_type
 from graphrag_assets.extras.tuning.examples import Readings, examples_from, passages
-from graphrag_assets.extras.tuning.sample import varied_sample
 from graphrag_assets.llm.event_loop import wait_for
-from graphrag_assets.llm.prompts import prompts_of
+from graphrag_assets.llm.prompts import fence, prompts_of
+from graphrag_assets.llm.task import TaskModel, ask_model
 from graphrag_assets.llm.tasks.extract_graph import ExtractionOptions
+from graphrag_assets.llm.tasks.table import DESCRIBE_CORPUS
 from graphrag_assets.pipeline.batch import units_to_extract
 from graphrag_assets.store.prompt_profiles import adopt, record_profile
 from graphrag_assets.text.languages import NAMES
+from graphrag_assets.text.words import cut_text
+
+
+def varied_sample(units: pl.DataFrame, n: int) -> list[str]:
+    """At most `n` text units that differ as much as possible, as selected; without vectors the first.
+
+    Farthest-point traversal (Gonzalez 1985, "Clustering to minimize the maximum intercluster distance"): each next one
+    is as far as possible from those selected.
+
+    Args:
+        units: id, vector (unit vectors of equal length; null without an embedding model).
+    """
+    with_vectors = units.drop_nulls("vector")
+    if with_vectors.is_empty():
+        return units["id"].head(n).to_list()
+    vectors = np.array(with_vectors["vector"].to_list())
+    nearest, chosen = np.full(len(vectors), math.inf), list[int]()
+    while len(chosen) < min(n, len(vectors)):
+        chosen.append(int(np.argmax(nearest)))
+        # Not BLAS, whose sums depend on the number of threads.
+        nearest = np.minimum(nearest, np.maximum(1.0 - np.einsum("ij,j->i", vectors, vectors[chosen[-1]]), 0.0))
+        nearest[chosen[-1]] = -1.0
+    return with_vectors["id"].gather(chosen).to_list()
+
+
+_SAMPLE_TOKENS = 6000
+_MAX_LENGTH = 600  # characters of a field
+
+
+async def with_description(
+    draft: PromptProfile, model: TaskModel, texts: Sequence[str], language: str | None, encoding: str
+) -> PromptProfile:
+    """The draft with domain, persona, rating scale, and definitions of its types, from the beginnings of the texts."""
+    room = _SAMPLE_TOKENS // max(len(texts), 1)
+    answer, _ = await ask_model(
+        model,
+        DESCRIBE_CORPUS,
+        sample="\n\n".join(fence(cut_text(text, room, encoding), "passage") for text in texts),
+        types="\n".join(f"{kind.type}: {', '.join(kind.examples)}" for kind in draft.entity_types),
+        language=language,
+    )
+    types = defined(draft.entity_types, {one.type: one.definition for one in answer.definitions})
+    domain, persona, scale = map(_line, (answer.domain, answer.persona, answer.rating_scale))
+    return replace(draft, entity_types=types, domain=domain, persona=persona, rating_scale=scale)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:_MAX_LENGTH]
+
 
 log = logging.getLogger(__name__)
 _ANY_TYPE = "the general noun that says best what kind of thing it is"
@@ -107,15 +160,15 @@ def tuned(tasks: IndexingTasks, units: list[TextUnit], options: TuningOptions, l
     draft = wait_for(with_description(draft, tasks.model, texts, written_in, settings.tokenizer))
     if not options.examples:
         return draft
-    listed = listed_type(draft.entity_types)
+    type_on_list = listed_type(draft.entity_types)
     typed = ExtractionOptions(
         entity_types=tuple(kind.type for kind in types),
         relationship_types=tuple(kind.type for kind in predicates),
         max_gleanings=0,
         language=written_in,
     )
-    chosen = passages(units, readings, listed, options.examples, settings.tokenizer)
-    examples = examples_from(chosen, _read(tasks, chosen, draft, typed), listed, options.examples)
+    chosen = passages(units, readings, type_on_list, options.examples, settings.tokenizer)
+    examples = examples_from(chosen, _read(tasks, chosen, draft, typed), type_on_list, options.examples)
     return replace(draft, examples=examples)
 
 
@@ -124,11 +177,11 @@ def _read(
 ) -> Readings:
     """Extractions by unit, in the order of the units; a failed one is left out."""
     readings: dict[str, UnitExtraction] = {}
-    for unit, found in replace(tasks, prompts=prompts_of(tasks.settings, profile), options=options).extract(units):
-        if isinstance(found, UnitExtraction):
-            readings[unit] = found
+    for unit, extraction in replace(tasks, prompts=prompts_of(tasks.settings, profile), options=options).extract(units):
+        if isinstance(extraction, UnitExtraction):
+            readings[unit] = extraction
         else:
-            log.warning("the text unit %s is left out of the tuning: %s", unit, found)
+            log.warning("the text unit %s is left out of the tuning: %s", unit, extraction)
     return {unit.id: readings[unit.id] for unit in units if unit.id in readings}
 
 

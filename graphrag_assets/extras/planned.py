@@ -58,7 +58,7 @@ class PlannedOptions(CommonOptions, LinkingOptions):
 
 
 @plain_dataclass(frozen=True)
-class Taken:
+class StepResult:
     """A step, its question with the best values, what it found, best first, and what it read.
 
     `problem` says why it found nothing; `error` is set if all its calls failed.
@@ -66,7 +66,7 @@ class Taken:
 
     step: Step
     question: str
-    found: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()
     sections: tuple[Section, ...] = ()
     problem: str = ""
     skipped: bool = False
@@ -75,7 +75,7 @@ class Taken:
     @property
     def values(self) -> list[str]:
         """What other steps can use."""
-        return [each.value for each in self.found if each.value]
+        return [each.value for each in self.findings if each.value]
 
 
 async def plan(ask: Ask[Any]) -> Plan:
@@ -113,17 +113,17 @@ async def answer(ask: Ask[PlannedOptions]) -> Draft:
     planned = await plan(ask)
     if planned.note:
         return await _answer_in_one_step(ask, await _context_of_one_step(ask), planned.steps[0], planned.note)
-    taken = await _take_all(ask, planned)
-    sections = [section for each in taken for section in each.sections]
-    used = {name for each in taken for name in each.step.needs}
-    missing = _missing(taken)
-    if not any(each.found for each in taken if each.step.variable not in used):
-        text = "\n\n".join(filter(None, (NO_ANSWER, _listed(taken))))
+    results = await _take_all(ask, planned)
+    sections = [section for each in results for section in each.sections]
+    used = {name for each in results for name in each.step.needs}
+    missing = _missing(results)
+    if not any(each.findings for each in results if each.step.variable not in used):
+        text = "\n\n".join(filter(None, (NO_ANSWER, _findings_in_words(results))))
         ask.show(text)
-        return Draft(text, sections, given_by(references(text)), missing, steps=_frame(taken))
-    points = [Point(_note(each), 100.0 - place) for place, each in enumerate(taken) if each.found]
+        return Draft(text, sections, given_by(references(text)), missing, steps=_frame(results))
+    points = [Point(_note(each), 100.0 - place) for place, each in enumerate(results) if each.findings]
     draft = await reduce(ask, points, ask.options.max_reduce_tokens, sections, category="response")
-    return replace(draft, note=missing, steps=_frame(taken))
+    return replace(draft, note=missing, steps=_frame(results))
 
 
 async def _context_of_one_step(ask: Ask[PlannedOptions]) -> Context:
@@ -143,33 +143,33 @@ async def _answer_in_one_step(ask: Ask[PlannedOptions], context: Context, step: 
     """The answer of a local search."""
     draft = await respond(ask, context)
     said = () if draft.text.startswith((NO_ANSWER, CLOSEST)) else (Finding("", draft.text),)
-    return replace(draft, note=note, steps=_frame([Taken(step, step.question, said, problem=note)]))
+    return replace(draft, note=note, steps=_frame([StepResult(step, step.question, said, problem=note)]))
 
 
-async def _take_all(ask: Ask[PlannedOptions], planned: Plan) -> list[Taken]:
+async def _take_all(ask: Ask[PlannedOptions], planned: Plan) -> list[StepResult]:
     """The steps in the order of the plan. Each begins when those that it needs have ended.
 
     Raises:
         Exception: the first error, if all calls failed.
     """
     async with asyncio.TaskGroup() as group:
-        tasks: dict[str, asyncio.Task[Taken]] = {}
+        tasks: dict[str, asyncio.Task[StepResult]] = {}
         for step in planned.steps:
             needs = {name: tasks[name] for name in step.needs}
             tasks[step.variable] = group.create_task(_take(ask, step, needs))
-    taken = [task.result() for task in tasks.values()]
-    errors = [each.error for each in taken if not each.skipped]
+    results = [task.result() for task in tasks.values()]
+    errors = [each.error for each in results if not each.skipped]
     if errors[0] and all(errors):
         raise errors[0]
-    return taken
+    return results
 
 
-async def _take(ask: Ask[PlannedOptions], step: Step, needs: Mapping[str, asyncio.Task[Taken]]) -> Taken:
+async def _take(ask: Ask[PlannedOptions], step: Step, needs: Mapping[str, asyncio.Task[StepResult]]) -> StepResult:
     """A step, taken for the best values of the steps that it needs."""
     values = {name: (await task).values for name, task in needs.items()}
     if without := [name for name in step.needs if not values[name]]:
         problem = f"it needs {without[0]}, for which nothing was found"
-        return Taken(step, step.question, problem=problem, skipped=True)
+        return StepResult(step, step.question, problem=problem, skipped=True)
     limit = ask.options.max_values
     places = product(*(range(min(len(values[name]), limit)) for name in step.needs))
     questions = [
@@ -181,7 +181,7 @@ async def _take(ask: Ask[PlannedOptions], step: Step, needs: Mapping[str, asynci
     answered = [(q, *result) for q, result in zip(questions, results, strict=True) if not isinstance(result, Exception)]
     if not answered:
         error = next(result for result in results if isinstance(result, Exception))
-        return Taken(step, questions[0], problem="its calls failed", error=error)
+        return StepResult(step, questions[0], problem="its calls failed", error=error)
     ranked = [
         (order + place, question, finding)
         for order, (question, findings, _) in enumerate(answered)
@@ -191,7 +191,7 @@ async def _take(ask: Ask[PlannedOptions], step: Step, needs: Mapping[str, asynci
     best: dict[str, Finding] = {}
     for _, _, finding in ranked:
         best.setdefault(finding.value.casefold() or finding.statement, finding)
-    return Taken(
+    return StepResult(
         step,
         ranked[0][1] if ranked else questions[0],
         tuple(best.values())[:MAX_FINDINGS],
@@ -208,9 +208,9 @@ async def _find(ask: Ask[PlannedOptions], text: str) -> tuple[list[Finding], tup
         return [], sections
     assert isinstance(ask.models.answerer, Planner)  # which made the plan
     call = ask.models.answerer.afind(text, context.evidence, ask.text)
-    given, findings = given_by(context.evidence.passages), []
+    numbers, findings = given_by(context.evidence.passages), []
     for finding in (await ask.counted("step", call)).findings:
-        statement, lost = Checked.text(finding.statement, given, remove=True)
+        statement, lost = Checked.text(finding.statement, numbers, remove=True)
         ask.trace.unresolved |= dict.fromkeys(lost)
         if references(statement):  # what cites nothing is not used
             findings.append(Finding(finding.value, statement))
@@ -225,31 +225,31 @@ async def _local(ask: Ask[PlannedOptions], question: Question) -> tuple[Section,
     return (await ask.in_thread(local_context, ask.reader, question, options, ask.scope)).sections
 
 
-def _note(taken: Taken) -> str:
+def _note(result: StepResult) -> str:
     """A step as a note that an answer is written from."""
-    return "\n".join([taken.question, *(f"{each.value}: {each.statement}".lstrip(": ") for each in taken.found)])
+    return "\n".join([result.question, *(f"{each.value}: {each.statement}".lstrip(": ") for each in result.findings)])
 
 
-def _listed(taken: Sequence[Taken]) -> str:
+def _findings_in_words(results: Sequence[StepResult]) -> str:
     """The steps that found something, each with its values and the statements they rest on."""
     lines = []
-    for number, each in enumerate(taken, 1):
-        if each.found:
+    for number, each in enumerate(results, 1):
+        if each.findings:
             lines.append(f"{number}. {each.question} {', '.join(each.values)}".rstrip())
-            lines += [f"   - {statement}" for statement in dict.fromkeys(one.statement for one in each.found)]
+            lines += [f"   - {statement}" for statement in dict.fromkeys(one.statement for one in each.findings)]
     return "\n".join(lines)
 
 
-def _missing(taken: Sequence[Taken]) -> str:
+def _missing(results: Sequence[StepResult]) -> str:
     lines = [
         f"Step {number} ({each.question}) {'was skipped' if each.skipped else 'found nothing'}: {each.problem}."
-        for number, each in enumerate(taken, 1)
-        if not each.found
+        for number, each in enumerate(results, 1)
+        if not each.findings
     ]
     return "\n".join(lines)
 
 
-def _frame(taken: Sequence[Taken]) -> pl.DataFrame:
+def _frame(results: Sequence[StepResult]) -> pl.DataFrame:
     """The steps: step, variable, question, values, found (null: skipped), citations, problem."""
     rows = [
         (
@@ -257,11 +257,11 @@ def _frame(taken: Sequence[Taken]) -> pl.DataFrame:
             each.step.variable,
             each.question,
             each.values,
-            None if each.skipped else bool(each.found),
-            len({(r.table, r.number) for one in each.found for r in references(one.statement)}),
+            None if each.skipped else bool(each.findings),
+            len({(r.table, r.number) for one in each.findings for r in references(one.statement)}),
             each.problem or None,
         )
-        for number, each in enumerate(taken, 1)
+        for number, each in enumerate(results, 1)
     ]
     schema: dict[str, Any] = {
         "step": pl.Int32,

@@ -1,1 +1,0 @@
-"""Planned search: answers in steps with variables."""

@@ -1,1 +1,0 @@
-"""The removal of deleted documents from every file."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from graphrag_assets.query.filters import EVERYTHING, Scope
+from graphrag_assets.query.scope import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
 
 NEIGHBORS_SHARE = 0.1

@@ -8,9 +8,9 @@ from graphrag_assets.errors import QueryError
 from graphrag_assets.query import fetch
 from graphrag_assets.query.citations import place_of
 from graphrag_assets.query.entities import named_entities
-from graphrag_assets.query.filters import Scope
 from graphrag_assets.query.question import Question
 from graphrag_assets.query.retrieval import search_texts
+from graphrag_assets.query.scope import Scope
 from graphrag_assets.store.publication_reader import Reader
 
 Row = dict[str, Any]

@@ -14,7 +14,7 @@ from graphrag_assets.extras.server.access import EVERYONE, Client
 from graphrag_assets.extras.server.http import client_of, error_of
 from graphrag_assets.extras.server.searches import Ask, RankingName, Searches
 from graphrag_assets.query import AnswerMethodName
-from graphrag_assets.query.filters import Scope
+from graphrag_assets.query.scope import Scope
 from graphrag_assets.store.publication_reader import Reader
 
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)

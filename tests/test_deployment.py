@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -98,6 +99,20 @@ def test_containers_run_the_commands_of_the_units():
         if "--public-url" in inside:  # by which other containers reach it
             inside = inside[: inside.index("--public-url")]
         assert ["127.0.0.1" if word == "0.0.0.0" else word for word in inside] == command
+
+
+def test_the_documented_command_removes_the_logs_of_old_runs_alone(tmp_path):
+    page = (ROOT / "docs/dagster.md").read_text()
+    (line,) = [line for line in page.splitlines() if line.startswith("sudo -u graphrag find ")]
+    for run in ("old", "new"):
+        (tmp_path / run / "compute_logs").mkdir(parents=True)
+        (tmp_path / run / "compute_logs/a.err").touch()
+    now = time.time()
+    for run, days in {"old": 92, "new": 88}.items():
+        os.utime(tmp_path / run, (now, now - days * 86_400))
+    here = line.removeprefix("sudo -u graphrag ").replace("/var/lib/graphrag/dagster/storage", str(tmp_path))
+    subprocess.run(["sh", "-c", here], check=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
 
 
 @contextmanager
@@ -213,3 +228,14 @@ def test_documents_are_indexed(tmp_path):
             [f"{moved[f'{INSTALLED}/']}dagster", "instance", "migrate"], check=True, capture_output=True, **how
         )
     assert "T0secret" not in "".join(log.read_text() for log in tmp_path.glob("*.log"))
+
+
+def test_images_have_exact_versions_and_the_guide_says_how_to_pin_their_digests():
+    files = "".join(
+        (ROOT / "deploy" / name).read_text() for name in ("Dockerfile", "compose.yaml", "cluster/compose.yaml")
+    )
+    images = re.findall(r"^(?:FROM|\s+image:) (\S+:\S+)$", files, re.MULTILINE)
+    assert len(set(images)) == 4
+    assert all(re.search(r":\d+\.\d+", image) for image in images)
+    (pinned,) = re.findall(r"imagetools inspect (\S+)", (ROOT / "docs/dagster.md").read_text())
+    assert pinned in images

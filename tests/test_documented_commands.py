@@ -73,7 +73,7 @@ ELSEWHERE = {
         "docker compose --file deploy/compose.yaml --env-file .e": "tests/test_deployment.py::test_containers_run_the_commands_of_the_units",
         "graphrag-assets init my-index --from ~/graphrag/setting": "tests/test_cli_init.py::test_settings_of_graphrag_are_in_force_and_its_key_is_not_printed",
         "graphrag-assets import --remove imported-output --docum": "tests/interop/test_cli.py::test_an_index_is_imported_published_exported_and_removed",
-        "export NEO4J_PASSWORD=…": "tests/interop/test_neo4j.py::test_a_database_is_kept_equal_and_gets_only_what_changed",
+        "export NEO4J_PASSWORD=…": "tests/interop/test_neo4j.py::test_a_database_is_made_equal_and_stays_so",
     },
     "docs/dagster.md": {
         "GRAPHRAG_AUTOMATION=on graphrag-assets dev": "tests/assets/test_automation.py::test_a_fresh_folder_is_indexed_and_published_and_then_left_alone",

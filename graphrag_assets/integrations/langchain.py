@@ -1,8 +1,9 @@
 """A retriever for LangChain.
 
+from graphrag_assets import GraphRAG
 from graphrag_assets.integrations.langchain import GraphRAGRetriever
 
-retriever = GraphRAGRetriever(index="data/index", k=5)
+retriever = GraphRAGRetriever(index=GraphRAG("data/index"), k=5)
 documents = retriever.invoke("Who commanded the Niagara?")
 """
 
@@ -10,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_assets.integrations.passages import Index, OpensAnIndex, metadata_of
+from graphrag_assets.integrations.passages import metadata_of
 from graphrag_assets.query import Filter, GraphRAG
 from graphrag_assets.query.passages import RankingMethod
 
@@ -22,11 +23,11 @@ except ModuleNotFoundError as error:
     raise ImportError("GraphRAGRetriever for LangChain needs langchain-core: pip install -e '.[langchain]'.") from error
 
 
-class GraphRAGRetriever(OpensAnIndex, BaseRetriever):
+class GraphRAGRetriever(BaseRetriever):
     """The passages of an index that match a question best, as LangChain's documents, best first.
 
     Attributes:
-        index: a `GraphRAG`, or the path that one would be given; default: the index of the settings.
+        index: the index.
         k: number of passages; fewer if fewer match.
         method: graph, text, words or vectors, as in `GraphRAG.retrieve`.
         filter: limits the passages to a part of the index.
@@ -35,30 +36,22 @@ class GraphRAGRetriever(OpensAnIndex, BaseRetriever):
 
     The metadata of a document: title, source, place, context (title › headings), start_char and end_char in the
     document, score, text_unit_id, document_id, entities.
-
-    `close`, or a `with` block, closes an index that the retriever opened.
     """
 
-    index: Index = None
+    index: GraphRAG
     k: int = 10
     method: RankingMethod = "graph"
     filter: Filter | None = None
-    _rag: GraphRAG
-
-    def model_post_init(self, context: Any) -> None:
-        """Open the index."""
-        super().model_post_init(context)
-        self._open()
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        return _documents(self._rag.retrieve(query, **self._options(options)))
+        return _documents(self.index.retrieve(query, **self._options(options)))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        return _documents(await self._rag.aretrieve(query, **self._options(options)))
+        return _documents(await self.index.aretrieve(query, **self._options(options)))
 
     def _options(self, options: dict[str, Any]) -> dict[str, Any]:
         return {"k": self.k, "method": self.method, "filter": self.filter, **options}

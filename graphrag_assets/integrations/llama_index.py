@@ -1,8 +1,9 @@
 """A retriever for LlamaIndex.
 
+from graphrag_assets import GraphRAG
 from graphrag_assets.integrations.llama_index import GraphRAGRetriever
 
-retriever = GraphRAGRetriever("data/index", k=5)
+retriever = GraphRAGRetriever(GraphRAG("data/index"), k=5)
 nodes = retriever.retrieve("Who commanded the Niagara?")
 """
 
@@ -10,8 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_assets.integrations.passages import PLACE, SOURCE, TITLE, Index, OpensAnIndex, metadata_of
-from graphrag_assets.query import Filter
+from graphrag_assets.integrations.passages import metadata_of
+from graphrag_assets.query import Filter, GraphRAG
 from graphrag_assets.query.passages import RankingMethod
 
 try:
@@ -22,20 +23,18 @@ except ModuleNotFoundError as error:
         "GraphRAGRetriever for LlamaIndex needs llama-index-core: pip install -e '.[llama-index]'."
     ) from error
 
-_READ_BY_MODELS = (TITLE, SOURCE, PLACE)
+_READ_BY_MODELS = ("title", "source", "place")
 """LlamaIndex puts the metadata of a node into prompts, but for the keys that the node excludes."""
 
 
-class GraphRAGRetriever(OpensAnIndex, BaseRetriever):
+class GraphRAGRetriever(BaseRetriever):
     """The passages of an index that match a question best, as LlamaIndex's nodes, best first.
 
     The metadata of a node: title, source, place, context (title › headings), start_char and end_char in the document,
     score, text_unit_id, document_id, entities. Prompts and embeddings get title, source and place.
 
-    `close`, or a `with` block, closes an index that the retriever opened.
-
     Args:
-        index: a `GraphRAG`, or the path that one would be given; default: the index of the settings.
+        index: the index.
         k: number of passages; fewer if fewer match.
         method: graph, text, words or vectors, as in `GraphRAG.retrieve`.
         filter: limits the passages to a part of the index.
@@ -44,7 +43,7 @@ class GraphRAGRetriever(OpensAnIndex, BaseRetriever):
 
     def __init__(
         self,
-        index: Index = None,
+        index: GraphRAG,
         *,
         k: int = 10,
         method: RankingMethod = "graph",
@@ -52,15 +51,14 @@ class GraphRAGRetriever(OpensAnIndex, BaseRetriever):
         **more: Any,
     ) -> None:
         self.index = index
-        self._open()
         self._options: dict[str, Any] = {"k": k, "method": method, "filter": filter}
         super().__init__(**more)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return _nodes(self._rag.retrieve(query_bundle.query_str, **self._options))
+        return _nodes(self.index.retrieve(query_bundle.query_str, **self._options))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return _nodes(await self._rag.aretrieve(query_bundle.query_str, **self._options))
+        return _nodes(await self.index.aretrieve(query_bundle.query_str, **self._options))
 
 
 def _nodes(passages: pl.DataFrame) -> list[NodeWithScore]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 
-from graphrag_assets.errors import InvalidOption, QueryError
+from graphrag_assets.errors import InvalidOption
 from graphrag_assets.integrations.langchain import GraphRAGRetriever
 from graphrag_assets.query import Filter, GraphRAG
 from tests.test_docs import blocks
@@ -22,7 +22,7 @@ class TestGraphRAGRetriever(RetrieversIntegrationTests):
 
     @property
     def retriever_constructor_params(self) -> dict[str, Any]:
-        return {"index": INDEX}
+        return {"index": GraphRAG(INDEX)}
 
     @property
     def retriever_query_example(self) -> str:
@@ -51,23 +51,13 @@ def test_a_document_says_where_it_comes_from() -> None:
 @pytest.mark.asyncio
 async def test_filters_hold_for_all_questions_or_for_one() -> None:
     batch = "1-beginnings"
-    retriever = GraphRAGRetriever(index=INDEX, filter=Filter(batches=[batch]))
+    retriever = GraphRAGRetriever(index=GraphRAG(INDEX), filter=Filter(batches=[batch]))
     found = await retriever.ainvoke(QUESTION)
     assert {document.metadata["source"].partition("/")[0] for document in found} == {batch}
-    found = await GraphRAGRetriever(index=INDEX).ainvoke(QUESTION, batches=[batch])
+    found = await GraphRAGRetriever(index=GraphRAG(INDEX)).ainvoke(QUESTION, batches=[batch])
     assert {document.metadata["source"].partition("/")[0] for document in found} == {batch}
     with pytest.raises(InvalidOption, match="Give batches inside the filter"):
         await retriever.ainvoke(QUESTION, batches=["4-great-eastern"])
-
-
-def test_it_closes_the_index_that_it_opened() -> None:
-    with GraphRAGRetriever(index=INDEX) as retriever:
-        assert retriever.invoke(QUESTION)
-    with pytest.raises(QueryError, match="closed"):
-        retriever.invoke(QUESTION)
-    with GraphRAG(INDEX) as rag:
-        GraphRAGRetriever(index=rag).close()
-        assert GraphRAGRetriever(index=rag).invoke(QUESTION)
 
 
 def test_the_guides_example_runs(capsys: pytest.CaptureFixture[str]) -> None:

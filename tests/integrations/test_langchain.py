@@ -21,4 +21,4 @@ def test_it_passes_the_standard_tests_of_langchain(sample_index: Project, shared
     environment = {**os.environ, "GRAPHRAG_DATA": str(sample_index.root)}
     run = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "9 passed" in run.stdout, run.stdout
+    assert "8 passed" in run.stdout, run.stdout

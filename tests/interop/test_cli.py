@@ -25,8 +25,3 @@ def test_an_index_is_imported_published_exported_and_removed(project, tmp_path):
     removed = run("import", "--remove", "imported-theirs", "--document", "eastern.txt")
     assert "Removed from imported-theirs: 1 documents (eastern.txt)" in removed
     assert "Published: publication 2" in run("index")
-
-
-@pytest.mark.parametrize("arguments", [(), (".", "--remove", "a")])
-def test_either_a_source_or_a_batch_is_given(project, arguments):
-    assert "Give either SOURCE or --remove" in run("import", *arguments, status=2)

@@ -4,11 +4,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from graphrag_assets.assets.checks import failed_blocking_checks
-from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.scan import scan
 from graphrag_assets.errors import InputError
 from graphrag_assets.extras.interop import importer
@@ -243,44 +240,3 @@ def written(folder: Path, frames: dict[str, pl.DataFrame]) -> Path:
     for name, frame in frames.items():
         frame.write_parquet(folder / f"{name}.parquet")
     return folder
-
-
-FAULTS = {
-    "null": lambda frame, column: frame.with_columns(pl.lit(None, frame.schema[column]).alias(column)),
-    "gone": lambda frame, column: frame.drop(column),
-    "same": lambda frame, column: frame.with_columns(pl.col(column).first()),
-    "other type": lambda frame, column: frame.with_columns(pl.lit(7).alias(column)),
-}
-
-
-@pytest.mark.long
-@settings(max_examples=20, deadline=None)
-@example([(("covariates", "id"), "gone")])
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from([(name, column) for name, frame in tables().items() for column in frame.columns]),
-            st.sampled_from(sorted(FAULTS)),
-        ),
-        min_size=1,
-        max_size=4,
-    )
-)
-def test_no_fault_of_a_column_stops_an_import(tmp_path_factory, faults):
-    frames = tables()
-    for (name, column), fault in faults:
-        if column in frames[name].columns and frames[name].width > 1:
-            frames[name] = FAULTS[fault](frames[name], column)
-    root = tmp_path_factory.mktemp("faults")
-    index = Index(root / "index" / "working.duckdb")
-    try:
-        found = import_index(index, written(root / "source", frames))
-    except InputError:  # no names, or no texts: nothing is left of the graph
-        return
-    assert min(found.repaired.values()) > 0
-    for table in schema.BATCH_TABLES:
-        ids = index.working.read(f"SELECT id FROM {table.name}")["id"]
-        assert ids.is_unique().all()
-        assert not ids.null_count()
-    lost = "SELECT count(*) FROM entity_mentions WHERE text_unit_id NOT IN (SELECT id FROM text_units)"
-    assert index.working.read(lost).item() == 0

@@ -6,8 +6,6 @@ import sys
 
 import pytest
 
-from graphrag_assets.assets import index_batch, knowledge_graph
-from graphrag_assets.errors import InputError
 from tests.cli import run_command
 
 TEXT = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
@@ -45,18 +43,6 @@ def test_a_second_index_does_nothing_and_an_edit_indexes_its_batch_only(start_wi
     (project.input / "one").rmdir()
     assert "1 indexed (1 of them deleted), 1 unchanged" in run_command("index")
     assert project.sql("SELECT DISTINCT batch FROM text_units") == [("two",)]
-
-
-@pytest.mark.long
-def test_index_reports_documents_without_names_for_the_embedded_default(project):
-    project.write("one/a.txt", TEXT)
-    project.write("two/b.txt", "客户抱怨送货延迟。公司承诺退款。")
-    said = (
-        "1 document in Chinese: the embedded default finds no names there; set GRAPHRAG_CHAT_MODEL, see docs/models.md."
-    )
-    assert said in run_command("index")
-    (project.input / "two" / "b.txt").unlink()
-    assert "finds no names" not in run_command("index")
 
 
 @pytest.mark.long
@@ -132,18 +118,6 @@ def test_index_names_the_columns_that_it_chose_and_what_was_skipped(project):
     assert "malformed JSON: Unterminated string starting at column 10." in status
 
 
-def test_index_that_fails_prints_no_tables(project, monkeypatch):
-    def fails(*_, **__):
-        raise InputError("no luck")
-
-    monkeypatch.setattr(index_batch, "index_batch", fails)
-    monkeypatch.setattr(knowledge_graph, "knowledge_graph", fails)
-    project.write("one/a.txt", TEXT)
-    printed = run_command("index", status=1)
-    assert "Failed: batch one: no luck" in printed
-    assert "rows per" not in printed
-
-
 @pytest.mark.long
 def test_index_is_a_run_of_the_dagster_home(project, monkeypatch):
     import dagster as dg
@@ -162,30 +136,6 @@ def test_index_is_a_run_of_the_dagster_home(project, monkeypatch):
 
 
 @pytest.mark.long
-def test_a_failed_text_unit_is_tried_again_by_the_next_index(start_with):
-    project = start_with({"one/a.txt": TEXT})
-    with project.index.working.transaction() as connection:
-        connection.execute("UPDATE text_units SET extractor = NULL")
-        connection.execute(
-            "INSERT INTO index_errors SELECT batch, id, NULL, 'extract', 'x', 'y', now()::TIMESTAMP FROM text_units"
-        )
-    assert "1 indexed, 0 unchanged" in run_command("index")
-    assert project.index.working.read("SELECT count(*) FROM index_errors").item() == 0
-    assert project.index.working.read("SELECT count(*) FROM text_units WHERE extractor IS NULL").item() == 0
-
-
-@pytest.mark.long
-def test_unreachable_model_server_is_reported(project):
-    project.write("one/a.txt", TEXT)
-    nobody = {"GRAPHRAG_CHAT_MODEL": "openai/model", "GRAPHRAG_CHAT_BASE_URL": "http://127.0.0.1:9/v1"}
-    printed = run_command("index", status=1, **nobody)
-    assert "0 indexed, 1 failed, 0 unchanged" in printed
-    assert "cannot connect to 127.0.0.1:9" in printed
-    assert "Check that the server runs" in printed
-    assert "0 of 1 text units" in printed
-
-
-@pytest.mark.long
 def test_another_input_folder_does_not_replace_the_index_without_the_option(start_with, tmp_path):
     project = start_with({"one/a.txt": TEXT})
     (tmp_path / "other").mkdir()
@@ -199,16 +149,6 @@ def test_another_input_folder_does_not_replace_the_index_without_the_option(star
     assert "--replace" not in missing
     assert "1 of them deleted" in run_command("index", "--input", str(tmp_path / "other"), "--replace")
     assert project.sql("SELECT source FROM documents") == [("b.txt",)]
-
-
-@pytest.mark.long
-def test_names_with_markup_are_shown_as_they_are(project):
-    project.write("a[b]*.csv", "[/i],a\n1,2,3\n")
-    project.write("[bold]good.txt", TEXT)
-    assert "[bold]good.txt" in run_command("index")
-    status = run_command("status")
-    assert "a[b]*.csv" in status
-    assert "No batch '[/zz]'" in run_command("index", "--batch", "[/zz]", status=1)
 
 
 @pytest.mark.long

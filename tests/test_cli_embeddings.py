@@ -5,9 +5,7 @@ import json
 import pytest
 
 from graphrag_assets.store.index_files import current_number
-from graphrag_assets.text.words import encode
 from tests.cli import run_command
-from tests.conftest import IndexFolder
 from tests.limits import limit_calls
 from tests.openai_server import running
 
@@ -56,20 +54,3 @@ def test_texts_that_the_server_does_not_take_are_rows_and_the_rest_is_published(
     run_command("index", "--retry")
     assert project.sql("SELECT count(*) FROM index_errors") == [(0,)]
     assert "PLUTO" in run_command("query", "basic", "Who wrote about the planet PLUTO?")
-
-
-@pytest.mark.extended
-def test_texts_above_the_limit_of_the_server_are_published(project, server, monkeypatch):
-    server.replace = refusing(
-        400, "maximum context length is 512 tokens", lambda text: len(encode(text, "cl100k_base")) > 512
-    )
-    project.index_all()
-    assert project.sql("SELECT count(*) FROM index_errors") == [(0,)]
-    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MAX_TOKENS", "512")
-    monkeypatch.setenv("GRAPHRAG_DATA", str(project.root / "other"))
-    monkeypatch.setenv("GRAPHRAG_INPUT", str(project.input))
-    server.requests.clear()
-    server.replace = None
-    IndexFolder(project.root / "other").index_all()
-    texts = [text for request in server.embeddings for text in request.body["input"]]
-    assert 0 < max(len(encode(text, "cl100k_base")) for text in texts) <= 512

@@ -105,12 +105,3 @@ def test_rollback_switches_readers_until_a_new_publication(changed):
     assert "`graphrag-assets publications rollback newest` goes forward again" in said
     assert "is the current one already" in call("publications", "rollback", "1")
     assert "Readers see publication 2" in call("publications", "rollback", "newest")
-
-
-@pytest.mark.extended
-def test_without_two_publications_there_is_nothing_to_compare(project):
-    assert "Nothing is published" in call("publications")
-    assert "Nothing is published" in call("publications", "diff", status=1)
-    project.write("a/anderson.txt", ANDERSON)
-    project.index_all()
-    assert "only one publication so far" in call("publications", "diff", status=2)

@@ -62,15 +62,3 @@ def test_what_never_gets_a_valid_answer_is_paid_for_in_two_runs_and_then_when_as
     run_command("index", "--retry")
     assert len(server.chats) > 0
     assert project.sql("SELECT count(*) FROM index_errors") == [(0,)]
-
-
-@pytest.mark.extended
-def test_a_gleaning_answered_in_words_is_paid_for_once(project, server):
-    server.content = lambda body: (
-        "I have read it again. Nothing was missed." if is_gleaning(body) else content_for(body)
-    )
-    run_command("index")
-    assert project.sql("SELECT count(*) FROM index_errors") == [(0,)]
-    server.requests.clear()
-    assert "0 indexed, 2 unchanged" in run_command("index")
-    assert server.chats == []

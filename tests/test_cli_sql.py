@@ -84,15 +84,6 @@ def test_every_type_is_printed_in_every_format(index, form):
         assert "v25  1 month" in printed
 
 
-def test_every_type_of_duckdb_is_among_those_printed(index):
-    reader = CurrentPublication(index).reader()
-    query = f"SELECT unnest([{', '.join(f'typeof({value})' for value in VALUES)}]) AS t"
-    printed = {kind.split("(")[0] for kind in reader.query(query)["t"]}
-    types = "SELECT DISTINCT logical_type AS t FROM duckdb_types() WHERE logical_type NOT IN ('TYPE', 'NULL')"
-    nested = {"LIST", "ARRAY", "STRUCT", "TUPLE", "MAP", "UNION", "VARIANT", "ENUM", "TIMESTAMPTZ_NS", "GEOMETRY"}
-    assert set(reader.query(types)["t"]) - nested - {kind.strip('"') for kind in printed} == set()
-
-
 def test_a_file_is_queried_as_a_table(index, tmp_path):
     (tmp_path / "mine.csv").write_text("name,share\nCyrus Field,0.5\nnobody,1\n")
     query = "SELECT e.title, mine.share FROM mine JOIN entities e ON e.title = mine.name"

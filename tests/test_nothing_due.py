@@ -66,14 +66,6 @@ def other_cluster_size(_, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_MAX_CLUSTER_SIZE", "3")
 
 
-def other_language_of_summaries(_, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_LANGUAGE", "Welsh")
-
-
-def removed_publication(project, _):
-    publication_file(project.index.settings.index_folder, 1).unlink()
-
-
 def damaged_publication(project, _):
     publication_file(project.index.settings.index_folder, 1).write_bytes(b"no database")
 
@@ -89,8 +81,6 @@ def stage_run_alone(project, _):
         edit_decision,
         name_that_is_no_batch,
         other_cluster_size,
-        other_language_of_summaries,
-        removed_publication,
         damaged_publication,
         stage_run_alone,
         lambda project, _: project.write("two/b.txt", TEXT + "Robert Halpin was his chief officer.\n"),
@@ -105,12 +95,6 @@ def test_what_makes_a_run_due_and_that_the_run_ends_it(done, monkeypatch, change
     run_command("index")
     assert runs(done) > before
     assert is_up_to_date(done)
-
-
-@pytest.mark.long
-def test_a_batch_named_or_all_of_them_are_indexed_although_nothing_is_due(done):
-    assert "1 indexed, 1 unchanged" in run_command("index", "--batch", "one")
-    assert "2 indexed, 0 unchanged" in run_command("index", "--all")
 
 
 @pytest.mark.long

@@ -37,33 +37,6 @@ def test_threads_share_one_value() -> None:
     assert len(values_of(OncePerProcess(lambda: [threading.Event() for _ in range(100)]))) == 1
 
 
-def test_values_used_last_are_kept() -> None:
-    made: list[int] = []
-
-    @once_per_process(maxsize=2)
-    def value(number: int) -> int:
-        made.append(number)
-        return number
-
-    for number in (1, 2, 1, 3, 1, 2):
-        assert value(number) == number
-    assert made == [1, 2, 3, 2]
-
-
-def test_a_failure_is_not_kept() -> None:
-    results = iter([ZeroDivisionError(), 1])
-
-    @once_per_process()
-    def value() -> int:
-        if isinstance(found := next(results), Exception):
-            raise found
-        return found
-
-    with pytest.raises(ZeroDivisionError):
-        value()
-    assert value() == 1
-
-
 def test_forked_process_makes_its_own_value_even_if_the_lock_was_held() -> None:
     begun, go_on = threading.Event(), threading.Event()
 

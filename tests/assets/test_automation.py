@@ -70,17 +70,6 @@ def settle(project) -> list[list[str] | str]:
     raise AssertionError(f"it never comes to rest: {asked_for}")
 
 
-def titles(project) -> set[str]:
-    return {row[0] for row in project.sql("SELECT title FROM entities")}
-
-
-@pytest.mark.long
-def test_a_fresh_folder_is_indexed_and_published_and_then_left_alone(watched):
-    assert settle(watched) == [["a", "b"]]
-    assert "Cyrus Field" in titles(watched)
-    assert tick(watched).skip_message == "The publication is up to date."
-
-
 @pytest.mark.extended
 def test_a_tick_without_a_change_writes_nothing(at_rest):
     database = at_rest.root / "index" / "working.duckdb"
@@ -89,38 +78,10 @@ def test_a_tick_without_a_change_writes_nothing(at_rest):
     assert database.read_bytes() == before
 
 
-@pytest.mark.long
-def test_an_edit_indexes_its_batch_alone_and_content_that_comes_back_again(at_rest):
-    requests = []
-    for text in ("Robert Halpin sailed from Valentia.", DOCUMENTS["b/text.txt"], "Robert Halpin sailed from Valentia."):
-        at_rest.write("b/text.txt", text)
-        requests.append(tick(at_rest).run_key)
-        assert settle(at_rest) == [["b"]]
-    assert "Robert Halpin" in titles(at_rest)
-    assert "Samuel Canning" not in titles(at_rest)
-    assert len(set(requests)) == 3  # Dagster takes no key twice
-
-
 @pytest.mark.extended
 def test_nothing_is_requested_while_a_run_is_in_progress(watched):
     run = watched.instance.create_run_for_job(repository().get_job("update_index"))
     assert tick(watched).skip_message == f"Run {run.run_id} is in progress."
-
-
-@pytest.mark.long
-def test_a_deleted_batch_leaves_the_index_with_its_partition(at_rest):
-    (at_rest.input / "b/text.txt").unlink()
-    (at_rest.input / "b").rmdir()
-    assert settle(at_rest) == [["b"]]
-    assert at_rest.sql("SELECT DISTINCT batch FROM documents") == [("a",)]
-    assert at_rest.instance.get_dynamic_partitions("document_batches") == ["a", "b"]
-
-
-@pytest.mark.long
-def test_a_renamed_batch_is_one_gone_and_one_new(at_rest):
-    (at_rest.input / "b").rename(at_rest.input / "c")
-    assert settle(at_rest) == [["c", "b"]]
-    assert at_rest.sql("SELECT DISTINCT batch FROM documents ORDER BY 1") == [("a",), ("c",)]
 
 
 def test_a_folder_that_cannot_be_read_is_not_an_empty_one(at_rest):
@@ -192,14 +153,6 @@ def test_a_canceled_run_is_not_launched_again_until_something_changes(watched):
     assert asked(tick(watched)) == ["a", "b"]
 
 
-@pytest.mark.long
-def test_what_was_committed_without_a_refresh_is_published(at_rest):
-    at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
-    at_rest.run_batch("b")
-    assert settle(at_rest) == ["NOTHING"]
-    assert "Robert Halpin" in titles(at_rest)
-
-
 def run_in(instance: dg.DagsterInstance, pid: int, at: float, *events: dg.DagsterEventType) -> str:
     """A run that said at that time that it is this process, with the events after it."""
     job = defs().get_repository_def().get_job("preview_cost")
@@ -243,23 +196,6 @@ def test_a_run_that_starts_after_an_hour_in_the_queue_is_not_failed(project, mon
     starting = run_in(project.instance, os.getpid(), later)
     assert fail_dead_runs(IndexNames(), project.instance) == []
     assert project.instance.get_run_by_id(starting).status == dg.DagsterRunStatus.STARTING
-
-
-@pytest.mark.long
-def test_a_remote_folder_is_watched_like_a_local_one(project, monkeypatch):
-    from upath import UPath
-
-    monkeypatch.setattr("graphrag_assets.assets.scan.SETTLE_SECONDS", 0)
-    monkeypatch.setenv("GRAPHRAG_INPUT", "memory://watched")
-    folder = UPath("memory://watched")
-    (folder / "a").mkdir(parents=True, exist_ok=True)
-    (folder / "a/text.txt").write_text(TEXT)
-    assert settle(project) == [["a"]]
-    (folder / "a/text.txt").write_text("Robert Halpin sailed from Valentia with Daniel Gooch.")
-    assert settle(project) == [["a"]]
-    assert "Robert Halpin" in titles(project)
-    folder.fs.rm("/watched", recursive=True)
-    assert isinstance(tick(project), dg.SkipReason)  # a folder that is missing is not an empty one
 
 
 @pytest.mark.long

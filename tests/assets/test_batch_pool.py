@@ -11,7 +11,6 @@ from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.scan import scan_input
 from graphrag_assets.llm.event_loop import run_concurrently
-from graphrag_assets.settings import Settings
 from tests.conftest import IndexFolder, default_settings
 from tests.openai_server import OpenAIServer, running
 
@@ -59,27 +58,6 @@ def test_batches_of_one_file_are_in_flight_together(six_files, server):
     assert failed == {}
     assert server.most_in_flight > 3
     assert scan_input(index).due == []
-
-
-@pytest.mark.long
-def test_each_batch_is_committed_when_it_is_complete(six_files, server):
-    """So a process that is killed keeps those that were complete."""
-    index, slow = six_files.index, threading.Event()
-    server.content, content = (
-        lambda body: (("Eve Field" in str(body) and slow.wait(SECONDS)) or 1) and content(body),
-        server.content,
-    )
-    with closing(indexed(index, scan_input(index).due)) as outcomes:
-        batch, outcome = next(outcomes)
-        slow.set()
-        assert not isinstance(outcome, Exception)
-        assert batch in scan_input(index).unchanged
-
-
-def test_concurrency_is_the_maximum_number_of_batches_with_a_chat_model(monkeypatch, tmp_path):
-    default_settings(tmp_path, monkeypatch)
-    assert batches_at_once(Settings.load()) == 1
-    assert batches_at_once(Settings.load(chat_model="openai/m", concurrency=7)) == 7
 
 
 def test_batches_wait_until_their_text_units_fit():
@@ -154,11 +132,3 @@ def test_ending_the_iteration_cancels_the_calls_in_flight():
     with closing(work_on(["slow", "slower", "quick"], work, 3)) as outcomes:
         assert next(outcomes) == ("quick", None)
     assert sorted(ended) == ["slow", "slower"]
-
-
-def test_an_interrupt_within_a_batch_ends_the_iteration():
-    def work(batch, _):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        list(work_on(["a", "b"], work, 2))

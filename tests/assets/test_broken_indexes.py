@@ -9,7 +9,6 @@ import pytest
 from graphrag_assets.assets.asset_checks import check_key
 from graphrag_assets.assets.checks import CHECKS
 from graphrag_assets.assets.index_names import IndexNames
-from graphrag_assets.store.invariants import Check
 from tests.conftest import Project
 
 
@@ -144,36 +143,3 @@ def test_broken_index_fails_its_check_with_the_row_and_the_remedy(copy, name):
         (failure,) = [event.step_failure_data for event in refused.all_events if event.is_step_failure]
         assert f"{broken_check.statement} {broken_check.remedy}" in failure.user_failure_data.description
         assert not (copy.root / "index" / "CURRENT").exists()
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("name", "job"),
-    [
-        ("keys_are_unique", "update_index"),
-        ("nothing_stems_from_a_gone_document", "update_index"),
-        ("vectors_are_comparable", "update_index"),
-        ("references_exist", "update_index"),
-        ("communities_have_the_members_listed", "update_index"),
-    ],
-)
-def test_remedy_repairs_the_index(start_with, name, job):
-    project = start_with(
-        {
-            "one/cable.md": "Cyrus Field sailed with Samuel Canning. William Thomson met Cyrus Field in Valentia.",
-            "one/ship.md": "Captain James Anderson commanded the Great Eastern. Robert Halpin was his officer.",
-        }
-    )
-    (broken_check,) = (c for c in CHECKS if c.name == name)
-    assert job in broken_check.remedy
-    every = {"batch_state": {"config": {"which": "ALL"}}} if "which: ALL" in broken_check.remedy else None
-    with project.index.working.transaction() as connection:
-        connection.execute(BREAKS[name].statement)
-    assert name in _failed(project, broken_check)
-    project.run(job, ops=every)
-    assert name not in _failed(project, broken_check)
-
-
-def _failed(project: Project, broken_check: Check) -> list[str]:
-    result = project.check(check_key(IndexNames(), broken_check))
-    return [e.check_name for e in result.get_asset_check_evaluations() if not e.passed]

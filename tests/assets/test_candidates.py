@@ -18,7 +18,6 @@ from graphrag_assets.contracts.records import EntityRecord, RelationshipRecord, 
 from graphrag_assets.extras.resolution.decide import split_by_type
 from graphrag_assets.extras.resolution.judge import judge
 from graphrag_assets.llm.model_options import ChatRequest
-from graphrag_assets.store.decisions import Decision, changing_decisions
 from graphrag_assets.text.words import title_key
 from tests.comparison import index_at, no_settings
 from tests.llm.tasks.scripted_chat import ScriptedChat
@@ -199,31 +198,3 @@ def test_an_abbreviation_with_points_is_no_candidate_of_itself(tmp_path, monkeyp
     update_candidates(index, "test")
     pairs = index.working.read("FROM entity_candidates ORDER BY decision, score DESC NULLS LAST, name_key, other_key")
     assert pairs.select("name_key", "other_key", "evidence").rows() == [("u.s.", "united states", "abbreviation")]
-
-
-def test_candidates_stay_as_they_are_until_a_change(index: Index) -> None:
-    before = index.working.read("FROM entity_candidates ORDER BY ALL")
-    changes = update_candidates(index, "again")
-    assert (changes.rows, changes.inserted, changes.deleted) == (before.height, 0, 0)
-    name = before["name_key"][0]
-    with index.working.transaction() as connection:
-        connection.execute("UPDATE entities SET title_key = 'qx 77' WHERE title_key = $name", {"name": name})
-    update_candidates(index, "changed")
-    assert name not in index.working.read("SELECT name_key FROM entity_candidates")["name_key"]
-
-
-def test_a_decided_pair_is_shown_with_its_decision_and_an_undone_one_is_open_again(index: Index) -> None:
-    one, other, *_ = index.working.read("FROM entity_candidates ORDER BY score DESC, name_key LIMIT 1").row(0)
-    decision = Decision("reject", one, other)
-    with changing_decisions(index.settings.index_folder) as decisions:
-        decisions[decision.key] = decision
-    update_candidates(index, "test")
-    row = index.working.read(
-        "SELECT decision, decided_by FROM entity_candidates WHERE name_key = $n AND other_key = $o",
-        {"n": one, "o": other},
-    )
-    assert row.rows() == [("reject", "person")]
-    with changing_decisions(index.settings.index_folder) as decisions:
-        decisions.clear()
-    update_candidates(index, "test")
-    assert index.working.read("SELECT count(*) FROM entity_candidates WHERE decision <> ''").item() == 0

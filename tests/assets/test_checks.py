@@ -20,33 +20,12 @@ def _checks() -> list[dg.AssetCheckKey]:
     return list(defs().resolve_asset_graph().asset_check_keys)
 
 
-def corrupt(project, statement: str) -> None:
-    with project.index.working.transaction() as connection:
-        connection.execute(statement)
-
-
 @pytest.mark.extended
 def test_all_checks_pass_on_a_good_index(indexed):
     result = indexed.run_global()
     evaluations = result.get_asset_check_evaluations()
     assert len(evaluations) == len(_checks())
     assert [e.check_name for e in evaluations if not e.passed] == []
-
-
-@pytest.mark.long
-def test_a_blocking_failure_keeps_the_publication_as_it_is(indexed):
-    before = indexed.sql("SELECT content_digest FROM publication")
-    indexed.write("one/b.txt", "Robert Halpin met Daniel Gooch in London.")
-    indexed.run_batch("one")
-    # Mentions of a document that is gone: what a lost delete would leave.
-    corrupt(
-        indexed,
-        "INSERT INTO text_units BY NAME SELECT * REPLACE ('ghost' AS id, 'gone' AS document_id) FROM text_units LIMIT 1",
-    )
-    result = indexed.run_global(succeed=False)
-    failed = {e.check_name for e in result.get_asset_check_evaluations() if not e.passed and e.blocking}
-    assert failed == {"nothing_stems_from_a_gone_document"}
-    assert indexed.sql("SELECT content_digest FROM publication") == before
 
 
 @pytest.mark.parametrize("asset", ["entities", "communities", "community_reports", "embeddings"])

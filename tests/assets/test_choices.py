@@ -11,7 +11,6 @@ from graphrag_assets.errors import RefusedFileError, SettingsError
 from graphrag_assets.extras.cost_preview.preview import plan_index
 from graphrag_assets.settings import METHODS, Settings
 from tests.assets.test_language_models import BATCHES, contents, copy_index, use
-from tests.cli import run_command
 
 GRAPH_TASKS = {"ExtractGraphWithClaims"}
 
@@ -49,12 +48,6 @@ def test_the_method_follows_the_models_unless_it_is_set(project, given, method):
     settings = Settings.load(**given)
     assert settings.choices == METHODS[method]
     assert settings.method_in_words.startswith(f"{method} (")
-
-
-def test_claims_have_a_setting_of_their_own(project):
-    settings = Settings.load(chat_model="openai/a", claims="off")
-    assert settings.method_in_words == "standard (extraction: model, summaries: model, reports: model, claims: off)"
-    assert settings.as_rows()["claims"] == "off"
 
 
 @pytest.mark.parametrize(
@@ -104,41 +97,6 @@ def test_fast_indexing_extracts_without_a_model_and_writes_reports_from_text_uni
     modeled.index_all()
     assert tasks(server) == {"CommunityReport"}
     assert all("Liverpool" in str(request.body["messages"]) for request in server.chats)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("setting", "value", "asked"),
-    [
-        ("QUERY_MODEL", "openai/other", set()),
-        ("CLAIM_DESCRIPTION", "prices", {"ExtractGraphWithClaims", "CommunityReport"}),
-        ("MODEL_PARAMETERS", '{"service_tier": "flex"}', set()),
-    ],
-)
-def test_only_what_a_choice_concerns_is_done_again(indexed, server, monkeypatch, setting, value, asked):
-    mentions = contents(indexed)["entity_mentions"]
-    monkeypatch.setenv(f"GRAPHRAG_{setting}", value)
-    indexed.index_all()
-    assert tasks(server) <= asked
-    assert (contents(indexed)["entity_mentions"] == mentions) == (setting != "CLAIM_DESCRIPTION")
-
-
-@pytest.mark.long
-def test_status_and_plan_name_the_method(modeled, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_METHOD", "fast")
-    method = "fast (extraction: embedded, summaries: embedded, reports: model, claims: embedded)"
-    assert f"Method: {method}." in plan_index(modeled.index).notes
-    monkeypatch.setenv("GRAPHRAG_METHOD", "embedded")
-    modeled.index_all()
-    assert "Method: embedded (" in run_command("status")
-
-
-def test_prices_are_those_of_the_model_that_is_used(modeled, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", '{"chat_input": 1, "chat_output": 4}')
-    assert "openai/test-chat: $1 in, $4 out per million tokens, by the settings." in plan_index(modeled.index).notes
-    monkeypatch.setenv("GRAPHRAG_EXTRACTION_MODEL", "openai/gpt-4.1-mini")
-    by_table = "openai/gpt-4.1-mini: $0.4 in, $1.6 out per million tokens, by litellm's table."
-    assert by_table in plan_index(modeled.index).notes
 
 
 def test_a_model_of_another_provider_has_neither_server_nor_key_of_the_chat_model(project, monkeypatch):

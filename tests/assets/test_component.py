@@ -75,27 +75,6 @@ def test_two_indexes_share_no_state(project, hosted):
     assert project.instance.get_dynamic_partitions("document_batches") == []
 
 
-@pytest.mark.long
-def test_named_batches_go_through_to_the_publication_in_one_run(project, hosted):
-    folder = project.root / "papers"
-    for batch in ("two", "three"):
-        (folder / "input" / batch).mkdir()
-        (folder / "input" / batch / "a.txt").write_text(LETTER)
-
-    def of(*batches):
-        return QUIET | {"ops": {"papers_batch_state": {"config": {"batches": list(batches)}}}}
-
-    job = hosted.get_job("papers_update_index")
-    result = job.execute_in_process(instance=project.instance, run_config=of("one"))
-    assert result.get_asset_check_evaluations()
-    assert titles(folder) >= {"Cyrus Field"}
-    assert "Hugo Brand" not in titles(folder)
-    job.execute_in_process(instance=project.instance, run_config=of("two", "three"))
-    assert titles(folder) >= {"Cyrus Field", "Hugo Brand"}
-    key = dg.AssetKey(["papers", "entity_mentions"])
-    assert project.instance.get_materialized_partitions(key) == {"one", "two", "three"}
-
-
 def test_the_yaml_of_the_guide_is_a_component(project, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted0123")
     guide = (Path(__file__).parents[2] / "docs/dagster.md").read_text(encoding="utf-8")
@@ -117,11 +96,6 @@ def test_names_are_the_component_s_own(hosted):
     names = [job.name for job in hosted.get_all_jobs() if not job.name.startswith("__")]
     names += [sensor.name for sensor in hosted.sensor_defs] + [schedule.name for schedule in hosted.schedule_defs]
     assert all(name.startswith(("papers_", "mail_letters_")) for name in names)
-
-
-def test_sensors_that_launch_nothing_run_by_default(hosted):
-    running = {s.name for s in hosted.sensor_defs if s.default_status == dg.DefaultSensorStatus.RUNNING}
-    assert running == {"papers_dead_runs_sensor", "mail_letters_dead_runs_sensor"}
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,9 @@ import yaml
 
 from graphrag_assets.assets import dagster_home, run_in_process
 from graphrag_assets.assets.dagster_home import dagster_instance, make_home
-from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_names import BATCH_ASSETS, GLOBAL_ASSETS
 from graphrag_assets.errors import SettingsError
 from tests.assets.test_versions import unsynced
-from tests.cli import run_command
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
 
@@ -41,26 +39,6 @@ def test_a_run_shows_what_a_new_home_does_not_know(homeless):
         for asset in GLOBAL_ASSETS:
             assert instance.get_latest_materialization_event(dg.AssetKey(asset)) is not None
         assert unsynced(homeless) == set()
-
-
-@pytest.mark.long
-def test_two_indexes_have_separate_homes(homeless, tmp_path_factory, monkeypatch):
-    other = tmp_path_factory.mktemp("other")
-    (other / "input" / "c").mkdir(parents=True)
-    (other / "input" / "c" / "a.txt").write_text(TEXT)
-    homeless.write("a/text.txt", TEXT + " Daniel Gooch was aboard.")
-    for root in (homeless.root, other):
-        monkeypatch.setenv("GRAPHRAG_DATA", str(root))
-        monkeypatch.setenv("DAGSTER_HOME", "")
-        run_command("index")
-    partitions = {}
-    for root in (homeless.root, other):
-        monkeypatch.setenv("GRAPHRAG_DATA", str(root))
-        monkeypatch.setenv("DAGSTER_HOME", "")
-        with dagster_instance(Index.from_environment().settings.dagster_home) as instance:
-            partitions[root] = instance.get_materialized_partitions(dg.AssetKey("documents"))
-            assert [run.job_name for run in instance.get_runs()] == ["update_index"]
-    assert partitions == {homeless.root: {"a", "b"}, other: {"c"}}
 
 
 def test_a_home_chosen_by_the_variable_is_used_as_it_is(homeless, monkeypatch, tmp_path_factory):

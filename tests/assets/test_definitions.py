@@ -45,16 +45,6 @@ def test_what_a_batch_contributes_is_partitioned_and_what_crosses_batches_is_not
     assert partitioned == {"source_files", *(table.name for table in schema.BATCH_TABLES)}
 
 
-def test_assets_have_descriptions_groups_and_column_schemas():
-    graph = defs().resolve_asset_graph()
-    for key in graph.get_all_asset_keys():
-        node = graph.get(key)
-        assert node.description, key
-        assert node.group_name in {"corpus", "graph", "communities", "retrieval", "publication"}, key
-        if key.to_user_string() not in {"source_files", "publication"}:
-            assert isinstance(node.metadata["dagster/column_schema"], dg.TableSchema), key
-
-
 def test_what_may_cost_money_is_tagged_and_no_freshness_goes_by_the_calendar():
     graph = defs().resolve_asset_graph()
     tagged = {key.to_user_string() for key in graph.get_all_asset_keys() if "graphrag/cost" in graph.get(key).tags}

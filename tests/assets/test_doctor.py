@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from tests.assets.test_language_models import copy_index, use
 from tests.cli import run_command
 from tests.limits import limit_calls
 from tests.openai_content import content_for, task_of
@@ -52,15 +51,6 @@ def test_nothing_is_published_where_a_model_cannot_be_used(modeled, server, monk
     assert not (modeled.root / "index" / "CURRENT").exists()
 
 
-@pytest.mark.long
-def test_a_run_that_pays_nothing_asks_nothing(project, server, monkeypatch, shared_folder):
-    use(monkeypatch, server)
-    indexed = copy_index(project, shared_folder)
-    monkeypatch.setenv("GRAPHRAG_EMBEDDING_BASE_URL", "http://127.0.0.1:1/v1")
-    indexed.index_all()
-    assert server.requests == []
-
-
 def test_doctor_asks_every_model_and_shows_its_reply(modeled, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_QUERY_MODEL", "openai/test-query")
     printed = run_command("doctor")
@@ -82,36 +72,9 @@ def test_doctor_names_what_is_wrong_and_fails(modeled, server, monkeypatch, faul
     assert {request.task for request in server.chats} <= {"ModelCheck"}
 
 
-def test_doctor_without_models_has_nothing_to_ask(project):
-    assert "No model is set" in run_command("doctor")
-
-
-@pytest.mark.long
-def test_a_plan_shows_the_yield_of_text_units_that_index_does_not_pay_again(modeled, server):
-    printed = " ".join(run_command("index", "plan", "--sample").split())
-    assert re.search(r"The sample: 3 text units gave [1-9]\d* entities, \d+ relationships, \d+ claims\.", printed)
-    extracted = [str(request.body) for request in server.chats if request.task == "ExtractGraphWithClaims"]
-    assert len(extracted) == 6  # three text units, each with a gleaning
-    server.requests.clear()
-    modeled.index_all()
-    again = {str(request.body) for request in server.chats if request.task == "ExtractGraphWithClaims"}
-    assert not again & set(extracted)
-
-
 def test_a_plan_says_where_a_model_extracts_nothing(modeled, server):
     empty = json.dumps({"entities": [], "relationships": [], "claims": []})
     server.content = lambda body: empty if task_of(body).startswith("Extract") else content_for(body)
     printed = " ".join(run_command("index", "plan", "--sample").split())
     assert "Nothing was extracted from these text units" in printed
     assert "GRAPHRAG_METHOD=fast" in printed
-
-
-@pytest.mark.extended
-def test_a_run_that_only_embeds_does_not_need_the_chat_models(project, server, monkeypatch, shared_folder):
-    use(monkeypatch, server)
-    indexed = copy_index(project, shared_folder)
-    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "openai/other-embedding")
-    server.models = {"other-embedding"}
-    indexed.index_all()
-    assert server.chats == []
-    assert indexed.sql("SELECT DISTINCT model FROM embeddings") == [("openai/other-embedding",)]

@@ -6,7 +6,6 @@ import pytest
 
 from graphrag_assets import GraphRagComponent, GraphRagResource
 from graphrag_assets.assets.component import Documents
-from graphrag_assets.errors import SettingsError
 from tests.conftest import QUIET, Project
 
 TICKETS = {
@@ -106,18 +105,3 @@ def test_the_lineage_leads_from_the_table_to_the_documents(warehouse: Warehouse)
     assert {graph.get(key).group_name for key in graph.get_all_asset_keys() if key.path[0] == "support"} == {"support"}
     assert graph.get(documents).owners == ["team:archive"]
     assert graph.get(documents).tags["domain"] == "support"
-
-
-def test_observing_registers_the_batches_with_their_versions(warehouse: Warehouse) -> None:
-    warehouse.materialize("raw/tickets")
-    warehouse.materialize("support/source_files")
-    instance = warehouse.project.instance
-    assert sorted(instance.get_dynamic_partitions("support_document_batches")) == ["north", "south"]
-    records = instance.fetch_observations(dg.AssetKey(["support", "source_files"]), limit=10).records
-    assert {record.partition_key for record in records} == {"north", "south"}
-
-
-def test_documents_without_a_place_are_refused() -> None:
-    component = GraphRagComponent(data="x", input=Documents(asset="raw/tickets"), key_prefix="x")
-    with pytest.raises(SettingsError, match="give the folder or the table"):
-        dg.build_defs_for_component(component)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +11,9 @@ from graphrag_assets.assets import embeddings
 from graphrag_assets.assets.checks import failed_blocking_checks
 from graphrag_assets.assets.embeddings import update_embeddings
 from graphrag_assets.assets.index import Index
-from graphrag_assets.assets.index_batch import index_batch
-from graphrag_assets.assets.scan import retry_given_up, scan
+from graphrag_assets.assets.scan import retry_given_up
 from graphrag_assets.contracts.indexing_models import IndexingModels
-from tests.comparison import SENTENCES, index_all
+from tests.comparison import SENTENCES
 
 ROWS = "SELECT kind, id, fingerprint, model, vector FROM embeddings ORDER BY ALL"
 # Its title, and the beginning of its description.
@@ -30,12 +28,6 @@ def index(start_with) -> Index:
     ).index
 
 
-def write(index: Index, name: str, text: str) -> None:
-    file = Path(index.settings.input_folder) / name
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
-
-
 def embedding(index: Index, texts: list[str]) -> IndexingModels:
     models = index.models()
 
@@ -46,55 +38,11 @@ def embedding(index: Index, texts: list[str]) -> IndexingModels:
     return replace(models, embed=embed)
 
 
-@pytest.mark.long
-def test_an_edit_embeds_new_texts_and_gives_the_vectors_of_all(index) -> None:
-    write(index, "a/a.md", " ".join([*SENTENCES[:6], "Cyrus Field was there.", *SENTENCES[7:12]]))
-    (Path(index.settings.input_folder) / "b/c.md").unlink()
-    index_all(index)
-    after_edit = index.working.read(ROWS)
-    with index.working.transaction() as connection:
-        connection.execute("DELETE FROM embeddings")
-    texts: list[str] = []
-    update_embeddings(index, embedding(index, texts), "all")
-    assert_frame_equal(index.working.read(ROWS), after_edit, abs_tol=1e-6)
-    written = index.working.read("SELECT inserted FROM index_runs WHERE stage = 'embed_texts' ORDER BY committed_at")
-    assert 0 < written["inserted"][1] < after_edit.height
-
-
 def test_nothing_is_embedded_or_written_without_a_change(index) -> None:
     texts: list[str] = []
     changes = update_embeddings(index, embedding(index, texts), "again").changes["embeddings"]
     assert (texts, changes.inserted, changes.deleted) == ([], 0, 0)
     assert changes.rows == index.working.read(ROWS).height
-
-
-def test_a_moved_file_keeps_its_vectors(index) -> None:
-    folder = Path(index.settings.input_folder) / "b"
-    folder.rename(folder.with_name("d"))
-    found = scan(index)
-    for batch in [*found.changed, *found.deleted]:
-        index_batch(index, batch, index.models(batch), "test")
-    texts: list[str] = []
-    update_embeddings(index, embedding(index, texts), "renamed")
-    assert texts == []
-    assert [check.name for check in failed_blocking_checks(index) if check.asset == "embeddings"] == []
-
-
-def test_the_vector_of_a_report_follows_its_entities_where_the_report_stays(index) -> None:
-    before = {row["id"]: row["vector"] for row in index.working.read(ROWS).to_dicts()}
-    of_three = "SELECT unnest(entity_ids) FROM communities WHERE size = 3"
-    with index.working.transaction() as connection:
-        connection.execute(
-            "UPDATE entities SET description = 'A whale with another description.' "
-            f"WHERE id = (SELECT min(id) FROM entities WHERE id IN ({of_three}))"
-        )
-    assert (
-        update_embeddings(index, index.models(), "again").more["embeddings"]["embedded"] == 3
-    )  # the entity's two texts, and the report's
-    assert {row["kind"] for row in index.working.read(ROWS).to_dicts() if row["vector"] != before[row["id"]]} == {
-        "entity",
-        "community_report",
-    }
 
 
 def test_half_of_a_report_is_its_summary_and_the_other_half_its_entities(index) -> None:
@@ -110,15 +58,6 @@ def test_half_of_a_report_is_its_summary_and_the_other_half_its_entities(index) 
         expected = of_entities + summaries
         assert vectors[report] == pytest.approx(expected / np.linalg.norm(expected), abs=1e-5)
     assert {len(row[-1]) for row in made} > {2, 3}
-
-
-@pytest.mark.long
-def test_vectors_that_someone_deleted_are_made_again(index) -> None:
-    before = index.working.read(ROWS)
-    with index.working.transaction() as connection:
-        connection.execute("DELETE FROM embeddings WHERE kind = 'entity'")
-    update_embeddings(index, index.models(), "again")
-    assert index.working.read(ROWS).equals(before)
 
 
 def test_vectors_made_in_parts_equal_those_made_in_one_also_after_a_crash(index, monkeypatch) -> None:

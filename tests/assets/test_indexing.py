@@ -45,31 +45,6 @@ def contents(project, *but):
     }
 
 
-@pytest.mark.long
-def test_a_folder_becomes_graphrags_seven_tables(cables):
-    cables.run_all()
-    counts = {
-        name: cables.sql(f"SELECT count(*) FROM {name}")[0][0]
-        for name in (
-            "documents",
-            "text_units",
-            "entities",
-            "relationships",
-            "communities",
-            "community_reports",
-            "covariates",
-        )
-    }
-    assert counts["documents"] == 4
-    assert all(count > 0 for count in counts.values()), counts
-    assert cables.sql("SELECT count(*) FROM communities WHERE size > 1") == [(counts["community_reports"],)]
-    assert cables.sql("SELECT type FROM entities WHERE title = 'Great Eastern'") == [("NAME",)]
-    pair = cables.sql(
-        "SELECT description FROM relationships WHERE list_sort([source, target]) = ['Great Eastern', 'James Anderson']"
-    )
-    assert "commanded" in pair[0][0]
-
-
 def test_the_published_columns_include_all_of_graphrag_3(indexed):
     graphrag = {
         "documents": "id human_readable_id title text text_unit_ids creation_date raw_data",
@@ -126,63 +101,6 @@ def test_rerun_without_a_change_rewrites_nothing_and_publishes_nothing(indexed):
 
 
 @pytest.mark.long
-def test_deleting_a_document_gives_the_index_that_never_had_it(indexed, tmp_path, monkeypatch):
-    assert indexed.sql("SELECT count(*) FROM entities WHERE title = 'Atlantic Telegraph Company'") == [(1,)]
-    (indexed.input / "one" / "money.txt").unlink()
-    indexed.index_all()
-    assert indexed.sql("SELECT count(*) FROM entities WHERE title = 'Atlantic Telegraph Company'") == [(0,)]
-    deleted = contents(indexed)
-    monkeypatch.setenv("GRAPHRAG_INPUT", str(indexed.input))
-    monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path / "other"))
-    indexed.root = tmp_path / "other"
-    indexed.index_all()
-    never = contents(indexed)
-    assert without_numbers(deleted) == without_numbers(never)
-
-
-NUMBERED = {
-    "human_readable_id",
-    "community",
-    "parent",
-    "children",
-    "full_content",
-    "summary",
-    "findings",
-    "title",
-}
-NUMBERED |= {"full_content_json", "fingerprint", "context_tokens", "vector"}
-
-
-def without_numbers(tables):
-    """Rows without human_readable_ids and what cites them: numbers of deleted rows are never reused.
-
-    Communities keep their first id, so theirs are left out too.
-    """
-    born = {"communities", "community_reports"}
-    return {
-        name: sorted(
-            str({k: v for k, v in row.items() if k not in NUMBERED and not (k == "id" and name in born)})
-            for row in rows
-            if row.get("kind") != "community_report"
-        )
-        for name, rows in tables.items()
-        if name != "citations"
-    }
-
-
-@pytest.mark.long
-def test_batch_deleted_from_the_folder_leaves_every_table(indexed):
-    (indexed.input / "two" / "letters.csv").unlink()
-    (indexed.input / "two").rmdir()
-    indexed.register()
-    indexed.run_batch("two")
-    indexed.run_global()
-    for table in ("documents", "text_units", "entity_mentions", "relationship_mentions", "covariates"):
-        assert indexed.sql(f"SELECT count(*) FROM {table} WHERE batch = 'two'") == [(0,)]
-    assert indexed.sql("SELECT count(*) FROM entities WHERE title IN ('Cork', 'Queenstown')") == [(0,)]
-
-
-@pytest.mark.long
 def test_an_edit_extracts_only_the_text_units_it_changed(cables, monkeypatch):
     rng = random.Random(7)
     people = ["Ada", "Ben", "Eve", "Zoe", "Kit"]
@@ -234,29 +152,3 @@ def test_a_unit_whose_extraction_fails_is_a_row_of_index_errors_and_is_retried_a
     cables.run_batch("one")
     assert len(retried) == 1
     assert cables.index.working.read("SELECT count(*) FROM index_errors").item() == 0
-
-
-def test_too_many_failed_units_are_not_published(indexed, monkeypatch):
-    from graphrag_assets.embedded import extractor, indexing
-
-    published = indexed.sql("SELECT content_digest FROM publication")
-    monkeypatch.setattr(indexing, "EXTRACTOR", "offline/other")
-    monkeypatch.setattr(extractor, "extract_unit", lambda *unit: 1 / 0)
-    indexed.run_batch("one")
-    result = indexed.run_global(succeed=False)
-    failed = {e.check_name for e in result.get_asset_check_evaluations() if not e.passed and e.blocking}
-    assert failed == {"few_text_units_failed"}
-    assert indexed.sql("SELECT content_digest FROM publication") == published
-
-
-@pytest.mark.long
-def test_names_with_quotes_percent_signs_emoji_and_sql_go_through_every_stage(cables):
-    cables.write(
-        "odd/100 % of 'x'; DROP TABLE documents; --.md",
-        "# Odd\n\nSir Robert'); DROP TABLE entities;-- met Zoë O'Brien in São Paulo 🚢. Zoë O'Brien saw 50% of São Paulo. "
-        '<|endoftext|> Zoë O\'Brien wrote "SELECT * FROM São Paulo".\n',
-    )
-    cables.index_all()
-    assert cables.sql("SELECT count(*) FROM documents") == [(5,)]
-    titles = {row[0] for row in cables.sql("SELECT title FROM entities")}
-    assert "Zoë O'Brien" in titles

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.settings import Settings
-from tests.kills import index_once, kill_and_rerun, sent_twice
-from tests.model_index import ModelIndex, differences, finish
+from tests.kills import index_once, kill_and_rerun
+from tests.model_index import differences
 from tests.openai_server import running
 
 DOCUMENTS = {
@@ -14,7 +14,6 @@ DOCUMENTS = {
     "one/b.md": "William Thomson invented the mirror galvanometer. Cyrus Field met William Thomson in Valentia.",
     "two/c.md": "The Great Eastern reached Newfoundland. Robert Halpin and James Anderson were honoured in London.",
 }
-SHARED = "The cable parted at night. Cyrus Field and Charles Bright went back to Ireland, where {} waited for them."
 
 
 def write(folder: Path, documents: dict[str, str]) -> Path:
@@ -34,16 +33,3 @@ def test_killed_processes_repeat_only_in_flight_calls_and_leave_the_same_tables(
     assert found.killed == 1
     assert not differences(clean, found.tables)
     assert 0 <= found.extra(undisturbed) <= found.in_flight <= 2 * Settings().concurrency
-
-
-@pytest.mark.long
-def test_two_processes_with_shared_texts_repeat_only_in_flight_calls(tmp_path: Path) -> None:
-    names = ["Wildman Whitehouse", "Samuel Canning", "Robert Halpin"]
-    documents = {f"{batch}/{name[:3]}.md": SHARED.format(name) for batch in ("one", "two") for name in names}
-    documents |= {"one/own.md": DOCUMENTS["one/a.md"], "two/own.md": DOCUMENTS["two/c.md"]}
-    with running(latency=0.1) as server:
-        index = ModelIndex(tmp_path / "index", server.url, write(tmp_path / "input", documents))
-        both = [index.start("--batch", batch) for batch in ("one", "two")]
-        printed = [finish(process) for process in both]
-        assert not sent_twice(server.requests)
-    assert not any("lock" in text.lower() for text in printed)

@@ -143,12 +143,6 @@ def test_a_relationship_of_a_thing_with_itself_is_dropped():
     assert graph.entities["degree"].to_list() == [0]
 
 
-def test_no_mentions_merge_to_an_empty_graph():
-    graph = merge(entity_mentions(), relationship_mentions(), NO_ALIASES)
-    assert graph.entities.is_empty()
-    assert graph.relationships.is_empty()
-
-
 titles = st.sampled_from(["Ada", "Babbage", "Cable", "the cable", "Dover", "Erin"])
 kinds = st.sampled_from(["PERSON", "GEO", "NAME", "CONCEPT"])
 units = st.sampled_from(["d1#1", "d1#2", "d2#1", "d3#1"])
@@ -263,13 +257,6 @@ def test_what_only_a_line_of_most_documents_names_is_left_out(having_it, of, n_s
     assert ("Hartley Bakery" not in set(merge(mentions, relationship_mentions()).entities["title"])) == repeated
 
 
-def test_copies_of_a_document_and_what_a_model_extracts_keep_their_lines():
-    line = [(f"{document}#1", "Hartley Bakery", "NAME", "Send it to Hartley Bakery.") for document in "abc"]
-    assert merge(entity_mentions(*line), relationship_mentions()).entities.height == 1
-    by_model = pl.concat([SAID[:3], entity_mentions(*line, extractor="chat/x")])
-    assert "Hartley Bakery" in set(merge(by_model, relationship_mentions()).entities["title"])
-
-
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
     no_settings(monkeypatch)
@@ -331,25 +318,3 @@ def test_a_failed_summary_is_tried_again(index: Index) -> None:
     knowledge_graph(index, replace(models, meters=(meter,)), "test")
     assert merge_due(index)[1]
     assert merge_due(index) == (0, [])
-
-
-def test_a_decision_made_with_sql_takes_effect(index: Index) -> None:
-    alias = index.working.read("SELECT min(alias_key) FROM entity_aliases").item()
-    with index.working.transaction() as connection:
-        connection.execute(
-            "UPDATE entity_aliases SET accepted = NOT accepted, rule = 'user' WHERE alias_key = $alias",
-            {"alias": alias},
-        )
-    assert merge_due(index)[0] > 0
-    assert index.working.read("SELECT count(*) FROM entities WHERE title_key = $alias", {"alias": alias}).item() == 1
-
-
-def test_another_date_of_a_document_decides_between_types(index: Index, tmp_path: Path) -> None:
-    for name, day, verb in (("a", "2025-07-15", "founded"), ("b", "2025-07-28", "commanded")):
-        write(tmp_path, f"{name}.md", f"---\ndate: {day}\n---\n\nCyrus Stone {verb} Harbour Bank.")
-    merge_due(index)
-    query = "SELECT type, relations FROM relationships WHERE source = 'Cyrus Stone' AND target = 'Harbour Bank'"
-    assert index.working.read(query).row(0) == ("COMMANDED", "COMMANDED (2025-07-28); FOUNDED (2025-07-15)")
-    write(tmp_path, "a.md", "---\ndate: 2025-08-01\n---\n\nCyrus Stone founded Harbour Bank.")
-    merge_due(index)
-    assert index.working.read(query).row(0) == ("FOUNDED", "FOUNDED (2025-08-01); COMMANDED (2025-07-28)")

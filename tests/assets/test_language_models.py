@@ -8,14 +8,14 @@ import dagster as dg
 import pytest
 
 from graphrag_assets.assets.index_batch import index_batch
-from graphrag_assets.assets.scan import retry_given_up, scan_input
+from graphrag_assets.assets.scan import scan_input
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store import schema
 from tests.cli import run_command
 from tests.conftest import Project, build_once, default_settings
 from tests.limits import limit_calls
 from tests.openai_content import FILLER
-from tests.openai_server import FaultPlan, OpenAIServer, running
+from tests.openai_server import OpenAIServer, running
 
 BATCHES = {
     "one/a.md": "Captain James Anderson commanded the Great Eastern. Cyrus Field sailed with Samuel Canning to Newfoundland."
@@ -102,87 +102,12 @@ def test_every_stage_is_made_by_the_models(dagster_index):
 
 
 @pytest.mark.long
-def test_second_run_sends_no_request_and_writes_no_row(indexed, server):
-    tables = contents(indexed)
-    indexed.index_all()
-    assert server.requests == []
-    assert contents(indexed) == tables
-
-
-@pytest.mark.long
 def test_lost_database_is_rebuilt_from_the_ledger_without_a_request(indexed, server):
     tables = contents(indexed)
     (indexed.root / "index" / "working.duckdb").unlink()
     indexed.index_all()
     assert server.requests == []
     assert contents(indexed) == tables
-
-
-@pytest.mark.long
-def test_faults_change_no_table(indexed, tmp_path, monkeypatch):
-    clean = contents(indexed)
-    with running(faults=FaultPlan({"429": 0.2, "500": 0.1, "closed": 0.1}, seed=7)) as faulty:
-        use(monkeypatch, faulty)
-        monkeypatch.setenv("GRAPHRAG_INPUT", str(indexed.input))
-        monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path / "other"))
-        indexed.root = tmp_path / "other"
-        indexed.index_all()
-        assert any(request.fault for request in faulty.requests)
-    assert contents(indexed) == clean
-
-
-@pytest.mark.long
-def test_failed_gleanings_are_recorded_and_the_next_run_pays_for_them_alone(indexed, tmp_path, monkeypatch):
-    clean = contents(indexed)
-    monkeypatch.setenv("GRAPHRAG_INPUT", str(indexed.input))
-    monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path / "other"))
-    indexed.root = tmp_path / "other"
-    with running() as faulty:
-        use(monkeypatch, faulty)
-        regular = faulty.content
-        faulty.content = lambda body: '{"wrong": 1}' if is_gleaning_of(body) else regular(body)
-        indexed.index_all()
-        stored = "SELECT source, stage FROM index_errors ORDER BY source"
-        failed = indexed.index.working.read(stored)
-        assert set(failed["stage"]) == {"glean"}
-        assert failed["source"].to_list() == sorted(row["id"] for row in clean["text_units"])
-        counted = "SELECT sum(list_sum([u.failed_gleanings FOR u IN usage])) FROM index_runs"
-        assert indexed.index.working.read(counted).item() == failed.height
-        faulty.content = regular
-        faulty.requests.clear()
-        indexed.index_all()
-        assert [is_gleaning_of(request.body) for request in faulty.chats[: failed.height]] == [True] * failed.height
-        assert indexed.index.working.read(stored).is_empty()
-    after = contents(indexed)
-    for table in schema.BATCH_TABLES:
-        assert after[table.name] == clean[table.name]
-
-
-@pytest.mark.long
-def test_a_failed_summary_is_counted_and_asked_for_again_by_the_next_run_alone(indexed, server, monkeypatch):
-    monkeypatch.setattr("graphrag_assets.assets.model_tasks.SUMMARY_MIN_TOKENS", 0)
-    regular = server.content
-    failures = (
-        "SELECT coalesce(sum(used.failures), 0) FROM (SELECT unnest(usage) AS used, run_id FROM index_runs) "
-        "WHERE used.task = 'summarize_descriptions' AND run_id = (SELECT max_by(run_id, committed_at) FROM index_runs)"
-    )
-    sent = []
-    server.content = lambda body: "no JSON" if is_halpins(body) else regular(body)
-    for _ in range(3):
-        server.requests.clear()
-        indexed.index_all()
-        sent.append(sum(is_halpins(request.body) for request in server.chats))
-        assert bool(indexed.index.working.read(failures).item()) is (len(sent) <= 2)
-    assert sent[0] >= sent[1] > sent[2] == 0
-    retry_given_up(indexed.index)
-    server.content = regular
-    indexed.index_all()
-    assert not indexed.index.working.read(failures).item()
-    assert any(is_halpins(request.body) for request in server.chats)
-
-
-def is_halpins(body):
-    return "<descriptions" in str(body["messages"]) and "Halpin" in str(body["messages"])
 
 
 def is_gleaning_of(body):
@@ -199,80 +124,6 @@ def test_wrong_key_fails_immediately_with_one_clear_error(modeled, server):
     assert failure.error.message == f"dagster._core.definitions.events.Failure: {said}\n"  # what the UI shows first
     assert len(server.requests) <= 25
     assert modeled.index.working.read("SELECT count(*) FROM documents").item() == 0
-
-
-@pytest.mark.long
-def test_budget_stops_the_run_and_a_higher_one_pays_only_for_the_rest(modeled, server, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", '{"chat_input": 100, "chat_output": 100}')
-    monkeypatch.setenv("GRAPHRAG_CONCURRENCY", "1")
-    monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "0.3")
-    modeled.register()
-    result = modeled.run_batch("one", succeed=False)
-    (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
-    assert "GRAPHRAG_BUDGET_USD" in str(failure)
-    assert re.search(r"Done: \d of 2 text units of batch one, \d are left\.", str(failure))
-    paid = len(server.chats)
-    assert paid > 0
-    monkeypatch.delenv("GRAPHRAG_BUDGET_USD")
-    modeled.index_all()
-    sent = [str(request.body) for request in server.chats]
-    assert len(sent) == len(set(sent))  # no request was sent twice
-    assert len(sent) > paid
-
-
-def test_key_is_not_in_database_ledger_or_event_log(dagster_index):
-    for path in (dagster_index.root / "index").rglob("*"):
-        if path.is_file():
-            assert b"sk-planted-secret" not in path.read_bytes(), path
-    runs = dagster_index.instance.get_runs()
-    assert len(runs) == 3
-    for run in runs:
-        assert "sk-planted-secret" not in str(dagster_index.instance.all_logs(run.run_id))
-
-
-@pytest.mark.long
-def test_key_in_a_dotenv_file_is_found(modeled, server, monkeypatch):
-    server.api_key = "sk-in-the-file"
-    monkeypatch.delenv("GRAPHRAG_CHAT_API_KEY")
-    monkeypatch.delenv("GRAPHRAG_EMBEDDING_API_KEY")
-    (modeled.root / ".env").write_text(
-        "GRAPHRAG_CHAT_API_KEY=sk-in-the-file\nGRAPHRAG_EMBEDDING_API_KEY=sk-in-the-file\n"
-    )
-    modeled.index_all()
-    assert modeled.sql("SELECT count(*) > 0 FROM llm_calls") == [(True,)]
-    for name in ("GRAPHRAG_CHAT_API_KEY", "GRAPHRAG_EMBEDDING_API_KEY"):
-        monkeypatch.delenv(name)  # loaded from the file, and not to reach other tests
-
-
-@pytest.mark.long
-def test_spend_is_sql(modeled, server):
-    modeled.index_all()
-    calls = modeled.sql("SELECT count(*) FROM llm_calls WHERE kind = 'chat'")[0][0]
-    assert calls == len(server.chats)
-    by_batch = modeled.sql(
-        "SELECT batch, task, count(*) FROM llm_calls WHERE task = 'extract_all' GROUP BY ALL ORDER BY ALL"
-    )
-    assert by_batch == [("one", "extract_all", 2), ("two", "extract_all", 1)]
-    (run,) = modeled.sql(
-        "SELECT sum(used.calls), sum(used.ledger_hits), sum(used.prompt_tokens) > 0, list(used.task ORDER BY used.task) "
-        "FROM (SELECT unnest(usage) AS used FROM operations.index_runs WHERE stage = 'index_batch' AND batch = 'one')"
-    )
-    assert run == (4, 0, True, ["extract_all", "extract_all_continue"])
-    assert modeled.sql("SELECT sum(prompt_tokens) FROM llm_calls WHERE batch = 'one'") == modeled.sql(
-        "SELECT sum(list_sum([u.prompt_tokens FOR u IN usage])) FROM operations.index_runs WHERE batch = 'one'"
-    )
-
-
-@pytest.mark.long
-def test_the_bill_has_what_each_task_paid_for_and_what_was_in_the_ledger(indexed, server, monkeypatch):
-    monkeypatch.setattr("graphrag_assets.assets.model_tasks.SUMMARY_MIN_TOKENS", 0)
-    indexed.index_all()
-    server.requests.clear()
-    indexed.write("two/c.md", BATCHES["two/c.md"] + " Daniel Gooch sent the first message to the Queen.")
-    paid = run_command("index")
-    assert billed(paid, "extract_all") == (1, 0)
-    answers = [max(1, r.body["messages"][-1]["content"].count("### Task ")) for r in server.chats]
-    assert billed(paid, "in all")[0] == sum(answers) + sum(len(r.body["input"]) for r in server.embeddings)
 
 
 def test_a_run_that_publishes_nothing_has_a_bill_and_its_calls_come_with_the_next_publication(indexed, monkeypatch):
@@ -296,28 +147,6 @@ def billed(printed: str, task: str) -> tuple[int, int]:
     (line,) = [line for line in printed.splitlines() if line.startswith(f"│ {task} ")]
     paid, known = (int(cell.replace(",", "")) for cell in line.split("│")[2:4])
     return paid, known
-
-
-@pytest.mark.long
-def test_a_model_that_changes_the_size_of_its_vectors_embeds_everything_again(indexed, server, caplog):
-    server.dimensions = 16
-    indexed.write("two/c.md", BATCHES["two/c.md"] + " Daniel Gooch sent the first message to the Queen.")
-    indexed.index_all()
-    sizes = {size for (size,) in indexed.sql("SELECT DISTINCT len(vector) FROM embeddings")}
-    assert sizes == {16}
-    assert "openai/test-embedding returns vectors of 16 numbers, those of the index have 32" in caplog.text
-
-
-@pytest.mark.long
-def test_another_embedding_model_embeds_everything_again_with_a_warning(indexed, server, monkeypatch, caplog):
-    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "openai/other-embedding")
-    with caplog.at_level("WARNING"):
-        indexed.run_global()
-    (said,) = [record.message for record in caplog.records if "embedding model changed" in record.message]
-    assert "openai/other-embedding" in said
-    assert "openai/test-embedding" in said
-    assert server.embeddings
-    assert indexed.sql("SELECT DISTINCT model FROM embeddings") == [("openai/other-embedding",)]
 
 
 def test_questions_are_embedded_and_answered_by_the_models_of_the_index(indexed, server, monkeypatch):

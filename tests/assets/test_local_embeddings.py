@@ -5,7 +5,7 @@ import pytest
 from graphrag_assets.embedded import semantic
 from graphrag_assets.errors import QueryError, SettingsError
 from graphrag_assets.query import GraphRAG
-from tests.assets.test_language_models import BATCHES, contents, use
+from tests.assets.test_language_models import BATCHES, use
 from tests.openai_server import running
 
 MODEL = "onnx:bge-small#5f8ee95192c0"
@@ -39,41 +39,6 @@ def test_index_of_the_packaged_model_is_queried_without_a_setting(packaged, monk
         assert "galvanometer" in found.frames["sources"]["text"].item()
 
 
-@pytest.mark.extended
-def test_second_run_embeds_nothing_and_writes_no_row(packaged):
-    before = contents(packaged)
-    packaged.index_all()
-    assert contents(packaged) == before
-    written = packaged.index.working.read(
-        "SELECT inserted + deleted AS n FROM index_runs WHERE stage = 'embed_texts' ORDER BY committed_at"
-    )
-    assert written["n"].to_list()[1:] == [0]
-
-
-@pytest.mark.long
-def test_index_without_vectors_is_queried_without_them_whatever_is_set(start_with, monkeypatch):
-    documents = start_with(BATCHES)
-    assert models(documents) == set()
-    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:bge-small")
-    assert GraphRAG().basic(QUESTION).citations
-    documents.run_global()
-    assert models(documents) == {(MODEL, 384)}
-
-
-@pytest.mark.long
-def test_vectors_go_when_the_model_is_unset_and_the_asset_says_why(packaged, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "")
-    run = packaged.run_global()
-    assert run.success
-    (made,) = run.asset_materializations_for_node("embed_texts")
-    assert made.metadata["dagster/row_count"].value == 0
-    assert "GRAPHRAG_EMBEDDING_MODEL is not set" in made.metadata["note"].value
-    assert models(packaged) == set()
-    for method in ("basic", "local", "global", "drift", "lazy"):
-        assert GraphRAG().search(method, QUESTION).answer
-    assert packaged.run_global().success
-
-
 @pytest.mark.long
 def test_an_index_of_another_model_is_embedded_again_with_a_warning(packaged, monkeypatch, caplog):
     with monkeypatch.context() as later, caplog.at_level("WARNING"):
@@ -92,16 +57,3 @@ def test_missing_model_stops_indexing_before_any_request(documents, monkeypatch)
         with pytest.raises(SettingsError, match="=onnx:minilm: the model that runs on this machine is onnx:bge-small"):
             documents.register()
         assert server.requests == []
-
-
-@pytest.mark.long
-def test_chat_model_of_a_server_works_with_local_vectors(documents, monkeypatch):
-    with running() as server:
-        use(monkeypatch, server)
-        monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:bge-small")
-        documents.index_all()
-        assert server.embeddings == []
-        before = len(server.requests)
-        assert GraphRAG().local(QUESTION).model == "openai/test-chat"
-        assert len(server.requests) == before + 1
-    assert models(documents) == {(MODEL, 384)}

@@ -5,11 +5,9 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import dagster as dg
-import polars as pl
 import pytest
 
-from graphrag_assets.assets.index_names import ASSETS, IndexNames
-from graphrag_assets.assets.reporting import _PRIVATE, _USAGE, errors_metadata, markdown_table
+from graphrag_assets.assets.index_names import ASSETS
 from graphrag_assets.store import schema
 from tests.assets.test_language_models import use
 from tests.conftest import Project
@@ -33,39 +31,6 @@ def pictures(metadata: dict[str, dg.MetadataValue]) -> dict[str, ElementTree.Ele
         ):
             found[name] = ElementTree.fromstring(unquote(match[1]))
     return found
-
-
-@pytest.mark.long
-def test_numbers_are_the_same_when_nothing_changed_and_calls_are_counted_where_a_model_is_asked(project, monkeypatch):
-    def numbers() -> dict[str, dict[str, type]]:
-        return {
-            asset: {
-                name: type(value.value)
-                for name, value in metadata_of(project, asset).items()
-                if isinstance(value, dg.IntMetadataValue | dg.FloatMetadataValue)
-            }
-            for asset in (*TABLES, "publication")
-        }
-
-    project.write("one/a.txt", TEXT)
-    project.run_all()
-    first = numbers()
-    assert set(first["entity_mentions"]) >= {
-        "dagster/partition_row_count",
-        "rows_inserted",
-        "rows_deleted",
-        "seconds",
-        "failed_text_units",
-    }
-    assert not [name for asset in first.values() for name in asset if name.startswith("llm/")]
-    project.run_all()
-    assert numbers() == first
-    with running() as server:
-        use(monkeypatch, server)
-        project.run_all()
-    asked = numbers()["entity_mentions"]
-    assert asked.keys() - first["entity_mentions"].keys() == {f"llm/{name}" for name in _USAGE}
-    assert metadata_of(project, "entity_mentions")["llm/calls"].value > 0
 
 
 def test_previews_begin_with_titles_and_have_no_hashes(sample_index):
@@ -106,16 +71,6 @@ def test_metadata_of_documents_name_the_columns_of_tables_and_files_of_a_doubtfu
     assert documents["problems"].value == 1
 
 
-@pytest.mark.long
-def test_metadata_tells_of_documents_in_which_no_names_are_found(project):
-    project.write("one/a.txt", "客户抱怨送货延迟。公司承诺退款。")
-    project.run_all()
-    assert metadata_of(project, "entity_mentions")["without_names"].value.startswith("1 document in Chinese: ")
-    project.write("one/a.txt", TEXT)
-    project.run_all()
-    assert "without_names" not in metadata_of(project, "entity_mentions")
-
-
 def test_pictures_of_the_graph_are_drawn_and_small(sample_index):
     labels = {text.text for text in pictures(metadata_of(sample_index, "publication"))["map"].iter() if text.text}
     assert "William Thomson" in labels  # of the highest degree
@@ -144,10 +99,6 @@ def test_what_documents_say_is_in_no_event(sample_index):
         assert [sentence for sentence in sentences if sentence in log] == []
 
 
-def test_private_columns_are_the_texts_of_the_schema():
-    assert {column for table in TABLES.values() for column in table.column_names} >= _PRIVATE
-
-
 @pytest.mark.extended
 def test_cost_is_shown_by_task(project, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", '{"chat_input": 10, "chat_output": 10}')
@@ -159,14 +110,6 @@ def test_cost_is_shown_by_task(project, monkeypatch):
     assert "| extract_all |" in mentions["llm/by_task"].value
     spent = project.sql("SELECT sum(cost_usd) FROM llm_calls WHERE task = 'extract_all'")[0][0]
     assert mentions["llm/cost_usd"].value == pytest.approx(spent)
-
-
-def test_what_to_do_about_an_error_is_shown_to_its_end():
-    hint = " ".join(["Save the file as UTF-8."] * 10)
-    row = {"source": "one/a.txt", "row_number": 3, "stage": "load", "error": "x" * 401, "hint": hint}
-    shown = errors_metadata(IndexNames(), "skipped", pl.DataFrame([row]), "one")["skipped_rows"].value
-    assert f"| one/a.txt | 3 | load | {'x' * 399}… | {hint} |" in shown
-    assert markdown_table(pl.DataFrame({"value": ["y" * 81]})).endswith(f"| {'y' * 79}… |")
 
 
 def test_skipped_and_failed_units_are_numbers_and_rows_with_a_link(project, monkeypatch):

@@ -5,10 +5,8 @@ import json
 import pytest
 
 from graphrag_assets.pipeline.unit_contexts import metadata_text
-from tests.assets.test_language_models import use
 from tests.comparison import facts, index_at
 from tests.conftest import Project
-from tests.openai_server import running
 
 TEXT = "James Anderson commanded the Great Eastern."
 
@@ -54,29 +52,3 @@ def test_columns_are_in_the_context_and_quotes_stay_in_the_text(
     index_at(fresh.root, monkeypatch)
     fresh.index_all()
     assert edited == facts(fresh.index)
-
-
-@pytest.mark.long
-def test_a_chat_model_reads_them_and_only_a_change_of_them_asks_again(project: Project, monkeypatch) -> None:
-    with running() as server:
-        use(monkeypatch, server)
-        monkeypatch.setenv("GRAPHRAG_MAX_GLEANINGS", "0")
-
-        def asked() -> list[str]:
-            project.index_all()
-            prompts = [str(r.body["messages"]) for r in server.chats if r.task == "ExtractGraphWithClaims"]
-            server.requests.clear()
-            return prompts
-
-        project.write("b/a.jsonl", row(ship="Albany", port="Valentia"))
-        (without,) = asked()
-        assert "Albany" not in without
-        monkeypatch.setenv("GRAPHRAG_METADATA_COLUMNS", "ship")
-        (told,) = asked()
-        assert f"ship: Albany\\n\\n{TEXT}" in told
-        project.write("b/a.jsonl", row(ship="Albany", port="Heart's Content"))
-        assert asked() == []
-        project.write("b/a.jsonl", row(ship="Medway", port="Heart's Content"))
-        (told,) = asked()
-        assert "ship: Medway" in told
-        assert asked() == []

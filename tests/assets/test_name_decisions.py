@@ -10,7 +10,6 @@ from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.knowledge_graph import knowledge_graph
 from graphrag_assets.assets.scan import scan
 from graphrag_assets.errors import InputError, StoreError
-from graphrag_assets.extras.purge import purge_rows
 from graphrag_assets.extras.resolution.decide import accept, record, split_by_documents, split_by_type, undo
 from graphrag_assets.store.decisions import FILE, Decision, changing_decisions, read_decisions
 from tests.comparison import facts, index_at, no_settings
@@ -80,13 +79,6 @@ def test_an_accepted_pair_is_one_entity_with_the_relationships_of_both(index: In
     assert facts(index) == before
 
 
-def test_a_rejected_pair_that_the_rules_had_merged_is_two_entities(index: Index) -> None:
-    assert "Cyrus W. Field" not in titles(index)
-    decide(index, Decision("reject", "cyrus field", "cyrus w. field"))
-    merge_due(index)
-    assert {"Cyrus Field", "Cyrus W. Field"} <= titles(index)
-
-
 def test_a_name_is_split_by_documents(index: Index) -> None:
     element = Decision("split", "mercury", "mercury (element)", "documents", ("batch/2*",))
     decide(index, element)
@@ -101,37 +93,6 @@ def test_a_name_is_split_by_documents(index: Index) -> None:
     decide(index, Decision("split", "mercury", split_by="documents"))
     merge_due(index)
     assert {"Mercury (1)", "Mercury (2)"} <= titles(index)
-
-
-def test_a_name_is_split_by_the_type_that_documents_give_it(index: Index) -> None:
-    with index.working.transaction() as connection:
-        connection.execute(
-            "UPDATE entity_mentions SET type = 'METAL' WHERE title = 'Mercury' AND description LIKE '%metal%'"
-        )
-        connection.execute(
-            "UPDATE entity_mentions SET type = 'PLANET' WHERE title = 'Mercury' AND description LIKE '%planet%'"
-        )
-    decide(index, Decision("split", "mercury", split_by="type"))
-    merge_due(index)
-    assert {"Mercury (metal)", "Mercury (planet)"} <= titles(index)
-
-
-def test_a_decision_outlives_its_documents_and_a_purge(index: Index, tmp_path: Path) -> None:
-    decide(index, Decision("accept", "andersen", "anderson"))
-    write(tmp_path / "input", 3, None)
-    merge_due(index)
-    purge_rows(index.working, ["batch"])
-    merge_due(index)
-    write(tmp_path / "input", 3, TEXTS[3])
-    merge_due(index)
-    assert "Andersen" not in titles(index)
-    assert "Anderson" in titles(index)
-
-
-def test_a_thing_of_a_split_name_has_the_title_that_is_decided(index: Index) -> None:
-    decide(index, Decision("split", "mercury", "quick metal", "documents", ("batch/2*",)))
-    merge_due(index)
-    assert {"Mercury", "Quick Metal"} <= titles(index)
 
 
 REFUSED = [
@@ -177,15 +138,6 @@ def test_a_reason_may_have_any_character_and_a_line_that_is_no_decision_is_named
         (folder / FILE).write_text(line + "\n")
         with pytest.raises(StoreError, match="line 1"):
             read_decisions(folder)
-
-
-def test_of_a_name_that_is_decided_already_a_judge_decides_on_what_it_stands_for(index: Index) -> None:
-    record(index, [Decision("accept", "mercury", "venus"), Decision("accept", "mercury", "andersen")])
-    assert {(one.name, one.other) for one in read_decisions(index.settings.index_folder)} == {
-        ("mercury", "venus"),
-        ("andersen", "venus"),
-    }
-    undo_all(index)
 
 
 def some_decision(chance: random.Random) -> Decision:

@@ -1,6 +1,5 @@
 """The jobs for people, each from its beginning to its end."""
 
-import dagster as dg
 import pytest
 
 from graphrag_assets.assets.corpus import BatchFailures
@@ -25,17 +24,6 @@ def titles(project) -> set[str]:
 
 def publications(project) -> list[int]:
     return sorted(int(p.stem.removeprefix("graphrag-")) for p in (project.root / "index/publications").iterdir())
-
-
-@pytest.mark.long
-def test_update_index_indexes_and_publishes_and_reports_the_materializations(project):
-    for path, text in DOCUMENTS.items():
-        project.write(path, text)
-    project.run("update_index")
-    assert {"Cyrus Field", "Samuel Canning"} <= titles(project)
-    assert project.instance.get_materialized_partitions(dg.AssetKey("entity_mentions")) == {"a", "b"}
-    event = project.instance.get_latest_materialization_event(dg.AssetKey("entities")).asset_materialization
-    assert event.metadata["dagster/row_count"].value == project.sql("SELECT count(*) FROM entities")[0][0]
 
 
 @pytest.mark.long
@@ -96,26 +84,6 @@ def test_a_refresh_that_fails_is_not_made_again_by_itself(cables, monkeypatch):
 
 
 @pytest.mark.long
-def test_failed_text_units_are_retried_alone(cables, monkeypatch):
-    from graphrag_assets.embedded import extractor
-
-    whole = extractor.extract_unit
-
-    def fails(*unit):
-        raise RuntimeError("this unit fails")
-
-    monkeypatch.setattr("graphrag_assets.assets.checks.MAX_FAILED_SHARE", 1)
-    monkeypatch.setattr(extractor, "extract_unit", fails)
-    cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
-    cables.index_all()
-    assert cables.index.working.read("SELECT count(*) FROM index_errors WHERE stage = 'extract'").item() == 1
-    monkeypatch.setattr(extractor, "extract_unit", whole)
-    cables.run("update_index", ops={"batch_state": {"config": {"which": "FAILED"}}})
-    assert cables.sql("SELECT count(*) FROM index_errors") == [(0,)]
-    assert "Robert Halpin" in titles(cables)
-
-
-@pytest.mark.long
 def test_rollback_shows_readers_an_earlier_publication_until_something_new_is_published(cables):
     rag = GraphRAG(cables.root / "index")
     cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
@@ -134,13 +102,6 @@ def test_rollback_to_what_is_not_kept_says_what_is(cables):
     result = cables.run("rollback", succeed=False, ops={"roll_back_publication": {"config": {"publication": 7}}})
     (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
     assert "There is no publication '7'. Kept are 1" in str(failure)
-
-
-@pytest.mark.extended
-def test_refresh_clusters_from_scratch_on_request(cables):
-    before = cables.sql("SELECT count(*) FROM communities")
-    cables.run_global(ops={"detect_communities": {"config": {"from_scratch": True}}})
-    assert cables.sql("SELECT count(*) FROM communities") == before
 
 
 def test_a_reason_that_batches_share_is_said_once():

@@ -6,7 +6,6 @@ import duckdb
 import pytest
 
 from graphrag_assets.assets.index import Index
-from graphrag_assets.assets.publication import update_publication
 from graphrag_assets.store.index_files import STABLE_NAME
 from tests.assets.test_name_decisions import merge_due
 from tests.comparison import assert_published, assert_reports, facts, index_all, index_at, no_settings, refresh
@@ -93,18 +92,3 @@ def test_claims_are_taken_back_by_any_name_of_their_subject(index: Index, tmp_pa
     assert claims() == {"The Niagara left London."}
     (tmp_path / "input" / "notes" / "not.facts.csv").unlink()
     assert claims() == every
-
-
-def test_a_fact_keeps_its_type_against_any_number_of_mentions(index: Index, tmp_path: Path) -> None:
-    for number in range(5):
-        write(tmp_path, f"texts/{number}.txt", f"{number} years later Captain Hudson Lane met Cyrus Field.")
-    write(tmp_path, "crm/own.facts.csv", "title,type\nCyrus Field,FINANCIER\n")
-    merge_due(index)
-    assert rows(index, "SELECT type FROM entities WHERE title = 'Cyrus Field'") == [("FINANCIER",)]
-
-
-def test_an_index_with_facts_is_published(index: Index, tmp_path: Path) -> None:
-    write(tmp_path, "crm/own.facts.csv", ROWS)
-    merge_due(index)
-    refresh(index)
-    assert update_publication(index, "test").rows["entity_candidates"] >= 0

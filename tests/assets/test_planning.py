@@ -1,6 +1,5 @@
 """The cost preview compared with the requests that indexing sends."""
 
-import re
 from collections import Counter
 
 import polars as pl
@@ -13,7 +12,6 @@ from graphrag_assets.text.words import count_tokens
 from tests import openai_server
 from tests.assets.test_language_models import BATCHES, TABLES, contents, copy_index, is_gleaning_of, use
 from tests.cli import run_command
-from tests.conftest import SAMPLE_INPUT
 from tests.openai_server import running
 
 EXTRACTION = ["extract_all", "extract_all_continue"]
@@ -60,39 +58,6 @@ def bill() -> pl.DataFrame:
     return paid.group_by("task").agg(pl.len().alias("calls"), *(pl.col(name).sum() for name in sums))
 
 
-@pytest.mark.long
-def test_first_index_and_edits_of_the_sample_corpus_cost_about_what_was_planned(priced, server):
-    for file in sorted(SAMPLE_INPUT.rglob("*.md")):
-        priced.write(str(file.relative_to(SAMPLE_INPUT)), file.read_text())
-    before, ratios = bill(), {}
-
-    def plan_and_index(name: str) -> None:
-        nonlocal before
-        sent = len(server.requests)
-        costs = plan_index(priced.index).costs
-        assert len(server.requests) == sent
-        priced.index_all()
-        after = bill()
-        extracted = pl.col("task").is_in(EXTRACTION)
-        counts = (frame.filter(extracted)["calls"].sum() for frame in (costs, after, before))
-        assert next(counts) == next(counts) - next(counts)
-        ratios[name] = costs["cost_usd"].sum() / (after["cost_usd"].sum() - before["cost_usd"].sum())
-        before = after
-
-    plan_and_index("first index")
-    assert calls(priced) == {}
-    file, *_ = (file for file in priced.input.rglob("*.md") if "Great Eastern" in file.read_text())
-    text = file.read_text()
-    file.write_text(text.replace("Great Eastern", "great Eastern", 1))
-    plan_and_index("edit")
-    file.with_name("added.md").write_text(text[:6000])
-    plan_and_index("addition")
-    # The rules of thumb are those of better models than the server, which writes half as much.
-    assert 0.7 < ratios["first index"] < 2, ratios
-    assert 0.6 < ratios["edit"] < 1.5, ratios
-    assert 0.5 < ratios["addition"] < 1.5, ratios
-
-
 def test_a_plan_gives_a_range_which_a_sample_narrows(priced, server):
     for number in range(8):
         priced.write(f"one/{number}.md", f"{BATCHES['one/a.md']} {number}")
@@ -129,69 +94,12 @@ def test_preview_of_an_edit_counts_its_text_unit_sends_nothing_and_changes_no_ta
     assert Counter(request.task for request in server.chats)["ExtractGraphWithClaims"] == 2
 
 
-@pytest.mark.extended
-def test_what_follows_from_other_models_and_from_a_deletion_is_planned(indexed, server, monkeypatch):
-    reports = indexed.sql("SELECT count(*) FROM communities WHERE size > 2")[0][0]
-    assert calls(indexed) == {}
-    monkeypatch.setenv("GRAPHRAG_CLAIM_DESCRIPTION", "losses of money")
-    assert calls(indexed)["community_report"] >= reports > 0
-    monkeypatch.delenv("GRAPHRAG_CLAIM_DESCRIPTION")
-    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "openai/other")
-    assert calls(indexed).keys() == {"embed"}
-    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "openai/test-embedding")
-    (indexed.input / "two" / "c.md").unlink()
-    assert not calls(indexed).keys() & set(EXTRACTION)
-
-
-@pytest.mark.extended
-def test_preview_does_not_count_answers_in_the_ledger(indexed):
-    (indexed.root / "index" / "working.duckdb").unlink()
-    costs = plan_index(indexed.index).costs
-    assert costs["calls"].sum() == 0
-    assert costs["in_ledger"].sum() >= 6  # three text units, each with a gleaning
-
-
-@pytest.mark.long
-def test_text_in_two_documents_is_paid_for_once(small):
-    small.write("three/c.md", BATCHES["two/c.md"])  # of the same title, which is shown with it
-    planned = calls(small)
-    assert [planned[task] for task in EXTRACTION] == [3, 3]
-
-
-@pytest.mark.long
-def test_preview_explains_the_source_of_its_numbers(small, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "7.5")
-    monkeypatch.setenv("GRAPHRAG_REQUESTS_PER_MINUTE", "1")
-    notes = " ".join(plan_index(small.index).notes)
-    assert "An estimate: numbers" in notes
-    assert "rules of thumb for extract_all" in notes
-    assert re.search(r"Time: about (?:[6-9]|1\d) min", notes)  # six extractions, and a part of a report
-    assert "$1 in, $4 out per million tokens, by the settings" in notes
-    assert "Budget: $7.50" in notes
-    monkeypatch.delenv("GRAPHRAG_USD_PER_MILLION")
-    assert "no price is known" in " ".join(plan_index(small.index).notes)
-
-
 def test_embedded_default_costs_nothing(project):
     project.write("one/a.txt", "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable.")
     plan = plan_index(project.index)
     assert plan.batches == ["one"]
     assert plan.costs.is_empty()
     assert plan.notes == ("No model is set, so nothing is paid for.",)
-
-
-@pytest.mark.extended
-def test_local_embedding_model_costs_nothing_and_sends_no_request(small, server, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:bge-small")  # the base URL of the embedding server stays set
-    plan = plan_index(small.index)
-    assert server.requests == []
-    assert "embed" not in plan.costs["task"]
-    assert plan.costs["calls"].sum() > 0
-    assert "onnx:bge-small runs on this machine, so its vectors are free." in plan.notes
-    monkeypatch.delenv("GRAPHRAG_CHAT_MODEL")
-    plan = plan_index(small.index)
-    assert plan.costs.is_empty()
-    assert plan.notes == ("onnx:bge-small runs on this machine, so nothing is paid for.",)
 
 
 @pytest.mark.extended

@@ -17,7 +17,7 @@ from filelock import FileLock
 from graphrag_assets.cli import main
 from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.explorer.page import write_page
-from graphrag_assets.extras.purge import purge, purge_rows
+from graphrag_assets.extras.purge import purge
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.index_files import STABLE_NAME, current_number, kept_publications, lock_file, point_to
 from tests.assets.test_language_models import use
@@ -144,22 +144,6 @@ def test_no_byte_of_a_deleted_document_is_left(project, server, monkeypatch, led
 
 
 @pytest.mark.extended
-def test_answers_go_that_were_about_another_version_of_a_prompt(project, server, monkeypatch):
-    """The text unit is the same all the time; a name was in its metadata, and was taken back."""
-    use(monkeypatch, server)
-    monkeypatch.setenv("GRAPHRAG_METADATA_COLUMNS", "ship")
-    row = '{"text": "Cyrus Field met William Thomson in Valentia.", "ship": "%s"}\n'
-    for ship in ("Medway", "Zyxquorv", "Medway"):
-        project.write("b/a.jsonl", row % ship)
-        project.index_all()
-    purge(project.index)
-    assert places(project.root / "index") == set()
-    sent = len(server.requests)
-    project.index_all()
-    assert len(server.requests) == sent
-
-
-@pytest.mark.extended
 def test_after_a_purge_nothing_is_done_again_and_numbers_are_not_given_twice(indexed):
     indexed.write("a/secret.txt", SECRET)
     indexed.index_all()
@@ -217,11 +201,6 @@ def test_the_documented_commands_clear_dagsters_storage(project, monkeypatch):
     (commands,) = (block for block in blocks("docs/dagster.md", "bash") if "dagster asset wipe" in block)
     subprocess.run(["bash", "-ec", commands], check=True, capture_output=True)
     assert places(home) == set()
-
-
-def test_rows_of_a_batch_that_is_missing_in_the_list_are_kept(indexed):
-    removed = purge_rows(indexed.index.working, [])
-    assert removed["batch_state"] == removed["index_runs"] == 0
 
 
 def test_rollback_during_purge_leads_to_existing_publication(indexed):

@@ -18,7 +18,6 @@ from tests.comparison import assert_reports, index_all
 from tests.store.test_publications_after_edits import edit, first_documents
 
 TABLES = ("FROM community_reports ORDER BY ALL", "FROM citations ORDER BY ALL")
-SPLIT = "SELECT parent FROM communities WHERE parent >= 0 AND size > 1 ORDER BY parent LIMIT 1"
 
 
 @pytest.fixture
@@ -93,16 +92,6 @@ def test_a_change_rewrites_the_reports_of_its_communities_alone(index, statement
     assert 0 < len(written) == stale.height < index.working.read("SELECT count(*) FROM community_reports").item() / 2
     assert failed_blocking_checks(index) == []
     assert_reports(index)
-
-
-def test_a_report_that_another_writer_stood_in_for_is_written_again_with_those_above_it(index) -> None:
-    change(index, f"UPDATE community_reports SET model = 'stand-in' WHERE parent = ({SPLIT})")
-    assert stale_reports(index, index.models()).is_empty()
-    written: list[ReportMaterial] = []
-    update_reports(index, counting(index, written), "again")
-    parts = index.working.read(f"SELECT size FROM community_reports WHERE parent = ({SPLIT})")
-    assert len(written) > parts.height > 0
-    assert index.working.read("SELECT DISTINCT model FROM community_reports").rows() == [(index.models().reporter,)]
 
 
 def test_after_a_crash_the_rest_of_the_reports_is_written(index, monkeypatch) -> None:

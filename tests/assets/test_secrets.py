@@ -6,16 +6,11 @@ import sqlite3
 import dagster as dg
 import duckdb
 import pytest
-from dagster._core.remote_representation.external_data import RepositorySnap
 
-from graphrag_assets.assets.index import Index
-from graphrag_assets.contracts.indexing_models import Keys
 from graphrag_assets.definitions import defs
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.settings import Settings
 from tests.assets.test_language_models import use
 from tests.conftest import Project
-from tests.openai_content import content_for
 from tests.openai_server import running
 
 CHAT_KEY, EMBEDDING_KEY = "plantedchatsecret/0123456789", "plantedembeddingsecret+0123456789"
@@ -79,37 +74,6 @@ def test_planted_secrets_are_found_nowhere(recorded, capfd, caplog):
     assert [place for place, content in places.items() if secret.search(content)] == []
 
 
-@pytest.mark.long
-def test_a_key_that_a_server_writes_into_valid_answers_is_masked(recorded):
-    project, server = recorded
-    server.content = lambda body: content_for(body).replace(" the ", f" the {CHAT_KEY} ")
-    project.write("one/a.md", TEXT)
-    project.index_all()
-    for table, column in (("entity_mentions", "description"), ("community_reports", "full_content")):
-        assert project.index.working.read(f"SELECT count(*) FROM {table} WHERE {column} ILIKE '% the … %'").item()
-    rag = GraphRAG(project.root / "index")
-    answers = [rag.basic("Who commanded the Great Eastern?").answer]
-    answers.append("".join(rag.stream("basic", "Who commanded the ship Great Eastern?")))
-    assert all(" the … " in answer for answer in answers), answers
-    places = everything(project) | {"answers": "\n".join(answers)}
-    assert [place for place, content in places.items() if "plantedchatsecret" in content] == []
-
-
-@pytest.mark.long
-def test_the_search_finds_a_secret_where_there_is_one(recorded):
-    project, _ = recorded
-    project.write("one/a.md", TEXT + f" The key was {CHAT_KEY}.")
-    project.index_all()
-    found = {place for place, content in everything(project).items() if CHAT_KEY in content}
-    assert {"input/one/a.md", "working.duckdb: documents"} <= found
-
-
-def test_the_ui_shows_no_resource_with_a_key(recorded):
-    shown = str(RepositorySnap.from_def(defs().get_repository_def()).resources)
-    assert "planted" not in shown
-    assert "api_key" not in shown
-
-
 def test_a_key_cannot_be_typed_into_a_run(recorded):
     project, server = recorded
     job = defs().get_repository_def().get_job("update_index")
@@ -119,31 +83,3 @@ def test_a_key_cannot_be_typed_into_a_run(recorded):
     assert "chat_api_key" in str(refused.value)
     assert project.instance.get_runs_count() == 0
     assert not server.requests
-
-
-@pytest.mark.long
-def test_keys_of_the_settings_are_the_ones_that_are_sent(recorded, monkeypatch):
-    project, server = recorded
-    server.api_key = CHAT_KEY
-    monkeypatch.setenv("GRAPHRAG_EMBEDDING_API_KEY", CHAT_KEY)
-    project.write("one/a.md", TEXT)
-    project.index_all()
-    index = Index(project.index.database, keys=Keys("sk-wrong", "sk-wrong"))
-    assert "sk-wrong" not in repr(index)
-    with pytest.raises(Exception, match="401"):
-        index.models().embed(["a text that was not embedded yet"])
-
-
-@pytest.mark.long
-def test_passwords_in_urls_are_shown_nowhere(recorded, monkeypatch):
-    project, server = recorded
-    project.write("one/a.md", TEXT)
-    address = server.url.removeprefix("http://")
-    for name in ("CHAT_BASE_URL", "EMBEDDING_BASE_URL"):
-        monkeypatch.setenv(f"GRAPHRAG_{name}", f"http://me:plantedpassword@{address}?token=plantedtoken")
-    project.run("update_index", succeed=False)  # whatever the server makes of such an address
-    monkeypatch.setenv("GRAPHRAG_INPUT", "memory://key:plantedpassword@nowhere/documents?token=plantedtoken")
-    project.run("update_index", succeed=False)
-    places = everything(project)
-    assert [place for place, content in places.items() if re.search("plantedpassword|plantedtoken", content)] == []
-    assert "plantedpassword" not in str(Settings.load().as_rows()) + Settings.load().input_as_given

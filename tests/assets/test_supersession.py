@@ -10,7 +10,6 @@ import pytest
 from graphrag_assets.assets.index import Index
 from graphrag_assets.query import GraphRAG
 from tests.comparison import assert_published, index_all, index_at, no_settings
-from tests.conftest import Project
 
 COMPANIES = ["Harbour", "Silver", "Northern", "Amber", "Granite", "Meadow", "Copper", "Willow", "Falcon", "Juniper"]
 PEOPLE = [
@@ -156,67 +155,3 @@ def test_a_fact_holds_until_a_later_one_whatever_the_order_of_indexing(
         documents = changed(changed(documents, draw), draw)
         write(index, documents)
         index_all(index)
-
-
-DECISIONS = {
-    "minutes/1.md": "---\ndate: 2024-01-10\n---\n# January\n\nAnna Berg led the Harbour Company.",
-    "minutes/2.md": "---\ndate: 2025-07-25\n---\n# July\n\nBert Olsen led the Harbour Company.",
-    "minutes/3.md": "---\ndate: 2025-09-01\n---\n# Autumn\n\nThe Coastal Company charged £20 for each message to Cork.",
-    "minutes/4.md": "---\ndate: 2025-12-01\n---\n# Winter\n\nThe Coastal Company charged £10 for each message to Cork.",
-}
-QUESTION = "Who led the Harbour Company, and what did the Coastal Company charge for a message to Cork?"
-
-
-def test_a_context_shows_what_holds_first_and_until_when_the_rest_held(start_with) -> None:
-    with GraphRAG(start_with(DECISIONS).root) as rag:
-        context = rag.context("local", QUESTION, read_all_tokens=0, text_unit_prop=0)
-        relationships = context.frames["relationships"]
-        led = relationships.filter(relationships["type"] == "LED")
-        assert led.select("source", "predicates").rows() == [
-            ("Bert Olsen", "LED"),
-            ("Anna Berg", "LED (2024-01-10, until 2025-07-25)"),
-        ]
-        claims = context.frames["claims"].select("object_id", "state").rows()
-        assert claims == [("£10", "TRUE"), ("£20", "TRUE until 2025-12-01")]
-        assert "|TRUE until 2025-12-01|" in context.text
-
-
-@pytest.mark.parametrize(
-    ("filters", "leaders", "prices"),
-    [
-        ({"as_of": "2024-12"}, [("Anna Berg", "LED")], []),
-        (
-            {"as_of": "2025-10"},
-            [("Bert Olsen", "LED"), ("Anna Berg", "LED (2024-01-10, until 2025-07-25)")],
-            [("£20", "TRUE")],
-        ),
-        ({"documents": ["January", "Winter"]}, [("Anna Berg", "LED")], [("£10", "TRUE")]),
-    ],
-)
-def test_what_a_filter_excludes_supersedes_nothing(start_with, filters: dict, leaders: list, prices: list) -> None:
-    with GraphRAG(start_with(DECISIONS).root) as rag:
-        context = rag.context("local", QUESTION, read_all_tokens=0, text_unit_prop=0, **filters)
-    relationships = context.frames["relationships"]
-    assert relationships.filter(relationships["type"] == "LED").select("source", "predicates").rows() == leaders
-    assert context.frames["claims"].select("object_id", "state").rows() == prices
-
-
-def test_the_history_of_an_entity_has_the_time_of_each_fact(start_with) -> None:
-    project: Project = start_with(DECISIONS)
-    rows = project.sql(
-        "SELECT subject, predicate, valid_from, valid_until, document FROM history_of('harbour company')"
-    )
-    assert rows == [
-        ("Anna Berg", "LED", date(2024, 1, 10), date(2025, 7, 25), "January"),
-        ("Bert Olsen", "LED", date(2025, 7, 25), None, "July"),
-    ]
-
-
-def test_without_dates_nothing_is_superseded(start_with) -> None:
-    undated = {name: text.partition("---\n# ")[2] for name, text in DECISIONS.items()}
-    project: Project = start_with(undated)
-    assert project.sql("SELECT count(*) FROM search.facts") == [(0,)]
-    for table in ("covariates", "relationships"):
-        assert set(project.sql(f"SELECT stated_on, valid_from, valid_until, superseded_by FROM {table}")) == {
-            (None,) * 4
-        }

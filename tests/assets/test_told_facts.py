@@ -1,7 +1,6 @@
 """What a model tells of facts is kept: what they replace, and which names are one."""
 
 import json
-import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import date
@@ -12,10 +11,7 @@ import pytest
 from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.contracts.records import ClaimRecord, EntityRecord, RelationshipRecord, TextUnit, UnitExtraction
 from graphrag_assets.query import GraphRAG
-from tests.comparison import index_all, index_at, no_settings, refresh
-from tests.conftest import SHARED_DATA
-
-COLD_ROOMS = SHARED_DATA / "cold-rooms"
+from tests.comparison import index_at, no_settings, refresh
 
 
 def related(source: str, kind: str, target: str, replaces: str = "") -> RelationshipRecord:
@@ -116,30 +112,3 @@ def test_what_a_filter_hides_ends_nothing(rag: GraphRAG) -> None:
     assert "until" not in context.text
     context = rag.context("local", "Who is director of Kestrel: Moira Kean, Paul Reyes?", documents=[*DOCUMENTS])
     assert "until 2025-02-01" in context.text
-
-
-@pytest.mark.skipif(not COLD_ROOMS.exists(), reason="needs ../shared/data/cold-rooms")
-def test_cold_rooms_without_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    no_settings(monkeypatch)
-    shutil.copytree(COLD_ROOMS / "corpus", tmp_path / "input")
-    shutil.copytree(COLD_ROOMS / "slots", tmp_path / "input" / "slots")
-    monkeypatch.setenv("GRAPHRAG_INPUT", str(tmp_path / "input"))
-    index = index_at(tmp_path / "index", monkeypatch)
-    index_all(index)
-    aliases = index.working.read("SELECT DISTINCT alias_key, title_key FROM entity_aliases").rows()
-    assert ("t. brandt", "tomas brandt") in aliases
-    assert ("ms marsh", "helen marsh") in aliases
-    brandt = index.working.read(
-        "SELECT title_key FROM entity_aliases JOIN documents d ON d.id = document_id "
-        "WHERE alias_key = 'brandt' AND starts_with(d.source, 'mail')"
-    )
-    assert brandt.is_empty()
-    with GraphRAG(index.database.parent) as rag:
-        dated = rag.sql("SELECT document_date FROM documents WHERE source = 'letters/kestrel-statement.txt'").item()
-        ended = rag.sql("SELECT source, valid_until FROM relationships WHERE superseded_by IS NOT NULL").rows()
-    assert dated == date(2025, 4, 25)
-    assert dict(ended) == {
-        "Helen Marsh": date(2025, 7, 1),
-        "Ida Brandt": date(2025, 5, 1),
-        "Carl Dahl": date(2025, 1, 10),
-    }

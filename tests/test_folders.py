@@ -72,5 +72,5 @@ def test_stages_and_what_calls_them_do_without_dagster():
     stages = ("scan", "index_batch", "knowledge_graph", "communities", "reports", "embeddings", "publication")
     assert with_dagster.isdisjoint(f"{PACKAGE.name}.assets.{stage}" for stage in stages)
     extras = {"extras/cost_preview/job", "extras/evaluation/job"}
-    outside = {"cli/dev", "cli/index", "cli/index_runs", *extras, "__init__", "definitions"}
+    outside = {"cli/index", "cli/init", *extras, "__init__", "definitions"}
     assert {file for file in importing() if not file.startswith("assets/")} == {f"{name}.py" for name in outside}

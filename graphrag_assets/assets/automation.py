@@ -65,19 +65,19 @@ def request_update(
     again after a failure, and not after somebody has canceled it.
     """
     try:
-        found = scan_input(index)
+        scanned = scan_input(index)
     except GraphRAGError as error:  # an unreadable folder is not an empty one
         return dg.SkipReason(str(error))
-    due = [batch for batch in (*found.revised, *found.deleted) if batch not in found.settling]
+    due = [batch for batch in (*scanned.revised, *scanned.deleted) if batch not in scanned.settling]
     inputs = present_inputs(index)
-    if not due and (not found.revisions or recorded_inputs(index.working, "published") == inputs):
-        writing = sorted(found.settling.intersection(found.revised))
+    if not due and (not [*scanned.known, *scanned.imported] or recorded_inputs(index.working, "published") == inputs):
+        writing = sorted(scanned.settling.intersection(scanned.revised))
         return dg.SkipReason(
             f"Still being written: {listed(writing)}." if writing else "The publication is up to date."
         )
     if runs := [run for run in instance.get_runs(dg.RunsFilter(statuses=UNFINISHED)) if names.has_run(run)]:
         return dg.SkipReason(f"Run {runs[0].run_id} is in progress.")
-    request = stable_id(inputs, *((batch, found.digests.get(batch, "")) for batch in due))
+    request = stable_id(inputs, *((batch, scanned.digests.get(batch, "")) for batch in due))
     tag = f"graphrag/{names.name('request')}"  # Dagster allows one slash
     failed = instance.get_run_records(dg.RunsFilter(tags={tag: request}, statuses=_OVER))
     if any(record.dagster_run.status == dg.DagsterRunStatus.CANCELED for record in failed):

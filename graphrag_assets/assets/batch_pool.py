@@ -35,17 +35,17 @@ class BatchPool:
 
         One batch at a time is read. That function then waits until the text units fit beside those of the others.
         """
-        taken = 0
+        n_inside = 0
 
         def admit(n_units: int) -> None:
-            nonlocal taken
+            nonlocal n_inside
             with self._room:
                 self._room.wait_for(
                     lambda: self.canceled or not self._units or self._units + n_units <= self._max_units
                 )
                 self._raise_if_canceled()
                 self._units += n_units
-                taken = n_units
+                n_inside = n_units
             reading.close()
 
         with contextlib.ExitStack() as reading:
@@ -55,7 +55,7 @@ class BatchPool:
                 yield admit
             finally:
                 with self._room:
-                    self._units -= taken
+                    self._units -= n_inside
                     self._room.notify_all()
 
     def cancel(self) -> None:

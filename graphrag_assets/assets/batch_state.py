@@ -92,8 +92,8 @@ def batches_check(names: IndexNames) -> dg.AssetChecksDefinition:
     def check_batch_state(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
         event = context.instance.get_latest_materialization_event(names.key(BATCH_STATE))
         state = event.asset_materialization if event else None
-        found: Any = state.metadata[FAILED].value if state and FAILED in state.metadata else {}
-        failures = BatchFailures(dict(found))
+        reasons: Any = state.metadata[FAILED].value if state and FAILED in state.metadata else {}
+        failures = BatchFailures(dict(reasons))
         yield dg.AssetCheckResult(check_name=_CHECK, asset_key=names.key(BATCH_STATE), passed=not failures.reasons)
         if failures.reasons:
             raise dg.Failure(f"{failures}. The other batches are indexed.", allow_retries=False)

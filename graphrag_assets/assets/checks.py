@@ -22,8 +22,8 @@ def offending_rows(checks: Sequence[Check], index: Index) -> list[pl.DataFrame]:
     """The offending rows of each check, in order."""
     queries = {check.name: check.find for check in checks if isinstance(check.find, str)}
     with index.working.connect() as connection:
-        found = {name: connection.sql(f"SELECT * FROM ({query}) ORDER BY ALL").pl() for name, query in queries.items()}
-    return [found[check.name] if isinstance(check.find, str) else check.find(index) for check in checks]
+        rows = {name: connection.sql(f"SELECT * FROM ({query}) ORDER BY ALL").pl() for name, query in queries.items()}
+    return [rows[check.name] if isinstance(check.find, str) else check.find(index) for check in checks]
 
 
 def failed_blocking_checks(index: Index) -> list[Check]:
@@ -46,13 +46,13 @@ _INSIDE = (
 
 
 def _disconnected(index: Index) -> pl.DataFrame:
-    found = [pl.Series("community", [], pl.Int64)]
+    communities = [pl.Series("community", [], pl.Int64)]
     with index.working.connect() as connection:
         for (level,) in connection.execute("SELECT DISTINCT level FROM communities").fetchall():
             connection.execute(_MEMBERS, {"level": level})
             members = connection.sql("SELECT community, entity_id FROM members").pl()
-            found.append(disconnected_communities(members, connection.sql(_INSIDE).pl()))
-    return pl.concat(found).sort().to_frame()
+            communities.append(disconnected_communities(members, connection.sql(_INSIDE).pl()))
+    return pl.concat(communities).sort().to_frame()
 
 
 def _stale(index: Index) -> pl.DataFrame:
@@ -74,10 +74,10 @@ def _out_of_date(index: Index) -> pl.DataFrame:
         return pl.DataFrame({"batch": ["?"], "problem": [str(error)]})
 
 
-def out_of_date(index: Index, found: Scan) -> pl.DataFrame:
+def out_of_date(index: Index, scanned: Scan) -> pl.DataFrame:
     """What the publication lacks of the input folder: batch (empty: of several batches), problem."""
-    rows = [(batch, "differs from the input folder, or has failed text units") for batch in found.changed]
-    rows += [(batch, "was deleted from the input folder") for batch in found.deleted]
+    rows = [(batch, "differs from the input folder, or has failed text units") for batch in scanned.changed]
+    rows += [(batch, "was deleted from the input folder") for batch in scanned.deleted]
     if recorded_inputs(index.working, "published") != present_inputs(index):
         rows.append(("", "Batches were indexed after the last publication."))
     newest = index.working.read("SELECT max(number) FROM publication").item()

@@ -8,7 +8,7 @@ from importlib.resources import files
 import polars as pl
 
 from graphrag_assets.assets.index import Index, exclusive
-from graphrag_assets.assets.stage import Run, Stage, StageResult
+from graphrag_assets.assets.stage import Stage, StageResult
 from graphrag_assets.pipeline.clustering import ClusterOptions, communities_of
 from graphrag_assets.pipeline.community_identity import match_communities
 from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, FreshRun, recluster
@@ -81,15 +81,11 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
     return StageResult({"communities": communities}, changes, {}, {"communities": more})
 
 
-def _compute(run: Run) -> StageResult:
-    return update_communities(run.index, run.run_id, run.config.from_scratch)
-
-
 DETECT_COMMUNITIES = Stage(
     "detect_communities",
     "communities",
     {"communities": ("entities", "relationships")},
     CODE_VERSION,
     update_communities,
-    _compute,
+    lambda run: update_communities(run.index, run.run_id, run.config.from_scratch),
 )

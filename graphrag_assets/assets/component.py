@@ -97,9 +97,6 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
         default=None,
         description="Begins all asset keys, jobs and sensors; default: the name of the component's folder.",
     )
-    group: str | None = Field(default=None, description="Group of all assets; default: the key prefix.")
-    owners: list[str] = Field(default=[], description="Owners of all assets: e-mail addresses, or team:name.")
-    tags: Mapping[str, str] = Field(default_factory=dict, description="Tags of all assets.")
     automation: bool = Field(
         default=False, description="true: the sensors run from the start; false: once switched on in the UI."
     )
@@ -111,16 +108,11 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
             SettingsError: a value does not fit.
         """
         prefix = self._prefix(context.path)
-        names = IndexNames(prefix, self.group or "_".join(prefix))
+        names = IndexNames(prefix)
         keys = Keys(self.chat_api_key, self.embedding_api_key)
         asset = self.input.asset if isinstance(self.input, Documents) else None
         upstream = dg.AssetKey(asset.split("/") if isinstance(asset, str) else asset) if asset else None
-        definitions = index_definitions(names, self._overrides(context.project_root), keys, upstream)
-        if not self.owners and not self.tags:
-            return definitions
-        return definitions.map_resolved_asset_specs(
-            func=lambda spec: spec.merge_attributes(owners=self.owners, tags=dict(self.tags))
-        )
+        return index_definitions(names, self._overrides(context.project_root), keys, upstream)
 
     def _prefix(self, path: Path) -> tuple[str, ...]:
         if self.key_prefix is None:
@@ -141,12 +133,12 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
                 raise SettingsError(f"settings: {name!r} is a field of the component.")
         documents = self.input
         if isinstance(documents, Documents):
-            given = {"input": documents.location(root), **documents.settings}
+            of_input = {"input": documents.location(root), **documents.settings}
         else:
-            given = {"input": _location(root, documents)}
+            of_input = {"input": _location(root, documents)}
         return {
             "data": root / self.data,
-            **given,
+            **of_input,
             **{name: Settings.model_fields[name].get_default() for name in _OF_THE_FILE_ALONE},
             "automation": "on" if self.automation else "off",
             **self.settings,

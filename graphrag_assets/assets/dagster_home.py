@@ -25,8 +25,8 @@ load_from:
 
 def make_home(settings: Settings) -> Path:
     """The home of the index, written if it has none. DAGSTER_HOME, where it is set, is used as it is."""
-    if found := settings.dagster_home:
-        return found
+    if chosen_home := settings.dagster_home:
+        return chosen_home
     home = settings.own_dagster_home
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     configuration = yaml.safe_load(_template())

@@ -63,14 +63,6 @@ _ROWS = {
     """,
 }
 """Queries for the rows that are to have vectors, by the rows of the table that these are. For texts see `texts_of`."""
-# Vectors of rows that have another id now, such as those of a file that was renamed.
-_MOVED = """
-WITH places AS (
-    SELECT w.kind, w.id, fingerprint, min(e.rowid) AS place
-    FROM wanted w ANTI JOIN embeddings USING (kind, id, fingerprint) JOIN embeddings e USING (fingerprint) GROUP BY ALL
-), stored AS (FROM embeddings WHERE rowid IN (SELECT place FROM places))
-SELECT p.kind, p.id, fingerprint, model, vector FROM places p JOIN stored USING (fingerprint)
-"""
 _NOT_AS_WANTED = "rowid NOT IN (SELECT e.rowid FROM embeddings e SEMI JOIN wanted USING (kind, id, fingerprint))"
 _DUE = "FROM wanted ANTI JOIN embeddings USING (kind, id, fingerprint) ORDER BY ALL"
 _AMONG = "id IN (SELECT unnest($ids::VARCHAR[]))"
@@ -140,9 +132,9 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Stag
         by_part, frame, without, n_embedded = _embed(index, models)
     except _OtherSizeError as other:
         log.warning("%s %s: embedding all texts again.", models.embedding_model, other)
-        removed = _remove_all(index)
+        with index.working.transaction() as connection:
+            connection.execute("DELETE FROM embeddings")
         by_part, frame, without, n_embedded = _embed(index, models)
-        by_part = [removed, *by_part]
     with index.working.transaction() as connection:
         n_rows = one_value(connection, "SELECT count(*) FROM embeddings")
         changes = {"embeddings": replace(sums_of_changes(by_part)["embeddings"], rows=n_rows)}
@@ -162,16 +154,17 @@ def _compute(run: Run) -> StageResult:
 
 
 def _embed(index: Index, models: IndexingModels) -> _Embedded:
-    frame = pl.DataFrame(schema=polars_schema(schema.EMBEDDINGS))
+    frame = none = pl.DataFrame(schema=polars_schema(schema.EMBEDDINGS))
     by_part, without, n_embedded = [], [pl.DataFrame(schema=_WITHOUT)], 0
     if not models.embedding_model:
-        return _Embedded([_remove_all(index)], frame, without[0], 0)
+        with index.working.transaction() as connection:
+            return _Embedded([{"embeddings": replace_table(connection, schema.EMBEDDINGS, none)}], none, without[0], 0)
     made_with = literal(stable_id("embeddings", CODE_VERSION, models.embedding_model))
     for kinds, query in _ROWS.items():
         rows = f"SELECT *, md5(row({made_with}, kind, title, text, members)::VARCHAR) AS fingerprint FROM ({query})"
         with index.working.transaction() as connection:
             connection.execute(f"CREATE OR REPLACE TEMP TABLE wanted AS SELECT kind, id, fingerprint FROM ({rows})")
-            changes = replace_table(connection, schema.EMBEDDINGS, _MOVED, f"{kinds} AND {_NOT_AS_WANTED}")
+            changes = replace_table(connection, schema.EMBEDDINGS, none, f"{kinds} AND {_NOT_AS_WANTED}")
             due = connection.sql(_DUE).pl()
             refused = json.loads(recorded(connection, REFUSED) or "{}")
         by_part.append({"embeddings": changes})
@@ -190,8 +183,7 @@ def _embed(index: Index, models: IndexingModels) -> _Embedded:
 
 def _made(index: Index, models: IndexingModels, rows: str, ids: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame, int]:
     """The rows of embeddings of a part; those without a vector (fingerprint, id, error); the number of texts."""
-    given = {"ids": ids.to_list()}
-    wanted = index.working.read(f"FROM ({rows}) WHERE {_AMONG} ORDER BY ALL", given)
+    wanted = index.working.read(f"FROM ({rows}) WHERE {_AMONG} ORDER BY ALL", {"ids": ids.to_list()})
     texts = [texts_of(*row) for row in wanted.select("kind", "title", "text", "members").iter_rows()]
     distinct = {text: place for place, text in enumerate(dict.fromkeys(text for row in texts for text in row))}
     vectors = models.embed(list(distinct))
@@ -207,19 +199,13 @@ def _made(index: Index, models: IndexingModels, rows: str, ids: pl.Series) -> tu
         parts = np.array([*(vectors[distinct[text]] for text in row), *(of[member] for member in of_row)])
         total = parts.sum(axis=0)
         means.append(total / max(np.linalg.norm(total), 1e-12) if len(parts) > 1 else total)
-    made = np.array(means, np.float32)
-    is_made = pl.Series(~np.isnan(made).any(axis=1))
+    new = np.array(means, np.float32)
+    is_made = pl.Series(~np.isnan(new).any(axis=1))
     refused = models.embedding_errors
     errors = [min((refused[text] for text in row if text in refused), default=None) for row in texts]
-    frame = wanted.with_columns(pl.Series("vector", made).cast(_VECTOR), model=pl.lit(models.embedding_model))
+    frame = wanted.with_columns(pl.Series("vector", new).cast(_VECTOR), model=pl.lit(models.embedding_model))
     failed = wanted.with_columns(pl.Series("error", errors, pl.String)).filter(~is_made)
     return frame.filter(is_made).select(schema.EMBEDDINGS.column_names), failed.select(*_WITHOUT), len(distinct)
-
-
-def _remove_all(index: Index) -> dict[str, Changes]:
-    none = pl.DataFrame(schema=polars_schema(schema.EMBEDDINGS))
-    with index.working.transaction() as connection:
-        return {"embeddings": replace_table(connection, schema.EMBEDDINGS, none)}
 
 
 def _write_errors(connection: duckdb.DuckDBPyConnection, without: pl.DataFrame) -> None:
@@ -258,10 +244,9 @@ def _find(connection: duckdb.DuckDBPyConnection, decided: Sequence[Decision]) ->
     """Create the table candidates: the pairs of names that may be one thing, without decisions."""
     size = one_value(connection, "SELECT coalesce(max(len(vector)), 1) FROM embeddings WHERE kind = 'entity'")
     connection.execute(_VECTORS.format(size=size))
-    given = {"most": MOST, "few": FEW, "small": list(SMALL), "least": MIN_SCORE}
+    values = {"most": MOST, "few": FEW, "small": list(SMALL), "least": MIN_SCORE}
     for statement in duckdb.extract_statements(_FIND):
-        used = {key: value for key, value in given.items() if key in statement.named_parameters}
-        connection.execute(statement, used)
+        connection.execute(statement, {name: values[name] for name in statement.named_parameters})
     splits = {one.name for one in decided if one.kind == "split"}
     if splits:
         pairs = connection.sql("SELECT name_key, other_key FROM candidates").pl()

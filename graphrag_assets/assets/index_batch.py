@@ -54,29 +54,13 @@ DELETED = "gone"
 """Stands for the content of a batch that is not in the input folder."""
 
 
-class ExtractedBatch(NamedTuple):
-    """What a batch contributes, before it is committed.
-
-    Attributes:
-        frames: rows by table.
-        errors: rows of index_errors.
-        seconds: of extracting.
-        usage: of models, by task.
-    """
-
-    frames: dict[str, pl.DataFrame]
-    errors: pl.DataFrame
-    seconds: float
-    usage: UsageByTask
-
-
 class IndexedBatch(NamedTuple):
-    """The committed frames by table, skipped rows, changes by table, and usage of models by task."""
+    """Frames by table, rows of index_errors, usage of models by task; changes by table once they are committed."""
 
     frames: dict[str, pl.DataFrame]
     errors: pl.DataFrame
-    changes: dict[str, Changes]
     usage: UsageByTask
+    changes: Mapping[str, Changes] = {}
 
 
 def load_options(settings: Settings) -> LoadOptions:
@@ -140,11 +124,7 @@ def refuse_imported(index: Index, batch: str) -> None:
 
 
 def index_batch(
-    index: Index,
-    batch: str,
-    models: IndexingModels,
-    run_id: str,
-    pool: BatchPool | None = None,
+    index: Index, batch: str, models: IndexingModels, run_id: str, pool: BatchPool | None = None
 ) -> IndexedBatch:
     """Index one batch.
 
@@ -160,13 +140,14 @@ def index_batch(
     lock = contextlib.nullcontext() if pool else index.working.writing(step, run_id)
     with full_disk_in(step), lock, place as admit, span("index_batch"):
         refuse_imported(index, batch)
-        files = list(index.input.files(batch))
+        started, files = time.monotonic(), list(index.input.files(batch))
         stored = stored_facts(index, batch, [file.path for file in files], models)
-        frames, errors, seconds, usage = extract_batch(index, batch, models, files, stored, admit)
-        digest = batch_digest(index, batch, files)
+        extracted = extract_batch(index, batch, models, files, stored, admit)
+        digest, seconds = batch_digest(index, batch, files), time.monotonic() - started
         with index.working.transaction() as connection:
-            changes = write_batch(connection, batch, frames, errors, digest, run_id, seconds, usage)
-        return IndexedBatch(frames, errors, changes, usage)
+            rows, errors, usage, _ = extracted
+            changes = write_batch(connection, batch, rows, errors, digest, run_id, seconds, usage)
+        return extracted._replace(changes=changes)
 
 
 def extract_batch(
@@ -176,35 +157,29 @@ def extract_batch(
     files: list[SourceFile],
     stored: KnownFacts = NO_FACTS,
     admit: Callable[[int], None] = lambda _: None,
-) -> ExtractedBatch:
+) -> IndexedBatch:
     """Read and chunk the files of a batch, and extract its text units.
 
     Neither reads nor writes the working database: `stored` is what it has of the batch. `admit` is called with the
     number of text units, before they are sent to a model.
     """
     restart_peak()
-    started = time.monotonic()
-    settings, columns = index.settings, index.settings.metadata_column_list
-    documents, text_units, errors = read_batch(settings, batch, files)
+    columns = index.settings.metadata_column_list
+    documents, text_units, errors = read_batch(index.settings, batch, files)
     admit(text_units.height)
     facts = extract_facts(
         documents, text_units, errors, stored, models.extract, models.extractor, metadata_columns=columns
     )
     frames = facts._asdict()
     errors = frames.pop("errors")
-    return ExtractedBatch(frames, errors, time.monotonic() - started, usage_sums(models.usage))
+    return IndexedBatch(frames, errors, usage_sums(models.usage))
 
 
-def ask_about_batch(
-    index: Index, batch: str, models: IndexingModels, elsewhere: Mapping[str, str]
-) -> tuple[int, int, UsageByTask]:
+def ask_about_batch(index: Index, batch: str, models: IndexingModels, elsewhere: Mapping[str, str]) -> IndexedBatch:
     """Extract a batch for the answers of the models alone, which are in the ledger then. Uses no working database.
 
     Args:
         elsewhere: `same_on_all_machines` on the machine that indexes the batch.
-
-    Returns:
-        The numbers of text units and of errors, and the usage.
 
     Raises:
         SettingsError: with the settings of this machine that one would not find the answers.
@@ -220,8 +195,7 @@ def ask_about_batch(
         )
     if not index.input.has(batch):
         raise InputError(f"The input {index.settings.input_as_given} has no batch {batch!r} on this machine.")
-    extracted = extract_batch(index, batch, models, list(index.input.files(batch)))
-    return extracted.frames["text_units"].height, extracted.errors.height, extracted.usage
+    return extract_batch(index, batch, models, list(index.input.files(batch)))
 
 
 def read_batch(

@@ -25,7 +25,7 @@ _TABLES_OF = {
     "community_reports": ("citations",),
     "embeddings": ("entity_candidates",),
 }
-ASSET_OF = {name: name for name in ASSETS} | {table: asset for asset, own in _TABLES_OF.items() for table in own}
+ASSET_OF = {name: name for name in ASSETS} | {table: asset for asset, tables in _TABLES_OF.items() for table in tables}
 """The asset that a table belongs to."""
 UPDATE_INDEX, PREVIEW_COST, EVALUATE, ROLLBACK = "update_index", "preview_cost", "evaluate", "rollback"
 EXTRACT_BATCH = "extract_batch"
@@ -44,12 +44,11 @@ class IndexNames:
     """Names that are unique in a project with several indexes.
 
     Attributes:
-        key_prefix: begins every asset key, and every other name; empty for the only index of a project.
-        group: the group of all assets; None for one group per stage.
+        key_prefix: begins every asset key, and every other name, and is the group of the assets; empty for the only
+            index of a project, which has a group per stage.
     """
 
     key_prefix: tuple[str, ...] = ()
-    group: str | None = None
 
     def key(self, asset: str) -> dg.AssetKey:
         """The key of an asset."""
@@ -65,11 +64,11 @@ class IndexNames:
 
     def in_words(self, text: str) -> str:
         """A text with the names that jobs and sensors have in this index."""
-        return _NAMED.sub(lambda found: self.name(found[0]), text)
+        return _NAMED.sub(lambda match: self.name(match[0]), text)
 
     def group_name(self, stage: str) -> str:
         """The group of the assets of a stage."""
-        return self.group or stage
+        return "_".join(self.key_prefix) or stage
 
     @cached_property
     def batches(self) -> dg.DynamicPartitionsDefinition:

@@ -94,9 +94,10 @@ def extract_batch_job(names: IndexNames, open_now: Callable[[], Index]) -> dg.Jo
         index, batch = open_index(names, context.resources), context.partition_key
         profile = profile_of(config.profile) if config.profile else None
         models = models_for(index.settings, batch, context.run_id, index.keys, profile=profile)
-        n_units, n_errors, usage = ask_about_batch(index, batch, models, config.made_with)
-        context.log.info("batch %s: %d text units, %d errors", batch, n_units, n_errors)
-        return dg.Output(None, metadata={"text_units": n_units, "errors": n_errors, **usage_metadata(usage)})
+        extracted = ask_about_batch(index, batch, models, config.made_with)
+        counts = {"text_units": extracted.frames["text_units"].height, "errors": extracted.errors.height}
+        context.log.info("batch %s: %s", batch, counts)
+        return dg.Output(None, metadata={**counts, **usage_metadata(extracted.usage)})
 
     def config_of(_: str) -> Mapping[str, Any]:
         index = open_now()

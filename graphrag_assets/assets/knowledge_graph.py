@@ -96,9 +96,9 @@ class Graph(NamedTuple):
         """The graph with the descriptions that are to be summarized."""
         if self.to_summarize.is_empty():
             return self
-        made = summarize(self.to_summarize).select("key", made="description")
+        summaries = summarize(self.to_summarize).select("key", made="description")
         entities, relationships = (
-            rows.join(made, on="key", how="left", maintain_order="left")
+            rows.join(summaries, on="key", how="left", maintain_order="left")
             .with_columns(pl.coalesce("description", "made", pl.lit("")).alias("description"))
             .drop("made")
             for rows in (self.entities, self.relationships)
@@ -164,7 +164,7 @@ KNOWLEDGE_GRAPH = Stage(
 
 def resolved_aliases(index: Index) -> pl.DataFrame:
     """The aliases in force: what the rules find in all names, changed by decisions of people and judges."""
-    own, related, stored, stated = index.working.read_all(
+    names, related, stored, stated = index.working.read_all(
         _OWN_NAMES, _OWN_RELATIONSHIPS, "FROM entity_aliases ORDER BY ALL", _STATED_ALIASES
     )
     # The decisions of the file, and of pairs that it lacks those that files of facts state.
@@ -176,7 +176,7 @@ def resolved_aliases(index: Index) -> pl.DataFrame:
     def read_named(keys: Collection[str]) -> pl.DataFrame:
         return index.working.read(_NAMED_AS, {"keys": sorted(keys)})
 
-    proposed = propose_aliases(own, related)
+    proposed = propose_aliases(names, related)
     return decided_aliases(proposed, stored, [decided[key] for key in sorted(decided)], read_named)
 
 
@@ -186,7 +186,7 @@ def merged(connection: duckdb.DuckDBPyConnection, aliases: pl.DataFrame, summari
     Descriptions that another `summarizer` has made are to be summarized again.
     """
     keys = aliases.filter(rule=SPLIT)["title_key"].unique()
-    given = {
+    values = {
         "embedded": EXTRACTOR,
         "fewest_units": MIN_CONCEPT_MENTIONS,
         "made_with": f"{CODE_VERSION} {summarizer}",
@@ -197,7 +197,7 @@ def merged(connection: duckdb.DuckDBPyConnection, aliases: pl.DataFrame, summari
     connection.register("things", pl.DataFrame({"key": keys, "title": keys.str.to_titlecase()}))
     try:
         for statement in connection.extract_statements(_GRAPH):
-            connection.execute(statement, {name: given[name] for name in statement.named_parameters})
+            connection.execute(statement, {name: values[name] for name in statement.named_parameters})
     finally:
         connection.remove_function("entity_id").remove_function("relationship_id")
     return Graph(

@@ -171,11 +171,13 @@ class IndexingTasks:
 
     def _fingerprint(self, names: Iterable[str], *options: object) -> str:
         """The model's name with a hash of its prompts, options and parameters."""
-        parts = [self.prompts.fingerprint(name) for name in names]
-        given = {
+        parts: list[object] = [*(self.prompts.fingerprint(name) for name in names), *options]
+        parameters = {
             name: value for name, value in self.settings.parameters_of("extraction").items() if name not in SAME_ANSWER
         }
-        return f"{self.settings.model_of('extraction')}#{stable_id(*parts, *options, *([given] if given else []))[:8]}"
+        if parameters:
+            parts.append(parameters)
+        return f"{self.settings.model_of('extraction')}#{stable_id(*parts)[:8]}"
 
     @property
     def report(self) -> Task[CommunityReport]:
@@ -198,11 +200,11 @@ class IndexingTasks:
         profile = self.prompts.profile
         return self.settings.language or (profile.language_name if profile else None)
 
-    def _types(self, name: Literal["entity_types", "relationship_types"], given: tuple[str, ...]) -> tuple[str, ...]:
+    def _types(self, name: Literal["entity_types", "relationship_types"], default: tuple[str, ...]) -> tuple[str, ...]:
         """The types of the profile, unless the setting names some."""
         profile = self.prompts.profile
-        found = () if profile is None or name in self.settings.model_fields_set else getattr(profile, name)
-        return tuple(kind.type for kind in found) or given
+        kinds = () if profile is None or name in self.settings.model_fields_set else getattr(profile, name)
+        return tuple(kind.type for kind in kinds) or default
 
     def _of_batch(self, what: str) -> str:
         return f"{what} of batch {self.batch}" if self.batch else what
@@ -218,21 +220,21 @@ class IndexingTasks:
             pack = packs[unit.id]
             if pack.answers is None:  # the first of them asks for all
                 for one in pack.units:
-                    asked, where = replace(model, batch=self.batch, unit=one.id), (one.document_date, one.metadata)
-                    pack.requests[one.id] = first_request(asked, one.text, options, *where, places[one.id])
+                    task_model, where = replace(model, batch=self.batch, unit=one.id), (one.document_date, one.metadata)
+                    pack.requests[one.id] = first_request(task_model, one.text, options, *where, places[one.id])
                 pack.answers = asyncio.ensure_future(answers_together(model, pack.requests, options))
             answer = (await pack.answers).get(unit.id)
-            found = await extract_text_unit(model, unit.text, pack.requests[unit.id], options, answer)
-            shown = f"{places[unit.id]}\n{unit.metadata}\n{unit.text}"
-            found = grounded(found, f"{unit.title}\n{unit.headings}\n{shown}")
-            return replace(found, claims=(await _embedded(unit)).claims) if claims == "embedded" else found
+            extraction = await extract_text_unit(model, unit.text, pack.requests[unit.id], options, answer)
+            read = (unit.title, unit.headings, places[unit.id], unit.metadata, unit.text)
+            extraction = grounded(extraction, "\n".join(read))
+            return replace(extraction, claims=(await _embedded(unit)).claims) if claims == "embedded" else extraction
 
         task = WITH_CLAIMS if options.claim_description else PROMPT
-        for unit, found in run_concurrently(extract_one, units, self._of_batch("text units"), self.meter):
-            if isinstance(found, UnitExtraction):
-                gleanings, invented = int(bool(found.losses.failed_gleaning)), found.losses.invented_claims
+        for unit, extraction in run_concurrently(extract_one, units, self._of_batch("text units"), self.meter):
+            if isinstance(extraction, UnitExtraction):
+                gleanings, invented = int(bool(extraction.losses.failed_gleaning)), extraction.losses.invented_claims
                 self.meter.add(task, Usage(failed_gleanings=gleanings, invented_claims=invented))
-            yield unit.id, found
+            yield unit.id, extraction
 
     def summarize(self, descriptions: pl.DataFrame) -> pl.DataFrame:
         """One description per key: short ones are joined, others summarized, several things in a request.
@@ -267,10 +269,10 @@ class IndexingTasks:
                 failed.append(key)
             else:
                 written[key] = summary
-        made = pl.DataFrame(list(written.items()), {"key": pl.String, "description": pl.String}, orient="row")
+        summarized = pl.DataFrame(list(written.items()), {"key": pl.String, "description": pl.String}, orient="row")
         if failed:
-            made = pl.concat([made, most_central(descriptions.filter(pl.col("key").is_in(failed)))])
-        return made.sort("key")
+            summarized = pl.concat([summarized, most_central(descriptions.filter(pl.col("key").is_in(failed)))])
+        return summarized.sort("key")
 
     def _summaries_together(self, things: Iterable[Described]) -> dict[str, str | Exception]:
         """Summaries, or errors, by key, of things that the ledger has no answer for, several asked in a request.
@@ -286,11 +288,11 @@ class IndexingTasks:
             return request
 
         async def ask_for(keys: list[str]) -> dict[str, str]:
-            found = await summarize_together(model, [requests[key] for key in keys])
-            return {keys[n]: description for n, description in found.items()}
+            descriptions = await summarize_together(model, [requests[key] for key in keys])
+            return {keys[n]: description for n, description in descriptions.items()}
 
         looked_up = run_concurrently(unanswered, things, "description summaries in the ledger")
-        requests = {thing.key: (thing.title, found) for thing, found in looked_up if isinstance(found, ChatRequest)}
+        requests = {thing.key: (thing.title, one) for thing, one in looked_up if isinstance(one, ChatRequest)}
         shared = packs(model, dict(sorted(requests.items())), options)
         summaries: dict[str, str | Exception] = {}
         for keys, answers in run_concurrently(ask_for, shared, "requests for description summaries", self.meter):
@@ -307,8 +309,8 @@ class IndexingTasks:
         async def summarize_one(thing: Described) -> str:
             return await summarize_descriptions(model, thing.title, thing.descriptions, options)
 
-        found = run_concurrently(summarize_one, things, "description summaries", self.meter)
-        return {thing.key: summary for thing, summary in found}
+        summaries = run_concurrently(summarize_one, things, "description summaries", self.meter)
+        return {thing.key: summary for thing, summary in summaries}
 
     def write_reports(self, materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
         """A report per material, in order; those of small communities, and those that fail, are extractive."""

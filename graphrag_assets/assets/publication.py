@@ -99,8 +99,8 @@ def inputs_digest(index: Index) -> str:
     recorded = index.working.read_all(_DECISIONS, _PROFILES, _UNREADABLE)
     rows: list[tuple[Any, ...]] = [row for frame in recorded for row in frame.iter_rows()]
     decisions = read_decisions(index.settings.index_folder)
-    made = sorted(made_with(index).items())
-    return stable_id("refresh", present_inputs(index), __version__, publication_shape(), *rows, *decisions, *made)
+    values = sorted(made_with(index).items())
+    return stable_id("refresh", present_inputs(index), __version__, publication_shape(), *rows, *decisions, *values)
 
 
 def record_inputs_of_run(index: Index, run_id: str) -> None:
@@ -119,12 +119,12 @@ def record_up_to_date(index: Index, run_id: str) -> None:
             record_inputs(connection, REFRESHED, digest, run_id)
 
 
-def up_to_date(index: Index, found: Scan) -> Publication | None:
+def up_to_date(index: Index, scanned: Scan) -> Publication | None:
     """The newest publication, if a run over all of `found` would change nothing; else None.
 
     The publication was opened, and pointer and link lead to a whole one.
     """
-    if found.due or recorded_inputs(index.working, REFRESHED) != inputs_digest(index):
+    if scanned.due or recorded_inputs(index.working, REFRESHED) != inputs_digest(index):
         return None
     return intact_publication(index.working, index.settings.index_folder)
 

@@ -13,7 +13,7 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.assets.index import Index, exclusive
-from graphrag_assets.assets.stage import Run, Stage, StageResult, sums_of_changes, usage_sums
+from graphrag_assets.assets.stage import Stage, StageResult, sums_of_changes, usage_sums
 from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.embedded import REPORTER
 from graphrag_assets.ids import stable_id
@@ -152,17 +152,13 @@ def update_reports(index: Index, models: IndexingModels, run_id: str) -> StageRe
     return StageResult({"community_reports": written}, changes, used, {"community_reports": more})
 
 
-def _compute(run: Run) -> StageResult:
-    return update_reports(run.index, run.models(), run.run_id)
-
-
 WRITE_COMMUNITY_REPORTS = Stage(
     "write_community_reports",
     "communities",
     {"community_reports": ("communities", "entities", "relationships", "covariates")},
     CODE_VERSION,
     update_reports,
-    _compute,
+    lambda run: update_reports(run.index, run.models(), run.run_id),
 )
 
 

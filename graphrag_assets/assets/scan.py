@@ -43,7 +43,6 @@ class Scan(NamedTuple):
         unchanged: batches that are done.
         given_up: of the unchanged batches those with requests that two runs got no valid answer to.
         deleted: batches with rows that are no longer in the folder.
-        revisions: of every committed batch.
         settling: batches that were being written just now.
         imported: batches of imported indexes. They are in no folder, and stay until they are removed by name.
         unreadable: why batches cannot be listed, by name. They stay as they are: nobody knows which files they have.
@@ -54,7 +53,6 @@ class Scan(NamedTuple):
     pending: list[str]
     unchanged: list[str]
     deleted: list[str]
-    revisions: dict[str, int]
     settling: frozenset[str]
     imported: tuple[str, ...] = ()
     given_up: tuple[str, ...] = ()
@@ -105,7 +103,7 @@ WITH undone AS (
       ON g.batch = u.batch AND g.source = u.text_unit AND g.stage = u.stage AND g.hint = $given_up
     GROUP BY u.batch
 )
-SELECT batch, digest, n_documents, n_errors, revision, origin IS NOT NULL AS imported,
+SELECT batch, digest, n_documents, n_errors, origin IS NOT NULL AS imported,
        coalesce(n_pending, 0) AS n_pending, coalesce(n_given_up, 0) AS n_given_up
 FROM batch_state LEFT JOIN counted USING (batch) ORDER BY batch
 """
@@ -124,8 +122,8 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
     folder, settings = index.input, index.settings
     _refuse_overlap(settings)
     cache = DigestCache.load(settings.index_folder / NAME, settings.input_as_given)
-    known = index.working.read(_STORED_BATCHES, {"given_up": RETRY})
-    present = dict(known.select("batch", "digest").iter_rows())
+    committed = index.working.read(_STORED_BATCHES, {"given_up": RETRY})
+    present = dict(committed.select("batch", "digest").iter_rows())
     deciding, digests, settling, unreadable = deciding_options(settings, index.models()).items(), {}, set(), {}
     for batch, files, error in folder.listed():
         if error:
@@ -137,7 +135,7 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
         if cache.age(batch, files) < SETTLE_SECONDS:
             settling.add(batch)
     cache.save()
-    stored = known.filter(~pl.col("imported"))
+    stored = committed.filter(~pl.col("imported"))
     same = {batch for batch, digest in stored.select("batch", "digest").iter_rows() if digests.get(batch) == digest}
     pending = same & set(stored.filter(pl.col("n_pending") > 0)["batch"])
     live = stored.filter((pl.col("n_documents") > 0) | (pl.col("n_errors") > 0))["batch"]
@@ -147,9 +145,8 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
         pending=sorted(pending),
         unchanged=sorted(same - pending),
         deleted=sorted(set(live) - set(digests)),
-        revisions=dict(known.select("batch", "revision").iter_rows()),
         settling=frozenset(settling),
-        imported=tuple(known.filter("imported")["batch"]),
+        imported=tuple(committed.filter("imported")["batch"]),
         given_up=tuple(sorted((same - pending) & set(stored.filter(pl.col("n_given_up") > 0)["batch"]))),
         unreadable=unreadable,
     )
@@ -181,9 +178,9 @@ def scan_input(index: Index, replace: bool = False, read_every_file: bool = Fals
     """
     index.working.renew()
     claim_input_folder(index, replace)
-    found = scan(index, read_every_file)
-    _record_errors(index, found.unreadable)
-    return found
+    scanned = scan(index, read_every_file)
+    _record_errors(index, scanned.unreadable)
+    return scanned
 
 
 def retry_given_up(index: Index) -> None:

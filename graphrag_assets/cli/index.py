@@ -3,13 +3,18 @@
 Dagster is imported only when something is due: its import would be most of the work.
 """
 
+import contextlib
+import logging
 import os
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
 import polars as pl
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -17,17 +22,19 @@ from graphrag_assets.assets.index import Index, existing_ledger
 from graphrag_assets.assets.publication import up_to_date
 from graphrag_assets.assets.scan import Which, retry_given_up, scan_input
 from graphrag_assets.cli.status import print_rows
-from graphrag_assets.cli.tables import print_table, table_of
-from graphrag_assets.cli.terminal import Console
+from graphrag_assets.cli.terminal import Console, print_table, table_of
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.pipeline.own_facts import FORMAT
 from graphrag_assets.reading.source_records import WHOLE_ROW
+from graphrag_assets.runtime.outgoing import printable
 from graphrag_assets.store.batches import languages_extracted_by
 from graphrag_assets.store.index_files import current_number
 from graphrag_assets.store.publications import state_in_words
 from graphrag_assets.text.languages import without_names
 
 if TYPE_CHECKING:
+    import dagster as dg
+
     from graphrag_assets.assets.run_in_process import Updated
 
 _HITS = """
@@ -61,16 +68,16 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
     if input_folder:
         os.environ["GRAPHRAG_INPUT"] = input_folder
     index = Index.from_environment()
-    found = scan_input(index, replace)
+    scanned = scan_input(index, replace)
     if retry:
         retry_given_up(index)
     which = Which.ALL if everything else Which.CHANGED
-    todo = found.chosen(which, batches)
+    todo = scanned.chosen(which, batches)
     if retry and not batches and not everything:
-        todo = [*todo, *found.given_up]
-    is_imported_alone = found.imported and not found.deleted
-    if not found.digests and not is_imported_alone and not index.input.unusable_names():
-        has_index = found.imported or current_number(index.settings.index_folder)
+        todo = [*todo, *scanned.given_up]
+    is_imported_alone = scanned.imported and not scanned.deleted
+    if not scanned.digests and not is_imported_alone and not index.input.unusable_names():
+        has_index = scanned.imported or current_number(index.settings.index_folder)
         effect = "The index loses the documents that it had from it." if has_index else "Nothing is published."
         console.say(
             f"The input folder {index.settings.input_folder} is empty. {effect} Put documents into it and run "
@@ -79,19 +86,82 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
         if not has_index:
             return
     done: Updated | None = None
-    if not todo and not everything and (publication := up_to_date(index, found)):
+    if not todo and not everything and (publication := up_to_date(index, scanned)):
         published: tuple[int, bool] | None = (publication.number, publication.is_new)
     else:
-        from graphrag_assets.cli.index_runs import execute
-
-        done = execute(index, todo, console)
+        done = _execute(index, todo, console)
         published = done.published
-    n_kept, n_deleted = len(set(found.unchanged) - set(todo)), len(set(found.deleted) & set(todo))
+    n_kept, n_deleted = len(set(scanned.unchanged) - set(todo)), len(set(scanned.deleted) & set(todo))
     _summarize(console, index, done, todo, n_kept, n_deleted, time.monotonic() - started)
     if published:
         console.say(state_in_words(index.settings.index_folder, *published))
     if done and (done.failed or done.reason):
         sys.exit(1)
+
+
+def _execute(index: Index, batches: Sequence[str], console: Console) -> "Updated":
+    """Index the batches, then refresh and publish; a failed batch does not stop the others."""
+    from graphrag_assets.assets.run_in_process import update_index  # imports Dagster
+
+    before, left = current_number(index.settings.index_folder), list(batches)
+    try:
+        with _progress(console) as progress, _progress_log(progress):
+            task = progress.add_task(_named(left), total=len(batches) + 1)
+
+            def show(event: "dg.DagsterEvent") -> None:
+                if event.event_type_value == "STEP_START" and event.step_key != "batch_state":
+                    progress.update(task, description=str(event.step_key).replace("_", " "))
+                if event.is_step_materialization and event.partition in left:
+                    left.remove(event.partition)
+                    progress.update(task, description=_named(left), advance=1)
+
+            done = update_index(index, batches, show)
+            progress.advance(task)
+            return done
+    except KeyboardInterrupt:
+        is_new = current_number(index.settings.index_folder) != before
+        what = "the publication is new" if is_new else "nothing new is published"
+        console.say(f"{len(batches) - len(left)} of {len(batches)} batches are indexed, {what}.")
+        raise
+
+
+def _named(batches: Sequence[str]) -> str:
+    """The first of the batches to come, and the number of the others."""
+    more = f" and {len(batches) - 1} more" if len(batches) > 1 else ""
+    return escape(printable(f"batch {batches[0]}{more}")) if batches else ""
+
+
+class _ProgressLog(logging.Handler):
+    """Shows the pipeline's progress lines above the bar."""
+
+    def __init__(self, progress: Progress) -> None:
+        super().__init__(logging.INFO)
+        self.progress = progress
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.progress.console.print(Text(f"  {record.getMessage()}", style="dim"))
+
+
+@contextlib.contextmanager
+def _progress_log(progress: Progress) -> Iterator[None]:
+    logger, handler = logging.getLogger("graphrag_assets"), _ProgressLog(progress)
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+    )
 
 
 def _summarize(

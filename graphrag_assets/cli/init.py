@@ -1,7 +1,8 @@
-"""`init`: the `.env` and the input folder of a new index, also from the settings of Microsoft GraphRAG."""
+"""`init`: a new index's `.env`, also from the settings of Microsoft GraphRAG, and input folder; `dev`: its UI."""
 
 import os
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -58,31 +59,32 @@ _PLAIN = re.compile(r"(?:[\w./:@%+,=-]|\$\{\w+\})*")
 @click.option("--force", is_flag=True, help="Replace an existing .env.")
 def init(folder: Path, settings_file: Path | None, force: bool) -> None:
     """Write a commented .env and create the input folder in FOLDER, the current one by default."""
-    found = _translation(settings_file) if settings_file else Translation({}, [])
+    translation = _translation(settings_file) if settings_file else Translation({}, [])
     file = folder / ".env"
     if file.exists() and not force:
         raise InputError(f"{file} exists. Choose another folder, or replace it with --force.")
     file.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as opened:
-        opened.write(env_text(found))
+        opened.write(env_text(translation))
     steps = [f"  cd {folder}"] if folder.resolve() != Path.cwd() else []
-    if "GRAPHRAG_INPUT" not in found.variables:
+    if "GRAPHRAG_INPUT" not in translation.variables:
         (folder / "data" / "input").mkdir(parents=True, exist_ok=True)
         steps.append("  put documents in data/input/")
     if settings_file:
-        Console().say(f"Translated {settings_file}. Not translated: {', '.join(found.left) or 'nothing'}.")
+        Console().say(f"Translated {settings_file}. Not translated: {', '.join(translation.left) or 'nothing'}.")
     Console().say("\n".join([f"Written: {file}, readable by you alone.", "Next:", *steps, _NEXT.rstrip()]))
 
 
-def env_text(found: Translation) -> str:
+def env_text(translation: Translation) -> str:
     """The text of `.env`: translated variables, and the usual settings with their defaults as comments."""
-    variables, groups = dict(found.variables), []
+    variables, groups = dict(translation.variables), []
     for title, names in GROUPS.items():
         lines = [_setting(name, variables.pop(f"GRAPHRAG_{name.upper()}", None)) for name in names]
         groups.append("\n".join([f"# ---- {title}", *lines, ""]))
-    if found.left:  # each in one line, whatever the file holds
-        groups.append("\n".join(["# ---- Not translated", *(f"# {' '.join(key.split())}" for key in found.left), ""]))
+    if translation.left:  # each in one line, whatever the file holds
+        lines = [f"# {' '.join(key.split())}" for key in translation.left]
+        groups.append("\n".join(["# ---- Not translated", *lines, ""]))
     # References are resolved by what stands above them.
     keys = "".join(f"{name}={_quoted(value)}\n" for name, value in variables.items())
     return "\n".join([_HEAD + keys, *groups])
@@ -113,8 +115,22 @@ def _translation(path: Path) -> Translation:
         raise InputError(f"{path}{f', line {mark.line + 1}' if mark else ''} is not valid YAML.") from None
     if not isinstance(config, Mapping):
         raise InputError(f"{path} has no settings of GraphRAG.")
-    found = translate(config, path.parent)
+    translation = translate(config, path.parent)
     theirs = dotenv_values(path.parent / ".env")
-    names = {name for value in found.variables.values() for name in REFERENCE.findall(value)}
+    names = {name for value in translation.variables.values() for name in REFERENCE.findall(value)}
     copied = {name: theirs[name] or "" for name in sorted(names & theirs.keys())}
-    return Translation(copied | found.variables, found.left)
+    return Translation(copied | translation.variables, translation.left)
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def dev(arguments: tuple[str, ...]) -> None:
+    """Start the Dagster UI of this index on http://127.0.0.1:3000. ARGUMENTS are those of `dagster dev`."""
+    from graphrag_assets.assets.dagster_home import make_home  # imports Dagster
+
+    home = make_home(Settings.load())
+    os.environ["DAGSTER_HOME"] = str(home)
+    os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")  # Dagster announces successors of its commands
+    workspace = home / "workspace.yaml"
+    location = ("-w", str(workspace)) if workspace.exists() else ("-m", "graphrag_assets.definitions")
+    os.execv(sys.executable, [sys.executable, "-m", "dagster", "dev", *location, *arguments])

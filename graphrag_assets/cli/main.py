@@ -15,8 +15,8 @@ from graphrag_assets.runtime.tracing import annotate, span, start_tracing
 from graphrag_assets.settings import unknown_variables
 
 _PLACES: dict[str, str | dict[str, str]] = {
-    "dev": "cli.dev.dev",
-    "doctor": "cli.doctor.doctor",
+    "dev": "cli.init.dev",
+    "doctor": "cli.status.doctor",
     "evaluate": "extras.evaluation.command.evaluate",
     "import": "extras.interop.command.import_",
     "index": {

@@ -7,8 +7,7 @@ import click
 import polars as pl
 from rich.text import Text
 
-from graphrag_assets.cli.tables import print_table, table_of
-from graphrag_assets.cli.terminal import Console
+from graphrag_assets.cli.terminal import Console, print_table, table_of
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.index_files import publication_file
 from graphrag_assets.store.publications import (
@@ -35,13 +34,13 @@ _SIGNS = {"added": "+", "born": "+", "written": "+", "removed": "−", "died": "
 def list_() -> None:
     """List the publications kept for comparison and rollback."""
     console, folder = Console(), Settings.load().index_folder
-    found = list_publications(folder)
-    if not found:
+    rows = list_publications(folder)
+    if not rows:
         console.say(f"Nothing is published in {folder} yet. Run `graphrag-assets index`.")
         return
     table = table_of("number", "made (UTC)", numbers=("documents", "entities", "communities", "MB"))
     table.add_column()
-    for one in found:
+    for one in rows:
         counts = (f"{count:,}" for count in (one.documents, one.entities, one.communities))
         mark = "current" if one.is_current else ""
         table.add_row(str(one.number), f"{one.published_at:%Y-%m-%d %H:%M}", *counts, f"{one.megabytes:.1f}", mark)
@@ -75,8 +74,8 @@ def diff(before: str | None, after: str | None, sql: bool, examples: int) -> Non
     """
     console, folder = Console(), Settings.load().index_folder
     newer = resolve(folder, after or "newest")
-    kept = {one.number: one for one in list_publications(folder)}
-    earlier = [number for number in kept if number < newer]
+    publications = {one.number: one for one in list_publications(folder)}
+    earlier = [number for number in publications if number < newer]
     if before is None and not earlier:
         raise click.UsageError("There is only one publication so far; a second one is made when something changes.")
     older = resolve(folder, before) if before else earlier[-1]
@@ -85,7 +84,7 @@ def diff(before: str | None, after: str | None, sql: bool, examples: int) -> Non
         click.echo(comparison_sql(*paths), nl=False)
         return
     frames = compare(*paths)
-    console.say(f"{_name(kept[older])} → {_name(kept[newer])}")
+    console.say(f"{_name(publications[older])} → {_name(publications[newer])}")
     counts = frames["change_counts"]
     for what, lines in _examples(frames).items():
         console.print(Text.assemble((f"{what.capitalize()}: ", "bold"), counts_in_words(counts, what)), soft_wrap=True)
@@ -124,11 +123,11 @@ def _line(row: Mapping[str, Any]) -> str:
     told = list[str]()
     for name in _TOLD:
         values = [row.get(f"{name}_before"), row.get(f"{name}_after")]
-        known = [_short(value) for value in values if value not in (None, "")]
-        if len(known) == 1 and name in _OF_ONE:
-            told.append(f"{name} {known[0]}")
-        elif len(known) == 2 and values[0] != values[1]:
-            told.append(f"{name} {known[0]} → {known[1]}")
+        texts = [_short(value) for value in values if value not in (None, "")]
+        if len(texts) == 1 and name in _OF_ONE:
+            told.append(f"{name} {texts[0]}")
+        elif len(texts) == 2 and values[0] != values[1]:
+            told.append(f"{name} {texts[0]} → {texts[1]}")
     about = f": {'; '.join(told)}" if told else ""
     return f"{_SIGNS.get(row['change'], '~')} {row['title']}{about} ({row['change']})"
 

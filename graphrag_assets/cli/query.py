@@ -122,8 +122,8 @@ class _PrintsErrors(Callbacks):
         Console(stderr=True).print(failure.error, markup=False, highlight=False, soft_wrap=True)
 
 
-def _print_questions(asked: str, count: int, path: Path | None, options: dict[str, Any]) -> None:
-    before = [*options.pop("history", ()), *([("user", asked)] if asked else [])]
+def _print_questions(question: str, count: int, path: Path | None, options: dict[str, Any]) -> None:
+    before = [*options.pop("history", ()), *([("user", question)] if question else [])]
     with GraphRAG(path) as rag:
         for question in rag.questions(before, count, **options):
             Console().print(question, markup=False, highlight=False, soft_wrap=True)
@@ -152,11 +152,11 @@ def _passage(row: Mapping[str, Any]) -> Text:
     by = [(name, row[f"rank_by_{name}"]) for name in ("words", "vectors", "graph")]
     ranks = ", ".join(f"{name} {rank}" for name, rank in by if rank is not None)
     text = " ".join(row["text"].split())
-    shown = Text.assemble((row["document"] or "", "bold"), f"\n{row['source']}\n", place, f"score {row['score']:.3g}")
-    shown.append(f"; rank by {ranks}\n" if ranks else "\n")
+    passage = Text.assemble((row["document"] or "", "bold"), f"\n{row['source']}\n", place, f"score {row['score']:.3g}")
+    passage.append(f"; rank by {ranks}\n" if ranks else "\n")
     if row["about"]:
-        shown.append(f"found through: {', '.join(row['about'])}\n", "italic")
-    return shown.append(text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS].rstrip()} …")
+        passage.append(f"found through: {', '.join(row['about'])}\n", "italic")
+    return passage.append(text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS].rstrip()} …")
 
 
 def hops_option(method: str, hops: int | None) -> dict[str, Any]:

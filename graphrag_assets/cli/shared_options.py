@@ -53,18 +53,18 @@ def search_options(history: Path | None = None, metadata: Sequence[str] = (), **
         InputError: the history is no JSON list.
         QueryError: metadata without a key.
     """
-    given = {**others, "metadata": _metadata(metadata), "history": _turns(history) if history else None}
-    return {name: value for name, value in given.items() if value not in (None, (), {}, [])}
+    options = {**others, "metadata": _metadata(metadata), "history": _turns(history) if history else None}
+    return {name: value for name, value in options.items() if value not in (None, (), {}, [])}
 
 
 def _metadata(pairs: Sequence[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for pair in pairs:
         key, separator, value = pair.partition("=")
         if not key or not separator:
             raise QueryError(f"--filter {pair!r} must be KEY=VALUE, such as topic=standards.")
-        found.setdefault(key, []).append(value)
-    return found
+        values.setdefault(key, []).append(value)
+    return values
 
 
 def _turns(file: Path) -> list[Any]:

@@ -17,8 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_assets.cli.shared_options import INDEX
-from graphrag_assets.cli.tables import width_of
-from graphrag_assets.cli.terminal import Console, write
+from graphrag_assets.cli.terminal import Console, width_of, write
 from graphrag_assets.errors import GraphRAGError, StoreError
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader, Texts, check_text
 from graphrag_assets.store.schema import literal
@@ -109,22 +108,21 @@ def _read(table: str) -> tuple[str, pl.DataFrame]:
         raise click.BadParameter(f"cannot read {file}: {error}", param_hint="--table") from error
 
 
-def print_texts(found: Texts, form: str) -> None:
+def print_texts(result: Texts, form: str) -> None:
     """Print a result as a table, CSV or JSON."""
     if form == "csv":
         output = io.StringIO()
-        csv.writer(output, lineterminator="\n").writerows([found.columns, *found.rows])
+        csv.writer(output, lineterminator="\n").writerows([result.columns, *result.rows])
         write(output.getvalue())
     elif form == "json":
+        names = [json.dumps(name) for name in result.columns]
         rows = [
-            "{"
-            + ",".join(f"{json.dumps(name)}:{_standard(value)}" for name, value in zip(found.columns, row, strict=True))
-            + "}"
-            for row in found.rows
+            ",".join(f"{name}:{_standard(value)}" for name, value in zip(names, row, strict=True))
+            for row in result.rows
         ]
-        write(f"[{','.join(rows)}]\n")
+        write("[" + ",".join(f"{{{row}}}" for row in rows) + "]\n")
     else:
-        _print_table(found)
+        _print_table(result)
 
 
 def _standard(value: str | None) -> str:
@@ -136,22 +134,22 @@ def _standard(value: str | None) -> str:
     return json.dumps(json.loads(value, parse_constant=lambda _: None), ensure_ascii=False)
 
 
-def _print_table(found: Texts) -> None:
+def _print_table(result: Texts) -> None:
     console, table = Console(), Table()
     rows = [
-        [_in_a_line(value, kind in _FRACTIONS) for value, kind in zip(row, found.types, strict=True)]
-        for row in found.rows[:MAX_ROWS]
+        [_in_a_line(value, kind in _FRACTIONS) for value, kind in zip(row, result.types, strict=True)]
+        for row in result.rows[:MAX_ROWS]
     ]
-    for name, kind in zip(found.columns, found.types, strict=True):
+    for name, kind in zip(result.columns, result.types, strict=True):
         table.add_column(Text(name), justify="right" if kind in _NUMERIC else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
-    if rows and width_of(table) > console.width < _MIN_READABLE * len(found.columns):
-        _print_records(console, found.columns, rows)
+    if rows and width_of(table) > console.width < _MIN_READABLE * len(result.columns):
+        _print_records(console, result.columns, rows)
     else:
         console.print(table)
-    count = f"{len(found.rows):,} row{'s' if len(found.rows) != 1 else ''}"
-    if len(found.rows) > MAX_ROWS:
+    count = f"{len(result.rows):,} row{'s' if len(result.rows) != 1 else ''}"
+    if len(result.rows) > MAX_ROWS:
         count += f", {MAX_ROWS} shown; --format csv gives all"
     console.print(count, style="dim", highlight=False)
 

@@ -6,12 +6,15 @@ Titles, names and ids come from documents and models. An escape sequence in them
 import contextlib
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import rich.console
+from rich import box
 from rich.console import ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
+from rich.measure import Measurement
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 from graphrag_assets.runtime.outgoing import printable, shown
@@ -67,3 +70,26 @@ class _Masked:
         for segment in console.render(self.renderable, options):
             text = segment.text if segment.control else printable(segment.text)
             yield Segment(text, segment.style, segment.control)
+
+
+def table_of(*names: str, numbers: Iterable[str] = (), title: str | None = None) -> Table:
+    """A table with columns of names, then of numbers, which are right-aligned."""
+    table = Table(title=title)
+    for name in names:
+        table.add_column(name, no_wrap=True)
+    for number in numbers:
+        table.add_column(number, justify="right", no_wrap=True)
+    return table
+
+
+def print_table(console: Console, table: Table) -> None:
+    """Print the table: without a frame where that saves space, wider than the terminal where its names need it."""
+    if width_of(table) > console.width:
+        table.box, table.pad_edge, table.show_edge = box.SIMPLE_HEAD, False, False
+    Console(width=max(console.width, width_of(table))).print(table)
+
+
+def width_of(table: Table) -> int:
+    """The width of a table that is not cut."""
+    wide = Console(width=10_000)
+    return Measurement.get(wide, wide.options, table).maximum

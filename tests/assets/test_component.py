@@ -39,7 +39,7 @@ def hosted(project: Project, monkeypatch: pytest.MonkeyPatch) -> dg.RepositoryDe
         file.parent.mkdir(parents=True)
         file.write_text(text)
     components = [
-        GraphRagComponent(data=str(project.root / "papers"), key_prefix="papers", group="papers"),
+        GraphRagComponent(data=str(project.root / "papers"), key_prefix="papers"),
         GraphRagComponent(data=str(project.root / "letters"), key_prefix=["mail", "letters"]),
     ]
     own = dg.Definitions(assets=[read_titles], jobs=[dg.define_asset_job("papers_titles", [read_titles])])
@@ -158,8 +158,12 @@ def test_dg_scaffolds_two_indexes_into_a_project(project):
 
     for name in ("papers", "mail-archive"):
         dg_command("scaffold", "defs", "graphrag_assets.GraphRagComponent", name)
-    assert "data: data/papers" in (defs / "papers" / "defs.yaml").read_text()
+    written = (defs / "papers" / "defs.yaml").read_text()
+    assert "data: data/papers" in written
+    owned = "\npost_processing: {assets: [{attributes: {owners: [team:archive]}}]}\n"
+    (defs / "papers" / "defs.yaml").write_text(written + owned)
     assert "All definitions loaded successfully" in dg_command("check", "defs")
     listed = dg_command("list", "defs", "--json")
     assert "papers/entities" in listed
     assert "mail_archive/entities" in listed
+    assert "team:archive" in listed

@@ -48,8 +48,6 @@ class Warehouse:
                 partition_by="region",
             ),
             key_prefix="support",
-            owners=["team:archive"],
-            tags={"domain": "support"},
         )
         resource = GraphRagResource(index=str(project.root / "support" / "index"))
         self.definitions = dg.Definitions.merge(
@@ -103,5 +101,3 @@ def test_the_lineage_leads_from_the_table_to_the_documents(warehouse: Warehouse)
     assert files in graph.get(documents).parent_keys
     assert graph.get(files).is_observable
     assert {graph.get(key).group_name for key in graph.get_all_asset_keys() if key.path[0] == "support"} == {"support"}
-    assert graph.get(documents).owners == ["team:archive"]
-    assert graph.get(documents).tags["domain"] == "support"

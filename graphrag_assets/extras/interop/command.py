@@ -6,8 +6,7 @@ import click
 
 from graphrag_assets.assets.index import Index
 from graphrag_assets.cli.shared_options import INDEX
-from graphrag_assets.cli.tables import print_table, table_of
-from graphrag_assets.cli.terminal import Console
+from graphrag_assets.cli.terminal import Console, print_table, table_of
 from graphrag_assets.extras.interop import exporter
 from graphrag_assets.extras.interop.importer import import_index, remove
 from graphrag_assets.extras.interop.neo4j_export import PASSWORD, export_neo4j

@@ -5,8 +5,7 @@ from typing import Literal
 import click
 
 from graphrag_assets.assets.index import Index
-from graphrag_assets.cli.tables import print_table, table_of
-from graphrag_assets.cli.terminal import Console
+from graphrag_assets.cli.terminal import Console, print_table, table_of
 from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.resolution import decide
 from graphrag_assets.extras.resolution.judge import judge as judge_candidates

@@ -7,8 +7,7 @@ import click
 from rich.text import Text
 
 from graphrag_assets.assets.index import Index
-from graphrag_assets.cli.tables import print_table, table_of
-from graphrag_assets.cli.terminal import Console
+from graphrag_assets.cli.terminal import Console, print_table, table_of
 from graphrag_assets.contracts.prompt_profile import BUILT_IN, PromptProfile
 from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.tuning.tuning import TuningOptions, adopt_profile, tune_prompts

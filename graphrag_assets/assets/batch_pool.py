@@ -15,58 +15,24 @@ from graphrag_assets.runtime.progress import SECONDS_BETWEEN_LINES, Progress
 from graphrag_assets.settings import Settings
 
 Result = TypeVar("Result")
-UNITS_IN_FLIGHT = 2_000
-"""Maximum text units of the batches that are in memory together; a larger batch is alone."""
 _NAMES = 3
 _SECONDS_BETWEEN_CANCELS = 0.1
 
 
-class BatchPool:
-    """Limits the text units of batches that are in memory together."""
+class Reading:
+    """Lets one batch at a time be read: conversion takes memory and processors, answers of models time alone."""
 
-    def __init__(self, max_units: int = UNITS_IN_FLIGHT) -> None:
+    def __init__(self) -> None:
         self.canceled = False
-        self._max_units, self._units = max_units, 0
-        self._reading, self._room = threading.Lock(), threading.Condition()
+        self._lock = threading.Lock()
 
     @contextlib.contextmanager
-    def place(self) -> Iterator[Callable[[int], None]]:
-        """A place for one batch; yields the function to call with the number of its text units, once they are read.
-
-        One batch at a time is read. That function then waits until the text units fit beside those of the others.
-        """
-        n_inside = 0
-
-        def admit(n_units: int) -> None:
-            nonlocal n_inside
-            with self._room:
-                self._room.wait_for(
-                    lambda: self.canceled or not self._units or self._units + n_units <= self._max_units
-                )
-                self._raise_if_canceled()
-                self._units += n_units
-                n_inside = n_units
-            reading.close()
-
-        with contextlib.ExitStack() as reading:
-            reading.enter_context(self._reading)
-            self._raise_if_canceled()
-            try:
-                yield admit
-            finally:
-                with self._room:
-                    self._units -= n_inside
-                    self._room.notify_all()
-
-    def cancel(self) -> None:
-        """Let no batch begin to make calls."""
-        self.canceled = True
-        with self._room:
-            self._room.notify_all()
-
-    def _raise_if_canceled(self) -> None:
-        if self.canceled:
-            raise CancelledError
+    def turn(self) -> Iterator[None]:
+        """The turn of one batch; CancelledError once the run is canceled."""
+        with self._lock:
+            if self.canceled:
+                raise CancelledError
+            yield
 
 
 def batches_at_once(settings: Settings) -> int:
@@ -77,7 +43,7 @@ def batches_at_once(settings: Settings) -> int:
 
 def work_on(
     batches: Sequence[str],
-    work: Callable[[str, BatchPool], Result],
+    work: Callable[[str, Reading], Result],
     at_once: int,
     is_last: Callable[[Result | Exception], bool] = lambda _: False,
 ) -> Generator[tuple[str, Result | Exception], None, None]:
@@ -86,12 +52,12 @@ def work_on(
     After a result that `is_last` no batch begins; those in progress are completed, as far as they come: what they have
     paid for is not left. Logs every few seconds which batches are in progress. Ending the iteration early cancels them.
     """
-    pool, threads = BatchPool(), set[threading.Thread]()
+    reading, threads = Reading(), set[threading.Thread]()
 
     def run(batch: str) -> Result | Exception:
         threads.add(threading.current_thread())
         try:
-            return work(batch, pool)
+            return work(batch, reading)
         except Exception as error:
             return error
 
@@ -118,7 +84,7 @@ def work_on(
                 if not done:
                     progress.tell()
         finally:
-            pool.cancel()
+            reading.canceled = True
             executor.shutdown(wait=False, cancel_futures=True)
             while any(future.running() for future in left):
                 for thread in threads:  # one may just be about to make calls

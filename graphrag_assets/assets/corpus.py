@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 import dagster as dg
 import polars as pl
@@ -16,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 
 from graphrag_assets.assets import index_batch as stage
 from graphrag_assets.assets.asset_checks import report_up_to_date
-from graphrag_assets.assets.batch_pool import BatchPool, batches_at_once, work_on
+from graphrag_assets.assets.batch_pool import Reading, batches_at_once, work_on
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_names import (
     BATCH_ASSETS,
@@ -26,7 +25,7 @@ from graphrag_assets.assets.index_names import (
     UPDATE_INDEX,
     IndexNames,
 )
-from graphrag_assets.assets.reporting import Metadata, errors_metadata, markdown_table, table_metadata, usage_metadata
+from graphrag_assets.assets.reporting import Metadata, errors_metadata, table_metadata, usage_metadata
 from graphrag_assets.assets.resources import masked, needs, open_index
 from graphrag_assets.assets.scan import scan, scan_input
 from graphrag_assets.assets.stages import asset_spec
@@ -34,7 +33,6 @@ from graphrag_assets.contracts.records import LOSS_STAGES, OF_READ_TEXT
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import GraphRAGError, chain_of, masked_errors
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen
-from graphrag_assets.reading.source_records import WHOLE_ROW
 from graphrag_assets.runtime.outgoing import listed, shown
 from graphrag_assets.text.languages import without_names
 
@@ -45,7 +43,7 @@ NOT_PUBLISHED = f"Nothing was published. Run again when the cause is removed: {_
 OUT_OF_BUDGET = (
     f"The budget is used up, so nothing was published. Raise GRAPHRAG_BUDGET_USD and run again: {_ONLY_THE_REST}"
 )
-_TABLES_SHOWN, _ERRORS_LOGGED = 50, 3
+_ERRORS_LOGGED = 3
 _DEPENDENCIES = {
     "documents": (SOURCE_FILES,),
     "text_units": ("documents",),
@@ -181,11 +179,11 @@ class BatchRun:
         """
         run, index, log = self.context.run, self.index, self.context.log
 
-        def index_one(batch: str, pool: BatchPool) -> tuple[stage.IndexedBatch, float]:
+        def index_one(batch: str, reading: Reading) -> tuple[stage.IndexedBatch, float]:
             started = time.monotonic()
             with masked_errors():
                 models = index.models(batch, run.run_id)
-                return stage.index_batch(index, batch, models, run.run_id, pool), started
+                return stage.index_batch(index, batch, models, run.run_id, reading), started
 
         def meets_all(outcome: object) -> bool:
             return isinstance(outcome, Exception) and not_published(outcome) is not None
@@ -225,10 +223,7 @@ def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, s
     documents = indexed.frames["documents"]
     note = without_names(documents.filter(pl.col("id").is_in(done.implode()))["language"])
     more = {
-        "documents": {
-            **errors_metadata(names, "problems", indexed.errors.filter(~failed & ~lossy), batch),
-            **_columns_metadata(documents),
-        },
+        "documents": errors_metadata(names, "problems", indexed.errors.filter(~failed & ~lossy), batch),
         "entity_mentions": {
             **errors_metadata(names, "failed_text_units", indexed.errors.filter(failed), batch),
             **usage_metadata(indexed.usage),
@@ -239,11 +234,3 @@ def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, s
         name: table_metadata(name, indexed.changes[name], seconds, frame, **more.get(name, {}))
         for name, frame in indexed.frames.items()
     }
-
-
-def _columns_metadata(documents: pl.DataFrame) -> dict[str, Any]:
-    """Which columns of the batch's tables became text and title; nothing without tables."""
-    tables = documents.filter(pl.col("text_column").is_not_null())
-    columns = tables.group_by("source", "text_column", "title_column").agg(documents=pl.len()).sort("source")
-    named = columns.with_columns(text_column=pl.col("text_column").replace(WHOLE_ROW, "all columns"))
-    return {"columns": dg.MetadataValue.md(markdown_table(named, _TABLES_SHOWN))} if tables.height else {}

@@ -6,14 +6,14 @@ ledger, any of them may do the first half for the models' answers, see `ask_abou
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import NamedTuple
 
 import polars as pl
 
 from graphrag_assets import __version__
-from graphrag_assets.assets.batch_pool import BatchPool
+from graphrag_assets.assets.batch_pool import Reading
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.stage import usage_sums
 from graphrag_assets.contracts.indexing_models import IndexingModels
@@ -124,25 +124,25 @@ def refuse_imported(index: Index, batch: str) -> None:
 
 
 def index_batch(
-    index: Index, batch: str, models: IndexingModels, run_id: str, pool: BatchPool | None = None
+    index: Index, batch: str, models: IndexingModels, run_id: str, reading: Reading | None = None
 ) -> IndexedBatch:
     """Index one batch.
 
     Text units already extracted by the same extractor are not extracted again. A batch that is no longer in the input
-    folder commits no rows, which removes it from the index. `pool`: of the batches that are indexed at the same time,
-    while the caller holds the writer lock.
+    folder commits no rows, which removes it from the index. `reading`: of the batches that are indexed at the same
+    time, while the caller holds the writer lock.
 
     Raises:
         InputError: the batch is an imported one; there are no files to index it from.
         DiskFullError: there is no space for what the batch writes.
     """
-    step, place = f"index_batch of {batch!r}", (pool or BatchPool()).place()
-    lock = contextlib.nullcontext() if pool else index.working.writing(step, run_id)
-    with full_disk_in(step), lock, place as admit, span("index_batch"):
+    step = f"index_batch of {batch!r}"
+    lock = contextlib.nullcontext() if reading else index.working.writing(step, run_id)
+    with full_disk_in(step), lock, span("index_batch"):
         refuse_imported(index, batch)
         started, files = time.monotonic(), list(index.input.files(batch))
         stored = stored_facts(index, batch, [file.path for file in files], models)
-        extracted = extract_batch(index, batch, models, files, stored, admit)
+        extracted = extract_batch(index, batch, models, files, stored, reading)
         digest, seconds = batch_digest(index, batch, files), time.monotonic() - started
         with index.working.transaction() as connection:
             rows, errors, usage, _ = extracted
@@ -156,17 +156,16 @@ def extract_batch(
     models: IndexingModels,
     files: list[SourceFile],
     stored: KnownFacts = NO_FACTS,
-    admit: Callable[[int], None] = lambda _: None,
+    reading: Reading | None = None,
 ) -> IndexedBatch:
     """Read and chunk the files of a batch, and extract its text units.
 
-    Neither reads nor writes the working database: `stored` is what it has of the batch. `admit` is called with the
-    number of text units, before they are sent to a model.
+    Neither reads nor writes the working database: `stored` is what it has of the batch.
     """
     restart_peak()
     columns = index.settings.metadata_column_list
-    documents, text_units, errors = read_batch(index.settings, batch, files)
-    admit(text_units.height)
+    with (reading or Reading()).turn():
+        documents, text_units, errors = read_batch(index.settings, batch, files)
     facts = extract_facts(
         documents, text_units, errors, stored, models.extract, models.extractor, metadata_columns=columns
     )

@@ -20,30 +20,23 @@ _COSTS = {"graphrag/cost": "model-calls"}
 _MADE_BY_MODELS = {"text_units", "entity_mentions", "relationship_mentions", "covariates", "entities", "relationships"}
 _MADE_BY_MODELS |= {"community_reports", "embeddings"}
 _DESCRIPTIONS = {
-    "documents": "Read from the files of a batch. An unreadable file or row stops no other: the metadata "
-    "list it among the problems, with its remedy.",
-    "text_units": "Documents split into chunks, the unit of extraction and search. Every citation leads to one, "
-    "and by its span to characters of the document.",
-    "entity_mentions": "Entities extracted from each text unit. They change only when the text, the prompt or the "
-    "model changes. With a language model, most of the cost is here.",
-    "relationship_mentions": "Relationships extracted from each text unit, in the same step as entity_mentions.",
-    "covariates": "Claims extracted from each text unit, with subject, object and dates, in the same step as the "
-    "mentions.",
-    "entities": "The nodes of the knowledge graph, merged from the mentions of all batches. Several descriptions are "
-    "summarized. The table entity_aliases has the names that mean the same entity.",
-    "relationships": "The edges of the knowledge graph, merged from the mentions of all batches. The weight grows with "
-    "the number and the strength of the mentions.",
-    "communities": "Hierarchical Leiden communities of the graph. They change only where the graph has "
-    "changed. The table community_members has the community of each entity on every level.",
-    "community_reports": "Global and DRIFT search read these. A report is rewritten only when its inputs have changed. "
-    "With a language model, each costs a call. The table citations has their references, each resolved and checked.",
-    "embeddings": "Vectors for similarity search. A text is embedded again when it, or the model, has changed. "
-    "The table entity_candidates has pairs of entities that may be one thing, see `graphrag-assets resolve`.",
+    "documents": "An unreadable file or row stops no other: the metadata list it, with its remedy.",
+    "text_units": "Every citation leads to one, and by its span to characters of the document.",
+    "entity_mentions": "They change only with the text, the prompt or the model. Most of a model's cost is here.",
+    "relationship_mentions": "Extracted in the same step as entity_mentions.",
+    "covariates": "Claims with subject, object and dates, extracted in the same step as the mentions.",
+    "entities": "Several descriptions are summarized. The table entity_aliases has their other names.",
+    "relationships": "The weight grows with the number and the strength of the mentions.",
+    "communities": "They change only where the graph has changed. The table community_members has the members.",
+    "community_reports": "A report is rewritten only when its inputs have changed. With a language model, each costs "
+    "a call. The table citations has their references, each resolved and checked.",
+    "embeddings": "A text is embedded again when it, or the model, has changed. The table entity_candidates has pairs "
+    "of entities that may be one thing, see `graphrag-assets resolve`.",
     "batch_state": "Its step first indexes the batches that are due.",
-    "publication": "graphrag.duckdb: a new compact file shaped for reading, numbered, linked, and switched in "
-    "atomically. Open it with any DuckDB tool; it never blocks indexing and is never blocked by it.\n\n"
-    "While a blocking check fails, nothing is published, and readers keep the previous publication. Its metadata "
-    "show the graph's map; the check publication_is_up_to_date compares it with the input folder.",
+    "publication": "graphrag.duckdb: a new compact file shaped for reading, numbered, and switched in atomically. Open "
+    "it with any DuckDB tool; it never blocks indexing and is never blocked by it.\n\n"
+    "While a blocking check fails, nothing is published. The check publication_is_up_to_date compares it with the "
+    "input folder.",
 }
 """Shown after the description of one row."""
 

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from graphrag_assets.assets.batch_pool import BatchPool, batches_at_once, work_on
+from graphrag_assets.assets.batch_pool import Reading, batches_at_once, work_on
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.scan import scan_input
@@ -26,8 +26,8 @@ def server():
 def indexed(index: Index, batches: list[str]):
     """Batches that are indexed at once, with their results, as they are committed."""
 
-    def work(batch: str, pool: BatchPool) -> object:
-        return index_batch(index, batch, index.models(batch, "run"), "run", pool=pool)
+    def work(batch: str, reading: Reading) -> object:
+        return index_batch(index, batch, index.models(batch, "run"), "run", reading)
 
     return work_on(batches, work, batches_at_once(index.settings))
 
@@ -58,24 +58,6 @@ def test_batches_of_one_file_are_in_flight_together(six_files, server):
     assert failed == {}
     assert server.most_in_flight > 3
     assert scan_input(index).due == []
-
-
-def test_batches_wait_until_their_text_units_fit():
-    """Three of 4 text units fit into 10 only two at a time; one of 30 is alone."""
-    pool, numbers, lock = BatchPool(max_units=10), {"a": 4, "b": 4, "c": 4, "d": 30}, threading.Lock()
-    inside, seen = set[str](), list[frozenset[str]]()
-
-    def work(batch, _):
-        with pool.place() as admit:
-            admit(numbers[batch])
-            with lock:
-                inside.add(batch)
-                seen.append(frozenset(inside))
-            with lock:
-                inside.remove(batch)
-
-    assert dict(work_on(list(numbers), work, 4)) == dict.fromkeys(numbers)
-    assert all(sum(numbers[batch] for batch in group) <= 10 or len(group) == 1 for group in seen)
 
 
 def test_a_batch_that_fails_does_not_stop_the_others():
@@ -118,16 +100,14 @@ def test_ending_the_iteration_cancels_the_calls_in_flight():
     async def never(_):
         await asyncio.Event().wait()
 
-    def work(batch, pool):
-        with pool.place() as admit:
-            admit(1)
-            began.wait()
-            if batch == "quick":
-                return
-            try:
-                list(run_concurrently(never, [1, 2], "calls"))
-            finally:
-                ended.append(batch)
+    def work(batch, _):
+        began.wait()
+        if batch == "quick":
+            return
+        try:
+            list(run_concurrently(never, [1, 2], "calls"))
+        finally:
+            ended.append(batch)
 
     with closing(work_on(["slow", "slower", "quick"], work, 3)) as outcomes:
         assert next(outcomes) == ("quick", None)

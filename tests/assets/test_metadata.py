@@ -61,16 +61,6 @@ def test_a_publication_says_what_changed(project):
     assert any(log.startswith("Skipped in batch two: two/broken.docx: not readable as docx") for log in logs)
 
 
-def test_metadata_of_documents_name_the_columns_of_tables_and_files_of_a_doubtful_encoding(project):
-    project.write("one/guests.csv", "Year,Guest\n2001,Ida Holm\n2002,Hugo Brand\n")
-    project.write("one/a.txt", "Ida Holm kam nach Köln, Zürich und Göteborg.".encode() + b" \xe9\n")
-    project.register()
-    project.run_batch("one")
-    documents = metadata_of(project, "documents")
-    assert "| one/guests.csv | all columns | Guest | 2 |" in documents["columns"].value
-    assert documents["problems"].value == 1
-
-
 def test_pictures_of_the_graph_are_drawn_and_small(sample_index):
     labels = {text.text for text in pictures(metadata_of(sample_index, "publication"))["map"].iter() if text.text}
     assert "William Thomson" in labels  # of the highest degree

@@ -118,7 +118,7 @@ def test_index_names_the_columns_that_it_chose_and_what_was_skipped(project):
     assert "malformed JSON: Unterminated string starting at column 10." in status
 
 
-@pytest.mark.long
+@pytest.mark.extended
 def test_index_is_a_run_of_the_dagster_home(project, monkeypatch):
     import dagster as dg
 

@@ -94,7 +94,7 @@ def test_diff_as_sql_runs_in_a_plain_connection(changed):
             assert connection.execute(f"SELECT count(*) FROM changed_{view}").fetchone() > (0,)
 
 
-@pytest.mark.long
+@pytest.mark.extended
 def test_rollback_switches_readers_until_a_new_publication(changed):
     rag = GraphRAG(changed.root / "index")
     assert rag.sql("SELECT count(*) FROM entities WHERE title = 'William Thomson'").item() == 0

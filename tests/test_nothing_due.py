@@ -41,7 +41,7 @@ def runs(project) -> int:
     return project.index.working.read("SELECT count(DISTINCT run_id) FROM index_runs").item()
 
 
-@pytest.mark.long
+@pytest.mark.extended
 def test_nothing_due_imports_no_dagster_and_records_no_run(done):
     before = runs(done)
     printed = subprocess.run(

@@ -15,7 +15,7 @@ from graphrag_assets.assets.corpus import FAILED, BatchFailures, BatchRun, regis
 from graphrag_assets.assets.index_batch import CODE_VERSION
 from graphrag_assets.assets.index_names import BATCH_ASSETS, BATCH_STATE, IndexNames
 from graphrag_assets.assets.reporting import Metadata
-from graphrag_assets.assets.scan import Which, present_inputs, retry_given_up, scan_input
+from graphrag_assets.assets.scan import Which, retry_given_up, scan_input
 from graphrag_assets.assets.stage import Run, Stage, StageResult
 
 _CHECK = "every_batch_is_indexed"
@@ -60,9 +60,7 @@ def batch_state(step: Run) -> StageResult:
     return StageResult({}, {}, {}, {BATCH_STATE: {"dagster/row_count": n_batches, **more}})
 
 
-BATCHES = Stage(
-    BATCH_STATE, "corpus", {BATCH_STATE: BATCH_ASSETS}, CODE_VERSION, batch_state, batch_state, present_inputs
-)
+BATCHES = Stage(BATCH_STATE, "corpus", {BATCH_STATE: BATCH_ASSETS}, CODE_VERSION, batch_state, batch_state)
 
 
 def _report_unreported(batches: BatchRun, unchanged: Sequence[str]) -> None:

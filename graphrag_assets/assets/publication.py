@@ -13,7 +13,7 @@ import polars as pl
 from graphrag_assets import __version__
 from graphrag_assets.assets.checks import failed_blocking_checks
 from graphrag_assets.assets.index import Index, exclusive, ledger_entries
-from graphrag_assets.assets.scan import Scan, behind, present_inputs
+from graphrag_assets.assets.scan import Scan, present_inputs
 from graphrag_assets.assets.stage import Markdown, Run, Stage, StageResult
 from graphrag_assets.contracts.records import OF_READ_TEXT, problems_in_words
 from graphrag_assets.errors import CheckError, StoreError
@@ -23,7 +23,7 @@ from graphrag_assets.pipeline.alias_decisions import USER_RULE
 from graphrag_assets.pipeline.layout import layout
 from graphrag_assets.runtime.outgoing import as_markdown, listed
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import REFRESHED, inputs_of, record_inputs, recorded_inputs, trim_runs
+from graphrag_assets.store.batches import REFRESHED, inputs_of, record_inputs, recorded_inputs, stages_behind, trim_runs
 from graphrag_assets.store.decisions import read_decisions
 from graphrag_assets.store.index_database import replace_table
 from graphrag_assets.store.index_files import STABLE_NAME, kept_publications, publication_file
@@ -52,7 +52,9 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
     Raises:
         CheckError: a blocking check failed, or searches find less than before and GRAPHRAG_BLOCK_WORSE is set.
     """
-    if stages := behind(index):
+    with index.working.connect() as connection:
+        stages = stages_behind(connection)
+    if stages:
         said = f"Another run has changed batches after {', '.join(stages)}: publishing is left to it."
         newest = intact_publication(index.working, index.settings.index_folder)
         if newest is None:
@@ -140,10 +142,6 @@ def _compute(run: Run) -> StageResult:
     return StageResult({}, {}, {}, {"publication": _metadata(published, index)})
 
 
-def _version(index: Index) -> str:
-    return f"publication {index.working.read('SELECT max(number) FROM publication').item()}"
-
-
 _COUNTED = ("documents", "text_units", "entities", "relationships", "covariates", "communities", "community_reports")
 """Tables whose rows are numbers of the publication."""
 
@@ -196,5 +194,4 @@ PUBLISH = Stage(
     CODE_VERSION,
     update_publication,
     _compute,
-    _version,
 )

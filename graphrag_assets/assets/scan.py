@@ -15,7 +15,7 @@ from graphrag_assets.errors import InputError, full_disk_in
 from graphrag_assets.ids import stable_id
 from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import REFRESHED, REFUSED, inputs_of, remove_inputs, replace_errors, stages_behind
+from graphrag_assets.store.batches import REFRESHED, REFUSED, inputs_of, remove_inputs, replace_errors
 from graphrag_assets.store.connections import one_value
 from graphrag_assets.store.digest_cache import NAME, DigestCache
 from graphrag_assets.store.input_table import SCHEME
@@ -201,12 +201,6 @@ def present_inputs(index: Index) -> str:
     """The revision of the batches, from which everything else is made."""
     with index.working.connect() as connection:
         return inputs_of(connection)
-
-
-def behind(index: Index) -> list[str]:
-    """The stages that have not derived their tables from the present batches, see `stages_behind`."""
-    with index.working.connect() as connection:
-        return stages_behind(connection)
 
 
 def claim_input_folder(index: Index, replace: bool = False) -> None:

@@ -66,7 +66,6 @@ class Stage:
         version: of the code.
         code: the function that does the work; its docstring describes the step.
         compute: calls it with what a run gives.
-        data_version: the version of its only asset, where that is not the version of a table's rows.
     """
 
     name: str
@@ -75,7 +74,6 @@ class Stage:
     version: str
     code: Callable[..., Any]
     compute: Callable[[Run], StageResult]
-    data_version: Callable[[Index], str] | None = None
 
 
 def usage_sums(usage: Mapping[str, Usage]) -> dict[str, dict[str, int | float]]:

@@ -66,15 +66,12 @@ def asset_of(names: IndexNames, stage: Stage, config_type: type[dg.Config] = dg.
         def checked() -> bool:
             return blocking_checks_passed(names, context.instance, context.run.run_id)
 
-        if asked_for := selected(context):
+        if assets := selected(context):
             started = time.monotonic()
             result = stage.compute(Run(index, context.run.run_id, config, checked, context, names))
             metadata = stage_metadata(stage, result, time.monotonic() - started)
-            if stage.data_version:
-                versions = dict.fromkeys(asked_for, stage.data_version(index))
-            else:
-                versions = index.working.content_versions(asked_for)
-            for name, key in asked_for.items():
+            versions = index.working.content_versions(assets)
+            for name, key in assets.items():
                 yield dg.MaterializeResult(key, metadata=metadata[name], data_version=dg.DataVersion(versions[name]))
         yield from check_results(names, {key.name for key in context.selected_asset_check_keys}, index)
 

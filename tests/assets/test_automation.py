@@ -198,7 +198,7 @@ def test_a_run_that_starts_after_an_hour_in_the_queue_is_not_failed(project, mon
     assert project.instance.get_run_by_id(starting).status == dg.DagsterRunStatus.STARTING
 
 
-@pytest.mark.long
+@pytest.mark.extended
 def test_a_rollback_fails_the_check_which_names_both_publications(at_rest):
     at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
     at_rest.index_all()

@@ -7,8 +7,10 @@ import dagster as dg
 import pytest
 
 from graphrag_assets.assets.asset_checks import check_key
-from graphrag_assets.assets.checks import CHECKS
+from graphrag_assets.assets.checks import CHECKS, failed_blocking_checks, offending_rows
 from graphrag_assets.assets.index_names import IndexNames
+from graphrag_assets.assets.reporting import markdown_table
+from graphrag_assets.store.invariants import Check
 from tests.conftest import Project
 
 
@@ -124,22 +126,36 @@ def test_there_is_a_broken_index_for_every_check():
     assert {name: broken.blocking for name, broken in BREAKS.items()} == {c.name: c.blocking for c in CHECKS}
 
 
-@pytest.mark.parametrize("name", BREAKS)
-def test_broken_index_fails_its_check_with_the_row_and_the_remedy(copy, name):
-    (broken_check,), broken = [c for c in CHECKS if c.name == name], BREAKS[name]
+def broken_copy(copy: Project, name: str) -> tuple[Check, str]:
+    """Break the copy for a check; that, and what its rows must name."""
+    (check,), broken = [c for c in CHECKS if c.name == name], BREAKS[name]
     with copy.index.working.transaction() as connection:
         (named,) = connection.execute(broken.named).fetchone()
         connection.execute(broken.statement)
-    result = copy.check(check_key(IndexNames(), broken_check))
+    return check, str(named)
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_broken_index_fails_its_check_with_the_row_and_a_remedy(copy, name):
+    check, named = broken_copy(copy, name)
+    (rows,) = offending_rows([check], copy.index)
+    assert named in markdown_table(rows, rows.height, 400)
+    assert check.remedy.endswith(".")
+    assert (check in failed_blocking_checks(copy.index)) == BREAKS[name].blocking
+
+
+@pytest.mark.parametrize("name", ["references_exist", "no_input_is_skipped"])
+def test_dagster_shows_the_row_and_the_remedy_and_publishes_nothing_that_is_blocked(copy, name):
+    check, named = broken_copy(copy, name)
+    result = copy.check(check_key(IndexNames(), check))
     (evaluation,) = (e for e in result.get_asset_check_evaluations() if e.check_name == name)
     assert not evaluation.passed
-    assert evaluation.blocking == broken.blocking
-    assert evaluation.severity == (dg.AssetCheckSeverity.ERROR if broken.blocking else dg.AssetCheckSeverity.WARN)
-    assert evaluation.metadata["offending_rows"].value > 0
-    assert str(named) in evaluation.metadata["sample"].value
-    assert evaluation.metadata["remedy"].value.endswith(".")
-    if broken.blocking:
+    assert evaluation.blocking == check.blocking
+    assert evaluation.severity == (dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN)
+    assert named in evaluation.metadata["sample"].value
+    assert evaluation.metadata["remedy"].value == check.remedy
+    if check.blocking:
         refused = copy.run_global(succeed=False, asset_selection=[dg.AssetKey("publication")])
         (failure,) = [event.step_failure_data for event in refused.all_events if event.is_step_failure]
-        assert f"{broken_check.statement} {broken_check.remedy}" in failure.user_failure_data.description
+        assert f"{check.statement} {check.remedy}" in failure.user_failure_data.description
         assert not (copy.root / "index" / "CURRENT").exists()

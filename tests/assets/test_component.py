@@ -131,7 +131,7 @@ def test_models_are_the_component_s_and_keys_are_not_shown(project, monkeypatch)
     assert "planted" not in repr(index) + str(definitions.resources)
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_dg_scaffolds_two_indexes_into_a_project(project):
     """The commands of docs/dagster.md, in an empty project."""
     host = project.root / "host"

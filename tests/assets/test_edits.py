@@ -1,44 +1,17 @@
 """Communities and reports after edits: what an edit reads, and that updating again changes nothing."""
 
-import random
 from pathlib import Path
 
 import pytest
 
 from graphrag_assets.assets import reports
-from graphrag_assets.assets.checks import failed_blocking_checks
-from graphrag_assets.assets.communities import update_communities
-from graphrag_assets.assets.index_batch import index_batch
-from graphrag_assets.assets.knowledge_graph import knowledge_graph
-from graphrag_assets.assets.scan import scan
 from graphrag_assets.pipeline import incremental_leiden
-from tests.comparison import index_all, modularity
-from tests.store.test_publications_after_edits import edit, first_documents
+from tests.comparison import index_all
 
 
 @pytest.fixture(autouse=True)
 def any_change_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(incremental_leiden, "FRESH_SHARE", 10.0)
-
-
-@pytest.mark.extended
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2, 3))])
-def test_after_any_edits_updating_again_changes_nothing(start_with, seed: int) -> None:
-    draw = random.Random(seed)
-    index = first_documents(start_with, draw)
-    for _ in range(8):
-        edit(index, draw)
-        for batch in scan(index).due:
-            index_batch(index, batch, index.models(batch), "test")
-        knowledge_graph(index, index.models(), "test")
-        clustering = update_communities(index, "test").more["communities"]
-        assert clustering["modularity"] == pytest.approx(modularity(index), abs=0.01)
-        again = update_communities(index, "test")
-        written = {name: change for name, change in again.changes.items() if change.inserted or change.deleted}
-        assert (again.more["communities"]["clustered_from_scratch"], written) == (0, {})
-        assert [
-            check.name for check in failed_blocking_checks(index) if check.asset in ("communities", "community_members")
-        ] == []
 
 
 def test_a_sentence_about_a_hub_reads_no_reports_of_its_neighbors(start_with, monkeypatch: pytest.MonkeyPatch) -> None:

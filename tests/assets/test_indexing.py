@@ -100,7 +100,7 @@ def test_rerun_without_a_change_rewrites_nothing_and_publishes_nothing(indexed):
     assert [path.name for path in (indexed.root / "index" / "publications").iterdir()] == ["graphrag-1.duckdb"]
 
 
-@pytest.mark.long
+@pytest.mark.extended
 def test_an_edit_extracts_only_the_text_units_it_changed(cables, monkeypatch):
     rng = random.Random(7)
     people = ["Ada", "Ben", "Eve", "Zoe", "Kit"]

@@ -101,7 +101,7 @@ def test_every_stage_is_made_by_the_models(dagster_index):
     assert dagster_index.sql("SELECT count(*) FROM index_errors") == [(0,)]
 
 
-@pytest.mark.long
+@pytest.mark.extended
 def test_lost_database_is_rebuilt_from_the_ledger_without_a_request(indexed, server):
     tables = contents(indexed)
     (indexed.root / "index" / "working.duckdb").unlink()

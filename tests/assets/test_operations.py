@@ -4,8 +4,6 @@ import pytest
 
 from graphrag_assets.assets.corpus import BatchFailures
 from graphrag_assets.llm.model_errors import CircuitOpen
-from graphrag_assets.query import GraphRAG
-from tests.assets.test_versions import unsynced
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
 
@@ -22,29 +20,7 @@ def titles(project) -> set[str]:
     return {row[0] for row in project.sql("SELECT title FROM entities")}
 
 
-def publications(project) -> list[int]:
-    return sorted(int(p.stem.removeprefix("graphrag-")) for p in (project.root / "index/publications").iterdir())
-
-
-@pytest.mark.long
-def test_update_index_touches_what_changed_alone(cables):
-    def runs_of(batch):
-        return cables.index.working.read(
-            "SELECT count(*) FROM index_runs WHERE stage = 'index_batch' AND batch = $batch", {"batch": batch}
-        ).item()
-
-    cables.run("update_index")
-    cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
-    cables.run("update_index")
-    assert (runs_of("a"), runs_of("b")) == (1, 2)
-    assert "Robert Halpin" in titles(cables)
-    assert "Samuel Canning" not in titles(cables)
-    assert unsynced(cables) == set()
-    cables.run("update_index", ops={"batch_state": {"config": {"which": "ALL"}}})
-    assert (runs_of("a"), runs_of("b")) == (2, 3)
-
-
-@pytest.mark.long
+@pytest.mark.extended
 def test_a_batch_that_fails_fails_the_job_after_the_others_are_published(cables, monkeypatch):
     import graphrag_assets.assets.index_batch as batch_index
 
@@ -81,21 +57,6 @@ def test_a_refresh_that_fails_is_not_made_again_by_itself(cables, monkeypatch):
     cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
     cables.run("update_index", succeed=False)
     assert len(attempts) == 1
-
-
-@pytest.mark.long
-def test_rollback_shows_readers_an_earlier_publication_until_something_new_is_published(cables):
-    rag = GraphRAG(cables.root / "index")
-    cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
-    cables.index_all()
-    assert publications(cables) == [1, 2]
-    cables.run("rollback", ops={"roll_back_publication": {"config": {"publication": 1}}})
-    assert "Samuel Canning" in titles(cables)
-    assert rag.sql("SELECT count(*) FROM entities WHERE title = 'Samuel Canning'").item() == 1
-    cables.write("a/text.txt", TEXT + " Daniel Gooch was aboard.")
-    cables.index_all()
-    assert publications(cables) == [1, 2, 3]
-    assert "Robert Halpin" in titles(cables)
 
 
 def test_rollback_to_what_is_not_kept_says_what_is(cables):

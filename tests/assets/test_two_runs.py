@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -77,21 +76,3 @@ def test_two_commands_at_once_end_one_after_the_other(folder, fresh):
     outputs = [run.communicate(timeout=300)[0] for run in runs]
     assert [run.returncode for run in runs] == [0, 0], outputs
     assert_equal(folder.index, fresh())
-
-
-@pytest.mark.long
-def test_a_command_that_is_killed_again_and_again_ends_as_if_it_had_not_been(folder, fresh):
-    for stage in ("index_batch", "knowledge_graph", "write_community_reports"):
-        run = started(folder)
-        while run.poll() is None and not has_run(folder, stage):
-            time.sleep(0.05)
-        run.kill()
-        run.communicate()
-    output, _ = started(folder).communicate(timeout=300)
-    assert current_number(folder.root / "index") == 1, output
-    assert_equal(folder.index, fresh())
-
-
-def has_run(folder: IndexFolder, stage: str) -> bool:
-    query = "SELECT count(*) FROM index_runs WHERE stage = $stage"
-    return folder.index.database.exists() and folder.index.working.read(query, {"stage": stage}).item() > 0

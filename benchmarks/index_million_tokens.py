@@ -149,7 +149,7 @@ def stages(index: Index, run_id: str) -> Iterator[tuple[str, Callable[[], object
     yield "update_reports", partial(update_reports, index, models, run_id)
     yield "update_embeddings", partial(update_embeddings, index, models, run_id)
     yield "checks", partial(offending_rows, CHECKS, index)
-    yield "update_publication", partial(update_publication, index, run_id, checked=True)
+    yield "update_publication", partial(update_publication, index, run_id)
 
 
 if __name__ == "__main__":

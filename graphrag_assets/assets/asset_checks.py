@@ -93,23 +93,13 @@ def report_up_to_date(names: IndexNames, instance: dg.DagsterInstance, index: In
     instance.report_runless_asset_event(evaluation)
 
 
-def evaluations_of(instance: dg.DagsterInstance, run_id: str) -> list[dg.AssetCheckEvaluation]:
-    """The evaluations of checks in a run."""
+def failed_check_messages(instance: dg.DagsterInstance, run_id: str) -> list[str]:
+    """A line for each blocking check that failed in a run: what must hold, and the remedy."""
     entries = instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION)
-    return [entry.dagster_event.asset_check_evaluation_data for entry in entries if entry.dagster_event]
-
-
-def blocking_checks_passed(names: IndexNames, instance: dg.DagsterInstance, run_id: str) -> bool:
-    """Whether all blocking checks of the index have run and passed in this run."""
-    passed = {(e.asset_key, e.check_name) for e in evaluations_of(instance, run_id) if e.passed}
-    return passed >= {tuple(check_key(names, check)) for check in CHECKS if check.blocking}
-
-
-def failed_check_messages(evaluations: Iterable[dg.AssetCheckEvaluation]) -> list[str]:
-    """A line for each blocking check that failed: what must hold, and the remedy."""
-    failed = (evaluation for evaluation in evaluations if evaluation.blocking and not evaluation.passed)
+    checks = [entry.dagster_event.asset_check_evaluation_data for entry in entries if entry.dagster_event]
     return [
         f"Check failed: {check.description or check.check_name}"
         + (f" {check.metadata['remedy'].value}" if "remedy" in check.metadata else "")
-        for check in failed
+        for check in checks
+        if check.blocking and not check.passed
     ]

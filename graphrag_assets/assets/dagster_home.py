@@ -29,7 +29,9 @@ def make_home(settings: Settings) -> Path:
         return chosen_home
     home = settings.own_dagster_home
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    configuration = yaml.safe_load(_template())
+    packaged = resources.files("graphrag_assets") / "dagster.yaml"  # of the project, in a wheel inside the package
+    template = packaged if packaged.is_file() else Path(__file__).resolve().parents[2] / "dagster.yaml"
+    configuration = yaml.safe_load(template.read_text(encoding="utf-8"))
     configuration["storage"]["sqlite"]["base_dir"] = str(home)
     configuration["compute_logs"]["config"]["base_dir"] = str(home / "logs")
     configuration["local_artifact_storage"]["config"]["base_dir"] = str(home)
@@ -54,11 +56,3 @@ def dagster_instance(home: Path) -> Iterator[dg.DagsterInstance]:
         opened = dg.DagsterInstance.from_config(str(home), str(changed))
     with opened as instance:
         yield instance
-
-
-def _template() -> str:
-    """dagster.yaml of the project, which a wheel has inside the package."""
-    installed = resources.files("graphrag_assets") / "dagster.yaml"
-    if installed.is_file():
-        return installed.read_text(encoding="utf-8")
-    return (Path(__file__).resolve().parents[2] / "dagster.yaml").read_text(encoding="utf-8")

@@ -43,11 +43,10 @@ _FAILED = "SELECT count(*) FROM index_runs WHERE run_id = $run AND list_sum([u.f
 
 
 @exclusive("publication")
-def update_publication(index: Index, run_id: str, checked: bool = False) -> Publication:
+def update_publication(index: Index, run_id: str) -> Publication:
     """Publish the working database, unless the newest publication has the same content.
 
-    If another run has changed batches since a stage has read them, this is left to that run. The blocking checks run
-    first, unless `checked` says that they have just passed.
+    If another run has changed batches since a stage has read them, this is left to that run.
 
     Raises:
         CheckError: a blocking check failed, or searches find less than before and GRAPHRAG_BLOCK_WORSE is set.
@@ -61,7 +60,7 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
             raise CheckError(f"Not published. {said} If there is no other run, start `graphrag-assets index`.")
         log.warning("%s If there is no other run, start `graphrag-assets index`.", said)
         return newest
-    if not checked and (failed := failed_blocking_checks(index)):
+    if failed := failed_blocking_checks(index):
         reasons = " ".join(f"{check.statement} {check.remedy}" for check in failed)
         raise CheckError(f"Not published. Check failed: {reasons}")
     settings, values = index.settings, made_with(index)
@@ -136,7 +135,7 @@ _SKIPPED_SHOWN = 3
 
 def _compute(run: Run) -> StageResult:
     index = run.index
-    published = update_publication(index, run.run_id, run.checked())
+    published = update_publication(index, run.run_id)
     record_up_to_date(index, run.run_id)
     run.context.log.info(state_in_words(index.settings.index_folder, published.number, published.is_new))
     return StageResult({}, {}, {}, {"publication": _metadata(published, index)})

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import dagster as dg
 
-from graphrag_assets.assets.asset_checks import FAILED_CHECKS, evaluations_of, failed_check_messages
+from graphrag_assets.assets.asset_checks import FAILED_CHECKS, failed_check_messages
 from graphrag_assets.assets.automation import fail_dead_runs
 from graphrag_assets.assets.corpus import FAILED, STOPPED
 from graphrag_assets.assets.dagster_home import dagster_instance, make_home
@@ -120,7 +120,7 @@ def _result_of(done: dg.ExecuteInProcessResult, instance: dg.DagsterInstance, ba
     indexed = frozenset(batches).intersection(one.partition for one in materialized if one.partition)
     metadata: dict[str, Any] = {one.asset_key.path[-1]: one.metadata for one in materialized}
     state, published = metadata.get(BATCH_STATE, {}), metadata.get(PUBLICATION)
-    checks = failed_check_messages(evaluations_of(instance, done.run_id))
+    checks = failed_check_messages(instance, done.run_id)
     reasons, not_published = list[str](), ""
     for event in done.all_events:
         if not event.is_step_failure:

@@ -39,14 +39,12 @@ class Run:
 
     Attributes:
         config: of the step in this run.
-        checked: whether the blocking checks have passed in this run.
         context, names: of the step and of the definitions of the index, in Dagster.
     """
 
     index: Index
     run_id: str
     config: Any
-    checked: Callable[[], bool]
     context: Any
     names: Any
 

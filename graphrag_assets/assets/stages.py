@@ -7,7 +7,7 @@ from typing import Any
 
 import dagster as dg
 
-from graphrag_assets.assets.asset_checks import blocking_checks_passed, check_results, check_specs
+from graphrag_assets.assets.asset_checks import check_results, check_specs
 from graphrag_assets.assets.index_names import ASSETS, IndexNames
 from graphrag_assets.assets.reporting import stage_metadata
 from graphrag_assets.assets.resources import masked, needs, open_index
@@ -62,13 +62,9 @@ def asset_of(names: IndexNames, stage: Stage, config_type: type[dg.Config] = dg.
         config: config_type,  # type: ignore[valid-type]  # each stage has its own
     ) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
         index = open_index(names, context.resources)
-
-        def checked() -> bool:
-            return blocking_checks_passed(names, context.instance, context.run.run_id)
-
         if assets := selected(context):
             started = time.monotonic()
-            result = stage.compute(Run(index, context.run.run_id, config, checked, context, names))
+            result = stage.compute(Run(index, context.run.run_id, config, context, names))
             metadata = stage_metadata(stage, result, time.monotonic() - started)
             versions = index.working.content_versions(assets)
             for name, key in assets.items():

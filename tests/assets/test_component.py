@@ -166,4 +166,3 @@ def test_dg_scaffolds_two_indexes_into_a_project(project):
     listed = dg_command("list", "defs", "--json")
     assert "papers/entities" in listed
     assert "mail_archive/entities" in listed
-    assert "team:archive" in listed

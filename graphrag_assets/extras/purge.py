@@ -12,8 +12,7 @@ import sqlalchemy as sa
 
 from graphrag_assets.assets.index import Index, existing_ledger, ledger_entries
 from graphrag_assets.assets.scan import Scan, present_inputs, scan
-from graphrag_assets.cli.terminal import print_table, table_of
-from graphrag_assets.cli.terminal import Console
+from graphrag_assets.cli.terminal import Console, print_table, table_of
 from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.explorer.page import page_path, write_page
 from graphrag_assets.llm.ledger import LLM_CALLS, Ledger

@@ -15,8 +15,7 @@ from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import extract_batch, read_batch, stored_facts
 from graphrag_assets.assets.model_tasks import IndexingTasks, with_tasks
 from graphrag_assets.assets.scan import scan
-from graphrag_assets.cli.terminal import print_table, table_of
-from graphrag_assets.cli.terminal import Console
+from graphrag_assets.cli.terminal import Console, print_table, table_of
 from graphrag_assets.contracts.indexing_models import Extracted, IndexingModels
 from graphrag_assets.contracts.records import TextUnit
 from graphrag_assets.contracts.usage import Usage, UsageMeter

@@ -26,19 +26,15 @@ def columns(shown: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The format of a section: its name, and heading to column, the first being the number.
+    """The format of a section: its name, heading to column (the first is the number), the columns of title and text.
 
-    `title` and `text` are the columns of the title and the text of a row. `short` replaces `text` if the row does not
-    fit otherwise. `counted` and `short_counted` are the columns with the token counts of these lines, if known.
+    If the candidates have the column `line_tokens`, it has the token counts of the lines; null: not counted yet.
     """
 
     name: str
     shown: Mapping[str, str]
     title: str
     text: str
-    short: str | None = None
-    counted: str | None = None
-    short_counted: str | None = None
 
     @property
     def heading(self) -> str:
@@ -54,27 +50,15 @@ class Layout:
         return 4 + self.name.count(" ") + sum(2 + name.count("_") + name.count(" ") for name in self.shown)
 
     def without(self, *headings: str) -> "Layout":
-        """The layout without the columns of these headings."""
-        shown = {name: column for name, column in self.shown.items() if name not in headings}
-        return self.showing(shown) if len(shown) < len(self.shown) else self
-
-    def showing(self, shown: Mapping[str, str]) -> "Layout":
-        """The layout with other columns, without token counts."""
-        return replace(self, shown=shown, counted=None, short_counted=None)
+        """Return the layout without the columns of these headings."""
+        return replace(self, shown={name: column for name, column in self.shown.items() if name not in headings})
 
     def with_dates(self, reader: Reader) -> "Layout":
-        """The layout with the dates of documents behind the number, if the publication has any; tokens include them."""
+        """Return the layout with the dates of documents behind the number, if there are any; tokens include them."""
         if not reader.has_dates:
             return self
         number, *others = self.shown.items()
         return replace(self, shown=dict([number, ("document_date", "document_date"), *others]))
-
-    def shortened(self) -> "Layout | None":
-        """The layout of rows that do not fit with their full text."""
-        if self.short is None:
-            return None
-        shown = {name: self.short if column == self.text else column for name, column in self.shown.items()}
-        return replace(self, shown=shown, text=self.short, short=None, counted=self.short_counted, short_counted=None)
 
 
 @dataclass(frozen=True)
@@ -187,7 +171,7 @@ def cited_frames(
 
 
 def fill(layout: Layout, candidates: pl.DataFrame, budget: int) -> Section:
-    """A section with the candidates, in order, that fit `budget` tokens, its heading included.
+    """Return a section with the candidates, in order, that fit `budget` tokens, its heading included.
 
     A row that does not fit is skipped; shorter rows after it may still fit. If none fits, the first one is cut at a
     sentence.
@@ -196,7 +180,7 @@ def fill(layout: Layout, candidates: pl.DataFrame, budget: int) -> Section:
         candidates: rows with `human_readable_id` and the layout's columns, best first. A column
             `occurrence_weight` becomes the weight of the passages.
     """
-    (section,) = fill_sections([(1.0, [(layout, candidates, 1.0)])], budget)
+    (section,) = fill_sections([(1.0, [(layout, candidates, 1.0)])], budget, [layout.name])
     return section
 
 
@@ -205,139 +189,91 @@ Group = tuple[float, Sequence[tuple[Layout, pl.DataFrame, float]]]
 it leave of the group's."""
 
 
-def fill_sections(groups: Sequence[Group], budget: int, precedence: Sequence[str] = ()) -> tuple[Section, ...]:
-    """Sections within one budget, together at most `budget` tokens.
+def fill_sections(groups: Sequence[Group], budget: int, precedence: Sequence[str]) -> tuple[Section, ...]:
+    """Return sections within one budget, together at most `budget` tokens.
 
-    Every section first gets the rows that fit its share; if none fits, the first one is cut at a sentence. Then the
-    tokens that are left go to the remaining rows of the sections that `precedence` names, in its order, so every row
-    of these that fits the remaining tokens is included; without `precedence`, of all sections.
+    Every section first gets the rows that fit its share. Then the tokens that are left go to the remaining rows of the
+    sections that `precedence` names, in its order. If no row of a section fits, the first one is cut at a sentence.
     """
-    rows = [_Rows(layout, candidates) for _, planned in groups for layout, candidates, _ in planned]
-    allotment = _Allotment(rows, budget)
-    section = 0
+    left, sections = budget, list[_Rows]()
     for share, planned in groups:
-        left = share * budget
-        for _, _, part in planned:
-            left -= allotment.take(section, int(round(part * left, 6)), cut=True)
-            section += 1
-    for name in precedence or [each.name for each in rows]:
-        for section in (place for place, each in enumerate(rows) if each.name == name):
-            allotment.take(section, budget)
-    return tuple(each.section(taken) for each, taken in zip(rows, allotment.taken, strict=True))
-
-
-class _Allotment:
-    """For each section the selected rows: place to form (0: full, 1: short, the last: cut); and the tokens left."""
-
-    def __init__(self, rows: Sequence["_Rows"], budget: int) -> None:
-        self.rows = rows
-        self.taken: list[dict[int, int]] = [{} for _ in rows]
-        self.left = budget
-
-    def take(self, section: int, limit: int, cut: bool = False) -> int:
-        """Select more rows of a section that fit, in order, up to `limit` tokens. Returns the tokens that they use.
-
-        A row that is too long is skipped; shorter rows after it may still fit. A row selected in short is replaced by
-        its full form if that fits now. With `cut`, the first row is cut if the section has none otherwise.
-        """
-        rows, taken = self.rows[section], self.taken[section]
-        heading = 0 if taken else rows.heading_tokens
-        available = min(limit, self.left) - heading
-        room = available
-        for place in range(len(rows)):
-            if room < rows.least:
-                break
-            form = taken.get(place)
-            if form == 0:
-                continue
-            before = 0 if form is None else rows.costs[form][place]
-            for better in range(len(rows.layouts) if form is None else form):
-                tokens = rows.costs[better][place] or rows.cost(place, better, room + before)
-                if tokens <= room + before:
-                    taken[place] = better
-                    room -= tokens - before
-                    break
-        if cut and not taken and len(rows) and (tokens := rows.cut_first(available)):
-            taken[0] = len(rows.layouts)  # the form after those of the layouts
-            room -= tokens
-        used = available - room + heading if taken else 0
-        self.left -= used
-        return used
+        room = share * budget
+        for layout, candidates, part in planned:
+            rows = _Rows(layout, candidates)
+            used = rows.take(min(int(round(part * room, 6)), left), cut=layout.name not in precedence)
+            room -= used
+            left -= used
+            sections.append(rows)
+    for name in precedence:
+        for rows in (each for each in sections if each.layout.name == name):
+            left -= rows.take(left, cut=True)
+    return tuple(rows.section() for rows in sections)
 
 
 class _Rows:
-    """Candidates of a section as lines, full and short, with their tokens, counted on demand."""
+    """Candidates of a section as lines with their tokens, counted on demand, and the places of those selected."""
 
     def __init__(self, layout: Layout, candidates: pl.DataFrame) -> None:
-        short = layout.shortened()
-        self.name = layout.name
-        self.layouts = [layout, short] if short and short.text in candidates.columns else [layout]
-        self.candidates = candidates
-        self.cut = ""
-        self.forms = [lines_of(each, candidates) for each in self.layouts]
-        self.heading = layout.heading
-        self.heading_tokens = layout.heading_tokens
-        self.costs = [_counted(each, candidates) for each in self.layouts]
-        # With fewer tokens left, no row fits. A full form may need only a few tokens more than the short one.
-        known = len(self.forms) == 1 and all(self.costs[0])
-        self.least = min(self.costs[0], default=0) if known else _MIN_TOKENS
+        self.layout, self.candidates = layout, candidates
+        self.lines = lines_of(layout, candidates)
+        counts = candidates["line_tokens"] if "line_tokens" in candidates.columns else [0] * candidates.height
+        self.tokens = [count or 0 for count in counts]  # 0: not counted yet
+        self.least = min(self.tokens, default=0) or _MIN_TOKENS  # with fewer tokens left, no row fits
+        self.selected = set[int]()
 
-    def __len__(self) -> int:
-        return self.candidates.height
+    def take(self, limit: int, cut: bool) -> int:
+        """Select more rows that fit, in order, up to `limit` tokens; with `cut`, a part of the first if none does.
 
-    def cost(self, place: int, form: int, limit: float) -> int:
-        """Tokens of a line; a lower bound if it is far longer than `limit`."""
-        line = self.forms[form][place]
-        if len(line) > limit * _MAX_CHARACTERS_PER_TOKEN:
-            return len(line) // _MAX_CHARACTERS_PER_TOKEN + 1
-        self.costs[form][place] = len(encode(line))
-        return self.costs[form][place]
+        Returns:
+            the tokens that they use.
+        """
+        heading = 0 if self.selected else self.layout.heading_tokens
+        left = limit - heading
+        for place, line in enumerate(self.lines):
+            if left < self.least:
+                break
+            if place in self.selected or len(line) > left * _MAX_CHARACTERS_PER_TOKEN:
+                continue
+            self.tokens[place] = self.tokens[place] or len(encode(line))
+            if self.tokens[place] <= left:
+                self.selected.add(place)
+                left -= self.tokens[place]
+        if cut and not self.selected and self.lines and self._cut_first(left):
+            self.selected.add(0)
+            left -= self.tokens[0]
+        return limit - left if self.selected else 0
 
-    def cut_first(self, limit: int) -> int:
-        """Add a form in which the text of the first row is cut to `limit` tokens; its tokens, 0 if nothing fits."""
-        layout = self.layouts[-1]
-        first = self.candidates[:1]
-        (empty,) = lines_of(layout, first.with_columns(pl.lit("").alias(layout.text)))
-        text = cut_text((first[layout.text].item() or "").strip(), limit - len(encode(empty)) - 1)
-        cut = first.with_columns(pl.lit(text).alias(layout.text))
-        (line,) = lines_of(layout, cut)
+    def _cut_first(self, limit: int) -> bool:
+        """Cut the text of the first row so that its line has `limit` tokens; returns whether any of it fits."""
+        column, first = self.layout.text, self.candidates[:1]
+        (empty,) = lines_of(self.layout, first.with_columns(pl.lit("").alias(column)))
+        text = cut_text((first[column].item() or "").strip(), limit - len(encode(empty)) - 1)
+        cut = first.with_columns(pl.lit(text).alias(column))
+        (line,) = lines_of(self.layout, cut)
         tokens = len(encode(line))
         if not text or tokens > limit:
-            return 0
-        self.cut = text
-        self.forms.append([line])
-        self.costs.append([tokens])
-        self.least = _MIN_TOKENS  # the full form may need only a few tokens more
-        return tokens
+            return False
+        self.lines[0], self.tokens[0] = line, tokens
+        self.candidates = pl.concat([cut, self.candidates[1:]])
+        return True
 
-    def section(self, taken: Mapping[int, int]) -> Section:
-        """The section with the selected rows, in their order."""
-        places = sorted(taken)
-        text = self.heading + "".join(self.forms[taken[place]][place] for place in places) if places else ""
-        tokens = sum(self.costs[taken[place]][place] for place in places) + self.heading_tokens if places else 0
-        in_context = pl.Series("in_context", [place in taken for place in range(len(self))], dtype=pl.Boolean)
-        known = [column for column in self.candidates if column.name != "in_context"]
-        frame = pl.DataFrame([*known, in_context])
-        return Section(self.layouts[0].name, frame, self._passages(taken, places), text, tokens)
-
-    def _passages(self, taken: Mapping[int, int], places: Sequence[int]) -> tuple[Passage, ...]:
-        """The selected rows as passages, each with the text of its form."""
-        layout, frame = self.layouts[0], self.candidates
-        numbers, titles = frame["human_readable_id"].to_list(), frame[layout.title].to_list()
-        texts = [*(frame[each.text].to_list() for each in self.layouts), [self.cut]]
-        known = "occurrence_weight" in frame.columns
-        weights = frame["occurrence_weight"].to_list() if known else [1.0] * len(self)
-        return tuple(
-            Passage(layout.name, numbers[place], titles[place] or "", texts[taken[place]][place] or "", weights[place])
-            for place in places
+    def section(self) -> Section:
+        """Return the section with the selected rows, in their order."""
+        places = sorted(self.selected)
+        in_context = pl.Series("in_context", [place in self.selected for place in range(len(self.lines))], pl.Boolean)
+        frame = self.candidates.drop("in_context", strict=False).with_columns(in_context)
+        if not places:
+            return Section(self.layout.name, frame, (), "", 0)
+        columns = ["human_readable_id", self.layout.title, self.layout.text]
+        rows = frame.select(*columns, *(["occurrence_weight"] if "occurrence_weight" in frame.columns else []))[places]
+        passages = tuple(
+            Passage(self.layout.name, number, title or "", text or "", *weight)
+            for number, title, text, *weight in rows.iter_rows()
         )
-
-
-def _counted(layout: Layout, rows: pl.DataFrame) -> list[int]:
-    """The tokens of each line; 0 if they are not known yet."""
-    if layout.counted not in rows.columns:
-        return [0] * rows.height
-    return [tokens or 0 for tokens in rows[layout.counted]]
+        tokens = self.layout.heading_tokens + sum(self.tokens[place] for place in places)
+        return Section(
+            self.layout.name, frame, passages, self.layout.heading + "".join(self.lines[p] for p in places), tokens
+        )
 
 
 def packed(sizes: Sequence[int], limit: int) -> list[list[int]]:

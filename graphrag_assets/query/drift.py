@@ -19,7 +19,7 @@ from graphrag_assets.query.ask import Ask, link_question
 from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.fetch import nearest_reports, report_rows, without_relatives
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.local import LocalOptions, local_context, read_all, reports_layout
+from graphrag_assets.query.local import REPORTS, LocalOptions, local_context, read_all, summarized
 from graphrag_assets.query.option_types import Count, Flag, OptionalCount, Options, PositiveCount, made_of
 from graphrag_assets.query.question import Question
 from graphrag_assets.query.question_options import CommonOptions, LinkingOptions
@@ -203,11 +203,11 @@ def primer_context(
     """The reports nearest to the question, in folds: one section Reports per fold."""
     nearest = nearest_reports(reader, question.for_reports, options.primer_reports, scope, options.community_level)
     reports = without_relatives(reader, report_rows(reader, nearest))
-    layout = reports_layout(options.of_steps)
+    reports = summarized(reports, options.of_steps.use_community_summary, options.max_context_tokens)
     tokens = int(reports["line_tokens"].sum() or 0)
     folds = min(max(math.ceil(tokens / _FOLD_TOKENS), 1), options.folds)
     parts = [reports.gather_every(folds, offset) for offset in range(folds)]
-    sections = tuple(fill(layout, part, options.max_context_tokens) for part in parts)
+    sections = tuple(fill(REPORTS, part, options.max_context_tokens) for part in parts)
     return Context("drift", question.text, sections)
 
 

@@ -313,7 +313,7 @@ def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.D
             SELECT entity, community FROM search.entity_communities
             WHERE level = (SELECT least($level, max(level)) FROM search.entity_communities)
         """
-    found = reader.frame(
+    return reader.frame(
         f"""
         WITH weights AS (
             SELECT community, coalesce(len(text_unit_ids), 0) AS text_units FROM communities
@@ -328,7 +328,6 @@ def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.D
         """,
         {"level": level},
     )
-    return _counted(found)
 
 
 def nearest_reports(
@@ -393,13 +392,7 @@ def report_rows(reader: Reader, numbers: list[int]) -> pl.DataFrame:
         f"SELECT {_REPORT} FROM community_reports r WHERE r.human_readable_id IN (SELECT unnest($numbers::INT[]))",
         {"numbers": numbers},
     )
-    return _counted(in_order(frame, numbers))
-
-
-def _counted(reports: pl.DataFrame) -> pl.DataFrame:
-    """The reports, without the columns of token counts if some counts are missing."""
-    counts = ("content_tokens", "summary_tokens")
-    return reports.drop(counts) if any(reports[name].null_count() for name in counts) else reports
+    return in_order(frame, numbers)
 
 
 def report_tree(reader: Reader, scope: Scope = EVERYTHING) -> pl.DataFrame:

@@ -5,7 +5,7 @@ allow, and a missing one is ignored.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from pydantic import PlainValidator
@@ -16,29 +16,31 @@ from graphrag_assets.query.option_types import FirstDay, LastDay, OptionalTexts,
 from graphrag_assets.query.scope import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
 
+__all__ = ["EVERYTHING", "Filter", "Metadata", "Scope", "scope_of"]
+
 Value = str | int | float | bool
 
 _LONGEST = 200
 _MAX_SCOPES = 16  # kept per publication; each has some bytes of memory per allowed row of the index
 
 
-def _pairs(given: Any) -> tuple[tuple[str, tuple[Value, ...]], ...] | None:
-    """Keys with the values allowed for them, sorted by key: hashable, and equal in whatever order they were given."""
-    if given is None:
+def _pairs(metadata: Any) -> tuple[tuple[str, tuple[Value, ...]], ...] | None:
+    """Return the values allowed for each key, sorted by key: equal filters are the same, in whatever order."""
+    if metadata is None:
         return None
     try:
-        pairs = sorted(dict(given).items())
+        items = sorted(dict(metadata).items())
     except (TypeError, ValueError):
-        raise QueryError(f"The filter metadata is {given!r}; it must map keys to one value or several.") from None
-    found = []
-    for key, value in pairs:
+        raise QueryError(f"The filter metadata is {metadata!r}; it must map keys to one value or several.") from None
+    pairs = []
+    for key, value in items:
         values = tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
         if not isinstance(key, str) or not all(isinstance(one, Value) for one in values):
             raise QueryError(
                 f"The filter metadata has {key!r}: {value!r}; it must be a text, a number or a truth value."
             )
-        found.append((key, values))
-    return tuple(found)
+        pairs.append((key, values))
+    return tuple(pairs)
 
 
 Metadata = Annotated[
@@ -74,133 +76,116 @@ class Filter(Options):
 
 
 def scope_of(reader: Reader, filter: Filter | None, rights: Filter | None = None) -> Scope:
-    """The rows of the publication of `reader` that a filter allows within `rights`; kept with the reader.
-
-    `Scope.missing` has a line for each missing name of the filter.
-    """
+    """Return the rows that a filter allows within `rights`, and a line for each missing name; kept with the reader."""
     filter, rights = filter or Filter(), rights or Filter()
     if filter == rights == Filter():
         return EVERYTHING
     key = repr((filter, rights))  # not the filters: 1 and True would be the same key
-    kept = reader.scopes.get(key)
-    if isinstance(kept, Scope):
-        return kept
+    if isinstance(scope := reader.scopes.get(key), Scope):
+        return scope
     within, _ = _documents(reader, rights, None)
     documents, missing = _documents(reader, filter, within)
     texts = None if documents is None or _are_all(reader, documents) else sorted(documents)
-    entities = _both(filter.entity_types, rights.entity_types)
-    relationships = _both(filter.relationship_types, rights.relationship_types)
-    for one in filter.entity_types or ():
-        if one not in (entities or ()) or not Scope(reader, texts, [one]).shows("entity"):
-            missing.append(_not_there("entity type", one))
-    for one in filter.relationship_types or ():
-        if one not in (relationships or ()) or not Scope(reader, texts, None, [one]).shows("relationship"):
-            missing.append(_not_there("relationship type", one))
-    if texts is None and not Scope(reader, None, entities).hides("entity"):
-        entities = None
-    if texts is None and not Scope(reader, None, None, relationships).hides("relationship"):
-        relationships = None
-    scope = Scope(reader, texts, entities, relationships, missing)
+    types = [_of_types(reader, "entity", filter.entity_types, rights.entity_types, texts, missing)]
+    types += [_of_types(reader, "relationship", filter.relationship_types, rights.relationship_types, texts, missing)]
+    scope = Scope(reader, texts, *types, missing=missing)
     while len(reader.scopes) >= _MAX_SCOPES:
         reader.scopes.pop(next(iter(reader.scopes)), None)
     reader.scopes[key] = scope
     return scope
 
 
-def _both(one: Sequence[str] | None, other: Sequence[str] | None) -> Sequence[str] | None:
-    """The types that two filters allow."""
-    return one if other is None else other if one is None else [name for name in one if name in other]
+def _of_types(
+    reader: Reader,
+    kind: str,
+    names: Sequence[str] | None,
+    rights: Sequence[str] | None,
+    texts: Sequence[str] | None,
+    missing: list[str],
+) -> Sequence[str] | None:
+    """Return the types of a kind that a filter allows within rights; None: all. Add lines on types that are missing."""
+
+    def count(types: Sequence[str] | None) -> int:
+        scope = Scope(reader, texts, types) if kind == "entity" else Scope(reader, texts, None, types)
+        return scope.count(kind)
+
+    allowed = names if rights is None else rights if names is None else [name for name in names if name in rights]
+    for name in names or ():
+        if name not in (allowed or ()) or not count([name]):
+            missing.append(_not_there(f"{kind} type", name))
+    return None if texts is None and count(allowed) == count(None) else allowed
 
 
-Ids = set[str]
-Condition = tuple[Ids, Sequence[tuple[str, Ids]]]
-"""The ids of the documents that meet a condition; and lines with the ids of documents without which they are true."""
+_VALUES = """
+unnest(CASE json_type(value) WHEN 'ARRAY' THEN json_extract(value, '$[*]') ELSE [value] END) ->> '$'
+"""
 
 
-def _documents(reader: Reader, filter: Filter, within: Ids | None) -> tuple[Ids | None, list[str]]:
-    """The documents that a filter allows of those with these ids (None: all), and lines on names that are not there."""
-    conditions = [
-        *([_of_names(reader, "batch", ["batch"], filter.batches)] if filter.batches is not None else []),
-        *(
-            [_of_names(reader, "document", ["id", "title", "source"], filter.documents)]
-            if filter.documents is not None
-            else []
-        ),
-        *(_of_metadata(reader, key, values) for key, values in _pairs(filter.metadata) or ()),
-        *([_of_dates(reader, filter)] if filter.since or filter.as_of else []),
+def _documents(reader: Reader, filter: Filter, within: set[str] | None) -> tuple[set[str] | None, list[str]]:
+    """Return the documents that a filter allows of `within` (ids; None: all), and lines on names that are not there."""
+    # For each condition, what its names are called, its names, and SQL for those of a document.
+    named: list[tuple[str, Sequence[Value] | None, str, str]] = [
+        ("batch", filter.batches, "batch", ""),
+        ("document", filter.documents, "unnest([id, title, source])", ""),
     ]
-    if not conditions:
+    for key, values in _pairs(filter.metadata) or ():
+        pointer = "/" + key.replace("~", "~0").replace("/", "~1")  # a JSON pointer allows any character in the key
+        named.append((f"metadata {key!r}:", values, _VALUES, pointer))
+    conditions = list[dict[str, set[str]]]()  # ids by line: a document without any of them does not meet the condition
+    for what, names, sql, pointer in named:
+        if names is not None:
+            ids = _ids_by_name(reader, sql, pointer, [_plain(name) for name in names])
+            conditions.append({_not_there(what, name): ids.get(_plain(name), set()) for name in names})
+    met = [set[str]().union(*condition.values()) for condition in conditions]
+    if filter.since or filter.as_of:
+        dated, allowed = _ids_by_date(reader, filter)
+        line = "The filter has a date, and no document there has one. Dates are read from front matter, columns, "
+        conditions.append({f"{line}metadata and names of files; see GRAPHRAG_DATE_COLUMN.": dated})
+        met.append(allowed)
+    if not met:
         return within, []
     first = [] if within is None else [within]
     missing = []
-    for condition in conditions:
-        others = [*first, *(other[0] for other in conditions if other is not condition)]
-        visible = set.intersection(*others) if others else None
-        missing += [line for line, ids in condition[1] if not (ids if visible is None else ids & visible)]
-    return set.intersection(*first, *(allowed for allowed, _ in conditions)), missing
+    for place, condition in enumerate(conditions):
+        others = [*first, *met[:place], *met[place + 1 :]]
+        missing += [line for line, ids in condition.items() if not ids.intersection(*others)]
+    return set.intersection(*first, *met), missing
 
 
-def _are_all(reader: Reader, documents: Ids) -> bool:
+def _ids_by_name(reader: Reader, sql: str, pointer: str, names: Sequence[str]) -> dict[str, set[str]]:
+    values = "SELECT *, json_extract(raw_data, $pointer) AS value FROM documents"
+    rows = reader.rows(
+        f"SELECT name, id FROM (SELECT {sql} AS name, id FROM ({values})) "
+        "WHERE name IN (SELECT unnest($names::VARCHAR[]))",
+        {"pointer": pointer, "names": names},
+    )
+    ids = dict[str, set[str]]()
+    for name, id in rows.iter_rows():
+        ids.setdefault(name, set()).add(id)
+    return ids
+
+
+def _ids_by_date(reader: Reader, filter: Filter) -> tuple[set[str], set[str]]:
+    """Return the documents with a date, and those of them between the dates of the filter."""
+    rows = reader.rows(
+        "SELECT id, document_date BETWEEN coalesce($since, DATE '0001-01-01') AND coalesce($as_of, DATE '9999-12-31') "
+        "AS allowed FROM documents WHERE document_date IS NOT NULL",
+        {"since": filter.since, "as_of": filter.as_of},
+    )
+    return set(rows["id"]), set(rows.filter("allowed")["id"])
+
+
+def _are_all(reader: Reader, documents: set[str]) -> bool:
     """Whether all text units, of which there are some, are of these documents."""
     allowed = "document_id IN (SELECT unnest($documents::VARCHAR[]))"
     query = f"SELECT count(*) > 0 AND count(*) = count(*) FILTER ({allowed}) FROM text_units"
     return reader.numbers(query, {"documents": sorted(documents)}) == [True]
 
 
-def _of_names(reader: Reader, what: str, columns: Sequence[str], names: Sequence[str]) -> Condition:
-    named = " UNION ALL ".join(f"SELECT {column} AS name, id FROM documents" for column in columns)
-    rows = reader.rows(f"FROM ({named}) WHERE name IN (SELECT unnest($names::VARCHAR[]))", {"names": names})
-    return _condition(what, names, rows.iter_rows())
-
-
-def _of_metadata(reader: Reader, key: str, values: Sequence[Value]) -> Condition:
-    pointer = "/" + key.replace("~", "~0").replace("/", "~1")  # a JSON pointer allows any character in the key
-    rows = reader.rows(
-        "SELECT id, json_extract(raw_data, $pointer)::VARCHAR AS value FROM documents "
-        "WHERE json_extract(raw_data, $pointer) IS NOT NULL",
-        {"pointer": pointer},
-    )
-    given = {value: _alternatives(value) for value in set(rows["value"])}
-    pairs = ((one, id) for id, value in rows.iter_rows() for one in given[value])
-    return _condition(f"metadata {key!r}:", values, pairs)
-
-
-def _of_dates(reader: Reader, filter: Filter) -> Condition:
-    line = (
-        "The filter has a date, and no document there has one. Dates are read from front matter, columns, metadata and "
-        "names of files; see GRAPHRAG_DATE_COLUMN."
-    )
-    if not reader.has_dates:  # older versions published no dates
-        return set(), [(line, set())]
-    rows = reader.rows(
-        "SELECT id, document_date BETWEEN coalesce($since, DATE '0001-01-01') AND coalesce($as_of, DATE '9999-12-31') "
-        "AS allowed FROM documents WHERE document_date IS NOT NULL",
-        {"since": filter.since, "as_of": filter.as_of},
-    )
-    return set(rows.filter("allowed")["id"]), [(line, set(rows["id"]))]
-
-
-def _condition(what: str, names: Sequence[Value], pairs: Iterable[tuple[str, str]]) -> Condition:
-    """The condition that a document has one of these names; `pairs`: names with the ids of documents that have them."""
-    having: dict[str, Ids] = {_plain(name): set() for name in names}
-    for name, id in pairs:
-        if name in having:
-            having[name].add(id)
-    return set().union(*having.values()), [(_not_there(what, name), having[_plain(name)]) for name in names]
-
-
 def _not_there(what: str, name: Value) -> str:
     return f"The filter names the {what[:_LONGEST]} {repr(name)[:_LONGEST]}, which is not there."
 
 
-def _alternatives(value: str) -> set[str]:
-    """A JSON value of raw_data in the form in which values are compared; the elements of a list."""
-    parsed = json.loads(value)
-    return {_plain(one) for one in (parsed if isinstance(parsed, list) else [parsed])}
-
-
-def _plain(value: Any) -> str:
-    """A value as text: structured files rarely distinguish 1866 from "1866"."""
-    if isinstance(value, bool) or value is None:
-        return json.dumps(value)
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+def _plain(value: Value) -> str:
+    """Return a value as text: structured files rarely distinguish 1866 from "1866"."""
+    return value if isinstance(value, str) else json.dumps(value)

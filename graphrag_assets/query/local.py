@@ -1,6 +1,6 @@
 """Local search: the entities of a question, their neighborhood in the graph, and the text that names them."""
 
-from collections.abc import Mapping, Sequence
+import math
 from dataclasses import replace
 from typing import Annotated, Any, Self
 
@@ -22,7 +22,7 @@ from graphrag_assets.query.question import Question
 from graphrag_assets.query.question_options import CommonOptions, LinkingOptions
 from graphrag_assets.query.respond import respond
 from graphrag_assets.query.results import Draft
-from graphrag_assets.query.retrieval import CANDIDATES, find_texts, fuse, rarity_of, terms_of
+from graphrag_assets.query.retrieval import CANDIDATES, find_texts, fuse, rarity_of, scaled, terms_of
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.languages import UNKNOWN, stems
 from graphrag_assets.text.words import fold, search_words, sentences
@@ -99,28 +99,21 @@ _SIMILAR_REPORTS = 10
 """Reports most similar to the question, which are ranked together with those of the entities' communities."""
 
 REPORTS = Layout(
-    "Reports",
-    columns("id=human_readable_id title content=full_content"),
-    title="title",
-    text="full_content",
-    short="summary",
-    counted="line_tokens",
-    short_counted="short_line_tokens",
+    "Reports", columns("id=human_readable_id title content=full_content"), title="title", text="full_content"
 )
 ENTITIES = Layout(
     "Entities",
     columns("id=human_readable_id entity=title type description") | {"number of relationships": "degree"},
     title="title",
     text="description",
-    counted="line_tokens",
 )
 RELATIONSHIPS = Layout(
     "Relationships",
     columns("id=human_readable_id source target type=predicates description weight links"),
     title="title",
     text="description",
-    counted="line_tokens",
 )
+RELATIONSHIPS_ON_PATHS = replace(RELATIONSHIPS, shown=RELATIONSHIPS.without("links").shown | {"hop": "hop"})
 CLAIMS = Layout(
     "Claims",
     columns(
@@ -128,17 +121,8 @@ CLAIMS = Layout(
     ),
     title="subject_id",
     text="description",
-    counted="line_tokens",
 )
-SOURCES = Layout(
-    "Sources",
-    columns("id=human_readable_id context text"),
-    title="context",
-    text="text",
-    short="excerpt",
-    counted="line_tokens",
-    short_counted="excerpt_tokens",
-)
+SOURCES = Layout("Sources", columns("id=human_readable_id context text"), title="context", text="text")
 
 # Of the graph's share, the selected entities may use two thirds; relationships get two thirds of what they leave.
 _OF_ENTITIES = _OF_RELATIONSHIPS = 2 / 3
@@ -146,58 +130,62 @@ _PRECEDENCE = ("Sources", "Entities", "Relationships", "Claims")
 _MAX_TEXT_UNITS = 100
 _MAX_EXCERPTS = 12  # of the best passages: splitting sentences takes time
 _MAX_LINKS_COUNTED = 999  # the token counts of the publication allow for three digits
+_MAX_SENTENCES = 3  # of an excerpt
+_GAP = " … "
 
 
 def local_context(
-    reader: Reader,
-    question: Question,
-    options: LocalOptions = _DEFAULTS,
-    scope: Scope = EVERYTHING,
+    reader: Reader, question: Question, options: LocalOptions = _DEFAULTS, scope: Scope = EVERYTHING
 ) -> Context:
-    """The context of a local search: Entities, Relationships, Claims, Sources, Reports, within the token limit.
+    """Return the context of a local search: Entities, Relationships, Claims, Sources, Reports.
 
     Raises:
         QueryError: an entity to include or to exclude does not exist.
     """
     if whole := whole_context(reader, question, options, scope):
         return whole
+    # Rank passages, entities and reports by the question.
     candidates = CANDIDATES + options.top_k_entities + len(options.exclude_entity_names)
-    found = find_texts(reader, question, ["text_unit", "entity", "community_report"], candidates, scope)
-    passages = rank_passages(reader, question, _MAX_TEXT_UNITS, scope, found=found["text_unit"])
-    layout = SOURCES.with_dates(reader)
+    matches = find_texts(reader, question, ["text_unit", "entity", "community_report"], candidates, scope)
+    passages = rank_passages(reader, question, _MAX_TEXT_UNITS, scope, matches=matches["text_unit"])
+    included = called_entities(reader, options.include_entity_names, scope)
+    excluded = called_entities(reader, options.exclude_entity_names, scope)
+    described = list(matches["entity"].scores)
     entities = entities_for(
-        reader,
-        question,
-        options.top_k_entities,
-        scope,
-        include=options.include_entity_names,
-        exclude=options.exclude_entity_names,
-        passages=passages.scores,
-        described=list(found["entity"].scores),
+        reader, question, options.top_k_entities, scope, included, excluded, passages.scores, described
     )
-    relationships, reached = _relationships(reader, question, entities, options, scope)
-    known = [*entities, *reached]
-    units = _text_units(reader, passages.numbers, entities, options, scope)
+    # Select what is around the entities, and the text that names them.
+    limit, reached = options.top_k_relationships * len(entities), list[int]()
+    if options.hops > 1 and entities:
+        similarities = scaled(matches["entity"].scores)
+        relationships, reached = paths(reader, similarities, entities, options.hops, scope, limit)
+        layout, relationships = RELATIONSHIPS_ON_PATHS, relationships.drop("line_tokens", strict=False)
+    else:
+        layout, relationships = RELATIONSHIPS, fetch.relationships_around(reader, entities, limit, scope)
+        if options.top_k_entities > _MAX_LINKS_COUNTED:
+            relationships = relationships.drop("line_tokens", strict=False)
+    shown_entities = [*entities, *reached[: options.top_k_entities]]
+    units = _text_units(reader, passages.numbers, included, entities, scope)
     texts = _sources(reader, question, units, options, scope)
-    claims = fetch.claims_about(reader, known, units, scope) if options.include_covariates else None
-    graph = max(1 - options.text_unit_prop - options.community_prop, 0)  # rounding must not make it negative
-    of_graph = [
-        (ENTITIES, fetch.entity_rows(reader, known, scope), _OF_ENTITIES),
-        (_relationships_layout(options), relationships, 1.0 if claims is None else _OF_RELATIONSHIPS),
-        *([] if claims is None else [(CLAIMS.with_dates(reader), _unstated(claims, texts, layout, options), 1.0)]),
+    reports = _reports(reader, entities, list(matches["community_report"].scores), options, scope)
+    # Fill the context.
+    graph = [
+        (ENTITIES, fetch.entity_rows(reader, shown_entities, scope), _OF_ENTITIES),
+        (layout, relationships, _OF_RELATIONSHIPS if options.include_covariates else 1.0),
     ]
-    similar = list(found["community_report"].scores)[: 4 * _SIMILAR_REPORTS]
-    reports = _reports(reader, entities, similar, options, scope)
+    if options.include_covariates:
+        claims = fetch.claims_about(reader, shown_entities, units, scope)
+        graph.append((CLAIMS.with_dates(reader), _unstated(claims, texts, options), 1.0))
     groups = [
-        (graph, of_graph),
-        (options.text_unit_prop, [(layout, texts, 1.0)]),
-        (options.community_prop, [(reports_layout(options), reports, 1.0)]),
+        (max(1 - options.text_unit_prop - options.community_prop, 0), graph),  # rounding must not make it negative
+        (options.text_unit_prop, [(SOURCES.with_dates(reader), texts, 1.0)]),
+        (options.community_prop, [(REPORTS, reports, 1.0)]),
     ]
     return Context("local", question.text, fill_sections(groups, options.max_context_tokens, _PRECEDENCE))
 
 
 def whole_context(reader: Reader, question: Question, options: LocalOptions, scope: Scope) -> Context | None:
-    """All text units of the scope, those of the question first, if they fit `read_all_tokens` and the context.
+    """Return all text units of the scope, the best first, if they fit `read_all_tokens` and the context.
 
     Claims that have ended are beside them: the text of a claim does not say that a later one ended it.
     """
@@ -208,124 +196,91 @@ def whole_context(reader: Reader, question: Question, options: LocalOptions, sco
         return None
     best = rank_passages(reader, question, _MAX_TEXT_UNITS, scope).numbers
     texts = fetch.sources(reader, list(dict.fromkeys([*best, *everything])), scope)
-    sources = fill(layout, texts, options.max_context_tokens)
-    ended = fetch.claims_in(reader, everything, scope).filter("ended") if options.include_covariates else None
-    if ended is None or ended.is_empty():
-        return Context("local", question.text, (sources,))
-    claims = fill(CLAIMS.with_dates(reader), ended, options.max_context_tokens - sources.tokens)
-    return Context("local", question.text, (claims, sources))
+    sections = [fill(layout, texts, options.max_context_tokens)]
+    if options.include_covariates:
+        ended = fetch.claims_in(reader, everything, scope).filter("ended")
+        if not ended.is_empty():
+            left = options.max_context_tokens - sections[0].tokens
+            sections.insert(0, fill(CLAIMS.with_dates(reader), ended, left))
+    return Context("local", question.text, tuple(sections))
 
 
 async def read_all(ask: Ask[Any], options: LocalOptions) -> Context | None:
     """`whole_context` as the context of the search in progress."""
-    found = await ask.in_thread(whole_context, ask.reader, ask.question, options, ask.scope)
-    return ask.add_context(replace(found, method=ask.method)) if found else None
+    context = await ask.in_thread(whole_context, ask.reader, ask.question, options, ask.scope)
+    return ask.add_context(replace(context, method=ask.method)) if context else None
 
 
-def _unstated(claims: pl.DataFrame, texts: pl.DataFrame, layout: Layout, options: LocalOptions) -> pl.DataFrame:
-    """The claims that the context's text units do not state, and those that have ended."""
-    room = options.text_unit_prop * options.max_context_tokens - layout.heading_tokens
-    shown = texts.filter(pl.col("line_tokens").fill_null(room + 1).cum_sum() <= room)["human_readable_id"]
-    return claims.filter(pl.col("ended") | ~pl.col("text_unit_number").is_in(shown.to_list()))
+def _unstated(claims: pl.DataFrame, texts: pl.DataFrame, options: LocalOptions) -> pl.DataFrame:
+    """Return the claims that the context's text units do not state, and those that have ended."""
+    room = options.text_unit_prop * options.max_context_tokens - SOURCES.heading_tokens
+    stated = texts.filter(pl.col("line_tokens").fill_null(room + 1).cum_sum() <= room)["human_readable_id"]
+    return claims.filter(pl.col("ended") | ~pl.col("text_unit_number").is_in(stated.to_list()))
 
 
-def _text_units(
-    reader: Reader, passages: list[int], entities: list[int], options: LocalOptions, scope: Scope
-) -> list[int]:
-    """The passages of the question, fused with the text units that name the entities to include, if there are any.
+def _text_units(reader: Reader, ranked: list[int], included: list[int], entities: list[int], scope: Scope) -> list[int]:
+    """Return the ranked passages, fused with the text units that name the entities to include, if there are any.
 
     Where they are few, the text units that name the selected entities follow.
     """
-    if included := called_entities(reader, options.include_entity_names, scope):
-        passages = fuse(passages, fetch.text_units_of(reader, included, _MAX_TEXT_UNITS, scope))
-    if len(passages) < _MAX_TEXT_UNITS:
-        passages = [*passages, *fetch.text_units_of(reader, entities, _MAX_TEXT_UNITS, scope)]
-    return list(dict.fromkeys(passages))[:_MAX_TEXT_UNITS]
+    if included:
+        ranked = fuse(ranked, fetch.text_units_of(reader, included, _MAX_TEXT_UNITS, scope))
+    if len(ranked) < _MAX_TEXT_UNITS:
+        ranked = [*ranked, *fetch.text_units_of(reader, entities, _MAX_TEXT_UNITS, scope)]
+    return list(dict.fromkeys(ranked))[:_MAX_TEXT_UNITS]
 
 
 def _sources(reader: Reader, question: Question, units: list[int], options: LocalOptions, scope: Scope) -> pl.DataFrame:
-    """The passages; the best of those that exceed their share of the tokens have excerpts."""
-    found = fetch.sources(reader, units, scope)
+    """Return the passages; of the best of those that exceed their share of the tokens, excerpts."""
+    texts = fetch.sources(reader, units, scope)
     share = options.text_unit_prop * options.max_context_tokens
-    fitting = int((found["line_tokens"].fill_null(0).cum_sum() <= share).sum())
-    if fitting >= _MAX_EXCERPTS or fitting == found.height:
-        return found
-    shortened = found[fitting:_MAX_EXCERPTS]
-    made = excerpts(reader, question, shortened.select("text", "language").rows())
-    texts = [*found["text"][:fitting], *made, *found["text"][_MAX_EXCERPTS:]]
-    return found.with_columns(
-        pl.Series("excerpt", texts, dtype=pl.String),
-        # Of excerpts, tokens are counted when they are needed.
-        excerpt_tokens=pl.when(pl.int_range(pl.len()).is_between(fitting, _MAX_EXCERPTS - 1))
-        .then(0)
-        .otherwise("line_tokens"),
-    )
+    first = int((texts["line_tokens"].fill_null(0).cum_sum() <= share).sum())
+    shortened = texts[first:_MAX_EXCERPTS]
+    if shortened.is_empty():
+        return texts
+    excerpts = pl.Series(_excerpts(reader, question, shortened), dtype=pl.String)
+    # The tokens of excerpts are counted when they are needed.
+    shortened = shortened.with_columns(text=excerpts, line_tokens=pl.lit(None, texts.schema["line_tokens"]))
+    return pl.concat([texts[:first], shortened, texts[_MAX_EXCERPTS:]])
 
 
-def _relationships(
-    reader: Reader, question: Question, entities: list[int], options: LocalOptions, scope: Scope
-) -> tuple[pl.DataFrame, list[int]]:
-    """The relationships of the selected entities, or on paths from them; and the best entities that paths reach."""
-    outside = options.top_k_relationships * len(entities)
-    if options.hops > 1:
-        found, reached = paths(reader, question, entities, options.hops, scope, outside)
-        return found, reached[: options.top_k_entities]
-    return fetch.relationships_around(reader, entities, outside, scope), []
+def _excerpts(reader: Reader, question: Question, passages: pl.DataFrame) -> list[str]:
+    """Return of each text the sentences that together have most of the question's rare words; else the whole text."""
+    rarity = rarity_of(reader, [term for term, _ in terms_of(reader, question)])
+    # The same rule as for the terms of a text: the main language if its own is unknown.
+    main = next(iter(reader.languages), UNKNOWN)
+    excerpts = []
+    for text, language in passages.select("text", "language").iter_rows():
+        parts = [text[span.start : span.end].strip() for span in sentences(text)]
+        known = language if language in reader.languages else main
+        words = search_words(pl.Series(parts, dtype=pl.String)).to_list()
+        terms = [{fold(stem) for stem in stems(list(dict.fromkeys(each)), known)} & rarity.keys() for each in words]
+        left, chosen = dict(rarity), list[int]()
+        for _ in range(min(_MAX_SENTENCES, len(parts))):
+            gains = [math.fsum(left.get(term, 0.0) for term in of_part) for of_part in terms]
+            best = max(range(len(gains)), key=gains.__getitem__)
+            if gains[best] <= 0:
+                break
+            chosen.append(best)
+            left = {term: gain for term, gain in left.items() if term not in terms[best]}
+        excerpts.append(_GAP.join(parts[place] for place in sorted(chosen)) or text)
+    return excerpts
 
 
 def _reports(
     reader: Reader, entities: list[int], similar: list[int], options: LocalOptions, scope: Scope
 ) -> pl.DataFrame:
-    """Reports on the entities' communities and those similar to the question, best first, none below another."""
-    level = options.community_level
-    reports = fetch.reports_about(reader, entities, scope, similar, _SIMILAR_REPORTS, level)
-    return fetch.without_relatives(reader, reports if level is None else reports.filter(pl.col("level") <= level))
+    """Return reports on the entities' communities and those similar to the question, none below another."""
+    level, best = options.community_level, similar[: 4 * _SIMILAR_REPORTS]
+    reports = fetch.reports_about(reader, entities, scope, best, _SIMILAR_REPORTS, level)
+    reports = fetch.without_relatives(reader, reports if level is None else reports.filter(pl.col("level") <= level))
+    return summarized(reports, options.use_community_summary, options.community_prop * options.max_context_tokens)
 
 
-def reports_layout(options: LocalOptions) -> Layout:
-    """The columns of reports."""
-    return REPORTS.shortened() or REPORTS if options.use_community_summary else REPORTS
-
-
-def _relationships_layout(options: LocalOptions) -> Layout:
-    layout = RELATIONSHIPS
-    if options.top_k_entities > _MAX_LINKS_COUNTED:
-        layout = layout.showing(layout.shown)
-    if options.hops == 1:
-        return layout
-    layout = layout.without("links")  # defined for one hop only
-    return layout.showing({**layout.shown, "hop": "hop"})
-
-
-MAX_SENTENCES = 3
-GAP = " … "
-
-
-def excerpts(reader: Reader, question: Question, passages: Sequence[tuple[str, str]]) -> list[str]:
-    """Excerpts of passages (text, language); the whole text of one without a word of the question."""
-    rarity = rarity_of(reader, [term for term, _ in terms_of(reader, question)])
-    # The same rule as for the terms of a text: the main language if its own is unknown.
-    main = next(iter(reader.languages), UNKNOWN)
-    parts = [[text[span.start : span.end].strip() for span in sentences(text)] for text, _ in passages]
-    of_parts = search_words(pl.Series([part for of_text in parts for part in of_text], dtype=pl.String))
-    words = iter(of_parts.to_list())
-    found = []
-    for (text, language), of_text in zip(passages, parts, strict=True):
-        known = language if language in reader.languages else main
-        terms = [[fold(stem) for stem in stems(list(dict.fromkeys(next(words))), known)] for _ in of_text]
-        asked = [[term for term in of_part if term in rarity] for of_part in terms]
-        found.append(_excerpt(of_text, asked, rarity) or text)
-    return found
-
-
-def _excerpt(parts: Sequence[str], terms: Sequence[Sequence[str]], rarity: Mapping[str, float]) -> str:
-    left, chosen = dict(rarity), list[int]()
-    for _ in range(min(MAX_SENTENCES, len(parts))):
-        gains = [sum(left.get(term, 0.0) for term in of_part) for of_part in terms]
-        best = max(range(len(gains)), key=gains.__getitem__)
-        if gains[best] <= 0:
-            break
-        chosen.append(best)
-        for term in terms[best]:
-            left.pop(term, None)
-    return GAP.join(parts[place] for place in sorted(chosen))
+def summarized(reports: pl.DataFrame, always: bool, limit: float) -> pl.DataFrame:
+    """Return the reports, those with more than `limit` tokens with their summaries as `full_content`."""
+    short = pl.lit(always) | (pl.col("line_tokens") > limit).fill_null(True)
+    return reports.with_columns(
+        full_content=pl.when(short).then("summary").otherwise("full_content"),
+        line_tokens=pl.when(short).then("short_line_tokens").otherwise("line_tokens"),
+    )

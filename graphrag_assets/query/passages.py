@@ -138,13 +138,13 @@ def rank_passages(
     limit: int,
     scope: Scope = EVERYTHING,
     method: RankingMethod = "graph",
-    found: FoundTexts | None = None,
+    matches: FoundTexts | None = None,
 ) -> RankedPassages:
     """The `limit` best text units by a method.
 
     Args:
         method: words: BM25. vectors: cosine similarity. text: both. graph: PageRank that starts from text.
-        found: the text units that `find_texts` has found for the question.
+        matches: the text units that `find_texts` has found for the question.
 
     Raises:
         QueryError: there is no such method, or no vectors for it, or the index was embedded by another model than
@@ -164,9 +164,9 @@ def rank_passages(
         vectors = retrieval.vector_scores(reader, "text_unit", question, limit, scope)
         return RankedPassages(vectors, vectors=vectors)
     candidates = max(retrieval.CANDIDATES, limit)
-    found = found or retrieval.find_texts(reader, question, ["text_unit"], candidates, scope)["text_unit"]
-    words, vectors = found
-    text = with_preference(reader, question.text, found.scores, scope, candidates)
+    matches = matches or retrieval.find_texts(reader, question, ["text_unit"], candidates, scope)["text_unit"]
+    words, vectors = matches
+    text = with_preference(reader, question.text, matches.scores, scope, candidates)
     if method == "text":
         return RankedPassages(_first(text, limit), words, vectors, text)
     graph, about = _walk(reader, question, text, scope)

@@ -17,6 +17,9 @@ import duckdb
 from graphrag_assets.store.publication_reader import Reader
 
 _TABLE_NUMBERS = itertools.count(1)
+_OF_DOCUMENTS = "document_id IN (SELECT unnest($documents::VARCHAR[]))"
+_OF_TYPES = "type IN (SELECT unnest($types::VARCHAR[]))"
+_OF_RELATIONSHIP_TYPES = "type IN (SELECT unnest($relationships::VARCHAR[]))"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,22 +67,12 @@ class Scope:
         }
         return f"{column} IN (FROM {self._table(kind)})" if limited.get(kind, self.limits_text) else "true"
 
-    def shows(self, kind: str) -> bool:
-        """Whether an entity or relationship, by `kind`, is in the scope."""
-        return self._counts(kind)[0] > 0
-
-    def hides(self, kind: str) -> bool:
-        """Whether an entity or relationship is not in the scope."""
-        shown, all_there_are = self._counts(kind)
-        return shown < all_there_are
-
-    def _counts(self, kind: str) -> tuple[int, int]:
+    def count(self, kind: str) -> int:
+        """Return the number of entities or relationships, by `kind`, in the scope."""
         table = {"entity": "entities", "relationship": "relationships"}[kind]
-        shown = self.allows(kind, "human_readable_id")
-        shown, all_there_are = self._reader.rows(
-            f"SELECT count(*) FILTER ({shown}) AS shown, count(*) AS all_there_are FROM {table}"
-        ).row(0)
-        return shown, all_there_are
+        return self._reader.numbers(f"SELECT count(*) FROM {table} WHERE {self.allows(kind, 'human_readable_id')}", {})[
+            0
+        ]
 
     @property
     def edges(self) -> str:
@@ -92,7 +85,7 @@ class Scope:
         return "search.edges" if self.is_everything else self._table("edges")
 
     def _table(self, name: str) -> str:
-        """The table of a kind of rows, or the edges, in the memory of the reader."""
+        """Return the table of a kind of rows, or of the edges, in the memory of the reader."""
         with self._lock:
             if name not in self._tables:
                 query, table = self._query(name), f"memory.main.scope_{next(_TABLE_NUMBERS)}"
@@ -108,30 +101,30 @@ class Scope:
                 cursor.execute("".join(f"DROP TABLE {table};" for table in self._tables.values()))
 
     def _query(self, name: str) -> str:
+        """Return the SQL of a table: conditions on a published one, except of reports and edges."""
+        number = "human_readable_id"
         match name:
             case "text_unit":
-                condition = "document_id IN (SELECT unnest($documents::VARCHAR[]))"
-                return f"SELECT human_readable_id FROM text_units WHERE {condition}"
+                table, conditions = "text_units", [_OF_DOCUMENTS]
             case "entity":
-                named, of_type = self._has_source("entity"), self._is_of_type()
-                return f"SELECT human_readable_id FROM entities WHERE {named} AND {of_type}"
+                table, conditions = "entities", [self._has_source("entity"), self._is_of_type()]
             case "entity_text":
-                shown = self.allows("entity", "human_readable_id")
-                return f"SELECT human_readable_id FROM entities WHERE {shown} AND NOT {self._is_partly('entity')}"
+                table, conditions = "entities", [self.allows("entity", number), f"NOT {self._is_partly('entity')}"]
             case "relationship":
-                ends = f"{self.allows('entity', 'source_number')} AND {self.allows('entity', 'target_number')}"
-                stated = f"{self._has_source('relationship')} AND {self._is_of_relationship_type()}"
-                return f"SELECT human_readable_id FROM relationships WHERE {ends} AND {stated}"
+                ends = [self.allows("entity", f"{end}_number") for end in ("source", "target")]
+                table, conditions = "relationships", [*ends, self._has_source("relationship")]
+                if self.relationship_types is not None:
+                    stated = f"{_OF_RELATIONSHIP_TYPES} AND {self.allows('text_unit', 'text_unit_number')}"
+                    mentions = f"SELECT relationship_number FROM relationship_mentions WHERE {stated}"
+                    conditions.append(f"{number} IN ({mentions} AND relationship_number IS NOT NULL)")
             case "relationship_text":
                 whole = f"NOT {self._is_partly('relationship')}"
-                return (
-                    f"SELECT human_readable_id FROM relationships WHERE {self._has_source('relationship')} AND {whole}"
-                )
+                table, conditions = "relationships", [self._has_source("relationship"), whole]
             case "community_report":
                 return self._reports()
-            case "edges":
+            case _:
                 return self._edges()
-        raise KeyError(name)
+        return f"SELECT {number} FROM {table} WHERE {' AND '.join(conditions)}"
 
     def _has_source(self, kind: str) -> str:
         """SQL that is true for an entity or relationship with a text unit in the scope."""
@@ -157,20 +150,8 @@ class Scope:
                 )
                 QUALIFY row_number() OVER (
                     PARTITION BY entity_number ORDER BY type IN ('', 'UNKNOWN', 'CONCEPT', 'NAME'), n DESC, type
-                ) = 1 AND type IN (SELECT unnest($types::VARCHAR[]))
-            ) ELSE type IN (SELECT unnest($types::VARCHAR[])) END
-        """
-
-    def _is_of_relationship_type(self) -> str:
-        """SQL that is true for a relationship to which a mention in the scope gives one of the types."""
-        if self.relationship_types is None:
-            return "true"
-        return f"""
-            human_readable_id IN (
-                SELECT relationship_number FROM relationship_mentions
-                WHERE type IN (SELECT unnest($relationships::VARCHAR[])) AND relationship_number IS NOT NULL
-                  AND {self.allows("text_unit", "text_unit_number")}
-            )
+                ) = 1 AND {_OF_TYPES}
+            ) ELSE {_OF_TYPES} END
         """
 
     def _reports(self) -> str:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from graphrag_assets.query import paths as module
 from graphrag_assets.query.filters import Filter, scope_of
 from graphrag_assets.query.paths import paths
 from graphrag_assets.query.retrieval import word_scores
@@ -52,7 +51,8 @@ def test_paths_are_those_that_trying_all_of_them_finds(
     request: pytest.FixtureRequest, kind: str, start: list[int], hops: int
 ) -> None:
     reader: Reader = request.getfixturevalue(kind)
-    frame, reached = paths(reader, QUESTION, start, hops)
+    similarities = dict(enumerate(matching(reader).tolist()))
+    frame, reached = paths(reader, similarities, start, hops)
     expected = all_paths(start, hops, matching(reader))
     assert dict(frame.select("human_readable_id", "hop").iter_rows()) == {n: hop for n, (_, hop) in expected.items()}
     for number, score in frame.select("human_readable_id", "score").iter_rows():
@@ -65,25 +65,19 @@ def test_paths_are_those_that_trying_all_of_them_finds(
 def test_each_hop_leads_one_relationship_further(reader: Reader) -> None:
     # Hudson - Niagara - Agamemnon - Valentia - Great Eastern - Gooch
     for hops, expected in enumerate([{NIAGARA}, {NIAGARA, AGAMEMNON}, {NIAGARA, AGAMEMNON, VALENTIA}], 1):
-        assert set(paths(reader, QUESTION, [HUDSON], hops)[1]) == expected
+        assert set(paths(reader, {}, [HUDSON], hops)[1]) == expected
 
 
 def test_the_best_come_first_and_a_limit_keeps_them(reader: Reader) -> None:
-    frame, reached = paths(reader, QUESTION, [AGAMEMNON, GOOCH], 3)
-    best, few = paths(reader, QUESTION, [AGAMEMNON, GOOCH], 3, limit=2)
+    frame, reached = paths(reader, dict(enumerate(matching(reader))), [AGAMEMNON, GOOCH], 3)
+    best, few = paths(reader, dict(enumerate(matching(reader))), [AGAMEMNON, GOOCH], 3, limit=2)
     assert best["human_readable_id"].to_list() == frame["human_readable_id"].to_list()[:2]
     assert set(few) <= set(reached)
     assert best["human_readable_id"][0] == 3  # Gooch to the Great Eastern: its only one, and near
 
 
-def test_the_work_of_a_hop_is_bounded(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_STEPS", 1)
-    frame, _ = paths(reader, QUESTION, [AGAMEMNON], 1)
-    assert frame["human_readable_id"].to_list() == [0]  # the heavier of two
-
-
 def test_a_filter_ends_paths_where_its_text_ends(reader: Reader) -> None:
     scope = scope_of(reader, Filter(documents=("Document 0",)))
-    frame, reached = paths(reader, QUESTION, [HUDSON], 4, scope)
+    frame, reached = paths(reader, {}, [HUDSON], 4, scope)
     assert set(reached) == {NIAGARA, AGAMEMNON, VALENTIA}
     assert set(frame["human_readable_id"]) == {0, 1, 2}

@@ -264,11 +264,11 @@ class _Rows:
         frame = self.candidates.drop("in_context", strict=False).with_columns(in_context)
         if not places:
             return Section(self.layout.name, frame, (), "", 0)
-        columns = ["human_readable_id", self.layout.title, self.layout.text]
-        rows = frame.select(*columns, *(["occurrence_weight"] if "occurrence_weight" in frame.columns else []))[places]
+        names = ["human_readable_id", self.layout.title, self.layout.text, "occurrence_weight"]
+        columns = [frame[name].to_list() for name in names if name in frame.columns]
         passages = tuple(
             Passage(self.layout.name, number, title or "", text or "", *weight)
-            for number, title, text, *weight in rows.iter_rows()
+            for number, title, text, *weight in ([column[place] for column in columns] for place in places)
         )
         tokens = self.layout.heading_tokens + sum(self.tokens[place] for place in places)
         return Section(

@@ -279,7 +279,7 @@ def _reports(
 
 def summarized(reports: pl.DataFrame, always: bool, limit: float) -> pl.DataFrame:
     """Return the reports, those with more than `limit` tokens with their summaries as `full_content`."""
-    short = pl.lit(always) | (pl.col("line_tokens") > limit).fill_null(True)
+    short = pl.lit(always) | (pl.col("line_tokens") > limit).fill_null(False)
     return reports.with_columns(
         full_content=pl.when(short).then("summary").otherwise("full_content"),
         line_tokens=pl.when(short).then("short_line_tokens").otherwise("line_tokens"),

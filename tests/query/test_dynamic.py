@@ -24,7 +24,7 @@ def descent(ratings: dict[int, float], **options: object) -> tuple[set[int], lis
     way, rounds = Descent(TREE, DynamicOptions(**options)), []
     while way.due:
         rounds.append(way.due)
-        way.rated({community: ratings.get(community, 0.0) for community in way.due})
+        way.add({community: ratings.get(community, 0.0) for community in way.due})
     return way.chosen, rounds
 
 

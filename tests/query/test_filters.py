@@ -16,7 +16,7 @@ import pytest
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.query.entities import entities_for, named_entities, named_things
+from graphrag_assets.query.entities import called_entities, entities_for, named_entities, named_things
 from graphrag_assets.query.fetch import (
     claims_about,
     entity_rows,
@@ -287,7 +287,7 @@ def test_names_that_only_other_documents_use_name_nothing(whole: Reader) -> None
         whole, Question("Hudson"), outside
     )
     with pytest.raises(QueryError, match="What the filter allows has no entity 'Moriarty'"):
-        entities_for(whole, Question("?"), 3, outside, include=["Moriarty"])
+        called_entities(whole, ["Moriarty"], outside)
 
 
 def test_reports_are_used_only_when_all_they_draw_on_is_allowed(whole_with_vectors: Reader) -> None:

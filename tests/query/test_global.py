@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.query.global_search import GlobalOptions, global_context, level_reports, report_batches
+from graphrag_assets.query.global_search import GlobalOptions, batched, global_context, level_reports
 from graphrag_assets.query.question import Question
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.words import tokenizer
@@ -58,12 +58,15 @@ def test_a_batch_shows_the_heaviest_report_first_with_graphrag_s_columns(reader:
 
 def reports_of(lengths: list[int]) -> pl.DataFrame:
     n = len(lengths)
+    content = ["word " * length for length in lengths]
     return pl.DataFrame(
         {
             "human_readable_id": range(n),
             "title": ["Report"] * n,
-            "content": ["word " * length for length in lengths],
+            "content": content,
+            "content_tokens": [len(tokenizer().encode_ordinary(text)) for text in content],
             "summary": ["brief"] * n,
+            "summary_tokens": [1] * n,
             "rank": [1.0] * n,
             "occurrence_weight": [1.0] * n,
         },
@@ -73,23 +76,22 @@ def reports_of(lengths: list[int]) -> pl.DataFrame:
 
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=12), st.integers(100, 500), st.integers(0, 5))
 def test_every_report_is_in_one_batch_and_no_batch_exceeds_the_limit(lengths: list[int], limit: int, seed: int) -> None:
-    batches = report_batches(reports_of(lengths), limit, seed)
+    batches = batched(QUESTION, reports_of(lengths), GlobalOptions(max_context_tokens=limit, seed=seed)).sections
     assert sorted(number for batch in batches for number in batch.numbers) == list(range(len(lengths)))
     assert all(len(tokenizer().encode_ordinary(batch.text)) <= limit for batch in batches)
 
 
-def test_a_report_too_long_for_a_batch_is_represented_by_its_summary() -> None:
-    (batch,) = report_batches(reports_of([500]), 100, 0)
+def test_a_report_too_long_for_a_batch_is_represented_by_its_summary_or_what_of_it_fits() -> None:
+    reports = reports_of([500])
+    (batch,) = batched(QUESTION, reports, GlobalOptions(max_context_tokens=100)).sections
     assert "0|Report|1.0|brief|1.0" in batch.text
-
-
-def test_when_no_report_fits_the_first_one_is_cut() -> None:
-    reports = reports_of([500, 500]).with_columns(summary=pl.lit("The ship sailed to the island and back. " * 40))
-    (batch,) = report_batches(reports, 60, 0)
+    reports = reports.with_columns(
+        summary=pl.lit("The ship sailed to the island and back. " * 40), summary_tokens=pl.lit(400)
+    )
+    (batch,) = batched(QUESTION, reports, GlobalOptions(max_context_tokens=60)).sections
     assert "0|Report|1.0|The ship sailed to the island and back. The ship" in batch.text
     assert batch.text.endswith("back.|1.0\n")
     assert len(tokenizer().encode_ordinary(batch.text)) <= 60
-    assert batch.frame["in_context"].to_list() == [True, False]
 
 
 @pytest.mark.extended

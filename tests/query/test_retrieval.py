@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from graphrag_assets.errors import QueryError
+from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.entities import entities_for, named_entities
 from graphrag_assets.query.filters import EVERYTHING, Filter, scope_of
 from graphrag_assets.query.question import Question
@@ -100,19 +101,20 @@ def test_words_are_found_in_every_script(tmp_path: Path) -> None:
         assert ranked_by(word_scores, reader, "text_unit", Question(absent), 10) == [], language
 
 
-def test_a_name_to_include_comes_first_and_one_to_exclude_not_at_all(reader: Reader) -> None:
-    question = Question("Who commanded the Niagara?")
-    plain = entities_for(reader, question, 4)
-    assert entities_for(reader, question, 4, include=["Penguin", "captain of the Niagara"])[:2] == [PENGUIN, HUDSON]
-    without = entities_for(reader, question, 4, exclude=["niagara"])
-    assert NIAGARA in plain
-    assert NIAGARA not in without
-    assert len(entities_for(reader, question, 4, include=["Penguin"])) == len(without) == 4
-    assert entities_for(reader, question, 1, include=["Penguin", "Valentia"]) == [PENGUIN]
+def test_a_name_to_include_comes_first_and_one_to_exclude_not_at_all(rag: GraphRAG) -> None:
+    def entities(**options: Any) -> list[int]:
+        frames = rag.context("local", "Who commanded the Niagara?", **{"top_k_entities": 4} | options).frames
+        return frames["entities"]["human_readable_id"].to_list()
+
+    assert entities(include_entity_names=["Penguin", "captain of the Niagara"])[:2] == [PENGUIN, HUDSON]
+    assert NIAGARA in entities()
+    assert NIAGARA not in (without := entities(exclude_entity_names=["niagara"]))
+    assert len(entities(include_entity_names=["Penguin"])) == len(without) == 4
+    assert entities(top_k_entities=1, include_entity_names=["Penguin", "Valentia"]) == [PENGUIN]
     with pytest.raises(QueryError, match="no entity 'Titanic'"):
-        entities_for(reader, question, 4, include=["Titanic"])
+        entities(include_entity_names=["Titanic"])
     with pytest.raises(QueryError, match="Both included and excluded: Niagara"):
-        entities_for(reader, question, 4, include=["Niagara"], exclude=["NIAGARA"])
+        entities(include_entity_names=["Niagara"], exclude_entity_names=["NIAGARA"])
 
 
 def test_weights_count_in_the_fusion() -> None:
@@ -176,10 +178,6 @@ def test_entities_named_in_a_question_are_found(reader: Reader, question: str, e
 
 def test_without_any_clue_the_best_connected_entities_are_chosen(reader: Reader) -> None:
     assert entities_for(reader, Question("???"), 4) == [AGAMEMNON, NIAGARA, VALENTIA, GREAT_EASTERN]
-
-
-def test_an_entity_outside_all_relationships_can_be_found(reader: Reader) -> None:
-    assert entities_for(reader, Question("Were there penguins?"), 1) == [PENGUIN]
 
 
 def test_an_index_embedded_by_another_model_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -110,12 +110,12 @@ class DriftSearchOptions(CommonOptions, LinkingOptions, DriftOptions):
 
 
 async def build_context(ask: Ask[DriftSearchOptions]) -> Context:
-    """The reports that the primer reads, found by the question itself."""
+    """Return the reports that the primer reads, found by the question itself."""
     return await _whole(ask) or await _primer(ask, ask.question)
 
 
 async def answer(ask: Ask[DriftSearchOptions]) -> Draft:
-    """An answer found in steps: reports raise follow-up questions, local searches answer them.
+    """Answer in steps: reports raise follow-up questions, local searches answer them.
 
     Where one call can read all text units, there is nothing more to find in steps: the answer is written from them.
     """
@@ -132,25 +132,25 @@ async def answer(ask: Ask[DriftSearchOptions]) -> Draft:
         )
         for number, fold in enumerate(folds, 1)
     ]
-    steps = [_step(question, 0, None, mapped) for mapped in await ask.gather("primer", calls)]
+    steps = [Step(question, 0, None, mapped) for mapped in await ask.gather("primer", calls)]
     for depth in range(1, options.depth + 1):
         raised = await asyncio.to_thread(next_questions, question, steps, depth, options)
-        contexts = await _local_contexts(ask, [asked for asked, _ in raised])
-        sections += [section for found in contexts for section in found.sections]
+        contexts = await _local_contexts(ask, [text for text, _ in raised])
+        sections += [section for context in contexts for section in context.sections]
         calls = [
-            (f"the step {asked!r}", map_part(ask, "action", asked, found.evidence, options.breadth, question))
-            for (asked, _), found in zip(raised, contexts, strict=True)
+            (f"the step {text!r}", map_part(ask, "action", text, context.evidence, options.breadth, question))
+            for (text, _), context in zip(raised, contexts, strict=True)
         ]
         # If the primer found points, an answer is possible without these steps.
         answers = await ask.gather("action", calls, all_may_fail=any(step.points for step in steps))
-        steps += [_step(asked, depth, parent, one) for (asked, parent), one in zip(raised, answers, strict=True)]
+        steps += [Step(text, depth, parent, mapped) for (text, parent), mapped in zip(raised, answers, strict=True)]
     points = [point for step in steps for point in step.points]
     draft = await reduce(ask, points, options.max_reduce_tokens, sections, drift=True)
     return replace(draft, actions=[step.action for step in steps])
 
 
 async def _whole(ask: Ask[DriftSearchOptions]) -> Context | None:
-    """All text units, if they are few. Links and embeds the question."""
+    """Return all text units, if they are few. Links and embeds the question."""
     if ask.options.links:
         ask.question = await link_question(ask, ask.text, ask.question)
     await ask.embed(ask.question)
@@ -158,19 +158,25 @@ async def _whole(ask: Ask[DriftSearchOptions]) -> Context | None:
 
 
 async def _primer(ask: Ask[DriftSearchOptions], question: Question) -> Context:
-    """The reports nearest to `question`, within the tokens that the history leaves."""
-    found = await ask.in_thread(primer_context, ask.reader, question, ask.options_within_budget, ask.scope)
-    return ask.add_context(found)
+    """Return the reports nearest to `question`, within the tokens that the history leaves."""
+    return ask.add_context(
+        await ask.in_thread(primer_context, ask.reader, question, ask.options_within_budget, ask.scope)
+    )
 
 
 async def _primer_question(ask: Ask[DriftSearchOptions]) -> Question:
-    """The question with a hypothetical answer as the text that is embedded, if there is one."""
-    question = ask.question
-    if not ask.options.makes_hypothesis:
+    """Return the question with a hypothetical answer as the text that is embedded, if there is one.
+
+    Its style is that of the nearest report.
+    """
+    question, options = ask.question, ask.options
+    nearest = list[int]()
+    if options.makes_hypothesis:
+        searched, level = question.for_reports, options.community_level
+        nearest = await ask.in_thread(nearest_reports, ask.reader, searched, options.primer_reports, ask.scope, level)
+    if not nearest:
         return question
-    example = await ask.in_thread(example_report, ask.reader, question, ask.options, ask.scope)
-    if not example:
-        return question
+    example = str((await ask.in_thread(report_rows, ask.reader, nearest[:1]))["full_content"].item() or "")
     lost = "the hypothetical answer to search with"
     reply = await ask.optional("hypothesis", lost, ask.models.answerer.ahypothesis(ask.text, example))
     if reply and reply.text and reply.text != ask.text:
@@ -188,52 +194,38 @@ async def _local_contexts(ask: Ask[DriftSearchOptions], texts: Sequence[str]) ->
     return [ask.add_step_context(context) for context in contexts]
 
 
-def _step(question: str, depth: int, parent: int | None, mapped: "Mapped | Exception") -> "Step":
-    if isinstance(mapped, Exception):
-        return Step(question, depth, parent, None, str(mapped))
-    return Step(question, depth, parent, mapped)
-
-
 _DEFAULTS = DriftOptions()
 
 
 def primer_context(
     reader: Reader, question: Question, options: DriftOptions = _DEFAULTS, scope: Scope = EVERYTHING
 ) -> Context:
-    """The reports nearest to the question, in folds: one section Reports per fold."""
+    """Return the reports nearest to the question, in folds: one section Reports per fold."""
     nearest = nearest_reports(reader, question.for_reports, options.primer_reports, scope, options.community_level)
     reports = without_relatives(reader, report_rows(reader, nearest))
     reports = summarized(reports, options.of_steps.use_community_summary, options.max_context_tokens)
-    tokens = int(reports["line_tokens"].sum() or 0)
-    folds = min(max(math.ceil(tokens / _FOLD_TOKENS), 1), options.folds)
+    folds = min(max(math.ceil(reports["line_tokens"].sum() / _FOLD_TOKENS), 1), options.folds)
     parts = [reports.gather_every(folds, offset) for offset in range(folds)]
-    sections = tuple(fill(REPORTS, part, options.max_context_tokens) for part in parts)
-    return Context("drift", question.text, sections)
-
-
-def example_report(
-    reader: Reader, question: Question, options: DriftOptions = _DEFAULTS, scope: Scope = EVERYTHING
-) -> str:
-    """The report whose style a hypothetical answer follows, the nearest; empty if there is none."""
-    nearest = nearest_reports(reader, question.for_reports, options.primer_reports, scope, options.community_level)
-    if not nearest:
-        return ""
-    return str(report_rows(reader, nearest[:1])["full_content"].item() or "")
+    return Context("drift", question.text, tuple(fill(REPORTS, part, options.max_context_tokens) for part in parts))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
-    """A question of the search, its result, and the index of the step that raised it."""
+    """A question of the search, the index of the step that raised it, and its result, or why it failed."""
 
     question: str
     depth: int
     parent: int | None
-    mapped: Mapped | None
-    error: str | None = None
+    result: Mapped | Exception
+
+    @property
+    def mapped(self) -> Mapped:
+        """The result; an empty one if it failed."""
+        return self.result if isinstance(self.result, Mapped) else Mapped()
 
     @property
     def points(self) -> tuple[Point, ...]:
-        return self.mapped.points if self.mapped else ()
+        return self.mapped.points
 
     @property
     def action(self) -> Action:
@@ -244,43 +236,37 @@ class Step:
             max((point.score for point in self.points), default=0.0),
             self.depth,
             self.parent,
-            tuple(follow_up.question for follow_up in self.mapped.follow_ups) if self.mapped else (),
-            self.error,
+            tuple(follow_up.question for follow_up in self.mapped.follow_ups),
+            str(self.result) if isinstance(self.result, Exception) else None,
         )
 
 
-Raised = tuple[str, int | None]
-"""A question to ask next, and the index of the step that raised it."""
+def next_questions(
+    question: str, steps: Sequence[Step], depth: int, options: DriftOptions
+) -> list[tuple[str, int | None]]:
+    """Return the questions of `depth`, each with the index of the step that raised it.
 
-
-def next_questions(question: str, steps: Sequence[Step], depth: int, options: DriftOptions) -> list[Raised]:
-    """The questions of `depth`: the best follow-ups of the steps before, without near-duplicates.
-
-    At depth 1 the question itself comes first, because the text may contain facts that are in no report.
+    They are the best follow-ups of the steps before, without near-duplicates of questions that were asked. At depth 1
+    the question itself comes first, because the text may contain facts that are in no report.
     """
     raised = [
         (follow_up, place)
         for place, step in enumerate(steps)
-        if step.depth == depth - 1 and step.mapped
+        if step.depth == depth - 1
         for follow_up in step.mapped.follow_ups
         if follow_up.score >= _MIN_SCORE
     ]
     raised.sort(key=lambda pair: (-pair[0].score, pair[0].question, pair[1]))
-    ranked: list[Raised] = [(question, None)] if depth == 1 else []
+    ranked: list[tuple[str, int | None]] = [(question, None)] if depth == 1 else []
     ranked += [(follow_up.question, place) for follow_up, place in raised]
-    asked = [step.question for step in steps if step.depth]
-    return _distinct(ranked, asked, min(options.breadth, options.max_steps - len(steps)))
-
-
-def _distinct(raised: Sequence[Raised], asked: Sequence[str], room: int) -> list[Raised]:
-    """The first `room` questions that are near-duplicates neither of earlier questions nor of each other."""
-    known = [set(search_words_of(question)) for question in asked]
-    chosen: list[Raised] = []
-    for question, parent in raised:
-        words = set(search_words_of(question))
-        if len(chosen) < room and not any(_same_question(words, others) for others in known):
-            known.append(words)
-            chosen.append((question, parent))
+    room = min(options.breadth, options.max_steps - len(steps))
+    previous = [set(search_words_of(step.question)) for step in steps if step.depth]
+    chosen: list[tuple[str, int | None]] = []
+    for text, parent in ranked:
+        words = set(search_words_of(text))
+        if len(chosen) < room and not any(_same_question(words, others) for others in previous):
+            previous.append(words)
+            chosen.append((text, parent))
     return chosen
 
 

@@ -180,8 +180,12 @@ def _first(scores: Scores, limit: int) -> Scores:
     return dict(list(scores.items())[:limit])
 
 
+Edge = tuple[int, int, float]
+"""A text unit, a hashed name, and the weight between them."""
+
+
 def _walk(reader: Reader, question: Question, text: Scores, scope: Scope) -> tuple[Scores, dict[int, list[int]]]:
-    """The PageRank of the passages that the walk reaches, and the things through which it reaches them.
+    """Return the PageRank of the passages that the walk reaches, and the things through which it reaches them.
 
     The graph around the question is read hop by hop. Only the passages of the highest rank so far are followed: the
     others would pass on almost no rank.
@@ -189,89 +193,59 @@ def _walk(reader: Reader, question: Question, text: Scores, scope: Scope) -> tup
     best = {number: score for number, score in list(text.items())[:START_PASSAGES] if score > 0}
     greatest = max(best.values(), default=1.0)
     starts = {number: (score / greatest) ** START_POWER for number, score in best.items()}
-    graph = _Neighborhood(starts, named_things(reader, question, scope))
-    _, about = _edges(reader, [], graph.things, [], scope)
-    graph.add_about(about)
-    followed: set[int] = set()
+    things = named_things(reader, question, scope)
+    naming, about = _edges(reader, [], things, [], scope)
+    names, followed = dict.fromkeys(things), set[int]()
     for _ in range(MAX_HOPS):
-        following = [n for n in graph.ranks(_COARSE) if n not in followed][:FOLLOWED_PASSAGES]
-        naming, about = _edges(reader, following, [], graph.names, scope)
-        if not graph.add_naming(naming):
+        ranks = _ranks(starts, things, naming, about, _COARSE)
+        following = [number for number in ranks if number not in followed][:FOLLOWED_PASSAGES]
+        more_naming, more_about = _edges(reader, following, [], names, scope)
+        naming += more_naming
+        before = len(names)
+        names.update(dict.fromkeys(name for _, name, _ in more_naming))
+        if len(names) == before:
             break
         followed.update(following)
-        graph.add_about(about)
-    return graph.ranks(), graph.reached
+        about += more_about
+    reached = dict[int, list[int]]()
+    for unit, name, _ in about:
+        reached.setdefault(unit, []).append(name)
+    return _ranks(starts, things, naming, about), reached
 
 
-Edge = tuple[int, int, float]
-"""A text unit, a hashed name, and the weight between them."""
+def _ranks(
+    starts: Scores, things: Scores, naming: Sequence[Edge], about: Sequence[Edge], tolerance: float = 1e-9
+) -> Scores:
+    """Return the PageRank of the passages, best first, ties by number.
 
-
-class _Neighborhood:
-    """The part of the passage graph that was read so far, and the walk on it.
-
-    Attributes:
-        things: the rarity of the things named in the question, by hashed name.
-        names: the nodes of the things, by hashed name.
-        reached: by passage the hashed names of the things that lead to it.
+    Args:
+        starts, things: the weights of passages and of hashed names where the walk starts.
+        naming: edges from passages to names.
+        about: edges from names to passages.
     """
-
-    def __init__(self, starts: Scores, things: dict[int, float]) -> None:
-        self.starts, self.things = starts, things
-        self.reached: dict[int, list[int]] = {}
-        self._passages = {number: node for node, number in enumerate(starts)}
-        self.names = {name: node for node, name in enumerate(things)}
-        self._naming: list[tuple[int, int, float]] = []  # passage, name, weight
-        self._about: list[tuple[int, int, float]] = []  # name, passage, weight
-
-    def add_naming(self, edges: Sequence[Edge]) -> bool:
-        """Add the names in passages; returns whether some are new."""
-        known = len(self.names)
-        for unit, name, weight in edges:
-            self._naming.append((_node(self._passages, unit), _node(self.names, name), weight))
-        return len(self.names) > known
-
-    def add_about(self, edges: Sequence[Edge]) -> None:
-        """Add the passages that are about names."""
-        for unit, name, weight in edges:
-            self._about.append((_node(self.names, name), _node(self._passages, unit), weight))
-            self.reached.setdefault(unit, []).append(name)
-
-    def ranks(self, tolerance: float = 1e-9) -> Scores:
-        """The PageRank of the passages, best first, ties by number."""
-        if not self._passages:
-            return {}
-        count = len(self._passages)  # nodes: the passages, then the things
-        restart = np.zeros(count + len(self.names))
-        restart[: len(self.starts)] = list(self.starts.values())
-        restart[count : count + len(self.things)] = list(self.things.values())
-        if not restart.any():
-            return {}
-        naming = np.array(self._naming).reshape(-1, 3)
-        about = np.array(self._about).reshape(-1, 3)
-        ranks = personalized_pagerank(
-            np.concatenate([naming[:, 0], about[:, 0] + count]).astype(int),
-            np.concatenate([naming[:, 1] + count, about[:, 1]]).astype(int),
-            np.concatenate([naming[:, 2], about[:, 2]]),
-            restart,
-            tolerance=tolerance,
-        )
-        found = {number: float(ranks[node]) for number, node in self._passages.items() if ranks[node] > 0}
-        return dict(sorted(found.items(), key=lambda pair: (-round(pair[1], 12), pair[0])))
-
-
-def _node(nodes: dict[int, int], key: int) -> int:
-    return nodes.setdefault(key, len(nodes))
+    passages = {unit: node for node, unit in enumerate(dict.fromkeys([*starts, *(e[0] for e in [*naming, *about])]))}
+    names = {name: len(passages) + node for node, name in enumerate(dict.fromkeys([*things, *(e[1] for e in naming)]))}
+    restart = np.zeros(len(passages) + len(names))
+    restart[: len(starts)] = list(starts.values())
+    restart[len(passages) : len(passages) + len(things)] = list(things.values())
+    if not restart.any():
+        return {}
+    edges = [(passages[unit], names[name], weight) for unit, name, weight in naming]
+    edges += [(names[name], passages[unit], weight) for unit, name, weight in about]
+    sources, targets, weights = np.array(edges).reshape(-1, 3).T
+    ranks = personalized_pagerank(sources.astype(int), targets.astype(int), weights, restart, tolerance=tolerance)
+    positive = {unit: float(ranks[node]) for unit, node in passages.items() if ranks[node] > 0}
+    return dict(sorted(positive.items(), key=lambda pair: (-round(pair[1], 12), pair[0])))
 
 
 def _edges(
-    reader: Reader, passages: Sequence[int], names: Iterable[int], known: Iterable[int], scope: Scope
+    reader: Reader, passages: Sequence[int], names: Iterable[int], seen: Iterable[int], scope: Scope
 ) -> tuple[list[Edge], list[Edge]]:
-    """The edges from passages to the names in them, and those from these and other names to the passages about them.
+    """Return the edges from passages to the names in them, and those from these and other names to passages about them.
 
-    Without the second of names that are `known`. Of both kinds the heaviest edges.
+    Without the second of names that were `seen`. Of both kinds the heaviest edges.
     """
-    found = reader.rows(
+    rows = reader.rows(
         f"""
         WITH naming AS (
             SELECT text_unit, name, weight FROM search.passage_names
@@ -279,20 +253,19 @@ def _edges(
         ), about AS (
             SELECT text_unit, name, weight FROM search.passage_subjects
             WHERE name IN (SELECT unnest($names::UBIGINT[]) UNION ALL SELECT name FROM naming)
-              AND name NOT IN (SELECT unnest($known::UBIGINT[])) AND {scope.allows("text_unit", "text_unit")}
+              AND name NOT IN (SELECT unnest($seen::UBIGINT[])) AND {scope.allows("text_unit", "text_unit")}
             ORDER BY weight DESC, name, text_unit LIMIT {MAX_EDGES}
         )
         FROM (SELECT *, false AS about FROM naming UNION ALL SELECT *, true FROM about)
         ORDER BY about, weight DESC, name, text_unit
         """,
-        {"passages": list(passages), "names": list(names), "known": list(known)},
+        {"passages": list(passages), "names": list(names), "seen": list(seen)},
     ).rows()
-    naming, about = ([(u, n, w) for u, n, w, is_about in found if is_about == kind] for kind in (False, True))
-    return naming, about
+    return [row[:3] for row in rows if not row[3]], [row[:3] for row in rows if row[3]]
 
 
 def passage_frame(reader: Reader, ranked: RankedPassages, scope: Scope) -> pl.DataFrame:
-    """The passages with their documents, and their ranks by each ranking (1 is best; null: not ranked by it).
+    """Return the passages with their documents, and their ranks by each ranking (1 is best; null: not ranked by it).
 
     Returns:
         the columns of `retrieve`, best first.
@@ -320,39 +293,33 @@ def passage_frame(reader: Reader, ranked: RankedPassages, scope: Scope) -> pl.Da
             "human_readable_id": pl.Series(numbers, dtype=pl.Int64),
             "rank": pl.Series(range(1, len(numbers) + 1), dtype=pl.Int64),
             "score": pl.Series(list(ranked.scores.values()), dtype=pl.Float64),
-            **{
-                f"rank_by_{name}": pl.Series(_places(getattr(ranked, name), numbers), dtype=pl.Int64)
-                for name in ("words", "vectors", "graph")
-            },
             "about": pl.Series(about, dtype=pl.List(pl.String)),
             "entities": pl.Series(_entities(reader, numbers, scope), dtype=pl.List(pl.String)),
         }
     )
-    found = rankings.join(rows, on="human_readable_id", how="left", maintain_order="left")
-    places = [place_of(*row) for row in found.select("places", "row_number", "start_char").iter_rows()]
+    for name in ("words", "vectors", "graph"):
+        place = {number: i for i, number in enumerate(getattr(ranked, name), 1)}
+        places = pl.Series(f"rank_by_{name}", map(place.get, numbers), dtype=pl.Int64)
+        rankings = rankings.with_columns(places)
+    frame = rankings.join(rows, on="human_readable_id", how="left", maintain_order="left")
+    places = [place_of(*row) for row in frame.select("places", "row_number", "start_char").iter_rows()]
     columns = (
         "rank score document source place start_char end_char rank_by_words rank_by_vectors rank_by_graph about "
         "entities context text human_readable_id id document_id"
     )
-    return found.with_columns(place=pl.Series(places, dtype=pl.String)).select(columns.split())
+    return frame.with_columns(place=pl.Series(places, dtype=pl.String)).select(columns.split())
 
 
 def _entities(reader: Reader, numbers: list[int], scope: Scope) -> list[list[str]]:
-    """The titles of the entities that each text unit names, as contexts show them, by degree."""
+    """Return the titles of the entities that each text unit names, as contexts show them, by degree."""
     named = reader.rows(
         "SELECT text_unit, entity FROM search.entity_text_units WHERE text_unit IN (SELECT unnest($numbers::INT[]))",
         {"numbers": numbers},
     )
-    shown = entity_rows(reader, named["entity"].unique().sort().to_list(), scope).sort(
-        "degree", "title", descending=[True, False]
-    )
+    rows = entity_rows(reader, named["entity"].unique().sort().to_list(), scope)
+    rows = rows.sort("degree", "title", descending=[True, False])
+    pairs = rows.join(named, left_on="human_readable_id", right_on="entity", maintain_order="left")
     titles = {number: list[str]() for number in numbers}
-    pairs = shown.join(named, left_on="human_readable_id", right_on="entity", maintain_order="left")
     for title, unit in pairs.select("title", "text_unit").iter_rows():
         titles[unit].append(title)
     return [titles[number] for number in numbers]
-
-
-def _places(scores: Scores, numbers: list[int]) -> list[int | None]:
-    place = {number: i for i, number in enumerate(scores, 1)}
-    return [place.get(number) for number in numbers]

@@ -1,7 +1,6 @@
 """Searches by a model over HTTP: requests, failed calls, recorded usage."""
 
 import asyncio
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,11 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphrag_assets.contracts.answering import NO_ANSWER, FollowUp, Mapped, Usage
+from graphrag_assets.contracts.answering import NO_ANSWER, Usage
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.model_errors import RetriesExhausted
-from graphrag_assets.query import DriftOptions, DynamicOptions, GraphRAG
-from graphrag_assets.query.drift import Step, next_questions
+from graphrag_assets.query import DynamicOptions, GraphRAG
 from graphrag_assets.settings import Settings
 from tests.openai_server import OpenAIServer, running
 from tests.query.conftest import write_index
@@ -159,13 +157,6 @@ def test_usage_is_booked_by_category_with_its_cost(modeled: GraphRAG, server) ->
     assert streamed.result.usage["response"].cost > 0
 
 
-def test_only_points_that_matter_are_put_together_within_the_limit(modeled: GraphRAG, server) -> None:
-    modeled.global_(QUESTION, max_reduce_tokens=60, **SMALL)
-    reduced = user_message(server.chats[-1].body)
-    assert "importance 54" in reduced  # the report of the highest number
-    assert reduced.count("-----Note") < 4
-
-
 def test_question_without_relevant_points_gets_the_fixed_answer_without_a_call(modeled: GraphRAG, server) -> None:
     server.content = says(MapAnswer={"points": [{"description": "Of no use.", "score": 0}]})
     assert modeled.global_(QUESTION).answer == NO_ANSWER
@@ -235,19 +226,6 @@ def test_drift_searches_its_reports_by_the_hypothetical_answer(
     assert number != 2
 
 
-def test_follow_ups_of_all_steps_are_ranked_together() -> None:
-    def step(*raised: tuple[str, float]) -> Step:
-        return Step(QUESTION, 0, None, Mapped(follow_ups=tuple(FollowUp(*one) for one in raised)))
-
-    steps = [step(("What is a penguin?", 10)), step(("Who was Daniel Gooch?", 90), ("Who was Daniel Gooch??", 80))]
-    assert next_questions(QUESTION, steps, 1, DriftOptions(breadth=3)) == [
-        (QUESTION, None),
-        ("Who was Daniel Gooch?", 1),
-        ("What is a penguin?", 0),
-    ]
-    assert len(next_questions(QUESTION, steps, 1, DriftOptions(breadth=2))) == 2
-
-
 def test_drift_keeps_to_its_calls(modeled: GraphRAG, server) -> None:
     modeled.drift(QUESTION)
     assert len(server.chats) <= 16
@@ -257,28 +235,6 @@ def test_drift_keeps_to_its_calls(modeled: GraphRAG, server) -> None:
         assert len(server.chats) - before <= most
 
 
-@pytest.mark.extended
-def test_drift_is_the_same_for_a_seed_in_any_order_of_answers(server, index_file, tmp_path) -> None:
-    asked, answers = [], []
-    for run, latencies in enumerate(([0.0], [0.02, 0.1, 0.0, 0.05])):
-        turns = iter(range(1000))
-        plain = server.content
-
-        def slowly(body: dict[str, Any], turns=turns, latencies=latencies, plain=plain) -> str:
-            time.sleep(latencies[next(turns) % len(latencies)])
-            return plain(body)
-
-        server.content = slowly
-        (tmp_path / str(run)).mkdir()
-        answer = rag_of(server, index_file, tmp_path / str(run)).drift(QUESTION)
-        server.content = plain
-        answers.append((answer.answer, answer.actions, answer.citations))
-        asked.append(sorted(json.dumps(request.body["messages"]) for request in server.chats))
-        server.requests.clear()
-    assert answers[0] == answers[1]
-    assert asked[0] == asked[1]
-
-
 def test_failed_step_of_drift_is_reported_and_keeps_the_others(hasty: GraphRAG, server) -> None:
     hasty.drift(QUESTION, depth=1, breadth=1, primer_folds=1, hypothetical_answer=False)
     server.fail_next(None, "500")  # primer, step, answer
@@ -286,16 +242,6 @@ def test_failed_step_of_drift_is_reported_and_keeps_the_others(hasty: GraphRAG, 
     assert [failure.part for failure in answer.errors] == ["action"]
     assert [action.error is None for action in answer.actions] == [True, False]
     assert answer.citations
-
-
-def test_the_local_steps_of_drift_hold_rows_of_the_graph(modeled: GraphRAG, server) -> None:
-    answer = modeled.drift(QUESTION)
-    steps = [user_message(r.body) for r in server.chats if "The whole investigation" in user_message(r.body)]
-    assert steps
-    for step in steps:
-        for section in ("Reports", "Entities", "Relationships", "Sources"):
-            assert f"-----{section}-----" in step
-    assert answer.context["relationships"]["in_context"].any()
 
 
 def test_dynamic_selection_rates_reports_with_the_cheaper_model(server, index_file, tmp_path) -> None:

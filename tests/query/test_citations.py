@@ -28,13 +28,6 @@ def test_references_are_read_in_all_forms() -> None:
     ]
 
 
-def test_blocks_in_a_row_belong_to_the_same_statement() -> None:
-    assert references("It broke. [Data: Sources (1)] [Data: Claims (2)]") == [
-        Reference("Sources", 1, "It broke."),
-        Reference("Claims", 2, "It broke."),
-    ]
-
-
 def test_a_source_leads_to_the_cited_sentence_in_its_document(reader: Reader) -> None:
     answer = "Captain William Hudson\ncommanded the Niagara. [Data: Sources (0)]"
     (citation,), unresolved = resolve(reader, answer, EVERYTHING)
@@ -53,15 +46,6 @@ def test_a_cited_sentence_is_the_quote_whatever_the_statement_says(reader: Reade
     assert unresolved == ["Sources (0.3)"]
 
 
-def test_a_sentence_of_a_text_unit_without_a_span_is_quoted_without_one(tmp_path: Path) -> None:
-    path = write_index(tmp_path / "graphrag-1.duckdb")
-    with duckdb.connect(str(path)) as connection:
-        connection.execute("UPDATE text_units SET start_char = NULL, end_char = NULL")
-    citations, unresolved = resolve(CurrentPublication(path).reader(), "They met. [Data: Sources (0.2)]", EVERYTHING)
-    quoted = [(citation.quote, citation.start_char, citation.end_char) for citation in citations]
-    assert (quoted, unresolved) == ([("Captain William Hudson commanded the Niagara.", None, None)], [])
-
-
 def test_a_claim_in_other_words_leads_to_what_it_quotes(tmp_path: Path) -> None:
     path = write_index(tmp_path / "graphrag-1.duckdb")
     with duckdb.connect(str(path)) as connection:
@@ -73,13 +57,6 @@ def test_a_claim_in_other_words_leads_to_what_it_quotes(tmp_path: Path) -> None:
     assert (citation.quote, citation.text_unit_id) == ("where the people cheered", "t1")
     (citation,), _ = resolve(reader, "The Agamemnon reached Valentia [Data: Claims (1)]", EVERYTHING)
     assert citation.quote == "The Agamemnon reached Valentia"
-
-
-def test_a_statement_in_other_words_leads_to_the_whole_text_unit(reader: Reader) -> None:
-    (citation,), _ = resolve(reader, "People were glad. [Data: Sources (1)]", EVERYTHING)
-    assert (citation.start_char, citation.end_char) == (107, 181)
-    assert citation.quote is not None
-    assert citation.quote.startswith("The Agamemnon reached Valentia")
 
 
 @pytest.mark.parametrize(
@@ -104,12 +81,6 @@ def test_a_report_leads_to_the_rows_of_the_finding_that_the_statement_stands_in(
     citations, _ = resolve(reader, "It was Daniel Gooch who headed them. [Data: Reports (4)]", EVERYTHING)
     assert [citation.text_unit_id for citation in citations] == ["t2"]
     assert {citation.title for citation in citations} == {"Valentia, Great Eastern, Daniel Gooch"}
-
-
-def test_text_unit_with_the_statement_is_cited_among_several(reader: Reader) -> None:
-    statement = "The Great Eastern left Valentia with the new cable in July 1866."
-    (citation,), _ = resolve(reader, f"{statement} [Data: Entities (3)]", EVERYTHING)
-    assert citation.text_unit_id == "t3"
 
 
 def test_references_that_lead_nowhere_are_listed_and_never_cited(reader: Reader) -> None:
@@ -235,12 +206,6 @@ def test_prose_in_brackets_is_shown_as_soon_as_it_is_no_reference() -> None:
     assert checked.feed(" so") == " (Sources say so"
 
 
-def test_a_checked_text_stays_as_it_is() -> None:
-    once, lost = Checked.text("A [Sources (1)]. B (Data: Sources (9)). C [Data: the letter].", GIVEN)
-    assert lost == ["Sources (9)", "the letter"]
-    assert Checked.text(once, GIVEN) == (once, [])
-
-
 def test_citations_of_rows_outside_the_context_can_be_removed() -> None:
     assert Checked.text("A. [Data: Ships (1)] B. [Data: Sources (1, 9)]", GIVEN, remove=True) == (
         "A. B. [Data: Sources (1)]",
@@ -281,12 +246,6 @@ def test_pieces_are_shown_as_the_whole_is_however_they_are_cut(parts: list[str],
     shown += checked.end()
     assert (shown, list(checked.unresolved)) == Checked.text(text, GIVEN)
     assert "Ships" not in "".join(re.findall(r"\[Data:[^\]]*\]", shown))
-
-
-def test_a_statement_of_several_sentences_is_found_by_its_last(reader: Reader) -> None:
-    answer = "Much was written of it. Captain William Hudson commanded the Niagara. [Data: Sources (0)]"
-    (citation,), _ = resolve(reader, answer, EVERYTHING)
-    assert citation.quote == "Captain William Hudson commanded the Niagara."
 
 
 def test_a_quotation_with_a_gap_leads_to_the_passage_from_its_first_part_to_its_last(reader: Reader) -> None:

@@ -59,12 +59,6 @@ def test_a_row_is_left_out_only_if_it_does_not_fit_what_is_left(lengths: tuple[l
             assert alone - (heading if section.text else 0) > left
 
 
-def test_an_unused_share_goes_to_the_others() -> None:
-    plenty, nothing = rows([8] * 200), rows([])
-    assert used(sections([nothing, nothing, plenty], 1000)) > 980
-    assert used(sections([plenty, nothing, nothing], 1000)) > 980
-
-
 SENTENCES = "The first ship sailed in June. The second ship waited for the tide. The third ship sank off the coast."
 
 

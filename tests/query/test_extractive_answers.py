@@ -12,50 +12,18 @@ from graphrag_assets.contracts.answering import CLOSEST, NO_ANSWER
 from graphrag_assets.query import METHODS, GraphRAG
 from graphrag_assets.query.results import Answer
 
-from ..conftest import TEST_DATA, Project, index_once
+from ..conftest import Project, index_once
 
 CORPORA = Path(__file__).parent / "corpora"
 TRUTH = json.loads((Path(__file__).parents[1] / "ground_truth.json").read_text(encoding="utf-8"))
 every_method = pytest.mark.parametrize("method", [*METHODS, "ask"])
 
-TOLD = {
-    "operation-dulce": [
-        "Where is the Dulce base located?",
-        "What did Taylor Cruz order?",
-        "How did the team decode the message?",
-        "Why is the team cautious about contact?",
-        "who is jordan hayes",
-    ],
-    "christmas-carol": [
-        "What did Marley's Ghost wear?",
-        "Who was Scrooge's clerk?",
-        "Why do the poor suffer?",
-        "What did Scrooge send to the Cratchits?",
-        "Give me an overview of Tiny Tim",
-    ],
-}
-ABSENT = {
-    "sample": [
-        "Who won the 1998 World Cup?",
-        "Who invented the telephone?",
-        "When did Cyrus Field visit Tokyo?",
-        "Who was Napoleon Bonaparte?",
-    ],
-    "operation-dulce": [
-        "Who wrote the Magna Carta?",
-        "How much does a train ticket to Berlin cost?",
-        "What did Alex Mercer eat for breakfast?",
-        "How many children does Jordan Hayes have?",
-        "Who was Queen Victoria?",
-    ],
-    "christmas-carol": [
-        "What is the capital of Mongolia?",
-        "Who won the 1998 World Cup?",
-        "How many ships did Fezziwig own?",
-        "When did Bob Cratchit travel to America?",
-        "What did the telegraph company charge?",
-    ],
-}
+ABSENT = [
+    "Who won the 1998 World Cup?",
+    "Who invented the telephone?",
+    "When did Cyrus Field visit Tokyo?",
+    "Who was Napoleon Bonaparte?",
+]
 
 
 def asked(rag: GraphRAG, method: str, question: str) -> Answer:
@@ -83,12 +51,6 @@ def languages(shared_folder: Path) -> GraphRAG:
     return GraphRAG(index_once(shared_folder / "languages", CORPORA / "languages") / "index")
 
 
-@pytest.fixture(scope="module", params=list(TOLD))
-def novel(request: pytest.FixtureRequest, shared_folder: Path) -> tuple[str, GraphRAG]:
-    folder = TEST_DATA / request.param / "input"
-    return request.param, GraphRAG(index_once(shared_folder / request.param, folder.resolve()) / "index")
-
-
 @every_method
 def test_overview_of_a_person_begins_with_a_definition(sample: GraphRAG, method: str) -> None:
     for question in ("Give me an overview of Cyrus Field", "who was cyrus field"):
@@ -96,13 +58,6 @@ def test_overview_of_a_person_begins_with_a_definition(sample: GraphRAG, method:
         assert is_direct(answer)
         first = answer.answer.split("]")[0]
         assert "Cyrus West Field, a paper merchant" in first or "Cyrus West Field was an American citizen" in first
-
-
-@every_method
-def test_question_about_problems_is_answered_directly(sample: GraphRAG, method: str) -> None:
-    answer = asked(sample, method, "What were the biggest problems?")
-    assert is_direct(answer)
-    assert answer.citations
 
 
 @every_method
@@ -115,32 +70,24 @@ def test_closest_passages_are_shown_if_nothing_answers(sample: GraphRAG, method:
 
 
 @every_method
-@pytest.mark.parametrize("question", ABSENT["sample"])
+@pytest.mark.parametrize("question", ABSENT)
 def test_question_beyond_the_sample_is_not_answered_directly(sample: GraphRAG, method: str, question: str) -> None:
     assert not is_direct(asked(sample, method, question))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("method", "every", "least"),
-    [("ask", 1, 20), ("local", 1, 20), ("basic", 1, 20), ("drift", 3, 7), ("global", 1, 17)],
+    ("method", "least"),
+    [("ask", 20), ("local", 20), ("basic", 20), ("global", 17)],
 )
 def test_questions_with_known_answers_are_answered_as_often_as_before(
-    sample: GraphRAG, method: str, every: int, least: int
+    sample: GraphRAG, method: str, least: int
 ) -> None:
     def right(question: dict) -> bool:
         said = asked(sample, method, question["question"]).answer.replace("*", "").replace("’", "'").casefold()
         return all(fact.casefold() in said for fact in question["answer_contains"])
 
-    assert sum(map(right, TRUTH[::every])) >= least  # DRIFT asks several questions for each
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("method", ["local", "basic"])
-def test_novels_answer_questions_about_their_content_and_no_others(novel: tuple[str, GraphRAG], method: str) -> None:
-    name, rag = novel
-    assert [question for question in TOLD[name] if not is_direct(asked(rag, method, question))] == []
-    assert [question for question in ABSENT[name] if is_direct(asked(rag, method, question))] == []
+    assert sum(map(right, TRUTH)) >= least
 
 
 @every_method
@@ -173,11 +120,6 @@ def test_questions_in_other_languages_are_answered_from_texts_in_these(
     answer = asked(languages, method, question)
     assert is_direct(answer)
     assert said in answer.answer
-
-
-@every_method
-def test_an_absent_fact_in_another_language_is_not_answered(languages: GraphRAG, method: str) -> None:
-    assert not is_direct(asked(languages, method, "Wer gewann die Weltmeisterschaft 1998?"))
 
 
 UNSPACED = {

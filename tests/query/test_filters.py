@@ -14,23 +14,19 @@ from typing import Any
 import polars as pl
 import pytest
 
-from graphrag_assets.errors import QueryError
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.query.entities import called_entities, entities_for, named_entities, named_things
+from graphrag_assets.query.entities import entities_for
 from graphrag_assets.query.fetch import (
-    claims_about,
     entity_rows,
     level_reports,
     relationships_around,
     report_tree,
     reports_about,
-    sources,
-    text_units_of,
 )
 from graphrag_assets.query.filters import EVERYTHING, Filter, scope_of
 from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.question import Question
-from graphrag_assets.query.retrieval import search_texts, vector_scores, word_scores
+from graphrag_assets.query.retrieval import search_texts, vector_scores
 from graphrag_assets.store import schema
 from graphrag_assets.store.index_database import IndexDatabase, assign_numbers, replace_table
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
@@ -265,31 +261,6 @@ def test_relationships_are_those_of_an_index_of_the_allowed_documents(whole, ind
     assert shown(whole, scope) == shown(part)
 
 
-def test_words_of_other_documents_do_not_even_rank(whole_with_vectors: Reader) -> None:
-    whole = whole_with_vectors
-    scope = scope_of(whole, Filter(documents="voyage"))
-    unknown = embedded_question("quagga")
-    for word in ("zanzibar", "bribe", "spy", "criminal"):
-        asked = Question(word)
-        asked.remember(MODEL, unknown.vector(MODEL))  # that a word is near another is no secret
-        for kind in ("text_unit", "entity", "community_report"):
-            assert word_scores(whole, kind, asked, 10, scope) == {}
-        assert entities_for(whole, asked, 4, scope) == entities_for(whole, unknown, 4, scope)
-        assert named_entities(whole, asked, scope) == []
-
-
-def test_names_that_only_other_documents_use_name_nothing(whole: Reader) -> None:
-    inside, outside = (scope_of(whole, Filter(documents=document)) for document in ("secret", "voyage"))
-    assert len(named_entities(whole, Question("Hudson the bribed"), inside)) == 1
-    plain = named_entities(whole, Question("Hudson"), outside)
-    assert named_entities(whole, Question("Hudson the bribed"), outside) == plain
-    assert named_things(whole, Question("Hudson the bribed"), outside) == named_things(
-        whole, Question("Hudson"), outside
-    )
-    with pytest.raises(QueryError, match="What the filter allows has no entity 'Moriarty'"):
-        called_entities(whole, ["Moriarty"], outside)
-
-
 def test_reports_are_used_only_when_all_they_draw_on_is_allowed(whole_with_vectors: Reader) -> None:
     whole = whole_with_vectors
 
@@ -314,19 +285,6 @@ def test_below_a_forbidden_report_the_allowed_ones_are_read(whole: Reader) -> No
     assert found["community"].to_list() == [3]
     assert found["occurrence_weight"].to_list() == [1.0]  # nothing of what is left out counts
     assert level_reports(whole, 0)["community"].to_list() == [0]
-
-
-def test_text_and_claims_are_of_the_allowed_documents(whole: Reader) -> None:
-    scope = scope_of(whole, Filter(documents="voyage"))
-    everyone = numbers(whole, "entities")
-    ranked = rank_passages(whole, Question("zanzibar Hudson Gooch"), 10, scope)
-    assert sorted(ranked.numbers) == [0, 1]
-    units = text_units_of(whole, everyone, 10, scope)
-    assert sorted(units) == [0, 1]
-    assert sources(whole, [0, 3, 1], scope)["human_readable_id"].to_list() == [0, 1]
-    claims = claims_about(whole, everyone, units, scope)
-    assert claims["description"].to_list() == ["Hudson landed the cable."]
-    assert numbers(whole, "text_units", scope) == [0, 1]
 
 
 def test_types_limit_entities_but_not_text(whole: Reader) -> None:
@@ -380,45 +338,6 @@ def test_the_type_of_an_entity_is_the_one_that_the_allowed_text_gives(whole: Rea
 def test_documents_are_chosen_by_batch_name_and_metadata(whole: Reader, filter: Filter, documents: list[str]) -> None:
     units = numbers(whole, "text_units", scope_of(whole, filter))
     assert sorted({UNITS[number][0] for number in units}) == documents
-
-
-@pytest.mark.parametrize(
-    ("filter", "name"),
-    [
-        (Filter(batches="shops"), "batch 'shops'"),
-        (Filter(documents="Voyages"), "document 'Voyages'"),
-        (Filter(entity_types="ship"), "entity type 'ship'"),
-        (Filter(relationship_types="MEET"), "relationship type 'MEET'"),
-        (Filter(metadata={"yeer": 1866}), "metadata 'yeer': 1866"),
-        (Filter(metadata={"year": 1867}), "metadata 'year': 1867"),
-        (Filter(metadata={"sealed": 1}), "metadata 'sealed': 1"),
-    ],
-)
-def test_unknown_value_allows_nothing_and_is_named(whole: Reader, filter: Filter, name: str) -> None:
-    scope = scope_of(whole, filter)
-    assert scope.missing == [f"The filter names the {name}, which is not there."]
-    assert numbers(whole, "relationships" if filter.relationship_types else "entities", scope) == []
-
-
-def test_missing_filter_costs_nothing_and_a_few_scopes_are_kept(whole: Reader) -> None:
-    assert scope_of(whole, None) is EVERYTHING
-    assert scope_of(whole, Filter()) is EVERYTHING
-    assert EVERYTHING.allows("text_unit", "number") == "true"
-    assert scope_of(whole, Filter(documents="Sale")) is scope_of(whole, Filter(documents="Sale"))
-    assert scope_of(whole, Filter(metadata={"sealed": True})) is not scope_of(whole, Filter(documents="Sale"))
-    for n in range(40):
-        entity_rows(whole, [0], scope_of(whole, Filter(documents=["Sale"] * (n + 2))))
-    assert len(whole.scopes) == 16
-    kept = whole.numbers("SELECT count(*) FROM duckdb_tables() WHERE database_name = 'memory'", {})
-    assert 16 <= kept[0] <= 16 * 6  # tables; those of the others are dropped
-
-
-@pytest.mark.parametrize("method", ["local", "global", "drift", "basic"])
-def test_every_method_takes_dates(whole: Reader, method: str) -> None:
-    with GraphRAG(whole.path) as rag:
-        early = rag.context(method, "Who commanded the Niagara?", as_of="1858")
-        assert "Gooch" not in early.text
-        assert early.text == rag.context(method, "Who commanded the Niagara?", documents="voyage").text
 
 
 def test_sources_and_claims_show_the_dates_of_documents(whole: Reader, index_of: Callable[..., Reader]) -> None:

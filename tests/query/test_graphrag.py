@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,10 @@ from typing import Any
 import duckdb
 import pytest
 
-from graphrag_assets.contracts.answering import NO_ANSWER, Evidence, Mapped, Point, Reply, Usage
-from graphrag_assets.embedded.answerer import EmbeddedAnswerer
+from graphrag_assets.contracts.answering import NO_ANSWER
 from graphrag_assets.errors import QueryError, StoreError
 from graphrag_assets.query import METHODS, GraphRAG, answer_to_markdown
 from graphrag_assets.store.schema import PUBLISHED
-from graphrag_assets.text.words import count_tokens
 
 from .conftest import write_index
 
@@ -48,19 +45,6 @@ def test_the_same_question_has_the_same_answer(index_file: Path, method: str) ->
     assert all(one.context[name].equals(other.context[name]) for name in one.context)
 
 
-def test_a_question_about_everything_is_answered_from_the_weightiest_reports(rag: GraphRAG) -> None:
-    answer = rag.global_("What are the main themes?").answer
-    assert answer.startswith("- Valentia is an island in Ireland.")
-    assert "[Data: Reports (4)]" in answer
-    assert "[Data: Reports (3)]" in answer
-
-
-def test_drift_asks_no_question_twice(rag: GraphRAG) -> None:
-    actions = rag.drift("What happened to the Great Eastern in Valentia?", depth=3, max_calls=30).actions
-    followed = [action.question for action in actions if action.depth]
-    assert len(followed) == len(set(followed))
-
-
 def test_answer_as_markdown_quotes_its_citations(rag: GraphRAG) -> None:
     markdown = answer_to_markdown(rag.basic("Who commanded the Niagara?"))
     assert markdown.startswith("## Who commanded the Niagara?\n\nCaptain")
@@ -81,22 +65,6 @@ def test_sql_reads_everything_and_writes_nothing(rag: GraphRAG) -> None:
     for query in ("DELETE FROM entities", "CREATE TABLE x (a INT)", "FROM nowhere"):
         with pytest.raises(StoreError):
             rag.sql(query)
-
-
-class Inventor(EmbeddedAnswerer):
-    """An answerer that cites a row outside its context."""
-
-    def __init__(self) -> None:
-        super().__init__(model="inventor")
-
-    async def arespond(self, question: str, evidence: Evidence, *_: Any) -> Reply:
-        return Reply("He did. [Data: Sources (0); Entities (77)]", Usage(calls=1, prompt_tokens=len(evidence.text)))
-
-    async def amap(self, question: str, evidence: Evidence, *_: Any) -> Mapped:
-        return Mapped((Point("Nothing.", 0.0),), usage=Usage(calls=1))
-
-    async def areduce(self, question: str, points: Sequence[Point], *_: Any) -> Reply:
-        return Reply(f"{len(points)} points", Usage(calls=1))
 
 
 def test_a_new_publication_is_seen_by_the_next_question(tmp_path: Path) -> None:
@@ -156,19 +124,6 @@ def test_empty_question_is_rejected(rag: GraphRAG, method: str) -> None:
             rag.search(method, question)
 
 
-def test_no_step_of_drift_reads_more_than_its_limit(index_file: Path) -> None:
-    read: list[str] = []
-
-    class Listener(Inventor):
-        async def amap(self, question: str, evidence: Evidence, *_: Any) -> Mapped:
-            read.append(evidence.text)
-            return Mapped()
-
-    GraphRAG(index_file, answerer=Listener()).drift("Who commanded the Niagara?", max_context_tokens=120)
-    assert len(read) > 1
-    assert max(count_tokens(read)) <= 120
-
-
 def test_questions_are_suggested_with_and_without_a_history(rag: GraphRAG) -> None:
     asked = ["Who commanded the Niagara?"]
     suggested = rag.questions(asked, count=4)
@@ -201,21 +156,3 @@ def test_a_question_that_cannot_be_searched_is_an_error_with_the_remedy(rag: Gra
         call("Who \ud800 commanded the Niagara?")
     with pytest.raises(QueryError, match=r"32,001 characters; at most 32,000 .* index it as a document"):
         call("x" * 32_001)
-
-
-@pytest.mark.extended
-def test_a_script_that_closes_nothing_ends_without_a_word(tmp_path: Path) -> None:
-    path = write_index(tmp_path / "graphrag-1.duckdb")
-    script = f"""
-from graphrag_assets.query import GraphRAG
-rag = GraphRAG({str(path)!r})
-entities, answer = rag.sql("FROM entities"), rag.local("Who commanded the Niagara?")
-stream = rag.stream("basic", "Who commanded the Niagara?")
-next(iter(stream))
-try:
-    rag.sql("FROM no_such_table")
-except Exception as error:
-    kept = error
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -2,7 +2,6 @@
 
 import asyncio
 import csv
-import json
 import random
 import re
 from collections.abc import Iterator
@@ -160,15 +159,6 @@ def test_nine_of_ten_relevant_text_units_are_found_with_a_budget_of_100(planted,
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize("budget", [1, 20, 100, 500])
-def test_the_budget_is_never_exceeded(planted, server, tmp_path, budget):
-    rag, oracle = rag_of(planted, server, tmp_path, planted.relevant)
-    tests = rag.lazy(QUESTION, budget=budget).tests
-    assert tests.height == len(oracle.asked) == len(set(oracle.asked)) <= budget
-    assert tests["order"].to_list() == list(range(1, tests.height + 1))
-
-
-@pytest.mark.extended
 def test_the_same_question_costs_nothing_again(planted, server, tmp_path):
     rag, _ = rag_of(planted, server, tmp_path, planted.relevant)
     first = rag.lazy(QUESTION)
@@ -188,36 +178,6 @@ def test_the_same_question_costs_nothing_again(planted, server, tmp_path):
     known = {planted.entry_of[unit] for unit in first.tests["human_readable_id"]}
     assert not known & set(map(int, asked))
     assert larger.tests.height > first.tests.height
-
-
-@pytest.mark.extended
-def test_failed_tests_are_reported_and_the_others_are_used(planted, server, tmp_path):
-    rag, oracle = rag_of(planted, server, tmp_path, planted.relevant)
-    lost: list[set[int]] = []
-    n_tests = 0
-
-    def every_twentieth_fails(body: dict[str, Any]) -> tuple[int, dict[str, str], bytes] | None:
-        nonlocal n_tests
-        if '"RelevantUnits"' not in json.dumps(body):
-            return None
-        n_tests += 1
-        if n_tests % 20 != 3:
-            return None
-        lost.append(set(map(int, re.findall(r"Entry (\d+)\.", user_message(body)))))
-        return 400, {}, b'{"error": {"message": "no"}}'
-
-    server.replace = every_twentieth_fails
-    answer = rag.lazy(QUESTION, budget=500, batch=4)
-    found = planted.found_by(answer.tests)
-    assert len(lost) == (n_tests + 17) // 20 >= 2  # 5 %
-    assert [failure.part for failure in answer.errors] == ["test"] * len(lost)
-    assert answer.tests["relevant"].null_count() == sum(map(len, lost))
-    assert planted.said - set().union(*lost) <= found == planted.relevant & set(oracle.asked)
-    server.replace = lambda body: (
-        (400, {}, b'{"error": {"message": "no"}}') if '"RelevantUnits"' in json.dumps(body) else None
-    )
-    with pytest.raises(Exception, match="rejects the request"):
-        rag.lazy("What was said about tea?")
 
 
 @pytest.mark.extended
@@ -276,42 +236,6 @@ def test_points_cite_sentences_and_those_that_were_not_sent_are_dropped(commande
     assert (citation.document_id, citation.start_char, citation.end_char) == ("d0", 61, 106)
     assert citation.quote == "Captain William Hudson commanded the Niagara."
     assert answer.context["sources"]["text"][0] == rag.sql("SELECT text FROM text_units LIMIT 1").item()
-
-
-@pytest.mark.extended
-def test_after_an_edit_only_changed_text_units_are_tested(server, project, monkeypatch, tmp_path):
-    monkeypatch.setenv("GRAPHRAG_CHUNK_SIZE", "60")
-
-    def story(place: str, price: int) -> str:
-        return "\n\n".join(
-            f"# Year {year}\n\nIn {year} the office of {place} sent {year * 3} messages over the cable, and the clerks of "
-            f"{place} wrote down every word of them in books that the company kept. A word cost {price} pence."
-            for year in range(1866, 1870)
-        )
-
-    for place in ("Valentia", "Brest"):
-        project.write(f"offices/{place}.md", story(place, 20))
-    project.index_all()
-    rag = GraphRAG(project.root / "index", answerer=chat_answerer(server, tmp_path))
-    server.content = says(
-        SubQuestions=lambda _: {"question": f"In other words {len(server.chats)}", "questions": []},
-        RelevantUnits=lambda body: {"units": [{"id": n} for n in range(1, user_message(body).count("\n(1) ") + 1)]},
-        MapAnswer={"points": []},
-        text="Nobody knows.",
-    )
-    question = "What did a word cost?"
-    before = {unit for (unit,) in rag.sql("SELECT id FROM text_units").rows()}
-    assert rag.lazy(question).tests.height == len(before) >= 8
-    n_sent = len(server.chats)
-    project.write("offices/Brest.md", story("Brest", 20).replace("5604 messages", "5,000 messages"))
-    project.index_all()
-    changed = {unit for (unit,) in rag.sql("SELECT id FROM text_units").rows()} - before
-    assert 0 < len(changed) < len(before) / 2
-    again = rag.lazy(question)
-    assert again.tests.height == len(before)
-    tested = [user_message(r.body) for r in server.chats[n_sent:] if r.task == "RelevantUnits"]
-    assert sum(message.count("\n(1) ") for message in tested) == len(changed)
-    assert all("5,000 messages" in message for message in tested)
 
 
 @settings(max_examples=100, deadline=None)

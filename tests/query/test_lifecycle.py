@@ -143,16 +143,15 @@ def test_a_timeout_ends_the_statements_in_threads(index_file: Path) -> None:
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize("method", ["local", "global", "drift"])
-def test_a_timeout_while_the_model_is_down_names_its_failure(index_file: Path, tmp_path: Path, method: str) -> None:
+def test_a_timeout_while_the_model_is_down_names_its_failure(index_file: Path, tmp_path: Path) -> None:
     provider.litellm()  # its import takes seconds
     with running(faults=FaultPlan({"503": 1.0})) as server:
         answerer = chat_answerer(server, tmp_path, backoff_seconds=0.2, max_retries=1_000)
         with GraphRAG(index_file, answerer) as rag:
             for ask in (rag.search, lambda *given, **more: list(rag.stream(*given, **more))):
                 with pytest.raises(QueryTimeout, match=r"did not answer in .*HTTP 503") as late:
-                    ask(method, QUESTION, timeout=4)
+                    ask("global", QUESTION, timeout=4)
                 assert isinstance(late.value.last_error, ModelUnavailable)
                 assert late.value.__cause__ is late.value.last_error
                 assert str(late.value.last_error) in late.value.errors[-1]
-                assert method == "drift" or late.value.completed[0].startswith("a context of ")
+                assert late.value.completed[0].startswith("a context of ")

@@ -8,7 +8,7 @@ import pytest
 
 from graphrag_assets.query import GraphRAG
 from tests.openai_server import OpenAIServer, running
-from tests.query.modeled import chat_answerer, says, user_message
+from tests.query.modeled import chat_answerer, says
 
 LINKS = {
     "names": ["Wildman Whitehouse"],
@@ -76,17 +76,6 @@ def test_a_search_links_its_question_with_one_request_which_the_ledger_keeps(rag
     assert rag.drift(QUESTION, linking="model", max_calls=4, depth=3).total_usage.calls <= 4
 
 
-def test_names_are_searched_for_among_entities_and_themes_among_reports(rag: GraphRAG) -> None:
-    question = "Which American vessel was the biggest?"
-    assert titles(rag.context("local", question, top_k_entities=1)) == ["Niagara"]  # "an American frigate"
-    linked = rag.context("local", question, top_k_entities=1, linking="model")
-    assert titles(linked) == ["Great Eastern"]
-    assert linked.question == question
-    primer = rag.context("drift", question, primer_reports=1, linking="model").frames["reports"]
-    assert primer["human_readable_id"].to_list() == [2]  # of the penguin
-    assert rag.context("drift", question, primer_reports=1).frames["reports"]["human_readable_id"].to_list() == [3]
-
-
 def test_where_the_request_fails_the_question_is_linked_by_names(rag: GraphRAG, server) -> None:
     server.fail_next("400")
     answer = rag.local(QUESTION, linking="model")
@@ -94,11 +83,6 @@ def test_where_the_request_fails_the_question_is_linked_by_names(rag: GraphRAG, 
     assert answer.answer == "It did."
     by_names = rag.local(QUESTION)
     assert answer.context["entities"].equals(by_names.context["entities"])
-
-
-def test_the_model_reads_the_conversation(rag: GraphRAG, server) -> None:
-    rag.context("local", "Who bought it?", history=[("user", "Was she sold?")], linking="model")
-    assert "user: Was she sold?" in user_message(server.chats[0].body)
 
 
 def test_without_a_model_the_question_is_linked_by_names(index_file: Path) -> None:

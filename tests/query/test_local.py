@@ -9,18 +9,16 @@ from graphrag_assets.errors import QueryError
 from graphrag_assets.query import METHODS, GraphRAG
 from graphrag_assets.query.basic import BasicOptions, basic_context
 from graphrag_assets.query.fetch import (
-    claims_about,
     relationships_around,
     report_rows,
     reports_about,
-    text_units_of,
     without_relatives,
 )
 from graphrag_assets.query.local import LocalOptions, local_context
 from graphrag_assets.query.question import Question
 from graphrag_assets.store.publication_reader import Reader
 
-from .conftest import AGAMEMNON, GREAT_EASTERN, HUDSON, NIAGARA, PENGUIN, TEXT_UNITS, VALENTIA
+from .conftest import AGAMEMNON, GREAT_EASTERN, HUDSON, NIAGARA, PENGUIN, TEXT_UNITS
 
 QUESTION = Question("Who commanded the Niagara?")
 
@@ -55,19 +53,6 @@ def test_relationships_inside_the_selection_come_first_then_by_links_then_by_wei
     assert inside["in_network"].to_list() == [True, True, False]
 
 
-def test_text_units_of_entities_come_by_the_relationships_they_state(reader: Reader) -> None:
-    assert text_units_of(reader, [GREAT_EASTERN], 10) == [2, 3]
-    (first,) = text_units_of(reader, [VALENTIA], 1)
-    assert text_units_of(reader, [VALENTIA, GREAT_EASTERN], 10)[0] == first
-
-
-@pytest.mark.parametrize(
-    ("question", "unit"), [("Who headed the buyers of the ship?", 2), ("What did the oil of the lamps cost?", 5)]
-)
-def test_fact_without_an_entity_is_found_by_its_words(reader: Reader, question: str, unit: int) -> None:
-    assert numbers(local_context(reader, Question(question)).frames["sources"])[0] == unit
-
-
 def test_reports_are_of_all_levels_and_come_by_matched_entities_then_rank(reader: Reader) -> None:
     # Agamemnon and Niagara: both in community 0 (rank 5) and in 3 (rank 2); Penguin: in 2 (rank 3) on both levels.
     assert numbers(reports_about(reader, [AGAMEMNON, NIAGARA, PENGUIN])) == [0, 3, 2]
@@ -91,17 +76,6 @@ def test_reports_by_similarity_are_ranked_beside_those_of_the_entities(reader: R
     assert found["matches"].to_list() == [2, 0, 2, 1]
 
 
-def test_claims_of_the_best_text_units_come_first(reader: Reader) -> None:
-    assert numbers(claims_about(reader, [AGAMEMNON, GREAT_EASTERN], [2, 1])) == [0, 1]
-    assert numbers(claims_about(reader, [AGAMEMNON, GREAT_EASTERN], [1, 2])) == [1, 0]
-    assert numbers(claims_about(reader, [AGAMEMNON, VALENTIA], [])) == [1]
-
-
-def test_claim_whose_subject_is_no_entity_is_found_by_its_text_unit(reader: Reader) -> None:
-    assert numbers(claims_about(reader, [AGAMEMNON], [5, 1])) == [2, 1]
-    assert numbers(claims_about(reader, [AGAMEMNON], [1])) == [1]
-
-
 def test_a_claim_that_a_text_unit_of_the_context_states_is_not_repeated(reader: Reader) -> None:
     asked = Question("What did the oil of the lamps cost?")
     whole = local_context(reader, asked).frames
@@ -119,18 +93,6 @@ def test_the_context_has_exactly_top_k_entities(reader: Reader, top_k: int) -> N
     context = local_context(reader, QUESTION, LocalOptions(top_k_entities=top_k))
     assert context.frames["entities"].height == top_k
     assert context.frames["entities"]["in_context"].all()
-
-
-def test_entities_can_be_included_and_excluded_by_name(reader: Reader) -> None:
-    options = LocalOptions(
-        top_k_entities=3, include_entity_names=("Penguin",), exclude_entity_names=("Niagara", "captain of the Niagara")
-    )
-    entities = local_context(reader, QUESTION, options).frames["entities"]
-    assert numbers(entities)[0] == PENGUIN
-    assert entities.height == 3
-    assert not {NIAGARA, HUDSON} & set(numbers(entities))
-    with pytest.raises(QueryError, match="Zeppelin"):
-        local_context(reader, QUESTION, LocalOptions(include_entity_names=("Zeppelin",)))
 
 
 def test_several_hops_reach_beyond_the_neighbors(reader: Reader) -> None:

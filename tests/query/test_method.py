@@ -11,7 +11,7 @@ from typing import Any, assert_type
 import polars as pl
 import pytest
 
-from graphrag_assets.errors import InvalidOption, QueryError
+from graphrag_assets.errors import InvalidOption
 from graphrag_assets.query import Answer, GraphRAG
 from graphrag_assets.query.local import LocalSearchOptions
 
@@ -70,18 +70,3 @@ def test_an_answer_is_plain_data(rag: GraphRAG, name: str) -> None:
     plain = json.loads(json.dumps(answer.to_dict()))
     assert plain["answer"] == answer.answer
     assert plain["citations"][0]["quote"] == answer.citations[0].quote
-
-
-def test_a_context_is_plain_data(rag: GraphRAG) -> None:
-    context = rag.context("local", QUESTION)
-    plain = json.loads(json.dumps(context.to_dict()))
-    assert plain["text"] == context.text
-    shown = context.frames["sources"].filter("in_context")["human_readable_id"]
-    assert plain["rows"]["sources"] == shown.sort().to_list()
-
-
-def test_an_unknown_method_is_named_with_those_that_there_are(rag: GraphRAG) -> None:
-    with pytest.raises(QueryError, match=r"Did you mean 'local'.*local, .*, ask"):
-        rag.search("locl", QUESTION)
-    with pytest.raises(QueryError, match=r"Unknown search method 'ask'\. The methods are: local, .*planned\.$"):
-        rag.context("ask", QUESTION)

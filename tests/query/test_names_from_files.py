@@ -95,22 +95,6 @@ def test_a_name_in_a_heading_is_a_mention_with_its_place(graph: GraphRAG) -> Non
 
 
 @pytest.mark.extended
-def test_who_writes_whom_is_a_mention_of_the_mail(graph: GraphRAG) -> None:
-    found = rows(
-        graph,
-        "SELECT m.title FROM entity_mentions m JOIN documents d ON d.id = m.document_id "
-        "WHERE d.source = 'mail.eml' ORDER BY m.title",
-    )
-    assert [name for (name,) in found] == [
-        "Dana Whitlock",
-        "Piet Vos",
-        "Question about the Velmora Dam",
-        "Tomas Okafor",
-        "Velmora Dam",
-    ]
-
-
-@pytest.mark.extended
 def test_names_have_the_words_that_are_theirs(graph: GraphRAG) -> None:
     found = rows(
         graph,
@@ -136,12 +120,3 @@ def test_names_have_the_words_that_are_theirs(graph: GraphRAG) -> None:
 )
 def test_an_entity_is_found_by_initials_and_however_it_is_encoded(graph: GraphRAG, asked: str, title: str) -> None:
     assert rows(graph, f"SELECT title FROM find_entity('{asked}') LIMIT 1") == [(title,)]
-
-
-@pytest.mark.extended
-def test_what_differs_in_its_name_has_another_key(graph: GraphRAG) -> None:
-    assert rows(
-        graph,
-        "SELECT title_key('McDonald''s') = title_key('McDonald'), title_key('__init__') = title_key('init'), "
-        "title_key('_Great Eastern_') = title_key('Great Eastern')",
-    ) == [(False, False, True)]

@@ -104,13 +104,6 @@ def test_each_table_of_a_context_has_the_types_of_its_rows(whole: Reader, server
         assert all("type" in heading.split("|") for name in typed & found.keys() for heading in found[name]), found
 
 
-def test_neighbors_have_types_and_can_be_filtered_by_them(whole: Reader) -> None:  # noqa: F811
-    query = "SELECT title, type, relationship_type FROM neighbors('Niagara', 2) WHERE {} ORDER BY ALL"
-    with GraphRAG(whole.path) as rag:
-        assert rag.sql(query.format("relationship_type = 'MET'")).rows() == [("Agamemnon", "SHIP", "MET")]
-        assert rag.sql(query.format("type = 'PLACE'")).rows() == [("Valentia", "PLACE", "VISITED")]
-
-
 def test_a_conversation_is_read_from_its_file(whole: Reader, server: OpenAIServer, tmp_path: Path) -> None:  # noqa: F811
     file = tmp_path / "turns.json"
     file.write_text(json.dumps(HISTORY))

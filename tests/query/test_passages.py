@@ -55,13 +55,6 @@ def test_a_passage_two_hops_away_is_found_that_words_cannot_find(rag):
     assert tarnby["rank_by_graph"] == tarnby["rank"]
 
 
-@pytest.mark.extended
-def test_local_search_reads_the_passages_in_that_order(rag):
-    sources = rag.context("local", QUESTION).frames["sources"]
-    assert sources["human_readable_id"][:10].to_list() == rag.retrieve(QUESTION, 10)["human_readable_id"].to_list()
-    assert {"Mira Holt", "Tarnby"} <= set(rag.context("local", QUESTION).frames["entities"]["title"])
-
-
 def test_no_rank_passes_through_what_a_filter_leaves_out(rag):
     titles = [*PLANTED, *DISTRACTORS]
     whole = rag.retrieve(QUESTION, 40, documents=titles)
@@ -85,22 +78,6 @@ def test_passage_is_about_names_in_its_text_or_headings(sample_index):
     assert shown
 
 
-def test_a_thing_named_in_the_question_leads_to_the_passage_about_it(rag):
-    for question in ("who was mira holt", "What did Mira Holt's bees eat?"):
-        found = rag.retrieve(question, 3)
-        assert (found["document"][0], found["about"][0].to_list()) == ("Mira Holt", ["Mira Holt"])
-
-
-@pytest.mark.extended
-def test_ranking_without_links_between_passages_is_that_of_the_text(start_with):
-    project = start_with({f"{n}.txt": text for n, text in enumerate(DISTRACTORS.values())})
-    assert project.sql("SELECT count(*) FROM search.passage_names") == [(0,)]
-    rag = GraphRAG(project.root / "index")
-    by_graph, by_text = rag.retrieve(QUESTION, 20), rag.retrieve(QUESTION, 20, "text")
-    assert by_graph["id"].to_list() == by_text["id"].to_list()
-    assert by_text["id"].to_list()[:10] == rag.context("basic", QUESTION).frames["sources"]["id"].to_list()
-
-
 def test_scores_are_those_of_the_ranking(rag):
     reader = rag.index.reader()
     ranked = rank_passages(reader, Question(QUESTION), 40)
@@ -117,12 +94,6 @@ def test_passages_rank_by_vectors_where_there_are_some(vector_reader):
     assert next(iter(ranked.scores)) == 5
     assert list(ranked.scores.values()) == sorted(ranked.scores.values(), reverse=True)
     assert ranked.vectors == ranked.scores
-
-
-def test_more_passages_never_change_the_order_of_the_first(rag):
-    whole = rag.retrieve(QUESTION, 33)["id"].to_list()
-    for k in (1, 5, 20):
-        assert rag.retrieve(QUESTION, k)["id"].to_list() == whole[:k]
 
 
 def test_words_and_vectors_add_up_each_spread_over_its_best_rows():

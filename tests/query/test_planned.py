@@ -85,13 +85,6 @@ def test_a_value_of_one_step_is_part_of_the_question_of_the_next(rag, server):
     assert (again.answer, again.total_usage.calls) == (answer.answer, 0)
 
 
-def test_the_plan_alone_asks_for_nothing_else(rag, server):
-    plan = rag.plan(QUESTION)
-    assert str(plan) == "1. ship: Which ship met the Agamemnon?\n2. answer: Who commanded the {ship}?"
-    assert (plan.planned_by, len(server.requests)) == ("openai/test-model", 1)
-    assert "Which ship met the Agamemnon" in plan._repr_markdown_()
-
-
 def test_a_step_that_finds_nothing_is_reported_and_those_that_need_it_are_skipped(rag, server):
     server.content = model(PLAN, {})
     pieces = list(stream := rag.stream("planned", QUESTION))
@@ -159,22 +152,6 @@ def test_text_outside_the_filter_is_never_sent(rag, server):
     assert answer.steps["found"].to_list() == [True, True]
     assert "Great Eastern" not in bodies
     assert "Penguin" not in bodies
-
-
-def test_a_value_that_several_questions_find_is_kept_once_in_the_order_of_their_ranks(rag, server):
-    ships = [(name, f"{name}. [Data: Sources (0)]") for name in ("Niagara", "Agamemnon")]
-    found = {
-        "Which ship met the Agamemnon?": ships,
-        "Who commanded the Niagara?": [("Hudson", COMMANDED), ("Everett", COMMANDED)],
-        "Who commanded the Agamemnon?": [("Preedy", COMMANDED), ("hudson", COMMANDED)],
-    }
-    server.content = model(PLAN, found)
-    answer = rag.planned(QUESTION, max_values=2)
-    assert answer.steps["question"][1] == "Who commanded the Niagara?"
-    assert answer.steps["values"].to_list() == [["Niagara", "Agamemnon"], ["Hudson", "Everett", "Preedy"]]
-    asked = server.counts["task StepValues"]
-    rag.planned(QUESTION, max_values=1)
-    assert server.counts["task StepValues"] == asked == 3  # those of the best value are stored
 
 
 def test_without_a_chat_model_local_search_answers_and_the_answer_says_so(index_file):

@@ -51,11 +51,6 @@ def test_a_version_in_a_question_comes_first(rag: GraphRAG) -> None:
     assert "quotes every field" in found["text"][0]
 
 
-def test_a_filter_holds_for_preferred_passages(rag: GraphRAG) -> None:
-    found = rag.retrieve("What happened in April 2025?", as_of="2025-03", k=10)
-    assert not any(SAID[3] in text for text in found["text"])
-
-
 @pytest.mark.parametrize(
     ("question", "named"),
     [

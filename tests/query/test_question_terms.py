@@ -6,7 +6,6 @@ import duckdb
 import polars as pl
 import pytest
 
-from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.question import Question, question_terms
 from graphrag_assets.query.retrieval import word_scores
@@ -151,24 +150,6 @@ def test_stop_words_are_those_of_the_language_that_the_question_seems_to_have(mi
     assert searched(reader, "die") == {"die"}
 
 
-def test_forms_of_one_word_count_once(reader: Reader) -> None:
-    once, twice = (question_terms(reader, Question(text).words) for text in ("planet", "planet planets Planet's"))
-    assert once == twice
-
-
-def test_a_short_document_has_the_language_of_most_others(tmp_path: Path) -> None:
-    reader = CurrentPublication(write(tmp_path / "graphrag.duckdb", [*ENGLISH, "Late ferries."])).reader()
-    assert found(reader, "ferry") == {6}
-
-
-def test_documents_that_are_all_too_short_are_judged_together(tmp_path: Path) -> None:
-    texts = ["Late ferries.", "Crew ill.", "No customers.", "Old ship.", "Rain."]
-    assert {language_of(text) for text in texts} == {"und"}
-    reader = CurrentPublication(write(tmp_path / "graphrag.duckdb", texts)).reader()
-    assert list(reader.languages) == ["en"]
-    assert found(reader, "the customer") == {2}
-
-
 def test_names_are_found_without_diacritics_and_hyphens(tmp_path: Path) -> None:
     titles = ["Malmö", "Saint-Exupéry", "Gutta-percha", "Cyrus Field"]
     reader = CurrentPublication(
@@ -185,13 +166,3 @@ def test_names_are_found_without_diacritics_and_hyphens(tmp_path: Path) -> None:
     ):
         assert named_entities(reader, Question(question)) == [number], question
     assert reader.query("FROM entities_called('malmo')")["human_readable_id"].to_list() == [0]
-
-
-def test_an_open_reader_sees_an_index_that_was_made_anew_under_its_name(tmp_path: Path) -> None:
-    path = write(tmp_path / "graphrag.duckdb", ["The Agamemnon sailed from Valentia."])
-    with GraphRAG(path) as rag:
-        assert rag.retrieve("Agamemnon")["text"].to_list() == ["The Agamemnon sailed from Valentia."]
-        write(tmp_path / "new.duckdb", ["The Niagara sailed from Queenstown."]).replace(path)
-        assert rag.retrieve("Niagara")["text"].to_list() == ["The Niagara sailed from Queenstown."]
-        assert rag.sql("SELECT text FROM text_units")["text"].to_list() == ["The Niagara sailed from Queenstown."]
-        assert rag.retrieve("Agamemnon").is_empty()

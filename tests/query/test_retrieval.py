@@ -12,7 +12,7 @@ import pytest
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.query.entities import entities_for, named_entities
+from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.filters import EVERYTHING, Filter, scope_of
 from graphrag_assets.query.question import Question
 from graphrag_assets.query.retrieval import Scores, fuse, search_texts, vector_scores, word_scores
@@ -30,7 +30,6 @@ from .conftest import (
     NIAGARA,
     PENGUIN,
     TEXT_UNITS,
-    VALENTIA,
     write_index,
 )
 
@@ -117,11 +116,6 @@ def test_a_name_to_include_comes_first_and_one_to_exclude_not_at_all(rag: GraphR
         entities(include_entity_names=["Niagara"], exclude_entity_names=["NIAGARA"])
 
 
-def test_weights_count_in_the_fusion() -> None:
-    assert fuse([1, 2], [3, 4], weights=(1, 0.5)) == [1, 2, 3, 4]
-    assert fuse([1, 2], [3, 4], weights=(0.5, 1)) == [3, 4, 1, 2]
-
-
 @pytest.mark.parametrize("filtered", [False, True])
 @pytest.mark.parametrize("limit", [0, 1, 100])
 def test_vectors_rank_by_exact_cosine(vector_reader: Reader, limit: int, filtered: bool) -> None:
@@ -140,19 +134,6 @@ def test_a_model_that_gives_vectors_of_another_length_is_refused(vector_reader: 
     question.remember(MODEL, np.ones(3, np.float32))
     with pytest.raises(QueryError, match=r"vectors of 512 numbers, and \S+ now gives 3"):
         ranked_by(vector_scores, vector_reader, "entity", question, 3)
-
-
-def test_of_equal_vectors_the_first_comes_first(tmp_path: Path) -> None:
-    path = write_index(tmp_path / "graphrag-1.duckdb", MODEL)
-    with duckdb.connect(str(path)) as connection:
-        connection.execute("UPDATE embeddings SET vector = (SELECT vector FROM embeddings LIMIT 1)")
-    assert ranked_by(
-        vector_scores, CurrentPublication(path).reader(), "entity", embedded_question("the oil of the lamps"), 3
-    ) == [
-        0,
-        1,
-        2,
-    ]
 
 
 def test_fusion_adds_reciprocal_ranks() -> None:
@@ -174,10 +155,6 @@ def test_fusion_adds_reciprocal_ranks() -> None:
 )
 def test_entities_named_in_a_question_are_found(reader: Reader, question: str, expected: list[int]) -> None:
     assert sorted(named_entities(reader, Question(question))) == sorted(expected)
-
-
-def test_without_any_clue_the_best_connected_entities_are_chosen(reader: Reader) -> None:
-    assert entities_for(reader, Question("???"), 4) == [AGAMEMNON, NIAGARA, VALENTIA, GREAT_EASTERN]
 
 
 def test_an_index_embedded_by_another_model_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:

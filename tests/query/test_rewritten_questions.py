@@ -59,16 +59,6 @@ def test_one_request_reads_the_conversation_and_all_others_the_rewritten_questio
     assert answer.usage["rewrite"].calls >= 1
 
 
-def test_passages_are_found_by_the_rewritten_question(modeled: GraphRAG) -> None:
-    followed = modeled.context("local", FOLLOW_UP, history=HISTORY)
-    assert followed.text == modeled.context("local", ALONE).text
-
-
-def test_a_question_that_needs_no_conversation_keeps_it(modeled: GraphRAG, server: OpenAIServer) -> None:
-    modeled.local(ALONE, history=HISTORY)
-    assert "Which ship met the Agamemnon?" in messages(server)[-1]
-
-
 def test_where_the_request_fails_the_conversation_is_part_of_the_search(
     modeled: GraphRAG, server: OpenAIServer
 ) -> None:

@@ -32,23 +32,12 @@ def test_one_request_reads_all_passages_once_and_nothing_that_repeats_them(
     assert (answer.answer, answer.method, list(answer.context)) == (SAID, method, ["sources"])
 
 
-def test_the_passages_of_the_question_come_first(rag: GraphRAG) -> None:
-    (sources,) = rag.context("local", "Where were penguins seen?").sections
-    assert sources.passages[0].number == 5
-    assert sorted(passage.number for passage in sources.passages) == list(range(len(TEXT_UNITS)))
-
-
 def test_a_filter_that_leaves_few_passages_is_read_whole(rag: GraphRAG) -> None:
     total = rag.context("local", QUESTION).tokens
     limits = {"read_all_tokens": total // 2}
     assert "entities" in rag.context("local", QUESTION, **limits).frames
     (sources,) = rag.context("local", QUESTION, filter=Filter(documents=["Document 1"]), **limits).sections
     assert {passage.number for passage in sources.passages} == {2, 3}
-
-
-def test_the_limit_of_a_context_holds_here_too(rag: GraphRAG) -> None:
-    total = rag.context("local", QUESTION).tokens
-    assert rag.context("local", QUESTION, max_context_tokens=total - 1).tokens < total
 
 
 @pytest.mark.parametrize(

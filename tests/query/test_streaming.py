@@ -15,7 +15,7 @@ from graphrag_assets.contracts.answering import NO_ANSWER, Evidence, Reply
 from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.model_errors import RetriesExhausted
-from graphrag_assets.query import Callbacks, Context, GraphRAG
+from graphrag_assets.query import GraphRAG
 from tests.openai_server import OpenAIServer, running
 from tests.query.modeled import chat_answerer, says, user_message
 
@@ -83,18 +83,6 @@ def test_a_models_answer_comes_in_pieces_that_make_the_answer(modeled: GraphRAG,
     assert len(server.chats) == paid
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_asynchronous_callers_get_the_same_in_their_own_loop(modeled: GraphRAG, method: str) -> None:
-    async def story() -> tuple[str, Any, Any]:
-        stream = modeled.astream(method, QUESTION)
-        pieces = [piece async for piece in stream]
-        return "".join(pieces), stream.result, await modeled.asearch(method, QUESTION)
-
-    said, streamed, whole = asyncio.run(story())
-    assert said == streamed.answer == whole.answer
-    assert streamed.citations == whole.citations
-
-
 @pytest.mark.parametrize("method", [method for method in METHODS if method != "planned"])
 def test_without_a_model_the_answer_comes_sentence_by_sentence(rag: GraphRAG, method: str) -> None:
     question = "What did the Agamemnon do, and what did the Great Eastern do?"
@@ -155,17 +143,6 @@ def test_abandoned_stream_ends_by_itself(modeled: GraphRAG, server: OpenAIServer
     _until(lambda: not _searches())
 
 
-def test_a_callback_that_raises_ends_the_search(modeled: GraphRAG, server: OpenAIServer) -> None:
-    class Refuses(Callbacks):
-        def on_context(self, context: Context) -> None:
-            raise ZeroDivisionError
-
-    server.latency = 0.2
-    with pytest.raises(ZeroDivisionError):
-        modeled.local(QUESTION, callbacks=Refuses())
-    assert not _searches()
-
-
 @pytest.mark.parametrize("method", ["local", "global", "drift", "basic", "lazy", "planned"])
 def test_timeout_reports_progress_and_leaves_nothing_running(
     modeled: GraphRAG, server: OpenAIServer, method: str
@@ -218,17 +195,6 @@ def test_an_interrupted_caller_leaves_nothing_running(modeled: GraphRAG, server:
     with pytest.raises(KeyboardInterrupt):
         modeled.local(QUESTION)
     assert not _searches()
-
-
-def test_an_asynchronous_callers_loop_is_not_held_up(rag: GraphRAG) -> None:
-    async def story() -> int:
-        ticks, done = 0, asyncio.create_task(rag.adrift("What happened to the Great Eastern in Valentia?"))
-        while not done.done():
-            await asyncio.sleep(0.001)
-            ticks += 1
-        return ticks
-
-    assert asyncio.run(story()) > 10
 
 
 def _searches() -> list[Any]:

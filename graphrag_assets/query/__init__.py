@@ -26,7 +26,7 @@ from graphrag_assets.query.graphrag import METHODS, GraphRAG
 from graphrag_assets.query.history import ConversationHistory, Turn
 from graphrag_assets.query.local import LocalOptions
 from graphrag_assets.query.question_options import Callbacks
-from graphrag_assets.query.question_task import AnswerStream, AsyncAnswerStream
+from graphrag_assets.query.question_task import AnswerStream
 from graphrag_assets.query.results import (
     Action,
     Answer,
@@ -37,9 +37,38 @@ from graphrag_assets.query.results import (
 )
 
 __all__ = [
-    "METHODS", "Action", "Answer", "AnswerMethodName", "AnswerStream", "Answerer", "AsyncAnswerStream", "Callbacks",
-    "Citation", "CitedRow", "Context", "ConversationHistory", "DriftOptions", "DynamicOptions", "Evidence", "Failure",
-    "Filter", "GraphRAG", "GraphRAGError", "IndexMissing", "InvalidOption", "LocalOptions", "MethodChoice",
-    "MethodName", "ModelUnavailable", "Passage", "QueryError", "QueryTimeout", "Reply", "Section", "StoreError", "Turn",
-    "Usage", "answer_to_json", "answer_to_markdown",
+    "METHODS",
+    "Action",
+    "Answer",
+    "AnswerMethodName",
+    "AnswerStream",
+    "Answerer",
+    "Callbacks",
+    "Citation",
+    "CitedRow",
+    "Context",
+    "ConversationHistory",
+    "DriftOptions",
+    "DynamicOptions",
+    "Evidence",
+    "Failure",
+    "Filter",
+    "GraphRAG",
+    "GraphRAGError",
+    "IndexMissing",
+    "InvalidOption",
+    "LocalOptions",
+    "MethodChoice",
+    "MethodName",
+    "ModelUnavailable",
+    "Passage",
+    "QueryError",
+    "QueryTimeout",
+    "Reply",
+    "Section",
+    "StoreError",
+    "Turn",
+    "Usage",
+    "answer_to_json",
+    "answer_to_markdown",
 ]  # fmt: skip

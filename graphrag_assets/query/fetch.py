@@ -3,11 +3,10 @@
 With a scope, rows outside it are left out, and the others are redacted (`filters.redaction`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
-from graphrag_assets.contracts.answering import Passage
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.question import Question
 from graphrag_assets.query.redaction import redact_entities, redact_relationships, with_times
@@ -63,20 +62,6 @@ def sources(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.D
         {"units": units},
     )
     return in_order(frame, units)
-
-
-def source_passages(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> list[Passage]:
-    """The text units in the order given, each with the date of its document and its context as the title."""
-    frame = reader.rows(
-        f"""
-        SELECT t.human_readable_id, concat_ws(' ', d.document_date::VARCHAR, t.context), t.text
-        FROM text_units t LEFT JOIN documents d ON d.id = t.document_id
-        WHERE t.human_readable_id IN (SELECT unnest($units::INT[]))
-          AND {scope.allows("text_unit", "t.human_readable_id")}
-        """,
-        {"units": units},
-    )
-    return [Passage("Sources", number, title, text) for number, title, text in in_order(frame, units).iter_rows()]
 
 
 def entity_rows(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
@@ -142,10 +127,9 @@ def relationship_rows(reader: Reader, chosen: pl.DataFrame, scope: Scope = EVERY
         """,
         {"numbers": chosen["human_readable_id"].to_list()},
     )
-    shown = in_order(redact_relationships(scope, reader, details), chosen["human_readable_id"].to_list())
-    titles = [f"{source} – {target}" for source, target in zip(shown["source"], shown["target"], strict=True)]
-    own = chosen.drop("human_readable_id").get_columns()
-    return shown.drop("source_number", "target_number").hstack([pl.Series("title", titles, dtype=pl.String), *own])
+    rows = in_order(redact_relationships(scope, reader, details), chosen["human_readable_id"].to_list())
+    rows = rows.drop("source_number", "target_number").with_columns(title=pl.format("{} – {}", "source", "target"))
+    return rows.hstack(chosen.drop("human_readable_id"))
 
 
 def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
@@ -275,19 +259,17 @@ def reports_about(
 
 
 def without_relatives(reader: Reader, reports: pl.DataFrame) -> pl.DataFrame:
-    """The reports, best first, without those on communities below or above that of a better one: they repeat it."""
+    """Return the reports, best first, without those on communities below or above that of a better one."""
     chosen, above_chosen = set[int](), set[int]()
     for community in reports["community"]:
-        above = list(_ancestors(reader, community))
+        above, parent = list[int](), reader.parents.get(community, -1)
+        while parent >= 0:
+            above.append(parent)
+            parent = reader.parents.get(parent, -1)
         if community not in above_chosen and chosen.isdisjoint(above):
             chosen.add(community)
             above_chosen.update(above)
     return reports.filter(pl.col("community").is_in(list(chosen)))
-
-
-def _ancestors(reader: Reader, community: int) -> Iterator[int]:
-    while (community := reader.parents.get(community, -1)) >= 0:
-        yield community
 
 
 def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.DataFrame:
@@ -333,52 +315,46 @@ def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.D
 def nearest_reports(
     reader: Reader, question: Question, limit: int, scope: Scope = EVERYTHING, level: int | None = None
 ) -> list[int]:
-    """Numbers of the reports that match the question best, best first; with a `level`, of that level and above it.
+    """Return the reports that match the question best, best first; with a `level`, of that level and above it.
 
     Where fewer match, as by words alone, those of the highest rank follow. Reports that stand on passages of a time,
     version or document that the question names are preferred.
     """
     units = preferred(reader, question.text, scope)
     candidates = limit if level is None and not units else _ALL
-    found = search_texts(reader, "community_report", question, candidates, scope)
-    if level is not None:
-        query = "SELECT human_readable_id FROM community_reports WHERE level <= $level"
-        upper = set(reader.numbers(query, {"level": level}))
-        found = [number for number in found if number in upper]
-    if len(found) < limit:
-        found += _reports_by_rank(reader, limit, scope, level)
-    found = list(dict.fromkeys(found))
-    return (_preferred_first(reader, found, units) if units else found)[:limit]
-
-
-def _preferred_first(reader: Reader, reports: list[int], units: list[int]) -> list[int]:
-    """The ranked reports, moved up by the share of their text units that are among `units`."""
-    shares = reader.rows(
-        """
-        WITH standing_on AS (
-            SELECT DISTINCT r.human_readable_id AS report, t.text_unit
-            FROM community_reports r JOIN search.entity_communities USING (community)
-            JOIN search.entity_text_units t USING (entity)
-            WHERE r.human_readable_id IN (SELECT unnest($reports::INT[]))
+    reports = search_texts(reader, "community_report", question, candidates, scope)
+    if level is not None or len(reports) < limit:
+        upper = reader.numbers(
+            f"""
+            SELECT human_readable_id FROM community_reports
+            WHERE level <= coalesce($level::INT, level) AND {scope.allows("community_report", "human_readable_id")}
+            ORDER BY rank DESC NULLS LAST, level, human_readable_id
+            """,
+            {"level": level},
         )
-        SELECT report, avg((text_unit IN (SELECT unnest($units::INT[])))::INT) AS share FROM standing_on GROUP BY report
-        """,
-        {"reports": reports, "units": units},
-    )
-    share = dict(shares.select("report", "share").iter_rows())
-    places = {report: place / len(reports) for place, report in enumerate(reports)}
-    return sorted(reports, key=lambda report: places[report] - share.get(report, 0))
-
-
-def _reports_by_rank(reader: Reader, limit: int, scope: Scope, level: int | None) -> list[int]:
-    return reader.numbers(
-        f"""
-        SELECT human_readable_id FROM community_reports
-        WHERE level <= coalesce($level::INT, level) AND {scope.allows("community_report", "human_readable_id")}
-        ORDER BY rank DESC NULLS LAST, level, human_readable_id LIMIT $limit
-        """,
-        {"level": level, "limit": limit},
-    )
+        allowed = set(upper)
+        reports = [number for number in reports if number in allowed]
+        reports += upper[:limit] if len(reports) < limit else []
+    reports = list(dict.fromkeys(reports))
+    if units:
+        # Moved up by the share of their text units that the question prefers.
+        share = dict(
+            reader.rows(
+                """
+                WITH standing_on AS (
+                    SELECT DISTINCT r.human_readable_id AS report, t.text_unit
+                    FROM community_reports r JOIN search.entity_communities USING (community)
+                    JOIN search.entity_text_units t USING (entity)
+                    WHERE r.human_readable_id IN (SELECT unnest($reports::INT[]))
+                )
+                SELECT report, avg((text_unit IN (SELECT unnest($units::INT[])))::INT) FROM standing_on GROUP BY report
+                """,
+                {"reports": reports, "units": units},
+            ).iter_rows()
+        )
+        place = {report: i / len(reports) for i, report in enumerate(reports)}
+        reports.sort(key=lambda report: place[report] - share.get(report, 0))
+    return reports[:limit]
 
 
 def report_rows(reader: Reader, numbers: list[int]) -> pl.DataFrame:

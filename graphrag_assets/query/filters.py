@@ -86,9 +86,11 @@ def scope_of(reader: Reader, filter: Filter | None, rights: Filter | None = None
     within, _ = _documents(reader, rights, None)
     documents, missing = _documents(reader, filter, within)
     texts = None if documents is None or _are_all(reader, documents) else sorted(documents)
-    types = [_of_types(reader, "entity", filter.entity_types, rights.entity_types, texts, missing)]
-    types += [_of_types(reader, "relationship", filter.relationship_types, rights.relationship_types, texts, missing)]
-    scope = Scope(reader, texts, *types, missing=missing)
+    entities = _of_types(reader, "entity", filter.entity_types, rights.entity_types, texts, missing)
+    relationships = _of_types(
+        reader, "relationship", filter.relationship_types, rights.relationship_types, texts, missing
+    )
+    scope = Scope(reader, texts, entities, relationships, missing)
     while len(reader.scopes) >= _MAX_SCOPES:
         reader.scopes.pop(next(iter(reader.scopes)), None)
     reader.scopes[key] = scope

@@ -31,7 +31,7 @@ from graphrag_assets.query.option_types import options_of, takes
 from graphrag_assets.query.passages import RetrieveOptions, retrieve
 from graphrag_assets.query.question import Question
 from graphrag_assets.query.question_options import CommonOptions, QuestionOptions
-from graphrag_assets.query.question_task import AnswerStream, AsyncAnswerStream, QuestionTask
+from graphrag_assets.query.question_task import AnswerStream, QuestionTask
 from graphrag_assets.query.respond import as_answer
 from graphrag_assets.query.results import Answer
 from graphrag_assets.settings import Settings
@@ -221,12 +221,10 @@ class GraphRAG:
         return await self._named_answer(method, question, options).result()
 
     def stream(self, method: AnswerMethodName, question: str, **options: object) -> AnswerStream:
-        """The answer in pieces of text; after the last piece, `result` of the stream is the complete answer."""
+        """Return the answer in pieces, for `for` and `async for`; after the last, `result` is the complete answer."""
         return AnswerStream(self._named_answer(method, question, options))
 
-    def astream(self, method: AnswerMethodName, question: str, **options: object) -> AsyncAnswerStream:
-        """`stream` for asynchronous callers."""
-        return AsyncAnswerStream(self._named_answer(method, question, options))
+    astream = stream
 
     def context(self, method: MethodName, question: str, **options: object) -> Context:
         """The context from which the method would answer; of DRIFT, its primer's reports.

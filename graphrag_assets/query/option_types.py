@@ -6,6 +6,7 @@ pydantic checks the values. `Options` turns its errors into one sentence, built 
 import difflib
 import functools
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from datetime import date
@@ -19,17 +20,17 @@ from graphrag_assets.errors import InvalidOption, QueryError
 from graphrag_assets.text.iso_dates import first_day, last_day
 
 Fields = ParamSpec("Fields")
-Given = TypeVar("Given")
+OptionsOf = TypeVar("OptionsOf")
 Owner = TypeVar("Owner")
 Result = TypeVar("Result")
 MAXIMUM = 1_000_000_000  # of whole numbers; DuckDB accepts it as a LIMIT
 
 
-def _as_tuple(given: Any) -> Any:
-    """A list as a tuple, a single text as a tuple of one; anything else unchanged."""
-    if isinstance(given, str):
-        return (given,)
-    return tuple(given) if isinstance(given, list) else given
+def _as_tuple(value: Any) -> Any:
+    """Return a list as a tuple, a single text as a tuple of one; anything else unchanged."""
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
 
 
 Count = Annotated[int, Field(ge=0, le=MAXIMUM, description=f"a whole number from 0 to {MAXIMUM:,}")]
@@ -48,12 +49,8 @@ OptionalTexts = Annotated[
     Sequence[str] | None, BeforeValidator(_as_tuple), Field(description="a text or a list of texts, or None")
 ]
 _DAY = Field(description="a day such as 1866-07-27, a month (1866-07), a year (1866), or None")
-FirstDay = Annotated[
-    date | str | None, BeforeValidator(lambda given: given if given is None else first_day(str(given))), _DAY
-]
-LastDay = Annotated[
-    date | str | None, BeforeValidator(lambda given: given if given is None else last_day(str(given))), _DAY
-]
+FirstDay = Annotated[date | str | None, BeforeValidator(lambda day: day if day is None else first_day(str(day))), _DAY]
+LastDay = Annotated[date | str | None, BeforeValidator(lambda day: day if day is None else last_day(str(day))), _DAY]
 """A date once it is validated."""
 Seconds = Annotated[
     Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, Field(description="more than 0 seconds, or None")
@@ -62,7 +59,7 @@ Seconds = Annotated[
 
 def made_of(kind: "type[Options]") -> Callable[[Any], Any]:
     """Turns a dictionary, as JSON has it, into options of this kind; anything else stays as it is."""
-    return lambda given: kind(**given) if isinstance(given, dict) else given
+    return lambda value: kind(**value) if isinstance(value, dict) else value
 
 
 Self = TypeVar("Self", bound="Options")
@@ -80,73 +77,85 @@ class Options:
 
     @model_validator(mode="wrap")
     @classmethod
-    def _explain_errors(cls: type[Self], given: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+    def _explain_errors(cls: type[Self], arguments: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
         try:
-            return validate(given)
+            return validate(arguments)
         except ValidationError as error:
-            raise QueryError(_sentence(cls, error, getattr(given, "kwargs", None) or {})) from None
+            raise QueryError(_sentence(cls, error, getattr(arguments, "kwargs", None) or {})) from None
 
 
-def _sentence(kind: type[Options], error: ValidationError, given: Mapping[str, Any]) -> str:
-    """The first error of pydantic as one sentence; `given` are the keyword arguments."""
+def _sentence(kind: type[Options], error: ValidationError, values: Mapping[str, Any]) -> str:
+    """Return the first error of pydantic as one sentence; `values` are the keyword arguments."""
     first = error.errors(include_url=False)[0]
     name = str(first["loc"][0]) if first["loc"] else ""
     if first["type"] == "unexpected_keyword_argument":
-        for field in fields(kind):
-            if isinstance(field.default, Options) and hasattr(field.default, name):
-                within = f"{field.name}={type(field.default).__name__}({name}=…)"
-                return f"The {kind.noun} {name} is one of {field.name}: {within}."
-        return _unknown_option(name, sorted(f.name for f in fields(kind)))
+        return _unknown_option(kind, name)
     if first["type"] == "unexpected_positional_argument":
         return f"A {kind.noun} is given by its name, such as {fields(kind)[0].name}=…."
     constraints = get_args(get_type_hints(kind, include_extras=True).get(name))
     allowed = next((one.description for one in constraints if isinstance(one, FieldInfo)), None)
     if allowed is None:
         return f"{kind.__name__}: {first['msg']}."
-    return f"The {kind.noun} {name} is {given.get(name)!r}; it must be {allowed}."
+    return f"The {kind.noun} {name} is {values.get(name)!r}; it must be {allowed}."
 
 
-def _unknown_option(name: str, names: Sequence[str]) -> str:
-    """The message for an unknown option: the nearest names, or all of them if none is near."""
-    near = difflib.get_close_matches(name, names, 3) or [known for known in names if name in known]
+_OTHER_WORDS = {"conversation": "history", "messages": "history", "chat_history": "history", "turns": "history"}
+
+
+def _unknown_option(kind: type[Options], name: str) -> str:
+    """Return the message for an unknown option: where it belongs, the nearest names, or all of them."""
+    for field in fields(kind):
+        if isinstance(field.default, Options) and hasattr(field.default, name):
+            within = f"{field.name}={type(field.default).__name__}({name}=…)"
+            return f"The {kind.noun} {name} is one of {field.name}: {within}."
+    names = sorted(field.name for field in fields(kind))
+    if _OTHER_WORDS.get(name) in names:
+        near = [_OTHER_WORDS[name]]
+    else:
+        near = difflib.get_close_matches(name, names, 3) or [one for one in names if name in one]
     if near:
         return f"Unknown search option {name}: did you mean {' or '.join(near)}?"
     return f"Unknown search option {name}. The options are: {', '.join(names)}."
 
 
 def takes(
-    options: Callable[Fields, Given],
-) -> Callable[[Callable[[Owner, str, Given], Result]], Callable[Concatenate[Owner, str, Fields], Result]]:
+    options: Callable[Fields, OptionsOf],
+) -> Callable[[Callable[[Owner, str, OptionsOf], Result]], Callable[Concatenate[Owner, str, Fields], Result]]:
     """Let a method take the options as keyword arguments; its signature and its documentation have them too."""
 
-    def decorate(method: Callable[[Owner, str, Given], Result]) -> Callable[Concatenate[Owner, str, Fields], Result]:
+    def decorate(
+        method: Callable[[Owner, str, OptionsOf], Result],
+    ) -> Callable[Concatenate[Owner, str, Fields], Result]:
         @functools.wraps(method)
-        def call(self: Owner, question: str, *args: Fields.args, **given: Fields.kwargs) -> Result:
-            return method(self, question, options_of(options, *args, **given))
+        def call(self: Owner, question: str, *args: Fields.args, **values: Fields.kwargs) -> Result:
+            return method(self, question, options_of(options, *args, **values))
 
-        hints, own = get_type_hints(options), inspect.signature(options).parameters.values()  # without constraints
-        shown, (owner, question, _) = inspect.signature(method), inspect.signature(method).parameters.values()
-        parameters = [owner, question, *(one.replace(annotation=hints[one.name]) for one in own)]
-        call.__signature__ = shown.replace(parameters=parameters)  # type: ignore[attr-defined]
+        hints, signature = get_type_hints(options), inspect.signature(method)  # without constraints
+        owner, question, _ = signature.parameters.values()
+        parameters = [one.replace(annotation=hints[one.name]) for one in inspect.signature(options).parameters.values()]
+        call.__signature__ = signature.replace(parameters=[owner, question, *parameters])  # type: ignore[attr-defined]
         call.__doc__ = f"{inspect.getdoc(method)}\n\n{_documentation(options)}"
         return call
 
     return decorate
 
 
-def options_of(kind: Callable[..., Given], *args: object, **given: object) -> Given:
-    """The options.
+def options_of(kind: Callable[..., OptionsOf], *args: object, **values: object) -> OptionsOf:
+    """Return the options.
 
     Raises:
         InvalidOption: one is not allowed. (A ValueError raised while pydantic validates would become pydantic's own.)
     """
     try:
-        return kind(*args, **given)
+        return kind(*args, **values)
     except QueryError as error:
         raise InvalidOption(str(error)) from None
 
 
 def _documentation(options: Any) -> str:
-    """The documentation of the options, from the classes that declare them."""
-    classes = [kind for kind in reversed(inspect.getmro(options)) if "Args:" in (kind.__dict__.get("__doc__") or "")]
-    return "\n\n".join(inspect.cleandoc(kind.__doc__ or "") for kind in classes)
+    """Return the documentation of the options, each once, from the classes that declare them."""
+    entries = dict[str, str]()
+    for kind in reversed(inspect.getmro(options)):
+        arguments = inspect.cleandoc(kind.__dict__.get("__doc__") or "").partition("Args:\n")[2]
+        entries |= {entry.partition(":")[0]: entry for entry in re.split(r"\n(?=    \S)", arguments) if entry}
+    return "\n".join(["Args:", *entries.values()])

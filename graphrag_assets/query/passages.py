@@ -299,8 +299,7 @@ def passage_frame(reader: Reader, ranked: RankedPassages, scope: Scope) -> pl.Da
     )
     for name in ("words", "vectors", "graph"):
         place = {number: i for i, number in enumerate(getattr(ranked, name), 1)}
-        places = pl.Series(f"rank_by_{name}", map(place.get, numbers), dtype=pl.Int64)
-        rankings = rankings.with_columns(places)
+        rankings = rankings.with_columns(pl.Series(f"rank_by_{name}", [place.get(n) for n in numbers], pl.Int64))
     frame = rankings.join(rows, on="human_readable_id", how="left", maintain_order="left")
     places = [place_of(*row) for row in frame.select("places", "row_number", "start_char").iter_rows()]
     columns = (

@@ -37,7 +37,7 @@ def paths(
     hop_steps = list[pl.DataFrame]()
     leaving = list(scores)
     share = pl.col("weight") / pl.max_horizontal(pl.col("weight").max().over("entity"), 1e-9)
-    best_first = [pl.col("score").round(9).neg(), "hop", "human_readable_id", "entity"]
+    best_first = [pl.col("score").round(9).neg(), pl.col("hop"), pl.col("human_readable_id"), pl.col("entity")]
     for hop in range(1, hops + 1):
         steps = edges_of(reader, leaving, scope).with_columns(
             hop=pl.lit(hop, pl.Int64),

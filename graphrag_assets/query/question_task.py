@@ -127,30 +127,33 @@ def refuse_inside_a_search() -> None:
         raise QueryError("A search inside a search would deadlock: use the asynchronous method, such as `alocal`.")
 
 
-async def _pieces(question: QuestionTask[Answer]) -> AsyncGenerator[str, None]:
-    """The pieces of an answer, on the models' loop; then the error, if there is one. A search that nobody reads ends.
+class AnswerStream:
+    """An answer in pieces of text; after the last piece, `result` is the complete answer.
 
-    asyncio closes the generator when it is no longer referenced.
+    Synchronous callers read it with `for`, asynchronous ones, in any event loop, with `async for`. The search starts
+    when the first piece is requested. `close` and `aclose`, or leaving a `with` block, end it early.
     """
-    pieces: asyncio.Queue[str | None] = asyncio.Queue()
-    question.on_piece = pieces.put_nowait
-    question.task = task = asyncio.create_task(question.run())
-    task.add_done_callback(lambda _: pieces.put_nowait(None))
-    try:
-        while (piece := await pieces.get()) is not None:
-            yield piece
-        task.result()
-    finally:
-        await question.end()
-
-
-class _Stream:
-    """What the streams have in common."""
 
     def __init__(self, question: QuestionTask[Answer]) -> None:
         self._question = question
-        self._pieces = _pieces(question)
+        self._pieces = self._read()
         self._is_closed = False
+
+    async def _read(self) -> AsyncGenerator[str, None]:
+        """Yield the pieces, on the models' loop; then the error, if there is one. A search that nobody reads ends.
+
+        asyncio closes the generator when it is no longer referenced.
+        """
+        question, pieces = self._question, asyncio.Queue[str | None]()
+        question.on_piece = pieces.put_nowait
+        question.task = task = asyncio.create_task(question.run())
+        task.add_done_callback(lambda _: pieces.put_nowait(None))
+        try:
+            while (piece := await pieces.get()) is not None:
+                yield piece
+            task.result()
+        finally:
+            await question.end()
 
     @property
     def result(self) -> Answer:
@@ -167,24 +170,17 @@ class _Stream:
         return task.result()
 
     def citations_in(self, text: str) -> list[Citation]:
-        """The passages that a part of the answer cites, which must have begun."""
+        """Return the passages that a part of the answer cites, which must have begun."""
         ask = self._question.ask
         return resolve(ask.reader, text, given_by(references(text)), ask.scope)[0] if ask else []
 
     async def _next(self) -> str | None:
-        """The next piece; None after the last."""
+        """Return the next piece; None after the last."""
         return None if self._is_closed else await anext(self._pieces, None)
 
     async def _close(self) -> None:
         self._is_closed = True
         await self._question.end()
-
-
-class AnswerStream(_Stream):
-    """An answer in pieces of text; after the last piece, `result` is the complete answer.
-
-    The search starts when the first piece is requested. `close`, or leaving a `with` block, ends it early.
-    """
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -210,10 +206,6 @@ class AnswerStream(_Stream):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-
-class AsyncAnswerStream(_Stream):
-    """`AnswerStream` for asynchronous callers, in any event loop."""
-
     def __aiter__(self) -> AsyncIterator[str]:
         return self
 
@@ -228,11 +220,11 @@ class AsyncAnswerStream(_Stream):
         return piece
 
     async def aclose(self) -> None:
-        """End the search; returns when no part of it is running."""
+        """`close` for asynchronous callers."""
         # Shielded: the search ends within moments, even if the caller is canceled again.
         await asyncio.shield(asyncio.wrap_future(submit(self._close())))
 
-    async def __aenter__(self) -> "AsyncAnswerStream":
+    async def __aenter__(self) -> "AnswerStream":
         return self
 
     async def __aexit__(self, *_: object) -> None:

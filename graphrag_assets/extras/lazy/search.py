@@ -13,7 +13,7 @@ from itertools import accumulate
 import polars as pl
 from pydantic.dataclasses import dataclass
 
-from graphrag_assets.contracts.answering import NO_ANSWER, Rewritten
+from graphrag_assets.contracts.answering import NO_ANSWER, Passage, Rewritten
 from graphrag_assets.embedded import Asked
 from graphrag_assets.extras.lazy.exploration import (
     Exploration,
@@ -25,7 +25,7 @@ from graphrag_assets.extras.lazy.exploration import (
 )
 from graphrag_assets.query.ask import Ask, link_question
 from graphrag_assets.query.context import Context, Section, fill, lines_of, packed
-from graphrag_assets.query.fetch import entity_rows, source_passages, sources
+from graphrag_assets.query.fetch import entity_rows, sources
 from graphrag_assets.query.local import SOURCES
 from graphrag_assets.query.option_types import Count, PositiveCount
 from graphrag_assets.query.passages import rank_passages
@@ -174,7 +174,9 @@ async def _verdicts(
         Exception: the first error, if no test of the search has succeeded.
     """
     units = [unit for batch in batches for unit in batch]
-    sent = await ask.in_thread(source_passages, ask.reader, units, ask.scope)
+    texts = await ask.in_thread(sources, ask.reader, units, ask.scope)
+    title = pl.concat_str(pl.col("document_date").cast(pl.String), "context", separator=" ", ignore_nulls=True)
+    sent = [Passage("Sources", *row) for row in texts.select("human_readable_id", title, "text").iter_rows()]
     passages = {passage.number: passage for passage in sent}
     calls = [
         (

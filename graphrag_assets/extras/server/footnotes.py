@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_assets.query import Answer, AsyncAnswerStream, Citation
+from graphrag_assets.query import Answer, AnswerStream, Citation
 from graphrag_assets.runtime.outgoing import as_markdown, safe_markdown
 
 _BLOCK = re.compile(r"\[Data: [^\]]*\]")
@@ -35,7 +35,7 @@ class Footnotes:
     _since: str = ""
     _statement: str = ""
 
-    async def pieces(self, stream: AsyncAnswerStream) -> AsyncIterator[str]:
+    async def pieces(self, stream: AnswerStream) -> AsyncIterator[str]:
         """The text of an answer, in pieces; the stream is closed at the end."""
         async with stream:
             async for piece in stream:

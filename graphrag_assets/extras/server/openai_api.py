@@ -30,7 +30,7 @@ from graphrag_assets.extras.server.http import (
 )
 from graphrag_assets.extras.server.lookups import NotFoundError
 from graphrag_assets.extras.server.searches import Ask, Message, Searches
-from graphrag_assets.query import AnswerMethodName, AsyncAnswerStream
+from graphrag_assets.query import AnswerMethodName, AnswerStream
 
 _PREFIX = "graphrag-"
 _MODELS = [f"{_PREFIX}{method}" for method in get_args(AnswerMethodName)]
@@ -162,7 +162,7 @@ class OpenAI:
         return PlainJSON(reply.whole(text + footnotes.as_markdown(), _annotations(footnotes, text), answer.total_usage))
 
     async def _stream(
-        self, stream: AsyncAnswerStream, footnotes: Footnotes, reply: "_Reply", has_usage: bool
+        self, stream: AnswerStream, footnotes: Footnotes, reply: "_Reply", has_usage: bool
     ) -> AsyncIterator[Event]:
         """Chunks of a completion, the first of which is sent before the search."""
         answer_text = ""

@@ -31,7 +31,7 @@ from graphrag_assets.extras.server.http import (
     raw_path,
 )
 from graphrag_assets.extras.server.searches import Ask, Searches
-from graphrag_assets.query import AsyncAnswerStream
+from graphrag_assets.query import AnswerStream
 
 _STATIC = files("graphrag_assets.extras.server") / "static"
 _PASSAGE = Template((_STATIC / "passage.html").read_text(encoding="utf-8"))
@@ -82,7 +82,7 @@ class Page:
         events = self._events(stream, self.searches.footnotes(client, stream))
         return event_stream(events, self.searches.rag.aclose)
 
-    async def _events(self, stream: AsyncAnswerStream, footnotes: Footnotes) -> AsyncIterator[dict[str, Any]]:
+    async def _events(self, stream: AnswerStream, footnotes: Footnotes) -> AsyncIterator[dict[str, Any]]:
         """Events `status`, `token`, `answer` or `error`, and `done`; their data is JSON."""
         yield {"event": "status", "data": "{}"}
         try:

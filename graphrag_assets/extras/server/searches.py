@@ -12,7 +12,7 @@ from graphrag_assets.extras.server.access import Access, Client
 from graphrag_assets.extras.server.footnotes import Footnotes
 from graphrag_assets.query import Answer, AnswerMethodName, Callbacks, Citation, Failure, GraphRAG
 from graphrag_assets.query.filters import Filter, scope_of
-from graphrag_assets.query.question_task import AsyncAnswerStream
+from graphrag_assets.query.question_task import AnswerStream
 from graphrag_assets.query.scope import Scope
 from graphrag_assets.store.publication_reader import Reader
 
@@ -48,7 +48,7 @@ class Searches:
     access: Access
     seconds: float = 120
 
-    def stream(self, client: Client, ask: Ask) -> AsyncAnswerStream:
+    def stream(self, client: Client, ask: Ask) -> AnswerStream:
         """The answer to a question, in pieces.
 
         Raises:
@@ -59,7 +59,7 @@ class Searches:
         options = ask.options | {"history": [turn.model_dump() for turn in ask.history], "timeout": self.seconds}
         return self.rag.astream(ask.method, ask.question, filter=_filter(ask.filter), rights=client.filter, **options)
 
-    def footnotes(self, client: Client, stream: AsyncAnswerStream) -> Footnotes:
+    def footnotes(self, client: Client, stream: AnswerStream) -> Footnotes:
         """The footnotes of an answer, with links that the client can open."""
 
         def url(citation: Citation) -> str | None:

@@ -136,9 +136,12 @@ class Ask(Generic[OptionsOf]):
                     options.max_context_tokens // 2,
                 )
         self.question = Question("\n".join(texts)[:MAX_QUESTION_CHARACTERS])
-        given = {f.name: getattr(options, f.name) for f in fields(AnswerOptions) if hasattr(options, f.name)}
-        given |= {"history": self.history.text if self.history else "", "by_meaning": self.reader.embedding is not None}
-        self.form = AnswerOptions(**given)
+        values = {f.name: getattr(options, f.name) for f in fields(AnswerOptions) if hasattr(options, f.name)}
+        values |= {
+            "history": self.history.text if self.history else "",
+            "by_meaning": self.reader.embedding is not None,
+        }
+        self.form = AnswerOptions(**values)
 
     @property
     def tokens_left(self) -> int:
@@ -189,9 +192,9 @@ class Ask(Generic[OptionsOf]):
     async def counted(self, category: str, call: Awaitable[ModelResult]) -> ModelResult:
         """The result of a call; see `calling`."""
         with self.calling(category) as add:
-            made = await call
-            add(made.usage)
-        return made
+            result = await call
+            add(result.usage)
+        return result
 
     async def optional(self, category: str, lost: str, call: Awaitable[ModelResult]) -> ModelResult | None:
         """The result of a call; the search continues without one that fails, and without what is `lost` then."""
@@ -222,11 +225,188 @@ class Ask(Generic[OptionsOf]):
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(attempt(call)) for _, call in calls]
         results = [task.result() for task in tasks]
-        failed = [(what, r) for (what, _), r in zip(calls, results, strict=True) if isinstance(r, Exception)]
-        for what, error in failed:
-            self.add_error(Failure(category, what, str(error)))
-        if failed and len(failed) == len(calls) and not all_may_fail:
-            raise failed[0][1]
+        errors = {
+            lost: result for (lost, _), result in zip(calls, results, strict=True) if isinstance(result, Exception)
+        }
+        for lost, error in errors.items():
+            self.add_error(Failure(category, lost, str(error)))
+        if errors and not all_may_fail and all(isinstance(result, Exception) for result in results):
+            raise next(iter(errors.values()))
+        return results
+
+    async def embed(self, index_model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usage]:
+        """The vectors of questions, by the embedder that was given or else by the model of the settings."""
+        if self.embedder is None:
+            return await query_models.embed(self.settings, index_model, texts)
+        return np.asarray(await asyncio.to_thread(self.embedder, texts), np.float32), Usage()
+
+
+@dataclass
+class Trace:
+    """What a question has taken so far.
+
+    Attributes:
+        usage: by category.
+        errors: calls that failed while others succeeded.
+        unresolved: references to rows that were not given to the answerer.
+        notes: what was done, for the message of a timeout.
+        last_error: why the last model that was waited for had not answered, if it failed.
+    """
+
+    usage: dict[str, Usage] = field(default_factory=lambda: {"build_context": Usage()})
+    errors: list[Failure] = field(default_factory=list)
+    unresolved: dict[str, None] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    last_error: BaseException | None = None
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the question was asked."""
+        return time.perf_counter() - self.started
+
+    def add(self, category: str, usage: Usage) -> None:
+        """Add what a part of the search used."""
+        self.usage[category] = self.usage.get(category, Usage()) + usage
+
+
+@dataclass(eq=False)
+class Ask(Generic[OptionsOf]):
+    """One question to one publication.
+
+    SQL runs in threads, one statement after another, so that the event loop stays free; calls to a model are awaited.
+
+    Attributes:
+        method: local, global, drift, basic, lazy, planned, ask, plan or retrieve.
+        text: the question as it was asked.
+        scope: the rows that the filter allows.
+        on_piece: takes the answer in pieces; None: it is requested from the model in one.
+        question: what retrieval looks for: the text and the earlier questions.
+        history: the turns that are part of the prompt.
+        form: the form of the answer.
+    """
+
+    method: str
+    text: str
+    options: OptionsOf
+    reader: Reader
+    scope: Scope
+    models: Models
+    trace: Trace
+    on_piece: Callable[[str], None] | None = None
+    question: Question = field(init=False)
+    history: Section | None = field(init=False, default=None)
+    form: AnswerOptions = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Take the conversation and the form of the answer from the options."""
+        options, texts = self.options, [self.text]
+        if options.history is not None:
+            turns = ConversationHistory.of(options.history)
+            texts += turns.earlier_questions(options.conversation_history_max_turns)
+            if isinstance(options, CommonOptions):
+                self.history = turns.section(
+                    options.conversation_history_max_turns,
+                    options.conversation_history_user_turns_only,
+                    options.max_context_tokens // 2,
+                )
+        self.question = Question("\n".join(texts)[:MAX_QUESTION_CHARACTERS])
+        values = {f.name: getattr(options, f.name) for f in fields(AnswerOptions) if hasattr(options, f.name)}
+        values |= {
+            "history": self.history.text if self.history else "",
+            "by_meaning": self.reader.embedding is not None,
+        }
+        self.form = AnswerOptions(**values)
+
+    @property
+    def tokens_left(self) -> int:
+        """The tokens that one call may read beside the history."""
+        options: Any = self.options
+        return max(options.max_context_tokens - (self.history.tokens if self.history else 0), 1)
+
+    @property
+    def options_within_budget(self) -> OptionsOf:
+        """The options with the tokens that the history leaves."""
+        if self.history is None:
+            return self.options
+        options: Any = self.options
+        within: OptionsOf = replace(options, max_context_tokens=self.tokens_left)
+        return within
+
+    async def in_thread(
+        self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Result:
+        """The result of SQL, from a thread; its seconds count as `build_context`."""
+        started = time.perf_counter()
+        try:
+            with span("build_context"):
+                return await asyncio.to_thread(work, *args, **kwargs)
+        finally:
+            self.trace.add("build_context", Usage(seconds=time.perf_counter() - started))
+
+    @contextmanager
+    def calling(self, category: str) -> Iterator[Callable[[Usage], None]]:
+        """A call to a model; yields the function that adds what it used, and its seconds, to the category.
+
+        If the search ends meanwhile, the trace keeps the failure that the call was repeated for.
+        """
+        started = time.perf_counter()
+
+        def add(usage: Usage) -> None:
+            usage = replace(usage, seconds=time.perf_counter() - started)
+            self.trace.add(category, usage)
+            self.options.callbacks.on_call(category, usage)
+
+        try:
+            with span(category):
+                yield add
+        except asyncio.CancelledError as error:
+            self.trace.last_error = error.__cause__ or self.trace.last_error
+            raise
+
+    async def counted(self, category: str, call: Awaitable[ModelResult]) -> ModelResult:
+        """The result of a call; see `calling`."""
+        with self.calling(category) as add:
+            result = await call
+            add(result.usage)
+        return result
+
+    async def optional(self, category: str, lost: str, call: Awaitable[ModelResult]) -> ModelResult | None:
+        """The result of a call; the search continues without one that fails, and without what is `lost` then."""
+        try:
+            return await self.counted(category, call)
+        except Exception as error:
+            self.add_error(Failure(category, lost, str(error)))
+            return None
+
+    async def gather(
+        self, category: str, calls: Sequence[tuple[str, Coroutine[Any, Any, Result]]], all_may_fail: bool = False
+    ) -> list[Result | Exception]:
+        """The results of concurrent calls, in their order; a failed call gives its error, which is recorded.
+
+        Args:
+            calls: what is lost without the call, and the call.
+
+        Raises:
+            Exception: the first error, if all calls failed and `all_may_fail` is false.
+        """
+
+        async def attempt(lost: str, call: Coroutine[Any, Any, Result]) -> Result | Exception:
+            try:
+                return await call
+            except Exception as error:
+                self.add_error(Failure(category, lost, str(error)))
+                return error
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(attempt(lost, call)) for lost, call in calls]
+        results = [task.result() for task in tasks]
+        errors = [result for result in results if isinstance(result, Exception)]
+        if errors and len(errors) == len(calls) and not all_may_fail:
+            raise errors[0]
         return results
 
     async def embed(self, *questions: Question) -> None:
@@ -246,16 +426,15 @@ class Ask(Generic[OptionsOf]):
         self.trace.errors.append(failure)
         self.options.callbacks.on_error(failure)
 
-    def add_context(self, found: Context) -> Context:
+    def add_context(self, context: Context) -> Context:
         """The context with the question and the history of this search; it is recorded."""
-        return self.add_step_context(replace(found, question=self.text, history=self.history))
+        return self.add_step_context(replace(context, question=self.text, history=self.history))
 
     def add_step_context(self, context: Context) -> Context:
         """The context of a step; it is recorded."""
         context = replace(context, seconds=self.trace.seconds)
         self.options.callbacks.on_context(context)
-        read = sum(1 for section in context.sections if section.passages)
-        self.trace.notes.append(f"a context of {read} sections")
+        self.trace.notes.append(f"a context of {sum(bool(one.passages) for one in context.sections)} sections")
         return context
 
     def show(self, text: str) -> None:
@@ -273,11 +452,11 @@ async def link_question(ask: Ask[Any], text: str, question: Question) -> Questio
     if ask.options.linking != "model":
         return question
     lost = "the names and keywords of the question"
-    found = await ask.optional("link", lost, ask.models.answerer.alink(text, ask.form))
-    if found is None:
+    links = await ask.optional("link", lost, ask.models.answerer.alink(text, ask.form))
+    if links is None:
         return question
-    reports = Question("\n".join([question.text, *found.high_level])) if found.high_level else None
-    return replace(question, text="\n".join([question.text, *found.names, *found.low_level]), of_reports=reports)
+    reports = Question("\n".join([question.text, *links.high_level])) if links.high_level else None
+    return replace(question, text="\n".join([question.text, *links.names, *links.low_level]), of_reports=reports)
 
 
 async def rewrite_question(ask: Ask[Any]) -> None:
@@ -292,7 +471,7 @@ async def rewrite_question(ask: Ask[Any]) -> None:
     if turns is None:
         return
     form, lost = replace(ask.form, history=turns.text), "the question without its conversation"
-    said = await ask.optional("rewrite", lost, ask.models.answerer.arewrite(ask.text, (), 0, form))
-    if said and said.question != ask.text:
-        ask.text, ask.options = said.question, replace(options, history=None)
+    rewritten = await ask.optional("rewrite", lost, ask.models.answerer.arewrite(ask.text, (), 0, form))
+    if rewritten and rewritten.question != ask.text:
+        ask.text, ask.options = rewritten.question, replace(options, history=None)
         ask.prepare()

@@ -1,5 +1,6 @@
 """Checks the references `[Data: …]` of answers and turns them into passages; `references` has their format."""
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -52,9 +53,9 @@ class Reference:
         """The number, with that of the sentence."""
         return ".".join(map(str, (self.number, *self.sentences)))
 
-    def is_in(self, given: Given) -> bool:
+    def is_in(self, citable: Given) -> bool:
         """Whether the row, and its sentence, can be cited."""
-        rows = given.get(self.table, {})
+        rows = citable.get(self.table, {})
         return self.number in rows and rows[self.number] >= set(self.sentences)
 
 
@@ -140,81 +141,76 @@ def given_by(rows: Iterable[Passage | Reference]) -> dict[str, dict[int, set[int
     return given
 
 
-def resolve(reader: Reader, answer: str, given: Given, scope: Scope = EVERYTHING) -> tuple[list[Citation], list[str]]:
-    """The citations in `answer`, each passage once, and the invalid references, as `"Entities (99)"`.
+def resolve(reader: Reader, answer: str, citable: Given, scope: Scope = EVERYTHING) -> tuple[list[Citation], list[str]]:
+    """Return the citations in `answer`, each passage once, and the invalid references, as `"Entities (99)"`.
 
     Args:
-        given: the context's rows, and their sentences if they can be cited. Another reference is invalid.
+        citable: the context's rows, and their sentences if they can be cited. Another reference is invalid.
         scope: passages outside it are left out.
     """
     unique = list(dict.fromkeys(references(answer)))
-    known = [r for r in unique if r.is_in(given)]
-    stated = _rows_of_findings(reader, known)
-    rows = _passages(reader, [*known, *(row for rows in stated.values() for row in rows)], scope)
+    valid = [reference for reference in unique if reference.is_in(citable)]
+    rows_behind = _rows_of_findings(reader, valid)
+    passages = _passages(reader, [*valid, *(row for rows in rows_behind.values() for row in rows)], scope)
     citations: list[Citation] = []
-    unresolved = [str(r) for r in unique if r not in known]
-    for reference in known:
-        of_row = rows.get((reference.table, reference.number), [])
-        if of_row and reference in stated:
+    unresolved = [str(reference) for reference in unique if reference not in valid]
+    for reference in valid:
+        of_row = passages.get((reference.table, reference.number), [])
+        if of_row and reference in rows_behind:
             cited = {"id": of_row[0]["id"], "title": of_row[0]["title"]}
-            of_finding = [row | cited for one in stated[reference] for row in rows.get((one.table, one.number), [])]
-            of_row = (
-                list({row["text_unit"]: row for row in of_finding if row["text_unit"] is not None}.values()) or of_row
-            )
-        found = [_citation(reference, row) for row in of_row]
-        literal = [citation for citation, exact in found if exact]
-        citations += (literal or [citation for citation, _ in found])[:PASSAGES_PER_REFERENCE]
-        if not found:
+            behind = [
+                row | cited for one in rows_behind[reference] for row in passages.get((one.table, one.number), [])
+            ]
+            of_row = list({row["text_unit"]: row for row in behind if row["text_unit"] is not None}.values()) or of_row
+        candidates = [_citation(reference, row) for row in of_row]
+        literal = [citation for citation, is_literal in candidates if is_literal]
+        citations += (literal or [citation for citation, _ in candidates])[:PASSAGES_PER_REFERENCE]
+        if not candidates:
             unresolved.append(str(reference))
-    return _each_passage_once(citations), list(dict.fromkeys(unresolved))
+    # A passage is cited once, with the rows of all its citations; a row without a passage stands by itself.
+    rows_of: dict[Citation, dict[CitedRow, None]] = {}
+    for citation in citations:
+        passage = replace(citation, rows=()) if citation.text_unit_id else citation
+        rows_of.setdefault(passage, {}).update(dict.fromkeys(citation.rows))
+    return [replace(passage, rows=tuple(rows)) for passage, rows in rows_of.items()], list(dict.fromkeys(unresolved))
 
 
 def _rows_of_findings(reader: Reader, cited: Sequence[Reference]) -> dict[Reference, list[Reference]]:
-    """For each cited report, the rows that it cites for the finding that the statement stands in.
+    """Return for each cited report the rows that it cites for the finding that the statement stands in.
 
     That is the finding with most words of the statement; the rows of the sentence with most of them come first. A
     report of sub-communities stands for the rows of its own finding. A report that cites nothing there has no entry.
     """
-    wanted, contents = {r: [r] for r in cited if r.table == "Reports"}, dict[int, str]()
+    rows_of, contents = {r: [r] for r in cited if r.table == "Reports"}, dict[int, str]()
     for _ in range(_MAX_DEPTH):
-        numbers = {row.number for rows in wanted.values() for row in rows if row.table == "Reports"} - set(contents)
+        numbers = {row.number for rows in rows_of.values() for row in rows if row.table == "Reports"} - set(contents)
         if not numbers:
             break
         query = "SELECT human_readable_id, full_content FROM community_reports WHERE human_readable_id IN "
         contents |= dict(
             reader.rows(f"{query}(SELECT unnest($numbers::INT[]))", {"numbers": sorted(numbers)}).iter_rows()
         )
-        for reference, rows in wanted.items():
-            found = [(row, _cited_for(reference.statement, contents.get(row.number))) for row in rows]
-            wanted[reference] = list(dict.fromkeys(one for row, cited in found for one in (cited or [row])))
-    return {reference: rows for reference, rows in wanted.items() if rows != [reference]}
+        for reference, rows in rows_of.items():
+            behind = [_cited_for(reference.statement, contents.get(row.number)) or [row] for row in rows]
+            rows_of[reference] = list(dict.fromkeys(itertools.chain.from_iterable(behind)))
+    return {reference: rows for reference, rows in rows_of.items() if rows != [reference]}
 
 
 def _cited_for(statement: str, report: str | None) -> list[Reference]:
+    """Return what a report cites for the finding with most words of the statement."""
     words = _words(statement)
-
-    def shared(text: str) -> int:
-        return len(words & _words(text))
-
-    findings = [found for part in _FINDING.split(report or "") if (found := references(part))]
-    stated = [(shared(" ".join(row.statement for row in found)), found) for found in findings]
-    most, finding = max(stated, key=lambda found: found[0], default=(0, []))
-    return sorted(finding, key=lambda row: -shared(row.statement)) if most else []
+    findings = [cited for part in _FINDING.split(report or "") if (cited := references(part))]
+    shared = [len(words & _words(" ".join(row.statement for row in cited))) for cited in findings]
+    if not any(shared):
+        return []
+    return sorted(findings[shared.index(max(shared))], key=lambda row: -len(words & _words(row.statement)))
 
 
 def _words(text: str) -> set[str]:
     return {word for word in re.findall(r"\w+", text.casefold()) if len(word) > 3 or word.isdigit()}
 
 
-def _each_passage_once(citations: list[Citation]) -> list[Citation]:
-    """Merges citations of the same passage; the rows of all are kept. A row without a passage is not merged."""
-    passages: dict[Citation, dict[CitedRow, None]] = {}
-    for citation in citations:
-        passage = replace(citation, rows=()) if citation.text_unit_id else citation
-        passages.setdefault(passage, {}).update(dict.fromkeys(citation.rows))
-    return [replace(passage, rows=tuple(rows)) for passage, rows in passages.items()]
-
-
+# For each table, the text units of the cited rows, and their order.
 _CITED = {
     "Sources": """
         SELECT human_readable_id AS number, id, NULL AS title, human_readable_id AS text_unit, NULL AS quote, 0 AS place
@@ -234,25 +230,19 @@ _CITED = {
                source_text AS quote, 0 AS place
         FROM covariates WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))""",
     "Reports": """
-        WITH cited AS (
-            SELECT human_readable_id AS number, id, title, community, level
-            FROM community_reports WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))
-        ), units AS (
-            SELECT number, text_unit, count(*) AS members
-            FROM cited JOIN search.entity_communities USING (community, level)
-            JOIN search.entity_text_units USING (entity)
-            GROUP BY ALL
-        )
-        SELECT number, id, title, text_unit, NULL AS quote,
-               row_number() OVER (PARTITION BY number ORDER BY members DESC, text_unit) AS place
-        FROM cited LEFT JOIN units USING (number)""",
+        SELECT r.human_readable_id AS number, any_value(r.id) AS id, any_value(r.title) AS title, t.text_unit,
+               NULL AS quote,
+               row_number() OVER (PARTITION BY r.human_readable_id ORDER BY count(*) DESC, t.text_unit) AS place
+        FROM community_reports r LEFT JOIN search.entity_communities m USING (community, level)
+        LEFT JOIN search.entity_text_units t ON t.entity = m.entity
+        WHERE r.human_readable_id IN (SELECT unnest($numbers::INT[])) GROUP BY r.human_readable_id, t.text_unit""",
 }
 
 
 def _passages(
     reader: Reader, cited_rows: Sequence[Reference], scope: Scope
 ) -> dict[tuple[str, int], list[dict[str, Any]]]:
-    """For each cited row, by table and number, its first text units with their documents."""
+    """Return for each cited row, by table and number, its first text units with their documents."""
     numbers = {table: sorted({row.number for row in cited_rows if row.table == table}) for table in _CITED}
     numbers = {table: rows for table, rows in numbers.items() if rows}
     if not numbers:
@@ -276,32 +266,24 @@ def _passages(
         """,
         numbers,
     )
-    titles = {} if scope.is_everything else _titles(reader, numbers, scope)
     passages: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for row in rows.to_dicts():
-        cited_row = row["cited_table"], row["number"]
-        if not scope.is_everything and row["cited_table"] in ("Entities", "Relationships"):
-            row["title"] = titles.get(cited_row, "")
-        passages.setdefault(cited_row, []).append(row)
+        passages.setdefault((row["cited_table"], row["number"]), []).append(row)
+    if not scope.is_everything:  # the titles of entities and relationships are those that contexts show
+        pairs = pl.DataFrame({"human_readable_id": numbers.get("Relationships", [])}, {"human_readable_id": pl.Int64})
+        shown = {
+            "Entities": entity_rows(reader, numbers.get("Entities", []), scope),
+            "Relationships": relationship_rows(reader, pairs, scope),
+        }
+        for table, frame in shown.items():
+            titles = dict(frame.select("human_readable_id", "title").iter_rows())
+            for row in (row for number in numbers.get(table, []) for row in passages.get((table, number), [])):
+                row["title"] = titles.get(row["number"], "")
     return passages
 
 
-def _titles(reader: Reader, numbers: Mapping[str, list[int]], scope: Scope) -> dict[tuple[str, int], str]:
-    """The titles of entities and relationships as contexts show them, by table and number."""
-    entities = entity_rows(reader, numbers.get("Entities", []), scope)
-    pairs = pl.DataFrame(
-        {"human_readable_id": numbers.get("Relationships", [])}, schema={"human_readable_id": pl.Int64}
-    )
-    frames = {"Entities": entities, "Relationships": relationship_rows(reader, pairs, scope)}
-    return {
-        (table, number): title
-        for table, frame in frames.items()
-        for number, title in frame.select("human_readable_id", "title").iter_rows()
-    }
-
-
 def _citation(reference: Reference, row: dict[str, Any]) -> tuple[Citation, bool]:
-    """The citation of a text unit, and whether the cited sentence, the statement or a claim's quotation is in it."""
+    """Return the citation of a text unit, and whether the sentence, the statement or the claim's quotation is in it."""
     text, start, end = row["text"], row["start_char"], row["end_char"]
     span = None
     if text:
@@ -310,15 +292,17 @@ def _citation(reference: Reference, row: dict[str, Any]) -> tuple[Citation, bool
         text = text[span[0] : span[1]]
         if start is not None:  # an imported text unit may not stand literally in its document
             start, end = start + span[0], start + span[1]
-    columns = ("text_unit_id", "document_id", "document", "source")
     citation = Citation(
         (CitedRow(reference.table, reference.number, row["id"], row["title"] or row["document"] or ""),),
-        **{column: row[column] for column in columns},
-        start_char=start,
-        end_char=end,
-        quote=text,
-        place=place_of(row["places"], row["row_number"], start),
-        span=span or ((0, len(text)) if text else None),
+        row["text_unit_id"],
+        row["document_id"],
+        row["document"],
+        row["source"],
+        start,
+        end,
+        text,
+        place_of(row["places"], row["row_number"], start),
+        span or ((0, len(text)) if text else None),
     )
     return citation, span is not None
 

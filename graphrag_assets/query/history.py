@@ -27,19 +27,17 @@ class ConversationHistory:
     turns: list[Turn] = field(default_factory=list)
 
     @classmethod
-    def of(cls, given: object) -> "ConversationHistory":
+    def of(cls, history: object) -> "ConversationHistory":
         """The history from a list of turns, each a `Turn`, (role, content), or {"role", "content"}; None: no turns.
 
         Raises:
             QueryError: it is something else.
         """
-        if isinstance(given, ConversationHistory):
-            return given
-        if given is None:
-            return cls()
-        if not isinstance(given, Iterable) or isinstance(given, str | bytes):
-            raise _rejected(given)
-        return cls([_turn(one) for one in given])
+        if isinstance(history, ConversationHistory):
+            return history
+        if history is not None and (not isinstance(history, Iterable) or isinstance(history, str | bytes)):
+            raise _rejected(history)
+        return cls([_turn(one) for one in history or ()])
 
     def add(self, question: str, answer: object) -> None:
         """Append a question and its answer (a text, or an `Answer`)."""
@@ -48,15 +46,15 @@ class ConversationHistory:
 
     def newest(self, max_turns: int, user_turns_only: bool) -> list[Turn]:
         """The turns of the last `max_turns` questions, the newest first."""
-        found: list[Turn] = []
+        newest: list[Turn] = []
         questions = 0
         for turn in reversed(self.turns):
             if questions == max_turns:
                 break
             questions += turn.role == "user"
             if turn.role == "user" or not user_turns_only:
-                found.append(turn)
-        return found
+                newest.append(turn)
+        return newest
 
     def earlier_questions(self, max_turns: int) -> list[str]:
         """The user's last `max_turns` turns, the newest first."""
@@ -74,29 +72,29 @@ class ConversationHistory:
                 "content": [" ".join(turn.content.split()) for turn in turns],
             }
         )
-        kept = fill(HISTORY, frame, budget)
-        text = "\n".join(f"{turn.title}: {turn.text}" for turn in reversed(kept.passages))
-        return Section(HISTORY.name, kept.frame, (), text, kept.tokens)
+        section = fill(HISTORY, frame, budget)
+        text = "\n".join(f"{turn.title}: {turn.text}" for turn in reversed(section.passages))
+        return Section(HISTORY.name, section.frame, (), text, section.tokens)
 
 
 History = ConversationHistory | Sequence[Turn | tuple[str, str] | Mapping[str, str]] | None
 """The forms in which a history may be passed."""
 
 
-def _turn(given: Any) -> Turn:
-    if isinstance(given, Turn):
-        return given
+def _turn(turn: Any) -> Turn:
+    if isinstance(turn, Turn):
+        return turn
     try:
-        role, content = (given["role"], given["content"]) if isinstance(given, dict) else given
+        role, content = (turn["role"], turn["content"]) if isinstance(turn, dict) else turn
     except (KeyError, TypeError, ValueError):
-        raise _rejected(given) from None
+        raise _rejected(turn) from None
     if role not in ("user", "assistant") or not isinstance(content, str):
-        raise _rejected(given)
+        raise _rejected(turn)
     return Turn(role, content)
 
 
-def _rejected(given: Any) -> QueryError:
+def _rejected(history: Any) -> QueryError:
     return QueryError(
-        f"The history is {given!r}; it must be a ConversationHistory or a list of turns, each a Turn, "
+        f"The history is {history!r}; it must be a ConversationHistory or a list of turns, each a Turn, "
         'a pair such as ("user", "Who was it?"), or {"role": "assistant", "content": "…"}.'
     )

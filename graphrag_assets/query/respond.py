@@ -15,15 +15,15 @@ from graphrag_assets.query.results import Answer, Draft
 
 async def respond(ask: Ask[Any], context: Context) -> Draft:
     """One answer from one context."""
-    given, answerer = given_by(context.evidence.passages), ask.models.answerer
+    citable, answerer = given_by(context.evidence.passages), ask.models.answerer
     text = await _written(
         ask,
         "response",
-        given,
+        citable,
         lambda: answerer.arespond(ask.text, context.evidence, ask.form),
         lambda: answerer.stream_response(ask.text, context.evidence, ask.form),
     )
-    return Draft(text, context.sections, given)
+    return Draft(text, context.sections, citable)
 
 
 async def reduce(
@@ -36,15 +36,15 @@ async def reduce(
 ) -> Draft:
     """One answer from the best points within `max_tokens`; only what these cite can be cited."""
     kept, answerer = await asyncio.to_thread(best_points, points, max_tokens), ask.models.answerer
-    given = given_by(reference for point in kept for reference in references(point.text))
+    citable = given_by(reference for point in kept for reference in references(point.text))
     text = await _written(
         ask,
         category,
-        given,
+        citable,
         lambda: answerer.areduce(ask.text, kept, ask.form, drift),
         lambda: answerer.stream_reduction(ask.text, kept, ask.form, drift),
     )
-    return Draft(text, sections, given)
+    return Draft(text, sections, citable)
 
 
 async def map_part(
@@ -63,9 +63,9 @@ async def map_part(
     form = ask.form if ranked else replace(ask.form, by_meaning=False)
     call = ask.models.answerer.amap(question, evidence, follow_ups, main_question, form)
     mapped = await ask.counted(category, call)
-    given, points = given_by(evidence.passages), []
+    citable, points = given_by(evidence.passages), []
     for point in mapped.points:
-        text, lost = Checked.text(point.text, given, remove=True)
+        text, lost = Checked.text(point.text, citable, remove=True)
         ask.trace.unresolved |= dict.fromkeys(lost)
         points.append(Point(text, point.score))
     ask.trace.notes.append(f"{len(points)} points from a part of the data")
@@ -90,7 +90,7 @@ async def as_answer(ask: Ask[Any], draft: Draft) -> Answer:
 
 
 def _answer(ask: Ask[Any], draft: Draft) -> Answer:
-    citations, lost = resolve(ask.reader, draft.text, draft.given, ask.scope)
+    citations, lost = resolve(ask.reader, draft.text, draft.citable, ask.scope)
     return Answer(
         method=ask.method,
         question=ask.text,
@@ -113,15 +113,15 @@ def _answer(ask: Ask[Any], draft: Draft) -> Answer:
 async def _written(
     ask: Ask[Any],
     category: str,
-    given: Given,
+    citable: Given,
     reply: Callable[[], Awaitable[Reply]],
     pieces: Callable[[], Pieces],
 ) -> str:
     """The text of an answer with its references checked, shown in pieces if it is requested so."""
     if ask.on_piece is None:
-        return _checked(ask, await ask.counted(category, reply()), given)
+        return _checked(ask, await ask.counted(category, reply()), citable)
     whole: Reply | None = None
-    checked, shown, raw = Checked(given), list[str](), list[str]()
+    checked, shown, raw = Checked(citable), list[str](), list[str]()
     with ask.calling(category) as add:
         async with aclosing(pieces()) as stream:
             async for piece in stream:
@@ -137,12 +137,12 @@ async def _written(
         shown.append(text)
         ask.show(text)
     if whole and whole.text != "".join(raw).strip():  # thoughts were shown before they were known to be
-        return _checked(ask, whole, given)
+        return _checked(ask, whole, citable)
     ask.trace.unresolved |= checked.unresolved
     return "".join(shown)
 
 
-def _checked(ask: Ask[Any], reply: Reply, given: Given) -> str:
-    text, lost = Checked.text(reply.text, given)
+def _checked(ask: Ask[Any], reply: Reply, citable: Given) -> str:
+    text, lost = Checked.text(reply.text, citable)
     ask.trace.unresolved |= dict.fromkeys(lost)
     return text

@@ -62,14 +62,14 @@ class Draft:
     Attributes:
         text: the answer with checked references.
         sections: what was read for it.
-        given: the rows that the text may cite.
+        citable: the rows that the text may cite.
         note: a last paragraph on the search; no part of the answer.
         actions, choice, tests, steps: as in `Answer`.
     """
 
     text: str
     sections: Sequence[Section]
-    given: Given
+    citable: Given
     note: str = ""
     actions: Sequence[Action] = ()
     choice: MethodChoice | None = None

@@ -43,6 +43,7 @@ def published(project) -> str:
     return (project.root / "index" / "graphrag.duckdb").resolve().name
 
 
+@pytest.mark.extended
 def test_readers_keep_the_old_publication_if_the_user_wants_that(captains, monkeypatch, caplog):
     monkeypatch.setenv("GRAPHRAG_BLOCK_WORSE", "true")
     with pytest.raises(Exception, match=r"readers keep publication 1\. Worse than publication 1: recall@5 by BM25"):

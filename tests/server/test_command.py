@@ -8,6 +8,7 @@ import threading
 import time
 
 import httpx
+import pytest
 
 from tests.openai_server import running
 from tests.server.conftest import QUESTION, free_port
@@ -20,6 +21,7 @@ def started(index: object, port: int, **environment: str) -> subprocess.Popen:
     )
 
 
+@pytest.mark.extended
 def test_serve_ends_on_sigterm_and_an_open_stream_says_why(sample_index):
     port = free_port()
     url = f"http://127.0.0.1:{port}"

@@ -61,7 +61,7 @@ _NOTHING = (
     "form of the answers better, allow it more tokens (max_tokens, or num_ctx of Ollama, in "
     "GRAPHRAG_MODEL_PARAMETERS), or set GRAPHRAG_METHOD=fast."
 )
-_DERIVED = {
+_DERIVED: dict[str, tuple[float, float, float]] = {
     SUMMARY.name: (0.1, 2500, 250),
     GRAPH_REPORT.name: (2.0, 2700, 700),
     TEXT_REPORT.name: (2.0, 3700, 700),
@@ -116,16 +116,16 @@ class CostPlan:
 
 
 class _Requests(NamedTuple):
-    """Requests of a task that are to be paid for, and the mean tokens of their prompts and answers.
-
-    `certain`: they are counted, not estimated.
-    """
+    """Requests of a task that are to be paid for, and the tokens of all their prompts and answers."""
 
     task: str
     calls: float
     prompt_tokens: float
     completion_tokens: float
-    certain: bool = False
+
+
+Means = dict[str, tuple[int, float, float]]
+"""By task the number of answers in the ledger, and their mean tokens of prompt and answer."""
 
 
 @dataclass
@@ -187,11 +187,11 @@ def plan_index(index: Index, sample: bool = False) -> CostPlan:
     if not settings.calls_models:
         why = f"{settings.embedding_model} runs on this machine" if settings.embeds_locally else "No model is set"
         return CostPlan(
-            due, _cost_frame(settings, (), changes.meter, _Means(settings)), (f"{why}, so nothing is paid for.",)
+            due, _cost_frame(settings, (), changes.meter, _means(settings)), (f"{why}, so nothing is paid for.",)
         )
     for batch in due:
         _read(index, batch, changes)
-    means = _Means(settings)
+    means = _means(settings)
     requests = list(_requests(index, changes, means))
     said += [f"Method: {settings.method_in_words}.", *_notes(settings, requests, means)]
     return CostPlan(due, _cost_frame(settings, requests, changes.meter, means), tuple(said))
@@ -250,40 +250,23 @@ def _counting_models(index: Index, batch: str, changes: _Changes) -> IndexingMod
     return replace(models, extract=extract)
 
 
-class _Means:
-    """The answers in the ledger by the models of the settings: number, mean tokens of prompt and answer, by task."""
-
-    def __init__(self, settings: Settings) -> None:
-        models = {settings.embedding_model, settings.model_of("extraction")}
-        usable = pl.col("kind").is_in(["chat", "embedding"])
-        is_theirs = pl.col("model").is_in([provider_of(model)[1] for model in models])
-        answers = ledger_of(settings).frame().filter(usable & is_theirs).group_by("task")
-        means = answers.agg(pl.len(), pl.col("prompt_tokens", "completion_tokens").mean())
-        self.by_task = {task: mean for task, *mean in means.iter_rows() if mean[0] >= _MIN_ANSWERS}
-
-    def n_answers(self, task: str) -> int:
-        return int(self.by_task[task][0]) if task in self.by_task else 0
-
-    def answer_tokens(self, task: str, units: Iterable[float]) -> float:
-        """Tokens of the answers about text units, given by their tokens, those of a dense one weighted."""
-        per_token, constant = _ANSWERS[task]
-        mean = self.by_task[task][2] if task in self.by_task else None
-        return sum(per_token * tokens + constant if mean is None else mean for tokens in units)
-
-    def derived(self, task: str, n_units: int, text_tokens: float, n_indexed: int, more: int = 0) -> _Requests:
-        """Requests that follow from `n_units` text units with so many tokens in all, and `more` of them.
-
-        As many per text unit as the ledger has, with answers about `n_indexed` of them.
-        """
-        per_thousand, prompt, answer = _DERIVED[task]
-        calls = per_thousand * text_tokens / 1000
-        if task in self.by_task and n_indexed:
-            n_answers, prompt, answer = self.by_task[task]
-            calls = n_answers / n_indexed * n_units
-        return _Requests(task, calls + more, prompt, answer)
+def _means(settings: Settings) -> Means:
+    """The means of the answers by the models of the settings, of tasks with enough of them."""
+    models = {settings.embedding_model, settings.model_of("extraction")}
+    usable = pl.col("kind").is_in(["chat", "embedding"])
+    is_theirs = pl.col("model").is_in([provider_of(model)[1] for model in models])
+    answers = ledger_of(settings).frame().filter(usable & is_theirs).group_by("task")
+    means = answers.agg(pl.len(), pl.col("prompt_tokens", "completion_tokens").mean())
+    return {task: (n, prompt, answer) for task, n, prompt, answer in means.iter_rows() if n >= _MIN_ANSWERS}
 
 
-def _requests(index: Index, changes: _Changes, means: _Means) -> Iterator[_Requests]:
+def _answer_tokens(means: Means, task: str, units: Iterable[float]) -> float:
+    """Tokens of the answers about text units, given by their tokens, those of a dense one weighted."""
+    per_token, constant = _ANSWERS[task]
+    return sum(means[task][2] if task in means else per_token * tokens + constant for tokens in units)
+
+
+def _requests(index: Index, changes: _Changes, means: Means) -> Iterator[_Requests]:
     """The requests to be paid for: those that were counted, and those that follow from their answers."""
     settings, choices, working = index.settings, index.settings.choices, index.working
     n_indexed = int(working.read("SELECT count(*) FROM text_units").item())
@@ -299,27 +282,35 @@ def _requests(index: Index, changes: _Changes, means: _Means) -> Iterator[_Reque
         prompts[task].append((length, units))
     for task, requests in prompts.items():
         about = [dense.get(unit or "", per_unit) for _, units in requests for unit in units]
-        mean = sum(length for length, _ in requests) / len(requests)
-        yield _Requests(task, len(requests), mean, means.answer_tokens(task, about) / len(requests), certain=True)
+        prompt = sum((length for length, _ in requests), 0.0)
+        yield _Requests(task, len(requests), prompt, _answer_tokens(means, task, about))
     if choices.extraction == "model":
         extracted = [unit or "" for _, units in prompts[first] for unit in units]
         long = [unit for unit in extracted if plain.get(unit, per_unit) > MIN_TOKENS_GLEANED] * settings.max_gleanings
-        more, n_indexed, n_units = f"{first}_continue", means.n_answers(first), len(extracted)
-        answers = means.answer_tokens(more, (dense.get(unit, per_unit) for unit in long))
+        more, n_units = f"{first}_continue", len(extracted)
+        n_indexed = means[first][0] if first in means else 0
+        share = means[more][0] / n_indexed if more in means and n_indexed else 1
+        sizes = [dense.get(unit, per_unit) for unit in long]
         repeated = sum(length for length, units in prompts[first] if {*units} & {*long})
-        n_listed = _LISTED * means.answer_tokens(first, (dense.get(unit, per_unit) for unit in long))
-        n_gleaned = len(long) * (means.n_answers(more) / n_indexed if means.n_answers(more) else 1)
-        if long:
-            yield _Requests(more, n_gleaned, (repeated + n_listed) / len(long), answers / len(long))
+        prompt = repeated + _LISTED * _answer_tokens(means, first, sizes)
+        yield _Requests(more, len(long) * share, prompt * share, _answer_tokens(means, more, sizes) * share)
+
+    def derived(task: str, due: int = 0) -> _Requests:
+        """The requests that follow from the text units, as many for each as the ledger has; and those that are due."""
+        per_thousand, prompt, answer = _DERIVED[task]
+        calls = per_thousand * n_units * per_unit / 1000
+        if task in means and n_indexed:
+            n_answers, prompt, answer = means[task]
+            calls = n_answers / n_indexed * n_units
+        return _Requests(task, calls + due, (calls + due) * prompt, (calls + due) * answer)
+
     if choices.summaries == "model":
-        yield means.derived(SUMMARY.name, n_units, n_units * per_unit, n_indexed)
-    n_due = working.read(_REPORTS_DUE, {"reporter": index.models().reporter, "names": list(changes.names)}).item()
+        yield derived(SUMMARY.name)
+    due = working.read(_REPORTS_DUE, {"reporter": index.models().reporter, "names": list(changes.names)}).item()
     if choices.reports == "model":
-        report = TEXT_REPORT if settings.reports_from_text else GRAPH_REPORT
-        yield means.derived(report.name, n_units, n_units * per_unit, n_indexed, n_due)
+        yield derived((TEXT_REPORT if settings.reports_from_text else GRAPH_REPORT).name, due)
     if settings.embeds_remotely:
-        without = working.read(_WITHOUT_VECTOR, {"model": settings.embedding_name}).item()
-        yield means.derived(EMBED, n_units, n_units * per_unit, n_indexed, n_due + without)
+        yield derived(EMBED, due + working.read(_WITHOUT_VECTOR, {"model": settings.embedding_name}).item())
 
 
 def _is_dense(text: str, n_tokens: int) -> bool:
@@ -328,24 +319,19 @@ def _is_dense(text: str, n_tokens: int) -> bool:
     return n_tokens <= _DENSE_TOKENS or 2 * sum(bool(_ITEM.match(line)) for line in lines) > len(lines)
 
 
-def _cost_frame(settings: Settings, requests: Iterable[_Requests], meter: UsageMeter, means: "_Means") -> pl.DataFrame:
+def _cost_frame(settings: Settings, requests: Iterable[_Requests], meter: UsageMeter, means: Means) -> pl.DataFrame:
     """The costs of requests, see `CostPlan`; `meter` has counted those that are paid for."""
     rows: dict[str, tuple[int | float | None, ...]] = {
         task: (0, used.ledger_hits, 0, 0, 0.0, 0.0, 0.0) for task, used in meter.by_task.items() if used.ledger_hits
     }
-    for task, n, prompt_length, answer_length, certain in requests:
+    for task, n, prompt, answer in requests:
         if calls := ceil(n / EmbeddingOptions.batch_size if task == EMBED else n):
-            prompt, answer = round(n * prompt_length), round(n * answer_length)
-            prices, (least, most) = _prices(settings, task), _BETWEEN[task in means.by_task]
-            if task.endswith("_continue") and task not in means.by_task:
+            prices, (least, most) = _prices(settings, task), _BETWEEN[task in means]
+            if task.endswith("_continue") and task not in means:
                 least = 0.0
-            costs = [
-                None
-                if prices.source == "unknown"
-                else prices.cost(round(prompt * (1 if certain else f)), round(answer * f))
-                for f in (1, least, most)
-            ]
-            rows[task] = calls, rows.get(task, (0, 0))[1], prompt, answer, *costs
+            cost = prices.cost(round(prompt), round(answer))
+            costs = [None] * 3 if prices.source == "unknown" else [cost, cost * least, cost * most]
+            rows[task] = calls, rows.get(task, (0, 0))[1], round(prompt), round(answer), *costs
     ordered = [(task, *rows[task]) for task in (*_ANSWERS, *_DERIVED) if task in rows]
     return pl.DataFrame(ordered, _SCHEMA, orient="row")
 
@@ -360,10 +346,10 @@ def _prices(settings: Settings, task: str) -> Prices:
     return Prices.of(options.model, options.prices)
 
 
-def _notes(settings: Settings, requests: Sequence[_Requests], means: _Means) -> list[str]:
+def _notes(settings: Settings, requests: Sequence[_Requests], means: Means) -> list[str]:
     """How the requests were estimated, their time and prices, and what the settings lack, in sentences."""
     due = [one for one in requests if one.calls]
-    guessed = [one.task for one in due if one.task not in means.by_task]
+    guessed = [one.task for one in due if one.task not in means]
     basis = f"by rules of thumb for {', '.join(guessed)}" if guessed else "by the means in the ledger"
     said = [f"An estimate: numbers and lengths {basis}."] if due else []
     if guessed and settings.choices.extraction == "model":
@@ -374,7 +360,8 @@ def _notes(settings: Settings, requests: Sequence[_Requests], means: _Means) -> 
     if chats:
         at_once = settings.concurrency
         seconds = sum(
-            max(1, one.calls / at_once) * (_SECONDS_BEFORE_ANSWER + one.completion_tokens / _TOKENS_PER_SECOND)
+            max(1, one.calls / at_once)
+            * (_SECONDS_BEFORE_ANSWER + one.completion_tokens / one.calls / _TOKENS_PER_SECOND)
             for one in chats
         )
         if settings.requests_per_minute:

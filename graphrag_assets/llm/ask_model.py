@@ -33,7 +33,6 @@ from graphrag_assets.llm.model_errors import (
     RefusedAnswer,
     RequestRejected,
     RetriesExhausted,
-    StoredInParts,
 )
 from graphrag_assets.llm.model_options import (
     SAME_ANSWER,
@@ -100,15 +99,11 @@ class ModelClient(Generic[Options]):
 
         async with self.limits.slot() as waited:
             trace.seconds_waiting += waited
-            await self.ledger.catch_up()
+            if self.ledger.unstored:  # what is paid for next would be lost, too
+                await self.ledger.put()
             await self.budget.check(self.ledger, price, what)
             n_tokens = sum(tokens()) if self.limits.options.tokens_per_minute is not None else 0
             return await with_retries(send, self.options, self.limits, trace, what, n_tokens, n_suspicious)
-
-    def pay(self, trace: Trace, usage: Usage) -> None:
-        """Count what a reply has cost."""
-        self.budget.spend(usage.cost_usd)
-        trace.paid += usage
 
     @asynccontextmanager
     async def counted(self, task: str, trace: Trace) -> AsyncIterator[None]:
@@ -190,7 +185,6 @@ class ChatModel(ModelClient[ModelOptions]):
         Raises:
             InvalidAnswer: not valid in two attempts (`TruncatedAnswer`, `EmptyAnswer`, `RefusedAnswer`), or in those of
                 two runs (`GivenUp`).
-            StoredInParts: all parts of the request were answered since the caller looked for them in the ledger.
             RetriesExhausted, RequestRejected, BudgetExceeded, CircuitOpen, LedgerError: there is no answer.
         """
         key = self.key(request)
@@ -201,29 +195,30 @@ class ChatModel(ModelClient[ModelOptions]):
             shared, first = await self.ledger.single_flight.share(key, partial(self._answer, key, request))
             free = replace(shared, from_ledger=True, usage=replace(shared.usage, cost_usd=0.0))
             answer = shared if first else free
-        self._count(request, answer)
+        losses = Usage(dropped_records=answer.dropped_records, guessed_repairs=int(answer.guessed))
+        self.usage.add(request.task, replace(losses, ledger_hits=int(answer.from_ledger)))
         return answer
 
     async def _answer(self, key: str, request: ChatRequest, trace: Trace) -> Completion:
         """Request an answer, and a second one if it is not valid; without a valid one, one that was repaired counts."""
         if request.parts and all([await self.known(part) for part in request.parts]):
-            raise StoredInParts(request.name)
+            return Completion("", from_ledger=True)  # they were answered since the caller looked for them
         async with self.counted(request.task, trace):
             messages, send = list(request.messages), partial(self._attempt, key, request, trace)
             try:
                 answer = first = await self._request(request, messages, trace, send)
                 if first.problem:
-                    await self._put_invalid(request, first.completion.usage, trace.seconds)
+                    await self._put_invalid(request, first.completion.usage, trace)
                     messages = structured_output.again(messages, first.completion.text, first.problem)
                     answer = await self._request(request, messages, trace, send)
             except RefusedAnswer as refusal:  # by a content filter, before the model
-                raise await self._put_failure(request, key, refusal, Usage(), trace.seconds) from None
+                raise await self._put_failure(request, key, refusal, Usage(), trace) from None
             if answer.problem:
                 used = answer.completion.usage
                 repaired = [one for one in (answer, first) if one.completion.doubtful]
                 if not repaired:
                     error = structured_output.unusable(request, self.options.where, answer.problem)
-                    raise await self._put_failure(request, key, error, used, trace.seconds)
+                    raise await self._put_failure(request, key, error, used, trace)
                 answer = repaired[0]
                 outdated = self._valid(request, await self.ledger.get(key)) is None
                 await self._put(request, key, answer.completion.text, used, trace.seconds, replace=outdated)
@@ -233,7 +228,8 @@ class ChatModel(ModelClient[ModelOptions]):
         """What `send` returns for one request, in the form that the server accepts."""
         await self.prices()  # imports litellm
         while True:
-            mode, parameters = self.structured_mode, self._accepted(request)
+            mode, wanted = self.structured_mode, self._parameters(request)
+            parameters = {name: value for name, value in wanted.items() if name not in self._server.refused}
             try:
                 tokens = partial(self._expected, request, messages)
                 return await self.paid(trace, request.name, partial(send, messages, parameters, mode), tokens)
@@ -254,12 +250,10 @@ class ChatModel(ModelClient[ModelOptions]):
         hit = await self.ledger.get(key)
         if stored := self._valid(request, hit):
             return Answer(stored)
-        if wanted := structured_output.response_format(request.response_model, mode):
-            parameters = {**parameters, "response_format": wanted}
-        messages, began = structured_output.with_schema(messages, request.response_model, mode), time.monotonic()
+        messages, form = structured_output.with_schema(messages, request.response_model, mode)
+        began, where = time.monotonic(), provider.address(self.options)
         async with trace.request(self.options.timeout):
-            where = provider.address(self.options)
-            response = await provider.litellm().acompletion(messages=messages, **where, **parameters)
+            response = await provider.litellm().acompletion(messages=messages, **where, **parameters, **form)
         reply = provider.read_reply(response)
         usage = await self._paid_for(request, reply, messages, trace)
         answer = structured_output.read_answer(reply, request, usage)
@@ -273,9 +267,8 @@ class ChatModel(ModelClient[ModelOptions]):
         Only failures before the first piece are retried; what turns out truncated or refused raises after the last.
         """
         if (stored := await self.known(request)) and stored.text:
-            self._count(request, stored)
             yield stored.text
-            yield stored
+            yield await self.complete(request)
             return
         trace, text, reply, ended, messages = Trace(), list[str](), provider.Reply(), False, list(request.messages)
 
@@ -305,7 +298,7 @@ class ChatModel(ModelClient[ModelOptions]):
                 usage = await self._paid_for(request, reply, messages, trace)
                 problem = structured_output.ending_of(reply)
                 if problem or not ended:  # what it cost is recorded, whatever has ended it
-                    await self._put_invalid(request, usage, trace.seconds)
+                    await self._put_invalid(request, usage, trace)
             if problem:
                 raise problem
             await self._put(request, self.key(request), reply.text, usage, trace.seconds)
@@ -326,21 +319,10 @@ class ChatModel(ModelClient[ModelOptions]):
         answering = {name: value for name, value in self._parameters(request).items() if name not in SAME_ANSWER}
         return key_of("chat", request.task, self.vendor, self.model, answering, request.messages, schema)
 
-    def _count(self, request: ChatRequest, completion: Completion) -> None:
-        """Count the losses of an answer, and whether it came from the ledger."""
-        losses = Usage(dropped_records=completion.dropped_records, guessed_repairs=int(completion.guessed))
-        self.usage.add(request.task, replace(losses, ledger_hits=int(completion.from_ledger)))
-
-    # What a request carries
-
     def _parameters(self, request: ChatRequest) -> dict[str, Any]:
         """The parameters of a request, by litellm's names: those of the settings replace its own."""
         together = {"temperature": request.temperature, **self._settings}
         return {name: value for name, value in together.items() if value is not None}
-
-    def _accepted(self, request: ChatRequest) -> dict[str, Any]:
-        """The parameters of a request without those that the server has refused."""
-        return {name: value for name, value in self._parameters(request).items() if name not in self._server.refused}
 
     @property
     def structured_mode(self) -> Structured:
@@ -364,15 +346,11 @@ class ChatModel(ModelClient[ModelOptions]):
                 self._server.mode = structured_output.WEAKER[rejected]
             return True
         said = str(error).partition(REJECTS)[2]  # without the names of task, text unit and batch
-        return self._drop([name for name in sent if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said)], said)
-
-    def _drop(self, names: Sequence[str], reason: str) -> bool:
+        names = [name for name in sent if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said)]
         if new := [name for name in names if name not in self._server.refused]:
             self._server.refused.update(new)
-            _log.warning("%s refuses %s, so it is left out: %s", self.options.where, ", ".join(new), reason)
+            _log.warning("%s refuses %s, so it is left out: %s", self.options.where, ", ".join(new), said)
         return bool(names)
-
-    # Tokens and cost
 
     def _expected(self, request: ChatRequest, messages: Sequence[Message]) -> tuple[int, int]:
         """Prompt tokens, counted, and completion tokens: the task's mean so far, else its limit."""
@@ -395,7 +373,8 @@ class ChatModel(ModelClient[ModelOptions]):
         self._answered[request.task] = (answers + 1, tokens + received)
         cost = prices.cost(sent, received, cached)
         usage = Usage(prompt_tokens=sent, cached_tokens=cached, completion_tokens=received, cost_usd=cost)
-        self.pay(trace, usage)
+        self.budget.spend(cost)
+        trace.paid += usage
         return usage
 
     def _warn_of(self, reply: provider.Reply, messages: Sequence[Message]) -> None:
@@ -418,18 +397,15 @@ class ChatModel(ModelClient[ModelOptions]):
                 self.options.where,
             )
 
-    # Rows of the ledger
-
     def _valid(self, request: ChatRequest, hit: Hit | None) -> Completion | None:
         """The stored answer, unless it is too old or not valid for the response model, which may have changed."""
         if hit is None or hit.created_at < self._not_before:
             return None
         usage = Usage(prompt_tokens=hit.prompt_tokens, completion_tokens=hit.completion_tokens)
         try:
-            found = structured_output.completion(hit.response or "", request, usage)
+            return replace(structured_output.completion(hit.response or "", request, usage), from_ledger=True)
         except InvalidAnswer:
             return None
-        return replace(found, from_ledger=True)
 
     async def _put(
         self, request: ChatRequest, key: str, text: str, usage: Usage, seconds: float, replace: bool = False
@@ -445,23 +421,23 @@ class ChatModel(ModelClient[ModelOptions]):
             # Replaced: what another process may have stored meanwhile was paid for, too.
             await self.ledger.put(*entries, replace=True)
         else:
-            await self._put_invalid(request, usage, seconds)
+            await self.ledger.put(self._entry(uuid.uuid4().hex, "invalid", request, None, usage, seconds))
 
-    async def _put_invalid(self, request: ChatRequest, usage: Usage, seconds: float) -> None:
+    async def _put_invalid(self, request: ChatRequest, usage: Usage, trace: Trace) -> None:
         """Record what an answer without use has cost."""
-        await self.ledger.put(self._entry(uuid.uuid4().hex, "invalid", request, None, usage, seconds))
+        await self.ledger.put(self._entry(uuid.uuid4().hex, "invalid", request, None, usage, trace.seconds))
 
     async def _put_failure(
-        self, request: ChatRequest, key: str, error: InvalidAnswer, usage: Usage, seconds: float
+        self, request: ChatRequest, key: str, error: InvalidAnswer, usage: Usage, trace: Trace
     ) -> InvalidAnswer:
         """Record that a run got no valid answer, and what the last one has cost; returns the error to raise."""
         if not request.run_id:  # of a question, which its user may ask again
-            await self._put_invalid(request, usage, seconds)
+            await self._put_invalid(request, usage, trace)
             return error
         number = min(len(await self._failures(key)), _RUNS - 1)
         if number == _RUNS - 1:
             error = GivenUp(f"{error} {GIVEN_UP}")
-        entry = self._entry(key_of("failure", key, number), "invalid", request, str(error), usage, seconds)
+        entry = self._entry(key_of("failure", key, number), "invalid", request, str(error), usage, trace.seconds)
         await self.ledger.put(entry, replace=True)
         return error
 

@@ -157,7 +157,8 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
             async with trace.request(self.options.timeout):
                 reply, billed = await provider.send_embedding(self.options, list(texts.values()))
             billed = billed or n_tokens()
-            self.pay(trace, Usage(prompt_tokens=billed, cost_usd=prices.cost(billed)))
+            self.budget.spend(cost := prices.cost(billed))
+            trace.paid += Usage(prompt_tokens=billed, cost_usd=cost)
             vectors = dict(zip(texts, self._checked(reply, len(texts)), strict=True))
             seconds, entries = (time.monotonic() - began) / len(texts), list[Entry]()
             ends = np.cumsum([len(text.encode()) for text in texts.values()])

@@ -135,7 +135,7 @@ class Ledger:
         self._engine = _engine(url)
         self._created = False
         self._creating, self._storing = threading.Lock(), threading.Lock()
-        self._unstored: list[tuple[Sequence[Entry], bool]] = []  # what a full disk or a lost database has left
+        self.unstored: list[tuple[Sequence[Entry], bool]] = []  # what a full disk or a lost database has left
         self.single_flight = SingleFlight()  # of all models that share the ledger
 
     async def get(self, key: str) -> Hit | None:
@@ -147,13 +147,11 @@ class Ledger:
         return await _in_thread(self._read, keys)
 
     async def put(self, *entries: Entry, replace: bool = False) -> None:
-        """Store entries; on return they are on disk. The first of a key stays, or with `replace` its cost."""
-        await _in_thread(self._store, entries, replace)
+        """Store entries, and what could not be stored before; on return they are on disk.
 
-    async def catch_up(self) -> None:
-        """Store what could not be stored; before anything else is paid for, whose answer would be lost, too."""
-        if self._unstored:
-            await self.put()
+        The first entry of a key stays, or with `replace` its cost.
+        """
+        await _in_thread(self._store, entries, replace)
 
     def spent_today(self) -> float:
         """US dollars of all calls of this day in UTC."""
@@ -210,7 +208,7 @@ class Ledger:
 
     def close(self) -> None:
         """Close the database. The next use opens it again."""
-        if self._unstored:
+        if self.unstored:
             self._store()
         self._engine.dispose()
 
@@ -230,27 +228,33 @@ class Ledger:
             raise self._error(str(getattr(error, "orig", None) or error).strip(), may_pass) from None
 
     def _store(self, entries: Sequence[Entry] = (), replace: bool = False) -> None:
-        """Store entries, and before them those that could not be stored, in one transaction."""
+        """Store entries, and before them those that could not be stored, in one transaction.
+
+        They are in order of the keys: two writers of the same keys do not deadlock.
+        """
         with self._storing:
-            waiting = [*self._unstored, (entries, replace)]
+            waiting = [*self.unstored, (entries, replace)]
             try:
                 with self._connection() as connection, connection.begin():
                     now = _now(connection)
-                    for group, replaces in waiting:
-                        _insert(connection, group, replaces, now)
+                    for group, replaces in filter(lambda one: one[0], waiting):
+                        rows = [_row(entry, now) for entry in sorted(group, key=lambda entry: entry.key)]
+                        if replaces:
+                            connection.execute(_REPLACED, [{"stale": r["key"], "to": uuid.uuid4().hex} for r in rows])
+                        connection.execute(_NEW[connection.dialect.name], rows)
             except LedgerError as error:
                 if error.may_pass:
-                    self._unstored = waiting
+                    self.unstored = waiting
                 raise
-            self._unstored = []
+            self.unstored = []
 
     def _read(self, keys: Sequence[str]) -> dict[str, Hit]:
-        found: dict[str, Hit] = {}
+        hits: dict[str, Hit] = {}
         with self._connection() as connection:
             for start in range(0, len(keys), _KEYS_PER_QUERY):
                 rows = connection.execute(_STORED, {"keys": keys[start : start + _KEYS_PER_QUERY]})
-                found |= {row[0]: Hit(*row) for row in rows}
-        return found
+                hits |= {row[0]: Hit(*row) for row in rows}
+        return hits
 
     def _error(self, cause: str, may_pass: bool = False) -> LedgerError:
         return LedgerError(
@@ -301,15 +305,6 @@ def _create(engine: sa.Engine) -> None:
             if attempt == 49 or not passes:
                 raise
             time.sleep(0.05)
-
-
-def _insert(connection: sa.Connection, entries: Sequence[Entry], replace: bool, now: str) -> None:
-    """Insert the entries whose keys are new, in order of the keys: two writers of the same keys do not deadlock."""
-    rows = [_row(entry, now) for entry in sorted(entries, key=lambda entry: entry.key)]
-    if replace and rows:
-        connection.execute(_REPLACED, [{"stale": row["key"], "to": uuid.uuid4().hex} for row in rows])
-    if rows:
-        connection.execute(_NEW[connection.dialect.name], rows)
 
 
 def _row(entry: Entry, now: str) -> dict[str, Any]:

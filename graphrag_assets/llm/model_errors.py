@@ -43,10 +43,6 @@ class GivenUp(InvalidAnswer):
     """Two runs got no valid answer to this request, so it is not sent again unless someone asks for it."""
 
 
-class StoredInParts(ModelError):
-    """All parts of the request were answered while it was prepared, so it is not sent: the ledger has the answers."""
-
-
 class BudgetExceeded(ModelError):
     """The next call is expected to cost more than the rest of the budget; nothing was sent."""
 

@@ -9,7 +9,7 @@ import difflib
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -22,6 +22,7 @@ from graphrag_assets.contracts.prompt_profile import ProfileType, PromptProfile,
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.llm.model_options import Message
+from graphrag_assets.llm.task import with_rules
 from graphrag_assets.llm.tasks.table import PROFILE, TASKS
 from graphrag_assets.settings import Settings
 
@@ -138,15 +139,6 @@ def prompts_of(settings: Settings, profile: PromptProfile | None = None) -> Prom
     if unread.exists():
         raise SettingsError(f"{unread} is not read. Set GRAPHRAG_PROMPTS_DIR={unread}, or remove the folder.")
     return Prompts(Path(settings.prompts_dir) if settings.prompts_dir else None, profile)
-
-
-def with_rules(messages: Sequence[Message], rules: Sequence[Message]) -> tuple[Message, ...]:
-    """`messages` with further rules at the end of the system message: all of it is the same for each document."""
-    system = [
-        message["content"] for message in (*messages, *rules) if message["role"] == "system" and message["content"]
-    ]
-    others = (message for message in messages if message["role"] != "system")
-    return (Message(role="system", content="\n\n".join(system)), *others)
 
 
 def _used_of_profile(profile: PromptProfile, task: str, values: Mapping[str, object]) -> dict[str, object]:

@@ -62,17 +62,14 @@ def warn_once(message: str) -> None:
     _log.warning("%s", message)
 
 
-# Models
-
-
 def provider_of(model: str) -> tuple[str, str]:
     """(provider, model at that provider) of a litellm model name, without importing litellm."""
     provider, slash, name = model.partition("/")
     return (provider, name) if slash else ("", model)
 
 
-def known(model: str) -> dict[str, Any] | None:
-    """litellm's entry for the model in its table of prices and features; None if there is none."""
+def entry_of(model: str) -> dict[str, Any] | None:
+    """The model's entry in litellm's table of prices and features; None if there is none."""
     table = litellm().model_cost
     entry: dict[str, Any] | None = table.get(model) or table.get(provider_of(model)[1])
     return entry
@@ -84,8 +81,8 @@ def address(options: ModelOptions) -> dict[str, Any]:
     if options.base_url and options.model.startswith("openai/"):
         # An OpenAI-compatible server may not need a key, but the openai client requires one.
         key = key or os.environ.get("OPENAI_API_KEY") or "none"
-    known = {name: value for name, value in (("api_base", options.base_url), ("api_key", key)) if value}
-    return {"model": options.model, "timeout": options.timeout, "max_retries": 0, **known}
+    where = {name: value for name, value in (("api_base", options.base_url), ("api_key", key)) if value}
+    return {"model": options.model, "timeout": options.timeout, "max_retries": 0, **where}
 
 
 def missing_key(options: ModelOptions) -> str:
@@ -99,7 +96,7 @@ def missing_key(options: ModelOptions) -> str:
 def structured_mode(options: ModelOptions) -> Structured:
     """The strongest way of requesting JSON that the model is expected to support."""
     module = litellm()
-    if not known(options.model) or module.supports_response_schema(model=options.model):
+    if not entry_of(options.model) or module.supports_response_schema(model=options.model):
         return "json_schema"
     return "json_object" if "response_format" in (module.get_supported_openai_params(options.model) or ()) else "text"
 
@@ -121,22 +118,24 @@ class Prices:
     @classmethod
     def of(cls, model: str, options: PriceOptions = LISTED_PRICES) -> "Prices":
         """Prices of a model: those of the options, where unset litellm's. Warns once where there are none."""
-        own_input, own_output = options.input_usd_per_million, options.output_usd_per_million
-        entry = {} if None not in (own_input, own_output) else known(model) or {}
-        names = ("input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost")
-        listed = {name: float(entry[name]) for name in names if entry.get(name) is not None}
-        source = "litellm" if "input_cost_per_token" in listed else "unknown"
-        if own_input is not None or own_output is not None:
-            source = "options"
-        if source == "unknown":
+        by_option = {
+            "input_cost_per_token": options.input_usd_per_million,
+            "output_cost_per_token": options.output_usd_per_million,
+            "cache_read_input_token_cost": options.input_usd_per_million,
+        }
+        usd = {name: price / 1e6 for name, price in by_option.items() if price is not None}
+        source = "options" if usd else "litellm"
+        if len(usd) < len(by_option):
+            usd = {name: float(price) for name in by_option if (price := (entry_of(model) or {}).get(name))} | usd
+        if "input_cost_per_token" not in usd and source == "litellm":
+            source = "unknown"
             warn_once(
                 f"No price is known for {model}: its calls count as free and are not limited by a budget. "
                 "Set its prices per million tokens."
             )
-        input_usd = listed.get("input_cost_per_token", 0.0) if own_input is None else own_input / 1e6
-        output_usd = listed.get("output_cost_per_token", 0.0) if own_output is None else own_output / 1e6
-        cached = listed.get("cache_read_input_token_cost", input_usd) if own_input is None else input_usd
-        return cls(input_usd, output_usd, source, cached)
+        input_usd = usd.get("input_cost_per_token", 0.0)
+        cached_usd = usd.get("cache_read_input_token_cost", input_usd)
+        return cls(input_usd, usd.get("output_cost_per_token", 0.0), source, cached_usd)
 
 
 # Replies
@@ -152,7 +151,8 @@ class Reply:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int = 0  # of the prompt tokens, from the provider's prompt cache
-    instead: str = ""  # what came in place of a text
+    whole: str = ""  # the text with thoughts; of a stream its beginning
+    thoughts: str = ""  # what a server with a reasoning parser takes for them
     lacked_opening_tag: bool = False  # of its thoughts
 
 
@@ -162,17 +162,19 @@ def read_reply(response: Any) -> Reply:
     if not response.choices:
         return reply
     choice = response.choices[0]
-    text, lacked_opening_tag = read_whole(_text(choice.message.content).lstrip())
-    thoughts = _thoughts_of(choice.message)
-    if not text.strip():
-        text = _arguments(choice.message) or (thoughts if is_json(thoughts) else "")
+    whole, thoughts, refusal = _said_in(choice.message)
+    text, lacked_opening_tag = read_whole(whole.lstrip())
+    if not text.strip():  # some servers make a tool call of the answer
+        calls = (call.function for call in getattr(choice.message, "tool_calls", None) or () if call.function)
+        text = next((str(call.arguments) for call in calls), thoughts if is_json(thoughts) else "")
     return replace(
         reply,
         text=mask_reply(text),
-        instead=_in_place_of_text(choice.message.content, thoughts),
+        whole=whole,
+        thoughts=thoughts,
         lacked_opening_tag=lacked_opening_tag,
         finish_reason=choice.finish_reason or "stop",
-        refusal=_refusal(choice.message),
+        refusal=refusal,
     )
 
 
@@ -182,28 +184,31 @@ async def pieces(first: Any, chunks: Chunks, timeout: float, reader: AnswerReade
     Secrets are masked: the end of a chunk comes with the next one while a secret may begin there. A chunk that does not
     come in `timeout` seconds is a TimeoutError; comments that keep a connection are none.
     """
-    reply, masker, raw, thoughts, chunk = Reply(), ReplyMasker(), "", "", first
+    reply, masker, chunk = Reply(), ReplyMasker(), first
     while chunk is not None:
         reply, text = _with_tokens(reply, chunk), ""
         if chunk.choices:
             choice = chunk.choices[0]
-            text = _text(choice.delta.content)
-            raw, thoughts = raw or text, thoughts or _thoughts_of(choice.delta)
-            refusal = reply.refusal or _refusal(choice.delta)
-            reply = replace(reply, finish_reason=choice.finish_reason or reply.finish_reason, refusal=refusal)
+            text, thoughts, refusal = _said_in(choice.delta)
+            reply = replace(
+                reply,
+                whole=reply.whole or text,
+                thoughts=reply.thoughts or thoughts,
+                finish_reason=choice.finish_reason or reply.finish_reason,
+                refusal=reply.refusal or refusal,
+            )
         yield reader.feed(masker.feed(text)), reply
         async with asyncio.timeout(timeout):
             chunk = await anext(chunks, None)
     rest = reader.feed(masker.feed("", last=True), last=True)
-    instead = _in_place_of_text(raw and "thoughts", thoughts)
-    yield rest, replace(reply, text=reader.answer, instead=instead, lacked_opening_tag=reader.lacked_opening_tag)
+    yield rest, replace(reply, text=reader.answer, lacked_opening_tag=reader.lacked_opening_tag)
 
 
 async def send_embedding(options: EmbeddingOptions, texts: list[str]) -> tuple[list[Any], int]:
     """Send one embedding request; returns the vectors, as lists of numbers, in the texts' order, and the tokens."""
-    given = json.loads(options.parameters)
+    parameters = json.loads(options.parameters)
     response = await litellm().aembedding(
-        input=texts, encoding_format="float", allowed_openai_params=list(given), **given, **address(options)
+        input=texts, encoding_format="float", allowed_openai_params=list(parameters), **parameters, **address(options)
     )
     try:
         rows = {row["index"]: row["embedding"] for row in response.data}
@@ -216,10 +221,13 @@ async def send_embedding(options: EmbeddingOptions, texts: list[str]) -> tuple[l
     return [rows[index] for index in range(len(rows))], billed
 
 
-def _refusal(message: Any) -> str | None:
+def _said_in(message: Any) -> tuple[str, str, str | None]:
+    """Text, thoughts and refusal of a message or of a piece of one, without halves of characters."""
+    parts = (message.content, getattr(message, "reasoning_content", None))  # litellm gives `reasoning` this name
+    text, thoughts = (part.encode("utf-8", "replace").decode() if isinstance(part, str) else "" for part in parts)
     fields = getattr(message, "provider_specific_fields", None) or {}
     refusal = getattr(message, "refusal", None) or fields.get("refusal")
-    return shown(str(refusal)) if refusal else None
+    return text, thoughts, shown(str(refusal)) if refusal else None
 
 
 def _with_tokens(reply: Reply, response: Any) -> Reply:
@@ -235,29 +243,6 @@ def _with_tokens(reply: Reply, response: Any) -> Reply:
 
 def _count(value: object) -> int | None:
     return int(value) if isinstance(value, int | float) and 0 <= value <= MAX_TOKENS else None
-
-
-def _text(content: object) -> str:
-    """The text of a message, without halves of characters; empty where it is none."""
-    return content.encode("utf-8", "replace").decode() if isinstance(content, str) else ""
-
-
-def _thoughts_of(message: Any) -> str:
-    """What a server with a reasoning parser takes for thoughts; litellm gives `reasoning` the same name."""
-    return _text(getattr(message, "reasoning_content", None))
-
-
-def _arguments(message: Any) -> str:
-    """The answer of a server that makes a tool call of it."""
-    calls = getattr(message, "tool_calls", None) or ()
-    return next((_text(call.function.arguments) for call in calls if call.function), "")
-
-
-def _in_place_of_text(content: object, thoughts: str) -> str:
-    """What came in place of a text, if the text is empty."""
-    if isinstance(content, str) and content.strip():
-        return "thoughts alone"
-    return "text in the field reasoning_content alone" if thoughts.strip() else ""
 
 
 # Errors
@@ -339,10 +324,10 @@ def _no_connection(error: BaseException) -> str | None:
     """Why there is no connection, and the remedy; None if the error is another one."""
     from aiohttp import ClientConnectorError
 
-    found = next((one for one in chain_of(error) if isinstance(one, ClientConnectorError)), None)
-    if found is None:
+    refused = next((one for one in chain_of(error) if isinstance(one, ClientConnectorError)), None)
+    if refused is None:
         return None
-    reason = found.strerror or found.os_error
+    reason = refused.strerror or refused.os_error
     remedy = "Check that the server runs, the base URL, and a proxy in HTTP_PROXY or HTTPS_PROXY."
     if any(isinstance(one, ssl.SSLCertVerificationError) for one in chain_of(error)):
         remedy = (
@@ -351,7 +336,7 @@ def _no_connection(error: BaseException) -> str | None:
         )
     elif any(isinstance(one, ssl.SSLError) for one in chain_of(error)):
         remedy = "Check whether the base URL begins with http:// or https://."
-    return f"cannot connect to {found.host}:{found.port}: {reason}. {remedy}"
+    return f"cannot connect to {refused.host}:{refused.port}: {reason}. {remedy}"
 
 
 def _provider_message(error: Exception) -> str:
@@ -372,7 +357,7 @@ def retry_after(error: Exception) -> float | None:
     if not value:
         return None
     seconds = 0.0
-    for read in (float, lambda date: parsedate_to_datetime(date).timestamp() - time.time()):
+    for seconds_of in (float, lambda date: parsedate_to_datetime(date).timestamp() - time.time()):
         with contextlib.suppress(ValueError, OverflowError):
-            seconds = seconds or read(value)
+            seconds = seconds or seconds_of(value)
     return seconds if math.isfinite(seconds) and seconds > 0 else 0.0

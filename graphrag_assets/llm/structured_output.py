@@ -3,7 +3,6 @@
 import functools
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -25,19 +24,19 @@ WEAKER: dict[Structured, Structured] = {"json_schema": "json_object", "json_obje
 
 
 @dataclass
-class _Count:
-    kept: int = 0
+class _Records:
+    valid: int = 0
     dropped: int = 0
 
 
 def _or_dropped(value: Any, validate: ModelWrapValidatorHandler[Any], info: ValidationInfo) -> Any:
-    count = info.context if isinstance(info.context, _Count) else _Count()
+    count = info.context if isinstance(info.context, _Records) else _Records()
     try:
         record = validate(value)
     except ValidationError:
         count.dropped += 1
         raise PydanticOmit from None
-    count.kept += 1
+    count.valid += 1
     return record
 
 
@@ -57,7 +56,7 @@ def parse(text: str, model: type[BaseModel], may_say_nothing: bool = False) -> C
     Raises:
         InvalidAnswer: it does not validate, has no field of the model, or invalid records alone.
     """
-    said, count, doubtful = _body(text), _Count(), False
+    said, count, doubtful = _body(text), _Records(), False
     body = with_backslashes(said)
     if may_say_nothing and not set(body) & set("{["):
         return Completion(text, model())
@@ -66,20 +65,18 @@ def parse(text: str, model: type[BaseModel], may_say_nothing: bool = False) -> C
     except ValidationError as error:
         if error.errors(include_url=False, include_input=False)[0]["type"] != "json_invalid":
             raise InvalidAnswer(_explain(error)) from None
-        count = _Count()
-        found, doubtful = _rescued(body)
-        value = _validated(found, model, count)
+        count = _Records()
+        rescued, doubtful = _rescued(body)
+        try:
+            value = model.model_validate(rescued, context=count)
+        except ValidationError as problem:
+            raise InvalidAnswer(f"The answer is not valid JSON; read as far as possible: {_explain(problem)}") from None
     if model.model_fields and not value.model_fields_set:
         raise InvalidAnswer(f"None of the fields {', '.join(model.model_fields)} is there.")
-    if count.dropped and not count.kept:
+    if count.dropped and not count.valid:
         raise InvalidAnswer(f"None of the {count.dropped} records has the required fields of the right type.")
-    return Completion(
-        text,
-        value,
-        dropped_records=count.dropped,
-        guessed=doubtful or body != said,
-        doubtful=doubtful,
-    )
+    guessed = doubtful or body != said
+    return Completion(text, value, dropped_records=count.dropped, guessed=guessed, doubtful=doubtful)
 
 
 _FENCED = re.compile(r"```(?:json|JSON)?\s*\n(.*)\n\s*```", re.DOTALL)
@@ -110,13 +107,6 @@ def _rescued(body: str) -> tuple[dict[str, Any], bool]:
     return value, not end or any(mark in body[end:] for mark in "{[:")
 
 
-def _validated(value: dict[str, Any], model: type[BaseModel], count: _Count) -> BaseModel:
-    try:
-        return model.model_validate(value, context=count)
-    except ValidationError as error:
-        raise InvalidAnswer(f"The answer is not valid JSON; read as far as possible: {_explain(error)}") from None
-
-
 def _explain(error: ValidationError) -> str:
     """The first problems, as field: reason."""
     problems = error.errors(include_url=False, include_input=False)
@@ -125,10 +115,9 @@ def _explain(error: ValidationError) -> str:
 
 
 @functools.cache
-def strict_schema(model: type[BaseModel]) -> dict[str, Any]:
+def strict_schema(model: type[BaseModel]) -> Any:
     """The JSON schema of `model` in the strict dialect: every property required, no others allowed, no defaults."""
-    schema: dict[str, Any] = _strict(model.model_json_schema())
-    return schema
+    return _strict(model.model_json_schema())
 
 
 def _strict(node: Any) -> Any:
@@ -152,28 +141,25 @@ def schema_text(model: type[BaseModel]) -> str:
     return json.dumps(strict_schema(model), sort_keys=True, ensure_ascii=False)
 
 
-def response_format(model: type[BaseModel] | None, mode: Structured) -> dict[str, Any] | None:
-    """The parameter `response_format` that requests `model` in this mode; None for plain text."""
-    if model is None or mode == "text":
-        return None
-    if mode == "json_object":
-        return {"type": "json_object"}
-    schema = {"name": model.__name__, "schema": strict_schema(model), "strict": True}
-    return {"type": "json_schema", "json_schema": schema}
-
-
-def with_schema(messages: Sequence[Message], model: type[BaseModel] | None, mode: Structured) -> list[Message]:
-    """The messages, with the schema in the system message where `response_format` does not carry it."""
-    if model is None or mode == "json_schema":
-        return list(messages)
+def with_schema(
+    messages: list[Message], model: type[BaseModel] | None, mode: Structured
+) -> tuple[list[Message], dict[str, Any]]:
+    """The messages and the parameters that request `model` in this mode: its schema is in one of them."""
+    if model is None:
+        return messages, {}
+    schema = strict_schema(model)
+    if mode == "json_schema":
+        form = {"name": model.__name__, "schema": schema, "strict": True}
+        return messages, {"response_format": {"type": mode, "json_schema": form}}
     words = (
         "Answer with one JSON object and nothing else. It must conform to this schema:\n\n"
-        f"```json schema\n{json.dumps(strict_schema(model), ensure_ascii=False)}\n```"
+        f"```json schema\n{json.dumps(schema, ensure_ascii=False)}\n```"
     )
+    parameters = {} if mode == "text" else {"response_format": {"type": mode}}
     if messages and messages[0]["role"] == "system":
         first = Message(role="system", content=f"{messages[0]['content']}\n\n{words}")
-        return [first, *messages[1:]]
-    return [Message(role="system", content=words), *messages]
+        return [first, *messages[1:]], parameters
+    return [Message(role="system", content=words), *messages], parameters
 
 
 def again(messages: list[Message], answer: str, problem: InvalidAnswer) -> list[Message]:
@@ -192,16 +178,14 @@ class Answer(NamedTuple):
 
 def read_answer(reply: Reply, request: ChatRequest, usage: Usage) -> Answer:
     """The reply as its response model, and what is wrong with it."""
-    empty = Completion(reply.text, usage=usage)
     try:
         if problem := ending_of(reply):
             raise problem
-        found = completion(reply.text, request, usage)
-    except TruncatedAnswer as problem:
-        return Answer(replace(empty, text=""), problem)  # half an answer is not shown to the model again
+        answer = completion(reply.text, request, usage)
     except InvalidAnswer as problem:
-        return Answer(empty, problem)
-    return Answer(found, InvalidAnswer("It is not valid JSON.") if found.doubtful else None)
+        # Half an answer is not shown to the model again.
+        return Answer(Completion("" if isinstance(problem, TruncatedAnswer) else reply.text, usage=usage), problem)
+    return Answer(answer, InvalidAnswer("It is not valid JSON.") if answer.doubtful else None)
 
 
 def completion(text: str, request: ChatRequest, usage: Usage) -> Completion:
@@ -229,9 +213,10 @@ def ending_of(reply: Reply) -> InvalidAnswer | None:
         return TruncatedAnswer("The answer was cut off at the limit of output tokens; it has to be shorter.")
     if reply.text.strip():
         return None
-    if not reply.instead:
+    if not reply.whole.strip() and not reply.thoughts.strip():
         return EmptyAnswer("The answer was empty.")
+    instead = "thoughts" if reply.whole.strip() else "text in the field reasoning_content"
     return EmptyAnswer(
-        f"The answer was empty: there came {reply.instead}. Allow more output tokens, less reasoning "
+        f"The answer was empty: there came {instead} alone. Allow more output tokens, less reasoning "
         "(reasoning_effort), or start the server without a reasoning parser."
     )

@@ -2,14 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
 from graphrag_assets.contracts.answering import Usage
-from graphrag_assets.llm.model_errors import GivenUp, StoredInParts
-from graphrag_assets.llm.model_options import ChatRequest, Completion
+from graphrag_assets.llm.model_errors import GivenUp
+from graphrag_assets.llm.model_options import ChatRequest, Completion, Message
 from graphrag_assets.text.words import count_tokens
 
 if TYPE_CHECKING:
@@ -80,55 +80,13 @@ async def ask_model(model: TaskModel, task: Task[Form], **values: object) -> tup
     return completion.parsed, usage_of(completion)
 
 
-async def ask_numbered(
-    model: TaskModel,
-    task: Task[Any],
-    texts: Sequence[str],
-    placeholder: str,
-    one_each: bool = True,
-    **values: object,
-) -> tuple[list[list[Any]], Usage]:
-    """The records on each text, by a form that is one list of records with the texts' numbers as `id`.
-
-    The ledger has an answer for each text by itself; those that it lacks are asked for in one request. With `one_each`,
-    no record on a text, or more than one, is no answer.
-    """
-    assert task.form is not None
-    (name,) = task.form.model_fields
-
-    def request(places: Sequence[int]) -> ChatRequest:
-        return model.request(task, **{placeholder: numbered(texts[n] for n in places)}, **values)
-
-    def split(answer: Any) -> dict[int, BaseModel]:
-        on_each = [_records(answer, name, n) for n in range(1, len(places) + 1)]
-        as_first = ([one.model_copy(update={"id": 1}) for one in records] for records in on_each)
-        answers = {n: answer.model_construct(**{name: records}) for n, records in enumerate(as_first)}
-        return {n: one for n, one in answers.items() if not one_each or len(on_each[n]) == 1}
-
-    requests = [request([n]) for n in range(len(texts))]
-    known = [await model.chat.known(one) for one in requests]
-    answers = {n: stored.parsed for n, stored in enumerate(known) if stored}
-    places, usage = [n for n in range(len(texts)) if n not in answers], Usage()
-    if places:
-        parts = tuple(requests[n] for n in places)
-        together = replace(request(places), parts=parts, split=split) if len(parts) > 1 else parts[0]
-        try:
-            completion = await model.chat.complete(together)
-        except StoredInParts:
-            return await ask_numbered(model, task, texts, placeholder, one_each, **values)
-        answers |= {places[n]: answer for n, answer in split(completion.parsed).items()}
-        usage = usage_of(completion)
-    return [_records(answers.get(n), name, 1) for n in range(len(texts))], usage
-
-
-def _records(answer: BaseModel | None, name: str, number: int) -> list[Any]:
-    return [one for one in getattr(answer, name, ()) if one.id == number]
-
-
-def numbered(texts: Iterable[str]) -> str:
-    """The texts, each after its number, or, in place of a title, a line break."""
-    spaced = (text if text.startswith("\n") else f" {text}" for text in texts)
-    return "\n\n".join(f"[{number}]{text}" for number, text in enumerate(spaced, 1))
+def with_rules(messages: Sequence[Message], rules: Sequence[Message]) -> tuple[Message, ...]:
+    """`messages` with further rules at the end of the system message: all of it is the same for each document."""
+    system = [
+        message["content"] for message in (*messages, *rules) if message["role"] == "system" and message["content"]
+    ]
+    others = (message for message in messages if message["role"] != "system")
+    return (Message(role="system", content="\n\n".join(system)), *others)
 
 
 def by_place(records: Iterable[Record], number_of: Callable[[Record], int], count: int) -> dict[int, Record]:

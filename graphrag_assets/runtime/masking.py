@@ -108,7 +108,7 @@ class ReplyMasker:
 
 def mask_reply(text: str) -> str:
     """A model's whole reply, masked as by `ReplyMasker`."""
-    return ReplyMasker().feed(text, last=True)
+    return re.sub(_pattern_of_no_words(_of_environment().union(_given)), MASK, text)
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
@@ -128,20 +128,15 @@ def _of_environment() -> frozenset[str]:
 @functools.lru_cache(maxsize=1)
 def _secrets(environment: tuple[tuple[str, str], ...], _: object) -> frozenset[str]:
     """The secrets in an environment and a version of `.env`. Each reply of a model asks for them."""
-    return frozenset(_secrets_among({**dotenv_values(".env"), **dict(environment)}))
-
-
-def _secrets_among(variables: Mapping[str, str | None]) -> Iterator[str]:
-    for name, value in variables.items():
-        if not value:
-            continue
-        if "://" in value:
-            yield from _parts_of_url(value)
-        named_secret = _SECRET_NAME.search(name) and len(value) >= _SHORTEST
-        if named_secret and not os.path.exists(value):  # noqa: PTH110  (`Path` refuses long names)
-            yield value
-            # connection strings: AccountName=…;AccountKey=…
-            yield from (part for part in re.split(r";\w+=", value) if ";" in value and len(part) >= _SHORTEST)
+    secrets: set[str] = set()
+    for name, value in (dotenv_values(".env") | dict(environment)).items():
+        if value and "://" in value:
+            secrets.update(_parts_of_url(value))
+        named_secret = value and _SECRET_NAME.search(name) and len(value) >= _SHORTEST
+        if value and named_secret and not os.path.exists(value):  # noqa: PTH110  (`Path` refuses long names)
+            parts = re.split(r";\w+=", value) if ";" in value else ()  # connection strings: AccountName=…;AccountKey=…
+            secrets.update((value, *(part for part in parts if len(part) >= _SHORTEST)))
+    return frozenset(secrets)
 
 
 def _parts_of_url(url: str) -> Iterator[str]:
@@ -158,36 +153,19 @@ def _parts_of_url(url: str) -> Iterator[str]:
     yield from (value for name, value in parse_qsl(query) if _SECRET_NAME.search(name))
 
 
-def _is_no_word(secret: str) -> bool:
-    return len(secret) >= _UNMISTAKABLE or (len(secret) >= _SHORTEST and not secret.isalpha())
-
-
 @functools.lru_cache(maxsize=1)
 def _pattern_of_no_words(secrets: frozenset[str]) -> str:
-    return _pattern(set(filter(_is_no_word, secrets))) or "(?!)"  # which matches nothing
-
-
-def _forms(secrets: Set[str]) -> set[str]:
-    """The secrets in all forms in which they are echoed."""
-    return {
-        form
-        for secret in secrets
-        for plain in (secret, unquote(secret))
-        for in_json in (json.dumps(plain)[1:-1],)
-        for form in (
-            plain,
-            quote(plain, safe=""),
-            quote(plain),
-            quote_plus(plain),
-            in_json,
-            in_json.replace("/", r"\/"),
-        )
-    } - {"", MASK}
+    no_words = {one for one in secrets if len(one) >= (_SHORTEST if not one.isalpha() else _UNMISTAKABLE)}
+    return _pattern(no_words) or "(?!)"  # which matches nothing
 
 
 def _pattern(secrets: Set[str]) -> str:
-    """A pattern of the secrets in all their forms, the longest first."""
+    """A pattern of the secrets in all forms in which they are echoed, the longest first."""
+    forms: set[str] = set()
+    for plain in secrets | set(map(unquote, secrets)):
+        in_json = json.dumps(plain)[1:-1]
+        forms |= {plain, quote(plain, safe=""), quote(plain), quote_plus(plain), in_json, in_json.replace("/", r"\/")}
     return "|".join(
         re.escape(form) if len(form) >= _UNMISTAKABLE else rf"(?<!\w){re.escape(form)}(?!\w)"
-        for form in sorted(_forms(secrets), key=lambda form: (-len(form), form))
+        for form in sorted(forms - {"", MASK}, key=lambda form: (-len(form), form))
     )

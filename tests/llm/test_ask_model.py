@@ -22,7 +22,7 @@ from graphrag_assets.llm.model_errors import (
     RetriesExhausted,
     TruncatedAnswer,
 )
-from graphrag_assets.llm.provider import known as litellm_prices
+from graphrag_assets.llm.provider import entry_of as litellm_prices
 from tests.llm.conftest import Extraction, Lab, ask, gather, run
 from tests.openai_server import FaultPlan, OpenAIServer
 

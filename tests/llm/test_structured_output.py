@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from graphrag_assets.llm.model_errors import InvalidAnswer
-from graphrag_assets.llm.structured_output import parse, response_format, strict_schema, with_schema
+from graphrag_assets.llm.structured_output import parse, strict_schema, with_schema
 from tests.llm.conftest import Extraction
 
 GOOD = {"title": "Ada", "type": "PERSON", "strength": 7}
@@ -99,17 +99,17 @@ def test_the_strict_schema_requires_every_field_and_allows_no_other() -> None:
 
 
 def test_the_schema_is_in_words_where_the_parameter_does_not_carry_it() -> None:
-    messages = ({"role": "system", "content": "Be exact."}, {"role": "user", "content": "Ada met Charles."})
+    messages = [{"role": "system", "content": "Be exact."}, {"role": "user", "content": "Ada met Charles."}]
 
-    assert response_format(Extraction, "json_schema")["json_schema"]["name"] == "Extraction"
-    assert response_format(Extraction, "json_object") == {"type": "json_object"}
-    assert response_format(Extraction, "text") is None
-    assert with_schema(messages, Extraction, "json_schema") == list(messages)
-    told = with_schema(messages, Extraction, "text")
+    carried, parameters = with_schema(messages, Extraction, "json_schema")
+    assert (carried, parameters["response_format"]["json_schema"]["name"]) == (messages, "Extraction")
+    told, parameters = with_schema(messages, Extraction, "text")
+    assert parameters == {}
     assert told[0]["content"].startswith("Be exact.\n\nAnswer with one JSON object")
     assert '"strength"' in told[0]["content"]
     assert told[1] == messages[1]
-    assert with_schema(messages[1:], Extraction, "text")[0]["role"] == "system"
+    told, parameters = with_schema(messages[1:], Extraction, "json_object")
+    assert (told[0]["role"], parameters) == ("system", {"response_format": {"type": "json_object"}})
 
 
 @pytest.mark.parametrize(

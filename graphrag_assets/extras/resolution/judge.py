@@ -14,7 +14,7 @@ from graphrag_assets.llm.backend import chat_model
 from graphrag_assets.llm.event_loop import run_concurrently
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.task import Chat, TaskModel
-from graphrag_assets.llm.tasks.judge_names import PAIRS_PER_REQUEST, NameVerdict, verdicts_on
+from graphrag_assets.llm.tasks.verdicts import PAIRS_PER_REQUEST, NameVerdict, verdicts_on
 from graphrag_assets.store.decisions import Decision, read_decisions
 from graphrag_assets.text.words import sentences, title_key
 

@@ -34,7 +34,7 @@ from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts, fence, prompt_text
 from graphrag_assets.llm.task import TaskModel, ask_model, usage_of
 from graphrag_assets.llm.tasks import question_forms as tasks
-from graphrag_assets.llm.tasks.relevance import ratings_of, relevance_of
+from graphrag_assets.llm.tasks.verdicts import ratings_of, relevance_of
 
 MIDDLE_SCORE = 50.0  # of a point or question that was not scored
 _MAX_LINKS = 10  # of each list

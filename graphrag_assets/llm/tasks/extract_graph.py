@@ -18,9 +18,8 @@ from graphrag_assets.contracts.records import (
 )
 from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected, stops_the_run
 from graphrag_assets.llm.model_options import ChatRequest, Completion, Message
-from graphrag_assets.llm.prompts import with_rules
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.task import TaskModel, by_place
+from graphrag_assets.llm.task import TaskModel, by_place, with_rules
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Strength, Text
 from graphrag_assets.llm.tasks.claims import ExtractedClaim, claim_records
 from graphrag_assets.text.words import count_tokens, title_key
@@ -163,22 +162,21 @@ async def answers_together(
         return {}
     parts = tuple(requests[key] for key in keys)
 
-    def split(found: ExtractGraphs | ExtractGraphsWithClaims) -> dict[int, ExtractGraph]:
-        answers = by_place(found.passages, attrgetter("number"), len(parts))
-        return {n: answer for n, answer in answers.items() if _is_about(answer, parts[n])}
+    def split(answer: ExtractGraphs | ExtractGraphsWithClaims) -> dict[int, ExtractGraph]:
+        graphs = by_place(answer.passages, attrgetter("number"), len(parts))
+        return {n: graph for n, graph in graphs.items() if _is_about(graph, parts[n])}
 
-    alone = _rendered(model, options, text="", document_date=None, alone=False)
-    together = model.prompts.render(TOGETHER, count=len(parts), claim_description=options.claim_description)
-    rules = with_rules(alone, together)[0]
+    of_one = _rendered(model, options, text="", document_date=None, alone=False)
+    of_several = model.prompts.render(TOGETHER, count=len(parts), claim_description=options.claim_description)
+    rules = with_rules(of_one, of_several)[0]
     texts = (f"### Passage {n} of {len(parts)}\n{one.messages[-1]['content']}" for n, one in enumerate(parts, 1))
     messages = (rules, Message(role="user", content="\n\n".join(texts)))
     form = ExtractGraphsWithClaims if parts[0].response_model is ExtractGraphWithClaims else ExtractGraphs
     try:
-        whole = replace(parts[0], messages=messages, response_model=form, parts=parts, split=split)
-        found = (await chat.complete(whole)).parsed
+        await chat.complete(replace(parts[0], messages=messages, response_model=form, parts=parts, split=split))
     except (InvalidAnswer, RequestRejected):
         return {}
-    return {keys[n]: Completion("", answer) for n, answer in split(found).items()}
+    return {key: answer for key in keys if (answer := await chat.known(requests[key]))}
 
 
 def _is_about(answer: ExtractGraph, request: ChatRequest) -> bool:

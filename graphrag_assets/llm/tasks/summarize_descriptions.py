@@ -14,7 +14,7 @@ from pydantic import model_validator
 
 from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.task import SYSTEM, Task, TaskModel, by_place, prompt_tokens
+from graphrag_assets.llm.task import SYSTEM, Task, TaskModel, by_place, prompt_tokens, with_rules
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
 from graphrag_assets.text.words import count_tokens, cut_text
 
@@ -128,17 +128,15 @@ async def summarize_together(model: TaskModel, things: Sequence[tuple[str, ChatR
     parts = tuple(request for _, request in things)
     rules = model.request(SUMMARIES, count=len(parts))
 
-    def split(found: Summaries) -> dict[int, Summary]:
-        numbered = by_place(found.summaries, attrgetter("number"), len(parts))
-        return {n: one for n, one in numbered.items() if _letters(one.title) in ("", _letters(things[n][0]))}
+    def split(answer: Summaries) -> dict[int, Summary]:
+        by_number = by_place(answer.summaries, attrgetter("number"), len(parts))
+        return {n: one for n, one in by_number.items() if _letters(one.title) in ("", _letters(things[n][0]))}
 
-    given = (*parts[0].messages, *rules.messages)
-    system = "\n\n".join(message["content"] for message in given if message["role"] == "system")
     tasks = (f"### Task {number} of {len(parts)}\n{_data(part)}" for number, part in enumerate(parts, 1))
-    messages = (Message(role="system", content=system), Message(role="user", content="\n\n".join(tasks)))
-    together = replace(rules, task=SUMMARY.name, messages=messages, parts=parts, split=split)
-    answers = split((await model.chat.complete(together)).parsed)
-    return {n: answer.description for n, answer in answers.items()}
+    messages = (*with_rules(parts[0].messages, rules.messages)[:1], Message(role="user", content="\n\n".join(tasks)))
+    await model.chat.complete(replace(rules, task=SUMMARY.name, messages=messages, parts=parts, split=split))
+    answers = [await model.chat.known(part) for part in parts]
+    return {n: answer.parsed.description for n, answer in enumerate(answers) if answer}
 
 
 def _data(request: ChatRequest) -> str:

@@ -7,13 +7,7 @@ from pydantic import Field
 
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.task import SYSTEM, USER, Task
-from graphrag_assets.llm.tasks import (
-    judge_names,
-    question_forms,
-    relevance,
-    summarize_descriptions,
-    write_report,
-)
+from graphrag_assets.llm.tasks import question_forms, summarize_descriptions, verdicts, write_report
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, Text
 
 
@@ -47,7 +41,7 @@ _EXTRACTION: tuple[Task[Any], ...] = (
     Task("extract_graph_together", None, {}, "count", "claim_description", blocks=SYSTEM),
     Task("extract_graph_continue", None, {"listed": "listed"}, "", "claim_description", blocks=USER),
 )
-_MODULES = (judge_names, question_forms, relevance, summarize_descriptions, write_report)
+_MODULES = (question_forms, summarize_descriptions, verdicts, write_report)
 TASKS: Mapping[str, Task[Any]] = {
     task.name: task
     for task in (

@@ -19,9 +19,10 @@ class ScriptedChat:
 
     script: Callable[[ChatRequest], Said] | Sequence[Said]
     requests: list[ChatRequest] = field(default_factory=list)
+    answers: dict[str, Completion] = field(default_factory=dict)  # by messages
 
     async def known(self, request: ChatRequest) -> Completion | None:
-        return None
+        return self.answers.get(str(request.messages))
 
     async def given_up(self, request: ChatRequest) -> None:
         """No request is given up."""
@@ -34,7 +35,11 @@ class ScriptedChat:
         usage = Usage(prompt_tokens=100, completion_tokens=len(said.split()), cost_usd=1.0)
         if request.response_model is None:
             return Completion(said, usage=usage)
-        return replace(parse(said, request.response_model, request.may_say_nothing), usage=usage)
+        answer = replace(parse(said, request.response_model, request.may_say_nothing), usage=usage)
+        each = request.split(answer.parsed) if request.split else {}
+        self.answers |= {str(request.parts[n].messages): Completion("", one) for n, one in each.items()}
+        self.answers[str(request.messages)] = answer
+        return answer
 
     @property
     def tasks(self) -> list[str]:

@@ -9,8 +9,8 @@ from graphrag_assets.llm.structured_output import parse, strict_schema
 from graphrag_assets.llm.tasks.answer_forms import as_text, on_scale
 from graphrag_assets.llm.tasks.extract_graph import ExtractGraph, ExtractGraphWithClaims
 from graphrag_assets.llm.tasks.question_forms import DriftAnswer, MapAnswer, Questions
-from graphrag_assets.llm.tasks.relevance import CommunityRatings
 from graphrag_assets.llm.tasks.summarize_descriptions import Summary
+from graphrag_assets.llm.tasks.verdicts import CommunityRatings
 from graphrag_assets.llm.tasks.write_report import CommunityReport
 
 FORMS = [

@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.index_million_tokens import repetitions, sample_files
-from graphrag_assets.runtime.peak_memory import peak_megabytes
+from graphrag_assets.runtime.processes import peak_megabytes
 from graphrag_assets.text.words import count_tokens
 from tests.model_index import PROJECT, ModelIndex, server_process
 

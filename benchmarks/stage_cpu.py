@@ -18,7 +18,7 @@ from graphrag_assets.assets import (
     reports,
 )
 from graphrag_assets.cli import main as command
-from graphrag_assets.runtime.peak_memory import peak_megabytes, restart_peak
+from graphrag_assets.runtime.processes import peak_megabytes, restart_peak
 
 STAGES = {
     "batch": (index_batch, "index_batch"),

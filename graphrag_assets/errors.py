@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from graphrag_assets.runtime.masking import mask
-from graphrag_assets.runtime.outgoing import shown
+from graphrag_assets.runtime.outgoing import mask, shown
 
 
 class GraphRAGError(Exception):

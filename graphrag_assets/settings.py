@@ -23,7 +23,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.runtime.masking import keep_secret, without_credentials
+from graphrag_assets.runtime.outgoing import keep_secret, without_credentials
 
 
 def variable(name: str) -> str:

@@ -30,7 +30,7 @@ from graphrag_assets.assets.reports import update_reports
 from graphrag_assets.assets.scan import Scan, scan_input
 from graphrag_assets.definitions import defs
 from graphrag_assets.extras.interop.importer import import_index
-from graphrag_assets.runtime import masking
+from graphrag_assets.runtime import outgoing
 
 TEST_DATA = Path(__file__).parent / "data"
 SHARED_DATA = Path(__file__).resolve().parents[1] / "../shared/data"  # what may not be copied; optional
@@ -67,7 +67,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(autouse=True)
 def secrets_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """Secrets given in code are masked from then on: in this test, not in those after it."""
-    monkeypatch.setattr(masking, "_given", set())
+    monkeypatch.setattr(outgoing, "_secrets_of_code", set())
 
 
 @dataclass

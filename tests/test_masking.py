@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.errors import GraphRAGError, InputError, masked_errors
-from graphrag_assets.runtime.masking import ReplyMasker, mask, mask_reply, without_credentials
+from graphrag_assets.runtime.outgoing import ReplyMasker, mask, mask_reply, without_credentials
 
 KEY = "planted/Key+with=odd chars"
 

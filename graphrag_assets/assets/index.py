@@ -16,7 +16,7 @@ from graphrag_assets.contracts.indexing_models import NO_KEYS, IndexingModels, K
 from graphrag_assets.contracts.prompt_profile import PromptProfile
 from graphrag_assets.embedded import embedded_models
 from graphrag_assets.errors import full_disk_in
-from graphrag_assets.runtime.peak_memory import restart_peak
+from graphrag_assets.runtime.processes import restart_peak
 from graphrag_assets.runtime.tracing import span
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.index_database import IndexDatabase

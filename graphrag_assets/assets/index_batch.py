@@ -31,7 +31,7 @@ from graphrag_assets.pipeline.chunking import ChunkOptions
 from graphrag_assets.pipeline.loading import LoadOptions
 from graphrag_assets.reading.limits import ConversionLimits
 from graphrag_assets.reading.process import ConversionProcess
-from graphrag_assets.runtime.peak_memory import restart_peak
+from graphrag_assets.runtime.processes import restart_peak
 from graphrag_assets.runtime.tracing import span
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import (

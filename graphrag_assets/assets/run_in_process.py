@@ -19,7 +19,7 @@ from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_definitions import index_definitions
 from graphrag_assets.assets.index_names import BATCH_STATE, PUBLICATION, UPDATE_INDEX, IndexNames
 from graphrag_assets.assets.scan import Which
-from graphrag_assets.runtime.received_signals import raise_if_interrupted, was_interrupted
+from graphrag_assets.runtime.interruption import raise_if_interrupted, was_interrupted
 
 _SECONDS_BETWEEN_LOOKS = 1.0
 OnEvent = Callable[[dg.DagsterEvent], None]

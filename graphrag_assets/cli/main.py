@@ -10,7 +10,7 @@ from rich.text import Text
 from graphrag_assets import __version__
 from graphrag_assets.cli.terminal import Console, warnings_shown
 from graphrag_assets.errors import GraphRAGError, masked_errors
-from graphrag_assets.runtime.received_signals import signals_noted
+from graphrag_assets.runtime.interruption import signals_noted
 from graphrag_assets.runtime.tracing import annotate, span, start_tracing
 from graphrag_assets.settings import unknown_variables
 

@@ -50,7 +50,7 @@ from graphrag_assets.embedded.questions import (
     with_dates_in_words,
 )
 from graphrag_assets.embedded.statements import Quotation, Statement, quotation, statements
-from graphrag_assets.runtime.cancellation import raise_if_canceled
+from graphrag_assets.runtime.interruption import raise_if_canceled
 from graphrag_assets.text.references import reference, without_references
 from graphrag_assets.text.words import fold, search_words, sentence_lines
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphrag_assets.errors import QueryError, SettingsError
-from graphrag_assets.runtime.once_per_process import once_per_process
+from graphrag_assets.runtime.processes import once_per_process
 from graphrag_assets.runtime.progress import Progress
 from graphrag_assets.settings import ONNX
 

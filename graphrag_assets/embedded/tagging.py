@@ -20,7 +20,7 @@ from importlib import resources
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from graphrag_assets.runtime.once_per_process import once_per_process
+from graphrag_assets.runtime.processes import once_per_process
 from graphrag_assets.text.words import INVISIBLE, sentences
 
 _ABBREVIATIONS = (

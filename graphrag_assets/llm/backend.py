@@ -14,7 +14,7 @@ from graphrag_assets.llm.model_options import EmbeddingOptions, LimitOptions, Mo
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.provider import provider_of
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
-from graphrag_assets.runtime.once_per_process import once_per_process
+from graphrag_assets.runtime.processes import once_per_process
 from graphrag_assets.settings import Settings, Use
 
 

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.llm.model_errors import stops_the_run
-from graphrag_assets.runtime.once_per_process import once_per_process
+from graphrag_assets.runtime.processes import once_per_process
 from graphrag_assets.runtime.progress import SECONDS_BETWEEN_LINES, Progress
 
 Item = TypeVar("Item")

@@ -24,7 +24,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from graphrag_assets.llm.limits import SingleFlight
 from graphrag_assets.llm.model_errors import LedgerError
-from graphrag_assets.runtime.masking import keep_secret, without_credentials
+from graphrag_assets.runtime.outgoing import keep_secret, without_credentials
 
 LLM_CALLS = sa.Table(
     "llm_calls",

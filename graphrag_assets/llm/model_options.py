@@ -7,7 +7,7 @@ from typing import Any, Literal, TypedDict
 from pydantic import BaseModel
 
 from graphrag_assets.contracts.usage import Usage
-from graphrag_assets.runtime.masking import keep_secret, without_credentials
+from graphrag_assets.runtime.outgoing import keep_secret, without_credentials
 
 SAME_ANSWER = frozenset({"service_tier", "user", "metadata", "store", "prompt_cache_key", "safety_identifier"})
 """Parameters that do not change an answer: no part of the ledger's keys and of fingerprints."""

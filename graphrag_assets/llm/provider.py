@@ -19,8 +19,7 @@ from graphrag_assets.errors import chain_of
 from graphrag_assets.llm.model_errors import BadReplyError
 from graphrag_assets.llm.model_options import EmbeddingOptions, ModelOptions, PriceOptions, Structured
 from graphrag_assets.llm.thoughts import AnswerReader, is_json, read_whole
-from graphrag_assets.runtime.masking import ReplyMasker, mask_reply
-from graphrag_assets.runtime.outgoing import shown
+from graphrag_assets.runtime.outgoing import ReplyMasker, mask_reply, shown
 
 MAX_TOKENS = 100_000_000
 """More tokens than any request can have: a server that says more is wrong."""

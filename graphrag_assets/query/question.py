@@ -15,7 +15,7 @@ import numpy as np
 from graphrag_assets.errors import InvalidOption
 from graphrag_assets.query.filters import Scope
 from graphrag_assets.query.query_models import embedder
-from graphrag_assets.runtime.cancellation import raise_if_canceled
+from graphrag_assets.runtime.interruption import raise_if_canceled
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.languages import STOP_WORDS, stems

@@ -12,7 +12,7 @@ from graphrag_assets.query.citations import Citation, given_by, references, reso
 from graphrag_assets.query.filters import scope_of
 from graphrag_assets.query.question_options import QuestionOptions
 from graphrag_assets.query.results import Answer, Failure
-from graphrag_assets.runtime.cancellation import Cancellation
+from graphrag_assets.runtime.interruption import Cancellation
 from graphrag_assets.runtime.tracing import span
 from graphrag_assets.store.publication_reader import CurrentPublication
 

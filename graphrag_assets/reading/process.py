@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from graphrag_assets.reading.limits import OUT_OF_MEMORY, ConversionLimits
 from graphrag_assets.reading.readers import reader_of
 from graphrag_assets.reading.source_records import LoadOptions, Place, Problem, Record, shortened, too_long
-from graphrag_assets.runtime.masking import without_secrets
+from graphrag_assets.runtime.outgoing import without_secrets
 
 _Result = TypeVar("_Result")
 _DAMAGED = "Check whether the file is damaged, or save its text as .txt or .md."

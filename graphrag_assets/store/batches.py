@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import duckdb
 import polars as pl
 
-from graphrag_assets.runtime.masking import masker
-from graphrag_assets.runtime.peak_memory import peak_megabytes
+from graphrag_assets.runtime.outgoing import masker
+from graphrag_assets.runtime.processes import peak_megabytes
 from graphrag_assets.runtime.tracing import annotate
 from graphrag_assets.store import schema
 from graphrag_assets.store.connections import execute_with, one_value

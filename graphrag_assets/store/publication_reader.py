@@ -14,7 +14,7 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.errors import IndexMissing, OtherVersionError, QueryError, StoreError, refuse_denied
-from graphrag_assets.runtime.forks import use_threads
+from graphrag_assets.runtime.processes import use_threads
 from graphrag_assets.store.connections import NO_EXTENSIONS, interruptible, refuse_other_version
 from graphrag_assets.store.index_files import STABLE_NAME, current_number, kept_publications, publication_file
 from graphrag_assets.store.schema import POLARS_TYPES, literal

@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 
 from graphrag_assets.assets.run_in_process import update_index
-from graphrag_assets.runtime.received_signals import signals_noted
+from graphrag_assets.runtime.interruption import signals_noted
 from tests.assets.test_language_models import use
 from tests.openai_content import content_for
 from tests.openai_server import running

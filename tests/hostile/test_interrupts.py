@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_assets.runtime.received_signals import raise_if_interrupted, signals_noted
+from graphrag_assets.runtime.interruption import raise_if_interrupted, signals_noted
 from graphrag_assets.store.index_files import current_number
 from tests.openai_server import running, task_of
 

@@ -12,7 +12,7 @@ from mcp import MCPError
 
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.extras.server.access import clients_of
-from graphrag_assets.runtime.masking import mask
+from graphrag_assets.runtime.outgoing import mask
 from graphrag_assets.testing import index_of
 from tests.server.conftest import serve
 

@@ -6,7 +6,7 @@ import pytest
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.purge import purge
-from graphrag_assets.runtime.peak_memory import peak_megabytes, restart_peak
+from graphrag_assets.runtime.processes import peak_megabytes, restart_peak
 from graphrag_assets.store.connections import SPILL_FOLDER
 from graphrag_assets.store.index_database import IndexDatabase
 from tests.comparison import SENTENCES, index_all, index_at, no_settings

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, field_va
 
 from graphrag_assets.errors import QueryError, SettingsError
 from graphrag_assets.query.filters import Filter
-from graphrag_assets.runtime.masking import keep_secret
+from graphrag_assets.runtime.outgoing import keep_secret
 
 _MIN_CHARACTERS = 16
 

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from graphrag_assets.errors import GraphRAGError, InvalidOption, ModelUnavailable, QueryError, QueryTimeout, StoreError
 from graphrag_assets.extras.server.access import Access, Client, in_words
 from graphrag_assets.extras.server.lookups import NotFoundError
-from graphrag_assets.runtime.masking import mask
+from graphrag_assets.runtime.outgoing import mask
 
 log = logging.getLogger(__name__)
 

@@ -3,12 +3,12 @@
 import multiprocessing
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from graphrag_assets.runtime.once_per_process import OncePerProcess, once_per_process
+from graphrag_assets.runtime.processes import once_per_process
 
 THREADS = 64
 
@@ -21,7 +21,7 @@ def frequent_switches() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
-def values_of(value: OncePerProcess, *args: object) -> set[int]:
+def values_of(value: Callable[..., object], *args: object) -> set[int]:
     """What many threads that ask at the same time receive, by identity."""
     ready = threading.Barrier(THREADS)
 
@@ -34,7 +34,7 @@ def values_of(value: OncePerProcess, *args: object) -> set[int]:
 
 
 def test_threads_share_one_value() -> None:
-    assert len(values_of(OncePerProcess(lambda: [threading.Event() for _ in range(100)]))) == 1
+    assert len(values_of(once_per_process()(lambda: [threading.Event() for _ in range(100)]))) == 1
 
 
 def test_forked_process_makes_its_own_value_even_if_the_lock_was_held() -> None:

@@ -5,14 +5,13 @@ Other folders import from here only.
 
 from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.embedded.centrality import summarize
-from graphrag_assets.embedded.conversation import in_conversation, rate
+from graphrag_assets.embedded.dates import Period, periods
 from graphrag_assets.embedded.extractor import EXTRACTOR, extract_unit
 from graphrag_assets.embedded.indexing import embedded_models
-from graphrag_assets.embedded.questions import Asked
+from graphrag_assets.embedded.questions import Asked, in_conversation, rate
 from graphrag_assets.embedded.reporter import REPORTER, write_reports
 from graphrag_assets.embedded.semantic import encoder_of, encoder_of_index
 from graphrag_assets.embedded.tagging import word_list
-from graphrag_assets.embedded.written_dates import Period, periods
 
 __all__ = [
     "EXTRACTOR", "REPORTER", "Asked", "EmbeddedAnswerer", "Period", "embedded_models", "encoder_of", "encoder_of_index",

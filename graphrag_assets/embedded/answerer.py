@@ -37,19 +37,20 @@ from graphrag_assets.contracts.answering import (
     Rewritten,
     Usage,
 )
-from graphrag_assets.embedded.anaphora import begins_with_anaphor
-from graphrag_assets.embedded.conversation import in_conversation, rate, suggest
-from graphrag_assets.embedded.defining_sentences import DEFINES
 from graphrag_assets.embedded.questions import (
     MIN_COMMON,
     Asked,
+    in_conversation,
     kinship,
     language_of_question,
     names_in,
+    rate,
+    suggest,
     terms_of,
     with_dates_in_words,
 )
 from graphrag_assets.embedded.statements import Quotation, Statement, quotation, statements
+from graphrag_assets.embedded.wording import DEFINES, begins_with_anaphor
 from graphrag_assets.runtime.interruption import raise_if_canceled
 from graphrag_assets.text.references import reference, without_references
 from graphrag_assets.text.words import fold, search_words, sentence_lines

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from graphrag_assets.embedded.defining_sentences import is_subject, says_what_it_is
+from graphrag_assets.embedded.wording import is_subject, says_what_it_is
 
 _WORD = r"\b\w\w+\b"
 _TEXTS_AT_ONCE = 5_000

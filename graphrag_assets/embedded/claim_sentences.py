@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from datetime import date
 
 from graphrag_assets.contracts.records import ClaimRecord
+from graphrag_assets.embedded.dates import periods, relative_periods
 from graphrag_assets.embedded.names import Mention
-from graphrag_assets.embedded.relative_dates import relative_periods
 from graphrag_assets.embedded.tagging import TaggedSentence, alternatives
-from graphrag_assets.embedded.written_dates import periods
 
 _WORD = alternatives("numbers")
 _SCALE = "(?:hundred|thousand|million|billion|trillion)"

@@ -17,10 +17,8 @@ from typing import NamedTuple
 
 from graphrag_assets.contracts.records import ClaimRecord, EntityRecord, RelationshipRecord, UnitExtraction
 from graphrag_assets.embedded import typing_cues as cues
-from graphrag_assets.embedded.anaphora import begins_with_anaphor, self_contained, shortened
 from graphrag_assets.embedded.claim_sentences import claims_in
 from graphrag_assets.embedded.concepts import concepts_in, phrase_counts
-from graphrag_assets.embedded.defining_sentences import DEFINES
 from graphrag_assets.embedded.foreign_names import names_by_sentence
 from graphrag_assets.embedded.names import (
     Mention,
@@ -32,7 +30,6 @@ from graphrag_assets.embedded.names import (
     type_of_correspondent,
 )
 from graphrag_assets.embedded.relations import predicate
-from graphrag_assets.embedded.table_cells import without_cell_values
 from graphrag_assets.embedded.tagging import (
     TaggedSentence,
     heading_of,
@@ -41,6 +38,7 @@ from graphrag_assets.embedded.tagging import (
     tagged_sentences,
     word_list,
 )
+from graphrag_assets.embedded.wording import DEFINES, begins_with_anaphor, self_contained, shortened
 from graphrag_assets.text.languages import CASELESS, UNKNOWN
 from graphrag_assets.text.words import title_key
 
@@ -54,6 +52,7 @@ _WEAKEST = 1 + 10 * cues.ENOUGH
 _OPENING = 400  # characters in which a text says what it is about
 _Sentences = list[tuple[TaggedSentence, list[Mention], list[Mention]]]
 _FARTHEST_LEAD = 8
+_REPEATED = 2  # times in a column of a table
 _FEMALE_TITLES = ("mrs", "miss", "lady", "queen", "king", "madame", "aunt", "mistress")
 _LESS_TELLING = re.compile(r"(?:but|and|so|then|there|here|i|we|you|my|our|your)\b|[\"'(]", re.IGNORECASE)
 
@@ -121,7 +120,42 @@ def _english(text: str, title: str, name: str) -> _Sentences:
         kinds = decided_kinds(sentence, seen)
         names = names_in_heading(sentence, kinds, seen) if sentence.heading else names_in(sentence, kinds, seen, name)
         sentences.append((sentence, names, concepts_in(sentence, kinds, names, counts)))
-    return without_cell_values(sentences) if "|" in text else sentences
+    return _without_cell_values(sentences) if "|" in text else sentences
+
+
+def _without_cell_values(sentences: _Sentences) -> _Sentences:
+    """The sentences without single words of table rows that are labels, or repeat in a column of the table.
+
+    A word that has a type, or that the prose of the text unit names, is a name wherever it stands.
+    """
+    in_prose = {name.title for sentence, names, _ in sentences if not _is_row(sentence) for name in names}
+    columns = Counter(
+        (column, name.title)
+        for sentence, names, _ in sentences
+        if _is_row(sentence)
+        for column, name in {(_column(sentence, name), name) for name in names}
+    )
+
+    def is_name(sentence: TaggedSentence, mention: Mention) -> bool:
+        one_word = mention.last - mention.first == 1
+        if not one_word or mention.type != cues.NAME or mention.title in in_prose:
+            return True
+        if sentence.words[mention.last : mention.last + 1] == [":"]:
+            return False
+        return columns[_column(sentence, mention), mention.title] < _REPEATED
+
+    return [
+        (sentence, [name for name in names if not _is_row(sentence) or is_name(sentence, name)], concepts)
+        for sentence, names, concepts in sentences
+    ]
+
+
+def _is_row(sentence: TaggedSentence) -> bool:
+    return "|" in sentence.kinds
+
+
+def _column(sentence: TaggedSentence, mention: Mention) -> int:
+    return sentence.kinds[: mention.first].count("|")
 
 
 def _is_latin(text: str) -> bool:

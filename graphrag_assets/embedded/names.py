@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
 from graphrag_assets.embedded import typing_cues as cues
-from graphrag_assets.embedded.defining_sentences import COPULA
 from graphrag_assets.embedded.tagging import (
     FEMALE,
     FILE_NAME,
@@ -23,6 +22,7 @@ from graphrag_assets.embedded.tagging import (
     word_list,
     word_tag,
 )
+from graphrag_assets.embedded.wording import COPULA
 from graphrag_assets.text.languages import stop_words
 from graphrag_assets.text.words import without_qualifier
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from graphrag_assets.contracts.records import Finding, ReportMaterial, ReportRecord, ReportRow
-from graphrag_assets.embedded.anaphora import begins_with_anaphor
 from graphrag_assets.embedded.centrality import centrality
+from graphrag_assets.embedded.wording import begins_with_anaphor
 from graphrag_assets.text.references import reference
 from graphrag_assets.text.words import sentences
 

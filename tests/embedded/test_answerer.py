@@ -17,8 +17,7 @@ from graphrag_assets.contracts.answering import (
 )
 from graphrag_assets.embedded import answerer
 from graphrag_assets.embedded.answerer import MAX_QUOTATIONS, MIN_DIRECT, EmbeddedAnswerer
-from graphrag_assets.embedded.conversation import in_conversation, suggest
-from graphrag_assets.embedded.questions import Asked
+from graphrag_assets.embedded.questions import Asked, in_conversation, suggest
 
 BROOKE = "John Mercer Brooke devised a sounding apparatus with a detachable ball."
 DEPTH = "The depth proved to be about two miles."

@@ -3,8 +3,8 @@
 import pytest
 
 from graphrag_assets.embedded.claim_sentences import status_of
+from graphrag_assets.embedded.dates import periods
 from graphrag_assets.embedded.extractor import extract_unit
-from graphrag_assets.embedded.written_dates import periods
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from datetime import date
 
 import pytest
 
+from graphrag_assets.embedded.dates import relative_periods
 from graphrag_assets.embedded.extractor import extract_unit
-from graphrag_assets.embedded.relative_dates import relative_periods
 
 FRIDAY = date(1866, 7, 27)
 

@@ -2,44 +2,21 @@
 
 import re
 
-from graphrag_assets.embedded.tagging import alternatives
+from graphrag_assets.embedded.tagging import alternatives, word_list
 
 # Words around the verb that do not change its meaning: "…, who had also directed the play …".
 _ADVERBS = rf"(?:(?:{alternatives('adverbs between')}|at last|in \d{{4}})[ ,]+)*"
 _BE = r"(?:is|was|were|are|been|being|had been|has been|have been)"
 _OPEN = rf"^,? ?{_ADVERBS}"
 _CLOSE = rf"(?: {alternatives('articles between')})*(?: {alternatives('titles between')})* ?$"
-_VERBS: list[tuple[str, str]] = [
-    ("COMMANDED", r"commanded|captained|skippered"),
-    ("INVENTED", r"invented|devised|patented"),
-    ("DESIGNED", r"designed"),
-    ("DISCOVERED", r"discovered"),
-    ("FOUNDED", r"founded|established|set up|formed|started|co-founded|created"),
-    ("BUILT", r"built|constructed"),
-    ("MADE", r"made|manufactured|produced"),
-    ("MARRIED", r"married|wed"),
-    ("WROTE", r"wrote|authored"),
-    ("DIRECTED", r"directed"),
-    ("PUBLISHED", r"published"),
-    ("ACQUIRED", r"acquired|bought|purchased|took over"),
-    ("SUCCEEDED", r"succeeded|replaced"),
-    ("DEFEATED", r"defeated|beat"),
-    ("FINANCED", r"financed|funded|backed"),
-    ("EMPLOYED", r"employed|hired|engaged|appointed"),
-    ("DISMISSED", r"dismissed|sacked"),
-    ("OWNED", r"owned|owns"),
-    ("LED", r"led|headed|chaired"),
-    ("PLAYED", r"played|portrayed"),
-    ("HELPED", r"helped|assisted"),
-    ("OPPOSED", r"opposed"),
-    ("JOINED", r"joined"),
-    ("VISITED", r"visited"),
-    ("MET", r"met"),
-    ("PERSUADED", r"persuaded|convinced"),
-    ("ACCOMPANIED", r"accompanied|escorted"),
-]
-_PREDICATES = {verb: name for name, verbs in _VERBS for verb in verbs.split("|")}
-_ANY_VERB = "|".join(verbs for _, verbs in _VERBS)
+_PREDICATES: dict[str, str] = {}  # by verb
+_OBJECTS: dict[str, list[str]] = {}  # by predicate, the types of what it is done to
+for _line in filter(None, word_list("predicates")):
+    _name, _verbs, *_types = _line.split(": ")
+    _PREDICATES |= dict.fromkeys(_verbs.split(", "), _name)
+    if _types:
+        _OBJECTS[_name] = _types[0].split()
+_ANY_VERB = "|".join(sorted(_PREDICATES, key=len, reverse=True))
 _ACTIVE = re.compile(rf"{_OPEN}(?P<verb>{_ANY_VERB}){_CLOSE}", re.IGNORECASE)
 _PASSIVE = re.compile(rf"{_OPEN}(?:{_BE} )?{_ADVERBS}(?P<verb>{_ANY_VERB})(?: [a-z]+ly)? by{_CLOSE}", re.IGNORECASE)
 _IS = rf"^,? (?:{_BE} )?(?:the |an? )?(?:[a-z]+ )?"  # "…, the younger …", "… was a …"
@@ -73,16 +50,6 @@ _PHRASES: list[tuple[str, re.Pattern[str], tuple[str, ...], tuple[str, ...]]] = 
         ("WROTE_TO", rf"{_OPEN}wrote to{_CLOSE}", _SOMEBODY, _SOMEBODY),
     )
 ]  # fmt: skip
-_WORKS = ("CONCEPT", "NAME", "EVENT")
-_OBJECTS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("INVENTED", "DESIGNED", "MADE", "WROTE", "PUBLISHED", "DIRECTED", "PLAYED"), _WORKS),
-    **dict.fromkeys(("MARRIED", "EMPLOYED", "DISMISSED", "MET"), _SOMEBODY),
-    "BUILT": (*_WORKS, "GEO"),
-    "COMMANDED": ("NAME", "ORGANIZATION"),
-    "FOUNDED": ("ORGANIZATION", "NAME", "GEO", "EVENT"),
-    "DEFEATED": ("PERSON", "NAME", "ORGANIZATION", "GEO"),
-    "PERSUADED": ("PERSON", "NAME", "ORGANIZATION"),
-}
 _PEOPLE = frozenset(("PERSON", "NAME", "ORGANIZATION"))
 
 

@@ -125,7 +125,7 @@ def check_models(settings: Settings) -> Iterator[CheckedModel]:
     if not tasks and not settings.embeds_remotely:
         return
     from graphrag_assets.llm.event_loop import wait_for
-    from graphrag_assets.llm.model_checks import model_checks  # imports litellm
+    from graphrag_assets.llm.backend import model_checks  # imports litellm
     from graphrag_assets.llm.model_errors import ModelError
 
     for check in model_checks(settings, tasks):

@@ -1,21 +1,39 @@
-"""Chat and embedding models of the settings, their ledger, prices, limits and budget."""
+"""Chat and embedding models of the settings, their ledger, prices, limits and budget, and a check of each."""
 
 import os
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
 
 from dotenv import load_dotenv
 
 from graphrag_assets.contracts.indexing_models import NO_KEYS, Keys
 from graphrag_assets.contracts.prompt_profile import PromptProfile
+from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.ledger import Ledger, canonical
 from graphrag_assets.llm.limits import Budget, Limits
-from graphrag_assets.llm.model_options import EmbeddingOptions, LimitOptions, ModelOptions, PriceOptions
+from graphrag_assets.llm.model_options import (
+    ChatRequest,
+    EmbeddingOptions,
+    LimitOptions,
+    Message,
+    ModelOptions,
+    PriceOptions,
+)
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.provider import provider_of
+from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
 from graphrag_assets.runtime.processes import once_per_process
 from graphrag_assets.settings import Settings, Use
+
+_CHECK = "model_check"  # the task in the ledger
+_RULES_TOKENS = 1500
+"""Tokens of an extraction besides those of the text unit."""
 
 
 def chat_answerer(settings: Settings, profile: PromptProfile | None = None) -> ChatAnswerer:
@@ -86,3 +104,47 @@ def _key(name: str) -> str | None:
     """An API key from the environment or the `.env` file, where the settings come from too."""
     load_dotenv(".env")
     return os.environ.get(name)
+
+
+class ModelCheck(AnswerForm):
+    answer: Text
+
+
+@dataclass(frozen=True)
+class Check:
+    """One tiny question to a model, which shows a wrong key, name or address, and how its server answers."""
+
+    tasks: tuple[str, ...]  # what the model does
+    options: ModelOptions
+    ask: Callable[[], Coroutine[Any, Any, str]]  # returns what the reply shows; raises ModelError
+    usage: UsageMeter  # of the question
+
+
+def model_checks(settings: Settings, tasks_by_use: Mapping[Use, Sequence[str]]) -> list[Check]:
+    """The questions to the embedding model of a provider, and to each chat model of the tasks, once."""
+    checks: dict[ModelOptions, Check] = {}
+    if settings.embeds_remotely:
+        model = embedding_model(settings)
+        checks[model.options] = Check(("embeddings",), model.options, partial(_dimensions, model), model.usage)
+    now = datetime.now(UTC).isoformat(timespec="microseconds")  # an answer in the ledger says nothing about today
+    for use, tasks in tasks_by_use.items():
+        chat = chat_model(settings, cache_not_before=now, use=use)
+        before = checks[chat.options].tasks if chat.options in checks else ()
+        # A self-hosted server may truncate prompts, so it gets one as long as in extraction.
+        is_own = chat.options.base_url or provider_of(chat.options.model)[0].startswith("ollama")
+        filler = "filler " * (settings.max_unit_tokens + _RULES_TOKENS) if is_own else ""
+        checks[chat.options] = Check((*before, *tasks), chat.options, partial(_answers, chat, filler), chat.usage)
+    return list(checks.values())
+
+
+async def _dimensions(model: EmbeddingModel) -> str:
+    return f"{await model.check(_CHECK)} dimensions"
+
+
+async def _answers(chat: ChatModel, filler: str) -> str:
+    """How the model answers a question with a schema, as its tasks have."""
+    system = Message(role="system", content="This is a test of the connection. Reply in the requested form.")
+    question = Message(role="user", content=f"{filler}Answer with the word ready.")
+    await chat.complete(ChatRequest(_CHECK, (system, question), ModelCheck))
+    cuts = ", cuts long prompts" if chat.cuts_prompts else ""
+    return f"answers by {chat.structured_mode}{cuts}"

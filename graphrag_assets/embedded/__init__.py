@@ -8,13 +8,25 @@ from graphrag_assets.embedded.centrality import summarize
 from graphrag_assets.embedded.dates import Period, periods
 from graphrag_assets.embedded.extractor import EXTRACTOR, extract_unit
 from graphrag_assets.embedded.indexing import embedded_models
-from graphrag_assets.embedded.questions import Asked, in_conversation, rate
+from graphrag_assets.embedded.questions import QuestionAnalysis, in_conversation, rate
 from graphrag_assets.embedded.reporter import REPORTER, write_reports
 from graphrag_assets.embedded.semantic import encoder_of, encoder_of_index
 from graphrag_assets.embedded.tagging import word_list
 
 __all__ = [
-    "EXTRACTOR", "REPORTER", "Asked", "EmbeddedAnswerer", "Period", "embedded_models", "encoder_of", "encoder_of_index",
-    "extract_unit", "in_conversation", "periods", "rate", "summarize", "word_list",
+    "EXTRACTOR",
+    "REPORTER",
+    "EmbeddedAnswerer",
+    "Period",
+    "QuestionAnalysis",
+    "embedded_models",
+    "encoder_of",
+    "encoder_of_index",
+    "extract_unit",
+    "in_conversation",
+    "periods",
+    "rate",
+    "summarize",
+    "word_list",
     "write_reports",
 ]  # fmt: skip

@@ -39,7 +39,7 @@ from graphrag_assets.contracts.answering import (
 )
 from graphrag_assets.embedded.questions import (
     MIN_COMMON,
-    Asked,
+    QuestionAnalysis,
     in_conversation,
     kinship,
     language_of_question,
@@ -101,8 +101,8 @@ class EmbeddedAnswerer(Answerer):
 
     async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
         """One to three quotations from the evidence, the best first, each with its citation."""
-        asked = await asyncio.to_thread(in_conversation, question, options.history)
-        return await asyncio.to_thread(respond, asked, evidence, options.by_meaning)
+        text = await asyncio.to_thread(in_conversation, question, options.history)
+        return await asyncio.to_thread(respond, text, evidence, options.by_meaning)
 
     def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Pieces:
         """`arespond` quotation by quotation."""
@@ -117,8 +117,8 @@ class EmbeddedAnswerer(Answerer):
         options: AnswerOptions = PLAIN,
     ) -> Mapped:
         """The quotations that answer best as points, scored by what they have of the question."""
-        asked = await asyncio.to_thread(in_conversation, question, options.history)
-        return await asyncio.to_thread(map_, asked, evidence, follow_ups, options.by_meaning)
+        text = await asyncio.to_thread(in_conversation, question, options.history)
+        return await asyncio.to_thread(map_, text, evidence, follow_ups, options.by_meaning)
 
     async def areduce(
         self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
@@ -170,11 +170,11 @@ def respond(question: str, evidence: Evidence, by_meaning: bool = False) -> Repl
 
     `by_meaning`: as in `AnswerOptions`.
     """
-    asked = _asked(question, evidence.passages)
-    if asked.about_everything:
-        points = _overview(evidence.passages, asked)
+    analysis = _analyzed(question, evidence.passages)
+    if analysis.about_everything:
+        points = _overview(evidence.passages, analysis)
         return Reply(_listed(points) or NO_ANSWER)
-    points = _quoted(asked, evidence.passages, by_meaning)
+    points = _quoted(analysis, evidence.passages, by_meaning)
     if points and points[0].score >= MIN_DIRECT:
         return Reply(" ".join(point.text for point in points))
     return Reply(f"{CLOSEST}\n{_listed(points)}" if points else NO_ANSWER)
@@ -182,24 +182,24 @@ def respond(question: str, evidence: Evidence, by_meaning: bool = False) -> Repl
 
 def map_(question: str, evidence: Evidence, follow_ups: int = 0, by_meaning: bool = False) -> Mapped:
     """Quotations as points, scored by what they have of the question: below 1, if they do not answer it."""
-    asked = _asked(question, evidence.passages)
-    if asked.about_everything:
-        return Mapped(tuple(_overview(evidence.passages, asked)))
-    points = _quoted(asked, evidence.passages, by_meaning, reason_needed=True)
-    return Mapped(tuple(points), _follow_ups(asked, points, follow_ups))
+    analysis = _analyzed(question, evidence.passages)
+    if analysis.about_everything:
+        return Mapped(tuple(_overview(evidence.passages, analysis)))
+    points = _quoted(analysis, evidence.passages, by_meaning, reason_needed=True)
+    return Mapped(tuple(points), _follow_ups(analysis, points, follow_ups))
 
 
 def reduce(points: Sequence[Point]) -> Reply:
     """A list of the best points, none repeating another; of those that come closest, if none answers."""
-    kept: list[Point] = []
+    chosen: list[Point] = []
     for point in sorted(points, key=lambda point: -point.score):
-        if len(kept) == MAX_QUOTATIONS or point.score < (_MIN_POINT * kept[0].score if kept else 0):
+        if len(chosen) == MAX_QUOTATIONS or point.score < (_MIN_POINT * chosen[0].score if chosen else 0):
             break
-        if not any(_say_the_same(point.text, other.text) for other in kept):
-            kept.append(point)
-    if kept and kept[0].score < MIN_DIRECT:
-        return Reply(f"{CLOSEST}\n{_listed(kept)}")
-    return Reply(_listed([point for point in kept if point.score >= MIN_DIRECT]) or NO_ANSWER)
+        if not any(_say_the_same(point.text, other.text) for other in chosen):
+            chosen.append(point)
+    if chosen and chosen[0].score < MIN_DIRECT:
+        return Reply(f"{CLOSEST}\n{_listed(chosen)}")
+    return Reply(_listed([point for point in chosen if point.score >= MIN_DIRECT]) or NO_ANSWER)
 
 
 def relevance_of(question: str, passages: Sequence[Passage], rarity: Mapping[str, float]) -> Relevance:
@@ -208,42 +208,42 @@ def relevance_of(question: str, passages: Sequence[Passage], rarity: Mapping[str
     `rarity`: of terms in the whole index; among passages that were found by a term it says nothing. A term without a
     rarity has the mean one. A sentence helps if it has half of what the best one has.
     """
-    asked = _asked(question, passages)
+    analysis = _analyzed(question, passages)
     mean = sum(rarity.values()) / len(rarity) if rarity else 1.0
-    weights = np.array([rarity.get(term, mean) for term in asked.terms])
+    weights = np.array([rarity.get(term, mean) for term in analysis.terms])
     weights /= weights.sum() or 1
-    named = np.array([term in asked.named for term in asked.terms], bool)
+    named = np.array([term in analysis.named for term in analysis.terms], bool)
     relevant: dict[int, tuple[int, ...]] = {}
     for passage in passages:
-        own = _occurrences(asked, [*sentence_lines(passage.text), passage.title])
-        has, shares = own.max(axis=0), (own @ weights)[:-1]
+        matches = _occurrences(analysis, [*sentence_lines(passage.text), passage.title])
+        has, shares = matches.max(axis=0), (matches @ weights)[:-1]
         enough = has @ weights >= _MIN_ANSWERED and (has > 0).sum() >= min(2, len(has))
         if enough and shares.any() and has[named].any() == named.any():
             relevant[passage.number] = tuple((np.flatnonzero(shares >= shares.max() / 2) + 1).tolist())
     return Relevance(relevant)
 
 
-def _asked(question: str, passages: Sequence[Passage]) -> Asked:
+def _analyzed(question: str, passages: Sequence[Passage]) -> QuestionAnalysis:
     texts = [passage.text for passage in passages if passage.table == "Sources"] or [p.text for p in passages]
-    return Asked.of(question, language_of_question(question, texts[0] if texts else ""))
+    return QuestionAnalysis.of(question, language_of_question(question, texts[0] if texts else ""))
 
 
-def _occurrences(asked: Asked, texts: Sequence[str]) -> np.ndarray:
+def _occurrences(analysis: QuestionAnalysis, texts: Sequence[str]) -> np.ndarray:
     """How far each text has each term of the question, 0 to 1: of shape (texts, terms)."""
     words = search_words(pl.Series(map(with_dates_in_words, texts), dtype=pl.String)).to_list()
     vocabulary = sorted(set().union(*words))
     similar = defaultdict[str, list[tuple[int, str]]](list)  # the terms by how they begin, with their places
-    for place, term in ((place, term) for place, forms in enumerate(asked.forms) for term in forms):
+    for place, term in ((place, term) for place, forms in enumerate(analysis.forms) for term in forms):
         similar[term[:MIN_COMMON]].append((place, term))
     kin: dict[str, list[tuple[int, float]]] = {}
-    for word, forms in zip(vocabulary, terms_of(vocabulary, asked.language), strict=True):
+    for word, forms in zip(vocabulary, terms_of(vocabulary, analysis.language), strict=True):
         raise_if_canceled()
-        shares = [(place, kinship(own, term)) for own in forms for place, term in similar.get(own[:MIN_COMMON], ())]
-        if found := [(place, share) for place, share in shares if share]:
-            kin[word] = found
-    has = np.zeros((len(texts), len(asked.terms)))
-    for row, listed in zip(has, words, strict=True):
-        for word in kin.keys() & listed:
+        shares = [(place, kinship(form, term)) for form in forms for place, term in similar.get(form[:MIN_COMMON], ())]
+        if kin_shares := [(place, share) for place, share in shares if share]:
+            kin[word] = kin_shares
+    has = np.zeros((len(texts), len(analysis.terms)))
+    for row, words_of_text in zip(has, words, strict=True):
+        for word in kin.keys() & words_of_text:
             for place, share in kin[word]:
                 row[place] = max(row[place], share)
     return has
@@ -255,7 +255,9 @@ def _weights(has: np.ndarray) -> np.ndarray:
     return np.asarray(rarity / (rarity.sum() or 1))
 
 
-def _quoted(asked: Asked, passages: Sequence[Passage], by_meaning: bool, reason_needed: bool = False) -> list[Point]:
+def _quoted(
+    analysis: QuestionAnalysis, passages: Sequence[Passage], by_meaning: bool, reason_needed: bool = False
+) -> list[Point]:
     """The best quotations, together at most 1,000 characters; with scores below 1, if they do not answer.
 
     Behind a sentence that is understood by the one before it, that one is quoted.
@@ -263,69 +265,76 @@ def _quoted(asked: Asked, passages: Sequence[Passage], by_meaning: bool, reason_
     `reason_needed`: a question for a reason is not answered without one.
     """
     passages = sorted(passages, key=lambda p: _TABLES.index(p.table) if p.table in _TABLES else len(_TABLES))
-    found, rows = _read(passages)
-    texts = [*(one.text for one in found), *(passage.title for passage in passages)]
-    has = _occurrences(asked, texts)
+    candidates, rows = _read(passages)
+    texts = [*(one.text for one in candidates), *(passage.title for passage in passages)]
+    has = _occurrences(analysis, texts)
     if not has.any():
-        return _first_passages(found, rows) if by_meaning and asked.terms else []
-    own, titles = has[: len(found)], has[len(found) :]
-    weights, of_passage = _weights(own), [one.passage for one in found]
+        return _first_passages(candidates, rows) if by_meaning and analysis.terms else []
+    in_text, titles = has[: len(candidates)], has[len(candidates) :]
+    weights, of_passage = _weights(in_text), [one.passage for one in candidates]
     in_passages = titles.copy()
-    np.maximum.at(in_passages, of_passage, own)
-    above, before = np.zeros_like(own), np.zeros_like(own)  # what headings have, and what a pronoun stands for
-    for place, one in enumerate(found):
+    np.maximum.at(in_passages, of_passage, in_text)
+    above, before = np.zeros_like(in_text), np.zeros_like(in_text)  # what headings have, and what a pronoun stands for
+    for place, one in enumerate(candidates):
         raise_if_canceled()
         introductions = [*one.headings, *([] if one.lead is None else [one.lead])]
-        above[place] = own[introductions].max(axis=0, initial=0)
-        if one.before is not None and (begins_with_anaphor(one.text) or found[one.before].is_question):
-            before[place] = np.maximum(own[one.before], before[one.before])
-    named = np.array([term in asked.named for term in asked.terms], bool)
-    matches = np.maximum.reduce([own, before, np.where(named, 1, _ABOVE) * np.maximum(above, titles[of_passage])])
-    eligible = np.array([one.is_quotable for one in found]) & (own + above + before).any(axis=1)
-    if labels := _labels(asked.text):  # P-317 is not P-318
-        has_labels = eligible & np.array([labels <= _labels(one.text) for one in found])
-        eligible = has_labels if has_labels.any() else eligible
+        above[place] = in_text[introductions].max(axis=0, initial=0)
+        if one.before is not None and (begins_with_anaphor(one.text) or candidates[one.before].is_question):
+            before[place] = np.maximum(in_text[one.before], before[one.before])
+    named = np.array([term in analysis.named for term in analysis.terms], bool)
+    matches = np.maximum.reduce([in_text, before, np.where(named, 1, _ABOVE) * np.maximum(above, titles[of_passage])])
+    eligible = np.array([one.is_quotable for one in candidates]) & (in_text + above + before).any(axis=1)
+    if labels := _labels(analysis.text):  # P-317 is not P-318
+        labeled = eligible & np.array([labels <= _labels(one.text) for one in candidates])
+        eligible = labeled if labeled.any() else eligible
     extra = _PASSAGE * (in_passages @ weights)[of_passage]
-    is_row = np.array([one.kind == "row" for one in found])[:, None]  # its columns are named above the table
-    complete = np.asarray(((own > 0) | (is_row & (np.maximum(above, titles[of_passage]) > 0))).all(axis=1))
+    is_row = np.array([one.kind == "row" for one in candidates])[:, None]  # its columns are named above the table
+    complete = np.asarray(((in_text > 0) | (is_row & (np.maximum(above, titles[of_passage]) > 0))).all(axis=1))
     near_names = (matches[:, named] > 0).all(axis=1)
-    reasons = np.zeros(len(found))
+    reasons = np.zeros(len(candidates))
     for place in np.flatnonzero(eligible).tolist():
         raise_if_canceled()
-        kinds = asked.kinds_in(texts[place])
-        eligible[place] &= kinds > 0 or found[place].kind != "heading"
+        kinds = analysis.kinds_in(texts[place])
+        eligible[place] &= kinds > 0 or candidates[place].kind != "heading"
         complete[place] &= kinds == 1
-        reasons[place] = asked.reason_in(texts[place]) if near_names[place] else 0
-        extra[place] += _KIND * kinds + (_DEFINITION if asked.subject and _defines(texts[place], asked.subject) else 0)
+        reasons[place] = analysis.reason_in(texts[place]) if near_names[place] else 0
+        extra[place] += _KIND * kinds + (
+            _DEFINITION if analysis.subject and _defines(texts[place], analysis.subject) else 0
+        )
     extra += _REASON * reasons
 
-    left = np.where([term == asked.deed for term in asked.terms], 2 * weights, weights)
-    most = left.sum() + _PASSAGE + _KIND + _DEFINITION + _REASON * asked.asks_why
+    left = np.where([term == analysis.deed for term in analysis.terms], 2 * weights, weights)
+    most = left.sum() + _PASSAGE + _KIND + _DEFINITION + _REASON * analysis.asks_why
     length, chosen = 0, list[tuple[Quotation, float]]()
     for _ in range(2 * MAX_QUOTATIONS):  # of which some repeat others, or are too long
         # Rounded, so that the last bit of a sum does not decide; then the earlier statement wins.
         gains = np.where(eligible, (matches @ left + extra).round(6), 0)
         best = int(np.argmax(gains))
-        enough = any(complete[said.place] and not asked.subject for said, _ in chosen[:1])
+        enough = any(complete[said.place] and not analysis.subject for said, _ in chosen[:1])
         if enough or gains[best] <= (_MIN_OF_BEST * chosen[0][1] if chosen else 0):
             break
         eligible[best] = False
-        context = found[best].before if (before[best] > own[best]).any() else None
+        context = candidates[best].before if (before[best] > in_text[best]).any() else None
         for place in (best,) if context is None or not eligible[context] else (best, context):
-            said = quotation(found, place)
+            said = quotation(candidates, place)
             fits = not chosen or length + len(said.text) <= _MAX_CHARACTERS
             if fits and len(chosen) < MAX_QUOTATIONS and not any(_say_the_same(said.text, o.text) for o, _ in chosen):
                 chosen.append((said, float(gains[best])))
                 length += len(said.text)
                 left = left * (1 - _COVERED * matches[place])
-                eligible[list(said.shown)] = False
+                eligible[list(said.places)] = False
     ends = _ends(passages)
     quoted = [said.place for said, _ in chosen]
-    direct = _is_answer(asked, matches[quoted], weights, has.max(axis=0), reasons[quoted], np.array(of_passage)[quoted])
-    direct &= not (reason_needed and asked.asks_why) or bool(reasons[quoted].any())
+    direct = _is_answer(
+        analysis, matches[quoted], weights, has.max(axis=0), reasons[quoted], np.array(of_passage)[quoted]
+    )
+    direct &= not (reason_needed and analysis.asks_why) or bool(reasons[quoted].any())
     scores = [min(gain / most, 0.99) for _, gain in chosen]
     return [
-        Point(_with_end(_cited(said, found, rows), ends), max(round(100 * score, 1), MIN_DIRECT) if direct else score)
+        Point(
+            _with_end(_cited(said, candidates, rows), ends),
+            max(round(100 * score, 1), MIN_DIRECT) if direct else score,
+        )
         for (said, _), score in zip(chosen, scores, strict=True)
     ]
 
@@ -351,7 +360,7 @@ def _labels(text: str) -> set[str]:
 
 
 def _is_answer(
-    asked: Asked,
+    analysis: QuestionAnalysis,
     covered: np.ndarray,
     weights: np.ndarray,
     stands: np.ndarray,
@@ -363,52 +372,52 @@ def _is_answer(
     A reason that is asked for, which may be in other words, counts as a quarter. The evidence must have every name and
     number of the question. (In German all nouns look like names.)
     """
-    lacking = {term for term, known in zip(asked.terms, stands, strict=True) if not known}
-    if asked.language != "de" and lacking & asked.named:
+    lacking = {term for term, share in zip(analysis.terms, stands, strict=True) if not share}
+    if analysis.language != "de" and lacking & analysis.named:
         return False
     least = min(2, len(weights))
-    alone = (covered @ weights + reasons / 4 >= _MIN_ANSWERED) & ((covered >= _MIN_MATCH).sum(axis=1) >= least)
+    by_one = (covered @ weights + reasons / 4 >= _MIN_ANSWERED) & ((covered >= _MIN_MATCH).sum(axis=1) >= least)
     groups = [of_passage == passage for passage in set(of_passage)] if len(weights) <= _LONG else [of_passage >= 0]
     together = (1 - np.prod(1 - covered[group], axis=0) for group in groups)
-    return bool(alone.any()) or any(
+    return bool(by_one.any()) or any(
         has @ weights >= _MIN_TOGETHER and (has >= _MIN_MATCH).sum() >= least for has in together
     )
 
 
 def _read(passages: Sequence[Passage]) -> tuple[list[Statement], Rows]:
     """The statements of the passages, and the rows that have each. A row with no statement of its own is only cited."""
-    found: list[Statement] = []
+    candidates: list[Statement] = []
     rows: Rows = defaultdict(dict)
     for number, passage in enumerate(passages):
-        read = statements(without_references(passage.text), number, len(found))
-        if passage.table != "Sources":  # what a row of the graph says was put together: each statement stands alone
-            alone = (one for one in read if one.kind != "heading")
-            read = [
+        of_passage = statements(without_references(passage.text), number, len(candidates))
+        if passage.table != "Sources":  # what a row of the graph says was put together: each statement stands sentences
+            sentences = (one for one in of_passage if one.kind != "heading")
+            of_passage = [
                 replace(one, headings=(), before=None, lead=None, block=place)
-                for place, one in enumerate(alone, len(found))
+                for place, one in enumerate(sentences, len(candidates))
             ]
-        if passage.table == "Sources" or not all(_key(one.text) in rows for one in read):
-            found += read
-        for one in read:
+        if passage.table == "Sources" or not all(_key(one.text) in rows for one in of_passage):
+            candidates += of_passage
+        for one in of_passage:
             rows[_key(one.text)][passage.table, passage.number] = None
-    return found, rows
+    return candidates, rows
 
 
 def _key(text: str) -> str:
     return " ".join(text.translate(_NO_EMPHASIS).split())
 
 
-def _cited(said: Quotation, found: Sequence[Statement], rows: Rows) -> str:
+def _cited(said: Quotation, candidates: Sequence[Statement], rows: Rows) -> str:
     """The quotation with its reference: to the rows that have all that it shows."""
-    every = [rows[_key(found[place].text)] for place in said.shown]
+    every = [rows[_key(candidates[place].text)] for place in said.places]
     return f"{said.text} {reference([row for row in every[0] if all(row in other for other in every)], _MAX_NUMBERS)}"
 
 
-def _first_passages(found: Sequence[Statement], rows: Rows) -> list[Point]:
+def _first_passages(candidates: Sequence[Statement], rows: Rows) -> list[Point]:
     """The first sentences of the first passages, which an embedding model ranked."""
-    first = {one.passage: place for place, one in reversed(list(enumerate(found))) if one.kind == "sentence"}
+    first = {one.passage: place for place, one in reversed(list(enumerate(candidates))) if one.kind == "sentence"}
     places = [place for _, place in sorted(first.items())[:MAX_QUOTATIONS]]
-    return [Point(_cited(quotation(found, place), found, rows), 0.1) for place in places]
+    return [Point(_cited(quotation(candidates, place), candidates, rows), 0.1) for place in places]
 
 
 def _defines(text: str, subject: str) -> bool:
@@ -428,7 +437,7 @@ def _listed(points: Sequence[Point]) -> str:
     return "\n".join(f"- {point.text}" for point in points)
 
 
-def _overview(passages: Sequence[Passage], asked: Asked) -> list[Point]:
+def _overview(passages: Sequence[Passage], analysis: QuestionAnalysis) -> list[Point]:
     """The opening sentences of the reports, or of all passages if there are none, the weightiest first.
 
     A point's score is the percentage of the corpus that its passage represents.
@@ -436,19 +445,19 @@ def _overview(passages: Sequence[Passage], asked: Asked) -> list[Point]:
     points = []
     reports = [passage for passage in passages if passage.table == "Reports"] or passages
     for passage in sorted(reports, key=lambda p: (-p.weight, p.number))[:_MAX_REPORTS]:
-        read = statements(without_references(passage.text), 0, 0)
-        if opening := [_key(one.text) for one in read if one.kind == "sentence" and one.is_quotable][:2]:
+        candidates = statements(without_references(passage.text), 0, 0)
+        if opening := [_key(one.text) for one in candidates if one.kind == "sentence" and one.is_quotable][:2]:
             text = f"{' '.join(opening)} {reference([(passage.table, passage.number)], 1)}"
             points.append(Point(text, max(round(100 * passage.weight, 1), MIN_DIRECT)))
     return points
 
 
-def _follow_ups(asked: Asked, points: Sequence[Point], most: int) -> tuple[FollowUp, ...]:
+def _follow_ups(analysis: QuestionAnalysis, points: Sequence[Point], most: int) -> tuple[FollowUp, ...]:
     """Follow-up questions: the question about each name that is in answering points but not in the question."""
     scores: dict[str, float] = {}
     for point in points if most else ():
-        for name in names_in(point.text, asked.language) if point.score >= MIN_DIRECT else ():
-            if not asked.has_all_of(name):
+        for name in names_in(point.text, analysis.language) if point.score >= MIN_DIRECT else ():
+            if not analysis.has_all_of(name):
                 scores[name] = max(scores.get(name, 0.0), point.score)
     best = sorted(scores, key=lambda name: (-scores[name], name))[:most]
-    return tuple(FollowUp(asked.with_regard_to(name), scores[name]) for name in best)
+    return tuple(FollowUp(analysis.with_regard_to(name), scores[name]) for name in best)

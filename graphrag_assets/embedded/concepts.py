@@ -34,7 +34,7 @@ def concepts_in(
     masked = list(kinds)
     for name in names:
         masked[name.first : name.last] = "Z" * (name.last - name.first)
-    found = [
+    concepts = [
         Mention(" ".join(sentence.words[i - 1 : i + 2]), i - 1, i + 2, cues.CONCEPT, 0)
         for i in range(1, len(kinds) - 1)
         if kinds[i] == "o" and kinds[i + 1] in "nx" and sentence.words[i - 1] in _LAWS
@@ -52,8 +52,8 @@ def concepts_in(
             continue
         title = sentence.wording(first, last)
         if title.isascii() or title[0].islower():
-            found.append(Mention(title, first, last, cues.CONCEPT, 0))
-    return found
+            concepts.append(Mention(title, first, last, cues.CONCEPT, 0))
+    return concepts
 
 
 def _specific(word: str, frequent: Counter[str | tuple[str, str]]) -> bool:

@@ -62,19 +62,19 @@ def periods(text: str) -> list[Period]:
     """
     if not _MAYBE.search(text):
         return []
-    found: list[tuple[int, int, Period]] = []
+    dated_places: list[tuple[int, int, Period]] = []
     wording = text
     for pattern in _PATTERNS:
-        taken: list[tuple[int, int]] = []
+        places: list[tuple[int, int]] = []
         for match in pattern.finditer(text):
             period = _period(match.groupdict())
             if period:
-                found.append((*match.span(), period))
-            taken.append(match.span())
-        for start, end in taken:  # a longer wording is read once: "27 July 1866" is no "1866"
+                dated_places.append((*match.span(), period))
+            places.append(match.span())
+        for start, end in places:  # a longer wording is read once: "27 July 1866" is no "1866"
             text = text[:start] + " " * (end - start) + text[end:]
-    found.sort(key=lambda dated: dated[0])
-    return [as_end(period, wording[:start], wording[end:]) for start, end, period in found]
+    dated_places.sort(key=lambda dated: dated[0])
+    return [as_end(period, wording[:start], wording[end:]) for start, end, period in dated_places]
 
 
 def as_end(period: Period, before: str, after: str) -> Period:
@@ -140,7 +140,7 @@ def relative_periods(text: str, written: date) -> list[Period]:
     if _QUOTED.search(text):
         return []
     certain = 10 if written.day > 1 else 7 if written.month > 1 else 4  # characters of an ISO date
-    found = []
+    stated_periods = []
     for match in _STATED.finditer(text):
         stated = {name: value.lower() for name, value in match.groupdict().items() if value}
         try:
@@ -148,8 +148,8 @@ def relative_periods(text: str, written: date) -> list[Period]:
         except (ValueError, OverflowError):  # before the year 1
             continue
         if len(period.end) <= certain:
-            found.append(as_end(period, text[: match.start()], text[match.end() :]))
-    return found
+            stated_periods.append(as_end(period, text[: match.start()], text[match.end() :]))
+    return stated_periods
 
 
 def _relative_period(stated: dict[str, str], written: date) -> Period:

@@ -87,18 +87,18 @@ def extract_unit(
     if english:
         _type_lists(sentences, things)
     tagged = [sentence for sentence, _, _ in sentences]
-    found = []
+    named = []
     for number, (sentence, names, concepts) in enumerate(sentences):
         if mentions := _resolved(names + concepts, things):
             extract = "" if _is_interjection(sentence, mentions) else _extract(tagged, number, mentions)
-            found.append(_Found(sentence, mentions, extract))
-    claims = _claims(found, text, document_date, english)
-    unit = _with_title(about, found, UnitExtraction(_entities(found), _relationships(found, english), claims))
+            named.append(_NamedIn(sentence, mentions, extract))
+    claims = _claims(named, text, document_date, english)
+    unit = _with_title(about, named, UnitExtraction(_entities(named), _relationships(named, english), claims))
     more = [EntityRecord(mention.title, mention.type, "", 1) for mention in above]
     if english and not (name and name.casefold() in text.casefold()):
         more += _of_title(title)
-    known = {*things, *(title_key(entity.title) for entity in unit.entities)}
-    unnamed = {key: one for one in reversed(more + senders) if (key := title_key(one.title)) not in known}
+    named_keys = {*things, *(title_key(entity.title) for entity in unit.entities)}
+    unnamed = {key: one for one in reversed(more + senders) if (key := title_key(one.title)) not in named_keys}
     return replace(unit, entities=unit.entities + list(unnamed.values()))
 
 
@@ -106,8 +106,8 @@ def _of_title(title: str) -> list[EntityRecord]:
     """The names within a title, such as the subject of a mail."""
     seen = attest((), title)
     headings = [(heading, decided_kinds(heading, seen)) for heading in tagged_sentences(heading_of(title))]
-    found = [mention for heading, kinds in headings for mention in names_in_heading(heading, kinds, seen)]
-    return [EntityRecord(mention.title, mention.type, "", 0) for mention in found]
+    names = [mention for heading, kinds in headings for mention in names_in_heading(heading, kinds, seen)]
+    return [EntityRecord(mention.title, mention.type, "", 0) for mention in names]
 
 
 def _english(text: str, title: str, name: str) -> _Sentences:
@@ -163,7 +163,7 @@ def _is_latin(text: str) -> bool:
     return sum(letter < "\u0250" for letter in letters) * 2 >= len(letters)
 
 
-class _Found(NamedTuple):
+class _NamedIn(NamedTuple):
     """A sentence with the entities that it names, and the extract that quotes it."""
 
     sentence: TaggedSentence
@@ -201,7 +201,7 @@ def _opens_with(mentions: Sequence[Mention], sentence: TaggedSentence) -> bool:
     return any(m.first == 0 or (m.first == 1 and sentence.kinds[0] in 'q"') for m in mentions)
 
 
-def _with_title(about: Sequence[str], found: Sequence[_Found], unit: UnitExtraction) -> UnitExtraction:
+def _with_title(about: Sequence[str], sentences: Sequence[_NamedIn], unit: UnitExtraction) -> UnitExtraction:
     """`unit` with the subject of the title if no sentence names it.
 
     Where the first name of the text has a word of the title's ("Paul Michael Gross", titled "Paul Gross"), its sentence
@@ -214,10 +214,10 @@ def _with_title(about: Sequence[str], found: Sequence[_Found], unit: UnitExtract
     if not missing:
         return unit
     description, relationships = next((e.description for e in unit.entities if e.title == about[-1]), ""), []
-    if found and len(missing) == len(about):
-        first = min(found[0].mentions, key=lambda mention: mention.first)
+    if sentences and len(missing) == len(about):
+        first = min(sentences[0].mentions, key=lambda mention: mention.first)
         if not set(title_key(first.title).split()).isdisjoint(title_key(about[-1]).split()):
-            description = found[0].extract
+            description = sentences[0].extract
             relationships = [RelationshipRecord(about[-1], first.title, description)]
     entities = [EntityRecord(name, cues.type_of_title(name.split())[0], description, 0) for name in missing]
     return UnitExtraction(unit.entities + entities, unit.relationships + relationships, unit.claims)
@@ -308,7 +308,7 @@ def _with_short_forms(things: dict[str, _Thing]) -> dict[str, _Thing]:
 
 
 def _type_lists(sentences: _Sentences, things: dict[str, _Thing]) -> None:
-    """Type what is listed with a person as persons: "Field, Bright and Thomson", where Field is one in the unit."""
+    """Type what is in_run with a person as persons: "Field, Bright and Thomson", where Field is one in the unit."""
     for sentence, names, _ in sentences:
         run: list[Mention] = []
         for name, following in zip_longest(names, names[1:]):
@@ -316,9 +316,9 @@ def _type_lists(sentences: _Sentences, things: dict[str, _Thing]) -> None:
             if following and sentence.kinds[name.last : following.first] in _BETWEEN_LISTED:
                 continue
             if len(run) > 2:
-                listed = [things[key] for one in run if (key := _key(one.title, one.type)) in things]
-                if {thing.type for thing in listed if thing.types} == {cues.PERSON}:
-                    for thing in listed:
+                in_run = [things[key] for one in run if (key := _key(one.title, one.type)) in things]
+                if {thing.type for thing in in_run if thing.types} == {cues.PERSON}:
+                    for thing in in_run:
                         thing.types.setdefault(cues.PERSON, 1)
             run = []
 
@@ -331,12 +331,12 @@ def _resolved(mentions: Iterable[Mention], things: dict[str, _Thing]) -> list[Me
     return [replace(mention, title=thing.title, type=thing.type) for mention, thing in ordered if thing]
 
 
-def _entities(found: Sequence[_Found]) -> list[EntityRecord]:
+def _entities(sentences: Sequence[_NamedIn]) -> list[EntityRecord]:
     """One record per entity, described by the extract that says best what it is."""
     best: dict[str, tuple[float, str]] = {}
     named_in: Counter[str] = Counter()
     types: dict[str, str] = {}
-    for number, (sentence, mentions, extract) in enumerate(found):
+    for number, (sentence, mentions, extract) in enumerate(sentences):
         named_in.update({m.title for m in mentions})
         for rank, mention in enumerate(mentions):
             types[mention.title] = mention.type
@@ -359,22 +359,22 @@ def _telling(sentence: TaggedSentence, mention: Mention, rank: int) -> float:
     return score - (2.0 if len(text) < 40 else 0.0) - min(max(len(text) - 300, 0) / 200, 3.0)
 
 
-def _relationships(found: Sequence[_Found], typed: bool) -> list[RelationshipRecord]:
+def _relationships(sentences: Sequence[_NamedIn], typed: bool) -> list[RelationshipRecord]:
     """One record per pair of entities that share a sentence; strength is the number of such sentences.
 
     `typed`: look for a predicate in the words between them.
     """
-    weight = Counter(m.title for _, mentions, _ in found for m in mentions)
+    weight = Counter(m.title for _, mentions, _ in sentences for m in mentions)
     together: dict[tuple[str, str], list[tuple[str, str, int]]] = defaultdict(list)
     types: dict[tuple[str, str], str] = {}
-    for number, (sentence, mentions, _) in enumerate(found):
+    for number, (sentence, mentions, _) in enumerate(sentences):
         first = {m.title: m for m in reversed(mentions)}
         if len(first) < 2:
             continue
         chosen = sorted(first.values(), key=lambda m: (m.type == cues.CONCEPT, -weight[m.title], m.first))
-        kept = {m.title for m in chosen[:MAX_ENTITIES_PER_SENTENCE]}
+        chosen_titles = {m.title for m in chosen[:MAX_ENTITIES_PER_SENTENCE]}
         for left, right in combinations(
-            [m.title for m in sorted(first.values(), key=lambda m: m.first) if m.title in kept], 2
+            [m.title for m in sorted(first.values(), key=lambda m: m.first) if m.title in chosen_titles], 2
         ):
             pair = (left, right) if (right, left) not in together else (right, left)
             together[pair].append((left, right, number))
@@ -386,16 +386,18 @@ def _relationships(found: Sequence[_Found], typed: bool) -> list[RelationshipRec
     records = []
     for pair, shared in together.items():
         stated = pair in types
-        source, target, best = shared[0] if stated else min(shared, key=lambda s: _suits(found[s[2]], s[2]))
+        source, target, best = shared[0] if stated else min(shared, key=lambda s: _suits(sentences[s[2]], s[2]))
         strength = len(shared) - stated
-        records.append(RelationshipRecord(source, target, found[best].extract, float(strength), types.get(pair, "")))
+        records.append(
+            RelationshipRecord(source, target, sentences[best].extract, float(strength), types.get(pair, ""))
+        )
     return records
 
 
-def _suits(found: _Found, number: int) -> tuple[bool, bool, bool, int, int]:
+def _suits(one: _NamedIn, number: int) -> tuple[bool, bool, bool, int, int]:
     """Order of sentences as descriptions of a pair: complete ones, not too short, then the shortest."""
-    text = found.extract
-    return not text, found.sentence.text[-1] not in ".!?\"'", len(text) < 30, len(text), number
+    text = one.extract
+    return not text, one.sentence.text[-1] not in ".!?\"'", len(text) < 30, len(text), number
 
 
 def _stated(sentence: TaggedSentence, mentions: Sequence[Mention]) -> Iterable[tuple[str, str, str]]:
@@ -413,9 +415,9 @@ def _stated(sentence: TaggedSentence, mentions: Sequence[Mention]) -> Iterable[t
             yield (right.title, left.title, name) if reverse else (left.title, right.title, name)
 
 
-def _claims(found: Sequence[_Found], text: str, document_date: date | None, english: bool) -> list[ClaimRecord]:
+def _claims(sentences: Sequence[_NamedIn], text: str, document_date: date | None, english: bool) -> list[ClaimRecord]:
     claims: dict[ClaimRecord, None] = {}
-    for sentence, mentions, extract in found:
+    for sentence, mentions, extract in sentences:
         if _is_interjection(sentence, mentions):
             continue
         source, description = text[sentence.start : sentence.end], extract or shortened(sentence.text, MAX_DESCRIPTION)

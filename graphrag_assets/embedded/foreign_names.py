@@ -71,8 +71,8 @@ def names_by_sentence(text: str, language: str, title: str = "") -> list[tuple[T
                 several = mention.last - mention.first > 1
                 if mention.type == cues.PERSON or (mention.type == cues.NAME and (several or mention.evidence)):
                     unit.sure.update(unit.stem(word.lower()) for word in sentence.words[mention.first : mention.last])
-    found = [(sentence, list(unit.names(sentence))) for sentence in sentences]
-    return unit.in_one_form(found) if language in _INFLECTING else found
+    by_sentence = [(sentence, list(unit.names(sentence))) for sentence in sentences]
+    return unit.in_one_form(by_sentence) if language in _INFLECTING else by_sentence
 
 
 @functools.cache
@@ -146,35 +146,35 @@ class _Unit:
         """The names of a sentence, in order; of a heading those that are evident."""
         words, kinds = sentence.words, sentence.kinds
         first = last = previous = 0
-        listed = False  # after a class noun: "die Länder Niederfeld und Oberfeld"
+        of_class = False  # after a class noun: "die Länder Niederfeld und Oberfeld"
         silent = sentence.heading and is_upper_case([word for word in words if word[0].isalpha()])
         while not silent and first < len(words):
             if not self._begins_name(words, kinds, first):
                 first += 1
                 continue
             last = self._end(words, kinds, first)
-            listed = listed and " ".join(words[previous:first]) in _LISTING
-            mention = self._mention(sentence, first, last, listed)
+            of_class = of_class and " ".join(words[previous:first]) in _LISTING
+            mention = self._mention(sentence, first, last, of_class)
             if mention and (not sentence.heading or mention.evidence or last - first > 1 or kinds[first - 1] == "w"):
                 yield mention
-                listed = mention.evidence == _OF_A_CLASS
+                of_class = mention.evidence == _OF_A_CLASS
             first = previous = last
 
     def in_one_form(
-        self, found: list[tuple[TaggedSentence, list[Mention]]]
+        self, named: list[tuple[TaggedSentence, list[Mention]]]
     ) -> list[tuple[TaggedSentence, list[Mention]]]:
         """The names with each word in the form that the unit has most often ("Ивана Петрова": "Иван Петров").
 
         A given name or a place has the form that the lists have, a German adjective that of the nominative.
         """
         if self.language == "de":
-            found = [(sentence, [_with_nominative(sentence, name) for name in names]) for sentence, names in found]
+            named = [(sentence, [_with_nominative(sentence, name) for name in names]) for sentence, names in named]
         forms: dict[str, Counter[str]] = defaultdict(Counter)
-        for word in (word for _, mentions in found for mention in mentions for word in mention.title.split()):
+        for word in (word for _, mentions in named for mention in mentions for word in mention.title.split()):
             forms[self._root(word)][word] += 1
-        listed = listed_forms() if self.language == "ru" else {}
+        forms_of_lists = listed_forms() if self.language == "ru" else {}
         best = {
-            root: listed.get(root)
+            root: forms_of_lists.get(root)
             or min(words, key=lambda word: (word.lower() not in _GIVEN_NAMES, -words[word], len(word), word))
             for root, words in forms.items()
         }
@@ -182,16 +182,16 @@ class _Unit:
         def in_best_form(mention: Mention) -> Mention:
             words = mention.title.split()
             adjective = self.language == "de" and len(words) > 1 and is_german_adjective(words[0])
-            kept = [word if word.lower() in _GIVEN_NAMES else best[self._root(word)] for word in words]
+            in_form = [word if word.lower() in _GIVEN_NAMES else best[self._root(word)] for word in words]
             if adjective:
-                kept[0] = words[0]
-            if self.language == "ru" and len(kept) > 1 and kept[0].lower() in _GIVEN_NAMES:
-                kept[-1] = with_surname(kept[0], kept[-1])
-            kind = mention.type if mention.type != cues.NAME else _type_of([word.lower() for word in kept], False)
+                in_form[0] = words[0]
+            if self.language == "ru" and len(in_form) > 1 and in_form[0].lower() in _GIVEN_NAMES:
+                in_form[-1] = with_surname(in_form[0], in_form[-1])
+            kind = mention.type if mention.type != cues.NAME else _type_of([word.lower() for word in in_form], False)
             evidence = mention.evidence if kind == mention.type else _OF_A_LIST
-            return replace(mention, title=" ".join(kept), type=kind, evidence=evidence)
+            return replace(mention, title=" ".join(in_form), type=kind, evidence=evidence)
 
-        return [(sentence, list(map(in_best_form, mentions))) for sentence, mentions in found]
+        return [(sentence, list(map(in_best_form, mentions))) for sentence, mentions in named]
 
     def _root(self, word: str) -> str:
         return russian_root(word.lower()) if self.language == "ru" else self.stem(self.stem(word.lower()))
@@ -233,10 +233,10 @@ class _Unit:
                 return last
             last = ahead + 1
 
-    def _mention(self, sentence: TaggedSentence, first: int, last: int, listed: bool) -> Mention | None:
+    def _mention(self, sentence: TaggedSentence, first: int, last: int, of_class: bool) -> Mention | None:
         words, kinds = sentence.words, sentence.kinds
         while self.language == "de" and last - first > 1 and words[first].lower() in _CLASS_NOUNS:
-            first, listed = first + 1, True
+            first, of_class = first + 1, True
         titled = first > 0 and kinds[first - 1] == "w" and words[first - 1].lower() in _TITLES
         while first < last and (words[first].lower() in _TITLES or words[first] == "."):
             titled = True
@@ -244,10 +244,10 @@ class _Unit:
         if first == last:
             return None
         kind = _type_of([word.lower() for word in words[first:last]], titled)
-        if self.language == "de" and kind == cues.NAME and not listed and not self._is_german_name(words[first:last]):
+        if self.language == "de" and kind == cues.NAME and not of_class and not self._is_german_name(words[first:last]):
             return None
         end = sentence.end_of(last) - self._is_genitive(words[last - 1])
-        evidence = _OF_A_CLASS if listed else 0 if kind == cues.NAME else _OF_A_LIST
+        evidence = _OF_A_CLASS if of_class else 0 if kind == cues.NAME else _OF_A_LIST
         return Mention(sentence.text[sentence.offsets[first] : end], first, last, kind, evidence)
 
     def _is_genitive(self, word: str) -> bool:
@@ -296,5 +296,5 @@ def _type_of(lowers: Sequence[str], titled: bool) -> str:
         return cues.ORGANIZATION
     if titled or lowers[0] in _GIVEN_NAMES:
         return cues.PERSON
-    known = lowers[0] in _PLACES and lowers[-1] in _PLACES
-    return cues.GEO if known or " ".join(lowers) in word_list("places") else cues.NAME
+    is_place = lowers[0] in _PLACES and lowers[-1] in _PLACES
+    return cues.GEO if is_place or " ".join(lowers) in word_list("places") else cues.NAME

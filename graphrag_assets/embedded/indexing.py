@@ -38,13 +38,13 @@ def embedded_models(settings: Settings) -> IndexingModels:
 
 
 def _extract(claims: bool, units: Iterable[TextUnit]) -> Iterator[Extracted]:
-    listed = list(units)
-    progress = Progress("text units", len(listed))
-    for unit in listed:
+    all_units = list(units)
+    progress = Progress("text units", len(all_units))
+    for unit in all_units:
         try:
             names = unit.correspondents.splitlines()
-            found = extractor.extract_unit(unit.text, unit.title, unit.language, unit.document_date, names)
-            yield unit.id, found if claims else replace(found, claims=[])
+            extraction = extractor.extract_unit(unit.text, unit.title, unit.language, unit.document_date, names)
+            yield unit.id, extraction if claims else replace(extraction, claims=[])
         except Exception as error:  # one unit must not stop its batch: it becomes a row of index_errors
             yield unit.id, error
         progress.advance()

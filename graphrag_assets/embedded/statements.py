@@ -62,7 +62,7 @@ class Statement:
 
 def statements(text: str, passage: int, first: int) -> list[Statement]:
     """The statements of a passage in their order; `first` is the place of the first one."""
-    found: list[Statement] = []
+    parts: list[Statement] = []
     headings: list[tuple[int, int]] = []  # level and place
     before: int | None = None
     lead: int | None = None
@@ -72,17 +72,17 @@ def statements(text: str, passage: int, first: int) -> list[Statement]:
         headings = [(other, at) for other, at in headings if kind != "heading" or other < level]
         before = before if kind == "sentence" else None
         header = header if kind == "row" else None
-        if not found or found[-1].kind not in (kind, "header") or kind == "heading" or (kind == "sentence" and ended):
+        if not parts or parts[-1].kind not in (kind, "header") or kind == "heading" or (kind == "sentence" and ended):
             block = place
         path, introduction = tuple(at for _, at in headings), {"row": header, "item": lead}.get(kind)
-        found.append(Statement(passage, kind, text[start:end], start, end, path, before, introduction, block))
+        parts.append(Statement(passage, kind, text[start:end], start, end, path, before, introduction, block))
         if kind == "heading":
             headings.append((level, place))
         before = place if kind == "sentence" else before
         header = place if kind == "header" else header
         lead = place if kind in ("heading", "sentence") else lead
         ended = ends_paragraph
-    return found
+    return parts
 
 
 def _parts(text: str) -> Iterator[tuple[int, int, Kind, int, bool]]:
@@ -121,35 +121,35 @@ class Quotation:
 
     text: str
     place: int
-    shown: tuple[int, ...]
+    places: tuple[int, ...]
 
 
-def quotation(found: Sequence[Statement], place: int) -> Quotation:
+def quotation(candidates: Sequence[Statement], place: int) -> Quotation:
     """The statement at `place` of all statements, alone if it is a sentence.
 
     A row has the header of its table, an item that is no sentence what introduces it and the items around it, and a
     heading, or what ends with a colon, has the sentence or list that follows.
     """
-    one = found[place]
+    one = candidates[place]
     first = last = place
-    if (one.kind == "heading" or one.text.rstrip("*_").endswith(":")) and place + 1 < len(found):
-        following = found[place + 1]
+    if (one.kind == "heading" or one.text.rstrip("*_").endswith(":")) and place + 1 < len(candidates):
+        following = candidates[place + 1]
         last += following.passage == one.passage and following.kind in ("sentence", "item")
-    block = found[last].block
-    in_list = found[last].kind == "item" and not _FULL_STOP.search(found[block].text)
-    while in_list and last + 1 < len(found) and found[last + 1].block == block:
-        if found[last + 1].end - one.start > _MAX_BLOCK:
+    block = candidates[last].block
+    in_list = candidates[last].kind == "item" and not _FULL_STOP.search(candidates[block].text)
+    while in_list and last + 1 < len(candidates) and candidates[last + 1].block == block:
+        if candidates[last + 1].end - one.start > _MAX_BLOCK:
             break
         last += 1
-    while in_list and first > block and found[last].end - found[first - 1].start <= _MAX_BLOCK:
+    while in_list and first > block and candidates[last].end - candidates[first - 1].start <= _MAX_BLOCK:
         first -= 1
     introduction = [one.lead] if one.lead is not None and (in_list or one.kind == "row") else []
-    shown = (*introduction, *range(first, last + 1))
-    parts = [_FENCE.sub("", found[at].text).strip("| \n") for at in shown]  # a fence would open a block of code
-    for number, (before, after) in enumerate(pairwise(shown), 1):
-        adjoin = after == before + 1 and found[before].kind not in ("heading", "header")
-        space = " " if found[after].start > found[before].end else ""
+    places = (*introduction, *range(first, last + 1))
+    parts = [_FENCE.sub("", candidates[at].text).strip("| \n") for at in places]  # a fence would open a block of code
+    for number, (before, after) in enumerate(pairwise(places), 1):
+        adjoin = after == before + 1 and candidates[before].kind not in ("heading", "header")
+        space = " " if candidates[after].start > candidates[before].end else ""
         parts[number] = (space if adjoin else _GAP) + parts[number]
     words = "".join(parts).split()
     text = " ".join(words[:_MAX_WORDS]) + (_GAP.rstrip() if len(words) > _MAX_WORDS else "")
-    return Quotation(text[mark.end() :] if (mark := _ITEM.match(text)) else text, place, shown)
+    return Quotation(text[mark.end() :] if (mark := _ITEM.match(text)) else text, place, places)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pydantic.dataclasses import dataclass as options_dataclass
 
-from graphrag_assets.embedded import Asked, EmbeddedAnswerer
+from graphrag_assets.embedded import QuestionAnalysis, EmbeddedAnswerer
 from graphrag_assets.extras import planned as planned_search
 from graphrag_assets.extras.lazy import search as lazy_search
 from graphrag_assets.query import basic, drift, global_search, local
@@ -153,7 +153,7 @@ def kind_by_rules(question: str, named: int, has_history: bool = False) -> tuple
         return "list", f"it asks for a list ({match[0].casefold()!r})"
     if named:
         return "fact", f"it names {named} {'entity' if named == 1 else 'entities'} of the index"
-    if Asked.of(question).about_everything and not has_history:
+    if QuestionAnalysis.of(question).about_everything and not has_history:
         return "theme", "it names nothing in particular"
     return "open", "it names no entity of the index: passages and reports are read together"
 

@@ -17,7 +17,7 @@ from graphrag_assets.contracts.answering import (
 )
 from graphrag_assets.embedded import answerer
 from graphrag_assets.embedded.answerer import MAX_QUOTATIONS, MIN_DIRECT, EmbeddedAnswerer
-from graphrag_assets.embedded.questions import Asked, in_conversation, suggest
+from graphrag_assets.embedded.questions import QuestionAnalysis, in_conversation, suggest
 
 BROOKE = "John Mercer Brooke devised a sounding apparatus with a detachable ball."
 DEPTH = "The depth proved to be about two miles."
@@ -190,7 +190,7 @@ def test_a_question_mostly_about_something_else_is_not_answered() -> None:
     ],
 )
 def test_subject_of_a_bare_overview_question_is_recognized(question: str, subject: str | None) -> None:
-    assert Asked.of(question).subject == subject
+    assert QuestionAnalysis.of(question).subject == subject
 
 
 def pieces_of(stream) -> list:

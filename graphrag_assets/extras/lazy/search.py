@@ -14,7 +14,7 @@ import polars as pl
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.contracts.answering import NO_ANSWER, Passage, Rewritten
-from graphrag_assets.embedded import Asked
+from graphrag_assets.embedded import QuestionAnalysis
 from graphrag_assets.extras.lazy.exploration import (
     Exploration,
     Verdicts,
@@ -197,7 +197,7 @@ async def _verdicts(
 
 def _rarity(reader: Reader, question: str) -> dict[str, float]:
     """The rarity in the index of the question's terms that occur in it."""
-    folded = {term: fold(term) for term in Asked.of(question).terms}
+    folded = {term: fold(term) for term in QuestionAnalysis.of(question).terms}
     rarity = rarity_of(reader, folded.values())
     return {term: rarity[written] for term, written in folded.items() if written in rarity}
 

@@ -83,14 +83,14 @@ def _json_object(example: str, allowed: Callable[[str, Any], None] = lambda *_: 
 
     def checked(value: object) -> object:
         try:
-            given = json.loads(value or "{}") if isinstance(value, str) else value
+            options = json.loads(value or "{}") if isinstance(value, str) else value
         except ValueError as error:
             raise ValueError(f"it must be JSON such as {example}; {error}") from None
-        if not isinstance(given, Mapping):
+        if not isinstance(options, Mapping):
             raise ValueError(f"it must be a JSON object such as {example}")
-        for name, inner in given.items():
+        for name, inner in options.items():
             allowed(str(name), inner)
-        return json.dumps(given, sort_keys=True) if given else ""
+        return json.dumps(options, sort_keys=True) if options else ""
 
     return BeforeValidator(checked)
 
@@ -121,18 +121,18 @@ def unknown_variables() -> list[str]:
 
     Variables that the `.env` file refers to, as in `GRAPHRAG_CHAT_API_KEY=${GRAPHRAG_API_KEY}`, are read.
     """
-    known = [*(f"GRAPHRAG_{name.upper()}" for name in Settings.model_fields), *OTHER_VARIABLES]
+    names = [*(f"GRAPHRAG_{name.upper()}" for name in Settings.model_fields), *OTHER_VARIABLES]
     file = Path(".env")
     referred = re.findall(r"\$\{(\w+)", file.read_text(encoding="utf-8")) if file.is_file() else []
-    given = dict.fromkeys(name.upper() for name in (*os.environ, *dotenv_values(".env")))
-    unknown = [name for name in given if name.startswith(_PREFIX) and name not in (*known, *referred)]
-    return [f"{name} is not a setting and is ignored. {_meant(name, known)}" for name in unknown]
+    variables = dict.fromkeys(name.upper() for name in (*os.environ, *dotenv_values(".env")))
+    unknown = [name for name in variables if name.startswith(_PREFIX) and name not in (*names, *referred)]
+    return [f"{name} is not a setting and is ignored. {_meant(name, names)}" for name in unknown]
 
 
-def _meant(name: str, known: Sequence[str]) -> str:
-    own = {one.removeprefix(_PREFIX): one for one in known}  # the prefix would make all names similar
-    similar = difflib.get_close_matches(name.removeprefix(_PREFIX), own, n=1, cutoff=0.75)
-    return f"Did you mean {own[similar[0]]}?" if similar else "docs/models.md lists the settings."
+def _meant(name: str, names: Sequence[str]) -> str:
+    by_ending = {one.removeprefix(_PREFIX): one for one in names}  # the prefix would make all names similar
+    similar = difflib.get_close_matches(name.removeprefix(_PREFIX), by_ending, n=1, cutoff=0.75)
+    return f"Did you mean {by_ending[similar[0]]}?" if similar else "docs/models.md lists the settings."
 
 
 def _listed(names: str) -> tuple[str, ...]:
@@ -141,13 +141,13 @@ def _listed(names: str) -> tuple[str, ...]:
 
 def _problem(name: str, error: ErrorDetails) -> str:
     """What is wrong with a setting. Parameters are not shown: people put keys there."""
-    shown = "" if name.endswith("_parameters") else f"={error['input']!r}"
+    value = "" if name.endswith("_parameters") else f"={error['input']!r}"
     limits = ""
     if error["type"] in ("int_parsing", "int_from_float", "float_parsing"):  # out of range, the message has the limit
         rules = Settings.model_fields[name].metadata
-        found = ((words, getattr(rule, sign, None)) for rule in rules for sign, words in _LIMITS.items())
-        limits = "".join(f"; {words} {limit}" for words, limit in found if limit is not None)
-    return f"GRAPHRAG_{name.upper()}{shown}: {error['msg'].removeprefix('Value error, ')}{limits}"
+        stated = ((words, getattr(rule, sign, None)) for rule in rules for sign, words in _LIMITS.items())
+        limits = "".join(f"; {words} {limit}" for words, limit in stated if limit is not None)
+    return f"GRAPHRAG_{name.upper()}{value}: {error['msg'].removeprefix('Value error, ')}{limits}"
 
 
 class Settings(BaseSettings):
@@ -336,8 +336,8 @@ class Settings(BaseSettings):
     def _check_choices(self) -> None:
         """Raise the error of a task that is given to a chat model although there is none."""
         if self.model_tasks and not self.model_of("extraction"):
-            given = {"CLAIMS": self.claims, "METHOD": self.method}
-            cause = next(f"GRAPHRAG_{name}={value}" for name, value in given.items() if value in _BY_MODEL)
+            by_model = {"CLAIMS": self.claims, "METHOD": self.method}
+            cause = next(f"GRAPHRAG_{name}={value}" for name, value in by_model.items() if value in _BY_MODEL)
             raise SettingsError(
                 f"{cause} needs a chat model: set GRAPHRAG_CHAT_MODEL or GRAPHRAG_EXTRACTION_MODEL, or unset it."
             )

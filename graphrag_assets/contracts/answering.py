@@ -161,7 +161,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StepFindings:
     """What was found for a step, best first; nothing if the evidence does not answer it."""
 
     findings: tuple[Finding, ...] = ()
@@ -286,7 +286,7 @@ class Planner(Protocol):
     async def aplan(self, question: str, options: AnswerOptions = PLAIN) -> Planned:
         """Return the steps of the question, which is understood in the conversation."""
 
-    async def afind(self, question: str, evidence: Evidence, main_question: str) -> Found:
+    async def afind(self, question: str, evidence: Evidence, main_question: str) -> StepFindings:
         """Return the values that answer a step of the plan of `main_question`, best first."""
 
 
@@ -300,9 +300,9 @@ def best_points(points: Sequence[Point], max_tokens: int) -> list[Point]:
     relevant = sorted((p for p in points if p.score > 0 and p.text.strip()), key=lambda p: (-p.score, p.text))
     if sum(len(as_note(point).encode()) + 2 for point in relevant) <= max_tokens:  # a token has at least one byte
         return relevant
-    kept, left = [], max_tokens
+    chosen, left = [], max_tokens
     for point, tokens in zip(relevant, count_tokens([as_note(p) for p in relevant]), strict=True):
         if tokens + 2 <= left:  # with the empty line between notes
-            kept.append(point)
+            chosen.append(point)
             left -= tokens + 2
-    return kept
+    return chosen

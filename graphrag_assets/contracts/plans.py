@@ -49,11 +49,11 @@ class Plan(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Plan":
-        known = [step.variable for step in self.steps]
-        if twice := {variable for variable in known if known.count(variable) > 1}:
+        variables = [step.variable for step in self.steps]
+        if twice := {variable for variable in variables if variables.count(variable) > 1}:
             raise ValueError(f"Each variable is bound once; {', '.join(sorted(twice))} is bound by several steps.")
         for step in self.steps:
-            if unknown := [variable for variable in step.needs if variable not in known]:
+            if unknown := [variable for variable in step.needs if variable not in variables]:
                 raise ValueError(f"The step {step.variable} refers to {unknown[0]}, which no step binds.")
         try:
             order = list(TopologicalSorter({step.variable: step.needs for step in self.steps}).static_order())

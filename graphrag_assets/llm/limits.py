@@ -228,7 +228,7 @@ async def with_retries(
     `n_suspicious` attempts, a failure that may lie in the request ends the call.
     """
     trace.seconds_waiting += await limits.turn(tokens)
-    began, given = time.monotonic(), limits.options
+    began, rules = time.monotonic(), limits.options
     for number in itertools.count(1):
         if trace.abandoned:
             raise asyncio.CancelledError
@@ -247,11 +247,11 @@ async def with_retries(
             f"Last: {failure.in_words} Run again later: only missing answers are requested.",
             failure.may_be_of_request,
         )
-        backoff = min(given.backoff_seconds * 2 ** (number - 1), given.backoff_max_seconds)
-        seconds = min(failure.retry_after or 0.0, given.retry_after_max_seconds) + random.uniform(0, backoff)
+        backoff = min(rules.backoff_seconds * 2 ** (number - 1), rules.backoff_max_seconds)
+        seconds = min(failure.retry_after or 0.0, rules.retry_after_max_seconds) + random.uniform(0, backoff)
         is_suspicious = n_suspicious is not None and failure.may_be_of_request and number >= n_suspicious
-        is_late = time.monotonic() - began + seconds > given.deadline_seconds
-        if number > given.max_retries or is_suspicious or is_late:
+        is_late = time.monotonic() - began + seconds > rules.deadline_seconds
+        if number > rules.max_retries or is_suspicious or is_late:
             raise trace.last_error
         await asyncio.sleep(seconds)
         trace.seconds_waiting += seconds + await limits.turn(tokens)
@@ -267,10 +267,11 @@ def _raise_if_final(failure: provider.Failure, options: ModelOptions, limits: Li
         case "rejected":
             raise RequestRejected(f"{what}: {options.where}{REJECTS}{failure.in_words}")
         case "rate_limited":
-            asked, most = failure.retry_after or limits.options.backoff_seconds, limits.options.retry_after_max_seconds
-            if asked > most:
-                _log.warning("%s asks to wait for %.0f s; waiting for %.0f s.", options.where, asked, most)
-            limits.pause(min(asked, most))
+            rules = limits.options
+            seconds, most = failure.retry_after or rules.backoff_seconds, rules.retry_after_max_seconds
+            if seconds > most:
+                _log.warning("%s asks to wait for %.0f s; waiting for %.0f s.", options.where, seconds, most)
+            limits.pause(min(seconds, most))
         case "transient" if never_replied and number == _ATTEMPTS_WITHOUT_REPLY:
             limits.failed(f"{options.where}: {failure.in_words}")
         case "fatal" | "unconnected" if failure.kind == "fatal" or never_replied:

@@ -90,8 +90,8 @@ class Prompts:
 
     def fingerprint(self, task: str) -> str:
         """Hash of the template in use, and of the profile where it is added; rows made with others are out of date."""
-        own, profile = self._template(task).fingerprint, self._profile_of(task)
-        return stable_id(own, self._template(PROFILE.name).fingerprint, profile.id) if profile else own
+        of_template, profile = self._template(task).fingerprint, self._profile_of(task)
+        return stable_id(of_template, self._template(PROFILE.name).fingerprint, profile.id) if profile else of_template
 
     def _profile_of(self, task: str) -> PromptProfile | None:
         """The profile, if the prompt of a task uses it; the user's own prompts do not."""
@@ -199,8 +199,8 @@ def _compiled(task: str, source: str, origin: str) -> _Template:
     blocks = compiled.blocks.keys()
     if blocks - entry.blocks or not blocks or ("user" in entry.blocks and "user" not in blocks):
         wanted = " and ".join(f"{{% block {name} %}}…{{% endblock %}}" for name in sorted(entry.blocks))
-        found = f"has the block {', '.join(sorted(blocks))}" if blocks else "has no block"
-        raise SettingsError(f"{origin} {found}. It needs {wanted}.")
+        what = f"has the block {', '.join(sorted(blocks))}" if blocks else "has no block"
+        raise SettingsError(f"{origin} {what}. It needs {wanted}.")
     return _Template(task, source, origin, compiled.blocks, compiled.new_context)
 
 

@@ -43,22 +43,22 @@ class AnswerReader:
 
     def feed(self, piece: str, last: bool = False) -> str:
         """The part of the answer that is new. What turns out to be thoughts later cannot be taken back."""
-        text, shown, done = self._pending + piece, list[str](), 0
+        text, pieces, done = self._pending + piece, list[str](), 0
         for mark in _MARK.finditer(text):
-            shown.append(self._take(text[done : mark.start()]))
+            pieces.append(self._take(text[done : mark.start()]))
             if mark["quoted"]:
-                shown.append(self._take(mark.group()))
+                pieces.append(self._take(mark.group()))
             else:
                 self._turn(mark)
             done = mark.end()
         rest = text[done:]
         end = len(rest) if last else _UNFINISHED.search(rest).start()  # type: ignore[union-attr]  # matches always
         self._pending = rest[end:]
-        shown.append(self._take(rest[:end]))
+        pieces.append(self._take(rest[:end]))
         if last and self._interruption in ("unopened", "within"):  # it was part of the answer after all
             self._interruption = ""
-            shown.append(self._take("".join(self._hidden)))
-        return "".join(shown)
+            pieces.append(self._take("".join(self._hidden)))
+        return "".join(pieces)
 
     def _take(self, text: str) -> str:
         if self._interruption:
@@ -154,7 +154,7 @@ def with_backslashes(body: str) -> str:
     """
     if "\\" not in body:
         return body
-    return _BACKSLASH.sub(lambda found: f"\\{found[0]}" if found["lone"] else found[0], _PATH.sub(_escaped, body))
+    return _BACKSLASH.sub(lambda match: f"\\{match[0]}" if match["lone"] else match[0], _PATH.sub(_escaped, body))
 
 
 def _escaped(path: re.Match[str]) -> str:

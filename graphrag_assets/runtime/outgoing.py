@@ -190,7 +190,7 @@ def printable(text: str) -> str:
     >>> printable("a\x1b[31mb")
     'a␛[31mb'
     """
-    return _CONTROL.sub(lambda found: _symbol(ord(found[0])), text)
+    return _CONTROL.sub(lambda match: _symbol(ord(match[0])), text)
 
 
 def shown(text: str) -> str:

@@ -62,17 +62,17 @@ def span(
         client: the block is a request to a server.
     """
     kind = trace.SpanKind.CLIENT if client else trace.SpanKind.INTERNAL
-    made = _tracer.start_span(name, attributes=attributes, kind=kind)
-    inside = trace.use_span(made, record_exception=False, set_status_on_exception=False)
+    started = _tracer.start_span(name, attributes=attributes, kind=kind)
+    inside = trace.use_span(started, record_exception=False, set_status_on_exception=False)
     try:
         with inside if current else contextlib.nullcontext():
-            yield made.set_attributes
+            yield started.set_attributes
     except Exception as error:
-        made.set_attribute("error.type", type(error).__name__)
-        made.set_status(trace.StatusCode.ERROR)
+        started.set_attribute("error.type", type(error).__name__)
+        started.set_status(trace.StatusCode.ERROR)
         raise
     finally:
-        made.end()
+        started.end()
 
 
 def annotate(attributes: Attributes) -> None:

@@ -37,9 +37,9 @@ def on_scale(value: object, lowest: float, highest: float) -> float | None:
     """
     number: float | None = None
     if isinstance(value, str):
-        if found := _NUMBER.search(value):
-            number = float(found.group().replace(",", "."))
-            if (share := _OUT_OF.match(value, found.end())) and int(share[1]):
+        if digits := _NUMBER.search(value):
+            number = float(digits.group().replace(",", "."))
+            if (share := _OUT_OF.match(value, digits.end())) and int(share[1]):
                 number *= highest / int(share[1])
     elif isinstance(value, int | float) and not isinstance(value, bool):
         number = float(value)

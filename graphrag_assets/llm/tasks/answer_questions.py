@@ -15,7 +15,6 @@ from graphrag_assets.contracts.answering import (
     Evidence,
     Finding,
     FollowUp,
-    Found,
     Linked,
     Mapped,
     Passage,
@@ -25,6 +24,7 @@ from graphrag_assets.contracts.answering import (
     Relevance,
     Reply,
     Rewritten,
+    StepFindings,
     Usage,
     as_note,
 )
@@ -71,17 +71,18 @@ class ChatAnswerer(Answerer):
         """Scored points, and by DRIFT's prompts further questions; numbered sentences have lazy search's prompt."""
         if not evidence.text.strip():
             return Mapped()
-        given: dict[str, object] = {"context": evidence.text, "question": question, "language": options.language}
-        history = _said_before(options)
+        values: dict[str, object] = {"context": evidence.text, "question": question, "language": options.language}
+        if main_question is None or not follow_ups:
+            values["history"] = _said_before(options)
         if not follow_ups:
             task = tasks.LAZY_MAP if any(passage.sentences for passage in evidence.passages) else tasks.GLOBAL_MAP
-            found, usage = await ask_model(self._model, task, max_words=options.max_map_words, history=history, **given)
-            return Mapped(_points(found.points), (), usage)
-        given |= {"follow_ups": follow_ups}
+            answer, usage = await ask_model(self._model, task, max_words=options.max_map_words, **values)
+            return Mapped(_points(answer.points), (), usage)
+        values["follow_ups"] = follow_ups
         if main_question is None:
-            step, usage = await ask_model(self._model, tasks.DRIFT_PRIMER, history=history, **given)
+            step, usage = await ask_model(self._model, tasks.DRIFT_PRIMER, **values)
         else:
-            step, usage = await ask_model(self._model, tasks.DRIFT_LOCAL, main_question=main_question, **given)
+            step, usage = await ask_model(self._model, tasks.DRIFT_LOCAL, main_question=main_question, **values)
         return Mapped(_points(step.points), _follow_ups(step.follow_ups, follow_ups), usage)
 
     async def areduce(
@@ -107,11 +108,11 @@ class ChatAnswerer(Answerer):
         if not evidence.text.strip():
             return (), Usage()
         before = "\n".join(f"- {question}" for question in history) or None
-        given = {"context": evidence.text, "count": count, "history": before, "language": options.language}
-        found, usage = await ask_model(self._model, tasks.QUESTIONS, **given)
-        asked = {question.casefold().strip() for question in history}
-        new = {q.casefold().strip(): q for q in reversed(found.questions) if q}
-        return tuple(q for key, q in reversed(new.items()) if key not in asked)[:count], usage
+        values = {"context": evidence.text, "count": count, "history": before, "language": options.language}
+        answer, usage = await ask_model(self._model, tasks.QUESTIONS, **values)
+        old = {question.casefold().strip() for question in history}
+        new = {q.casefold().strip(): q for q in reversed(answer.questions) if q}
+        return tuple(q for key, q in reversed(new.items()) if key not in old)[:count], usage
 
     async def arate(self, question: str, reports: Sequence[str]) -> tuple[list[float | None], Usage]:
         """The relevance of each report for `question`, from 0 to 5; None if the answer leaves it out."""
@@ -121,17 +122,17 @@ class ChatAnswerer(Answerer):
 
     async def alink(self, question: str, options: AnswerOptions = PLAIN) -> Linked:
         """The names that the question means, and keywords for particulars and for themes, after LightRAG (2024)."""
-        given = {"question": question, "history": _said_before(options)}
-        links, usage = await ask_model(self._model, tasks.LINK_QUESTION, **given)
+        history = _said_before(options)
+        links, usage = await ask_model(self._model, tasks.LINK_QUESTION, question=question, history=history)
         return Linked(_distinct(links.names), _distinct(links.low_level), _distinct(links.high_level), usage)
 
     async def arewrite(
         self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN
     ) -> Rewritten:
         """The question without the conversation, and up to `count` questions that together cover it."""
-        listed = "\n".join(f"- {concept}" for concept in concepts)
-        given = {"concepts": listed, "question": question, "count": count, "history": _said_before(options)}
-        said, usage = await ask_model(self._model, tasks.SUB_QUESTIONS, **given)
+        lines = "\n".join(f"- {concept}" for concept in concepts)
+        values = {"concepts": lines, "question": question, "count": count, "history": _said_before(options)}
+        said, usage = await ask_model(self._model, tasks.SUB_QUESTIONS, **values)
         return Rewritten(said.question or question, tuple(dict.fromkeys(filter(None, said.questions)))[:count], usage)
 
     async def atest(
@@ -142,24 +143,24 @@ class ChatAnswerer(Answerer):
 
     async def aplan(self, question: str, options: AnswerOptions = PLAIN) -> Planned:
         """The steps of the question, understood in the conversation."""
-        given = {"question": question, "max_steps": MAX_STEPS, "history": _said_before(options)}
-        steps, usage = await ask_model(self._model, tasks.PLAN_QUESTION, **given)
+        values = {"question": question, "max_steps": MAX_STEPS, "history": _said_before(options)}
+        steps, usage = await ask_model(self._model, tasks.PLAN_QUESTION, **values)
         return Planned(steps.plan(question, self.model), usage)
 
-    async def afind(self, question: str, evidence: Evidence, main_question: str) -> Found:
+    async def afind(self, question: str, evidence: Evidence, main_question: str) -> StepFindings:
         """The values that answer a step, each with a statement that cites the evidence."""
         if not evidence.text.strip():
-            return Found()
-        given = {"context": evidence.text, "question": question, "main_question": main_question}
-        found, usage = await ask_model(self._model, tasks.ANSWER_STEP, **given)
-        return Found(tuple(Finding(each.value, each.statement) for each in found.values), usage)
+            return StepFindings()
+        values = {"context": evidence.text, "question": question, "main_question": main_question}
+        answer, usage = await ask_model(self._model, tasks.ANSWER_STEP, **values)
+        return StepFindings(tuple(Finding(each.value, each.statement) for each in answer.values), usage)
 
     async def achoose(self, question: str, kinds: Mapping[str, str], options: AnswerOptions = PLAIN) -> Choice:
         """The kind of the question, one of `kinds`."""
-        listed = "\n".join(f"- {kind}: {description}" for kind, description in kinds.items())
+        lines = "\n".join(f"- {kind}: {description}" for kind, description in kinds.items())
         task = replace(tasks.QUESTION_KIND, form=tasks.question_kind_of(tuple(kinds)))
-        given = {"question": question, "kinds": listed, "history": _said_before(options)}
-        said, usage = await ask_model(self._model, task, **given)
+        values = {"question": question, "kinds": lines, "history": _said_before(options)}
+        said, usage = await ask_model(self._model, task, **values)
         kind = said.kind.strip().casefold().strip("\"'.")
         return Choice(kind if kind in kinds else "", said.reason, usage)
 
@@ -178,12 +179,12 @@ class ChatAnswerer(Answerer):
         if not points:
             return None
         notes, form = "\n\n".join(map(as_note, points)), _form(options)
-        given = {"points": notes, "question": question, "max_words": options.max_reduce_words, **form}
+        values = {"points": notes, "question": question, "max_words": options.max_reduce_words, **form}
         if drift:
-            return self._model.request(tasks.DRIFT_REDUCE, **given)
+            return self._model.request(tasks.DRIFT_REDUCE, **values)
         knows = options.general_knowledge
         knowledge = prompt_text(self._model.request(tasks.GLOBAL_KNOWLEDGE).messages) if knows else None
-        return self._model.request(tasks.GLOBAL_REDUCE, general_knowledge=knowledge, **given)
+        return self._model.request(tasks.GLOBAL_REDUCE, general_knowledge=knowledge, **values)
 
     async def _reply(self, request: ChatRequest | None, otherwise: str = NO_ANSWER) -> Reply:
         """The answer in one piece; `otherwise` without a request, or if it is empty."""
@@ -219,19 +220,17 @@ def _said_before(options: AnswerOptions) -> str | None:
     return fence(options.history, "conversation") if options.history else None
 
 
-def _points(found: Sequence[tasks.ScoredPoint]) -> tuple[Point, ...]:
+def _points(scored: Sequence[tasks.ScoredPoint]) -> tuple[Point, ...]:
     """Points with text and a positive score, best first."""
-    points = [Point(p.description, MIDDLE_SCORE if p.score is None else p.score) for p in found if p.description]
+    points = [Point(p.description, MIDDLE_SCORE if p.score is None else p.score) for p in scored if p.description]
     return tuple(sorted((p for p in points if p.score > 0), key=lambda p: (-p.score, p.text)))
 
 
-def _follow_ups(found: Sequence[tasks.ScoredQuestion], limit: int) -> tuple[FollowUp, ...]:
-    raised: dict[str, FollowUp] = {}
-    for one in found:
-        if one.question:
-            score = MIDDLE_SCORE if one.score is None else one.score
-            raised.setdefault(one.question, FollowUp(one.question, score))
-    return tuple(sorted(raised.values(), key=lambda f: (-f.score, f.question))[:limit])
+def _follow_ups(scored: Sequence[tasks.ScoredQuestion], limit: int) -> tuple[FollowUp, ...]:
+    """The first questions of each wording, best first."""
+    scores = {q.question: MIDDLE_SCORE if q.score is None else q.score for q in reversed(scored) if q.question}
+    follow_ups = (FollowUp(question, score) for question, score in scores.items())
+    return tuple(sorted(follow_ups, key=lambda f: (-f.score, f.question))[:limit])
 
 
 def _distinct(texts: Sequence[str]) -> tuple[str, ...]:

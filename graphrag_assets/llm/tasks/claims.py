@@ -84,9 +84,9 @@ def claim_records(claims: Iterable[ExtractedClaim], text: str) -> tuple[list[Cla
             replaces=claim.replaces,
         )
         key = (title_key(subject), title_key(record.object), record.type, quoted)
-        known = records.setdefault(key, record)
-        if len(record.description) > len(known.description):
-            records[key] = replace(known, description=record.description)
+        first = records.setdefault(key, record)
+        if len(record.description) > len(first.description):
+            records[key] = replace(first, description=record.description)
     return list(records.values()), n_invented
 
 
@@ -115,10 +115,10 @@ class SourceText:
         if span is None and (parts := [part for part in _ELLIPSIS.split(quotation) if part])[1:]:
             spans: list[tuple[int, int]] = []
             for part in parts:
-                found = self._span(part, spans[-1][1] if spans else 0)
-                if found is None:
+                part_span = self._span(part, spans[-1][1] if spans else 0)
+                if part_span is None:
                     break
-                spans.append(found)
+                spans.append(part_span)
             else:
                 span = spans[0][0], spans[-1][1]
         return self.text[slice(*span)] if span else self._most_similar(quotation)
@@ -129,8 +129,8 @@ class SourceText:
             return None
         unspaced = _UNSPACED.search(quotation)
         pattern = (r"\W*" if unspaced else r"\W+").join(map(re.escape, words))
-        found = re.compile(pattern if unspaced else rf"\b{pattern}\b", re.IGNORECASE).search(self.text, start)
-        return found.span() if found else None
+        match = re.compile(pattern if unspaced else rf"\b{pattern}\b", re.IGNORECASE).search(self.text, start)
+        return match.span() if match else None
 
     @cached_property
     def _sentences(self) -> list[tuple[int, int, Counter[str]]]:

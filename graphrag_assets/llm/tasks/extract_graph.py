@@ -127,8 +127,8 @@ def first_request(
     Relative dates in it refer to `document_date`, if there is one. `place`, a line that says where the text stands, and
     `metadata` stand before it; claims quote `text`.
     """
-    shown = "\n\n".join(part for part in (f"[{place}]" if place else "", metadata, text) if part)
-    messages = _rendered(model, options, text=shown, document_date=document_date, alone=True)
+    shown_text = "\n\n".join(part for part in (f"[{place}]" if place else "", metadata, text) if part)
+    messages = _rendered(model, options, text=shown_text, document_date=document_date, alone=True)
     claims = options.claim_description
     task, form = (PROMPT, ExtractGraph) if claims is None else (WITH_CLAIMS, ExtractGraphWithClaims)
     return ChatRequest(task, messages, form, batch=model.batch, unit=model.unit, run_id=model.run_id)
@@ -234,8 +234,8 @@ def _gleaning(
     It repeats `first` and appends what the answers list: so a provider has the prompt in its cache up to there, and the
     answers are not paid for again as part of it.
     """
-    found = listed([one.parsed for one in completions])
-    (wanted,) = model.prompts.render(MORE, listed=found, claim_description=options.claim_description)
+    records = listed([one.parsed for one in completions])
+    (wanted,) = model.prompts.render(MORE, listed=records, claim_description=options.claim_description)
     *before, last = first.messages
     more = Message(role=last["role"], content=f"{last['content']}\n\n{wanted['content']}")
     return replace(first, task=f"{first.task}_continue", messages=(*before, more), may_say_nothing=True)
@@ -291,21 +291,21 @@ def graph_records(answers: Sequence[ExtractGraph]) -> UnitExtraction:
     return UnitExtraction(_entities(entities), _relationships(relationships))
 
 
-def _entities(found: Iterable[ExtractedEntity]) -> list[EntityRecord]:
+def _entities(extracted: Iterable[ExtractedEntity]) -> list[EntityRecord]:
     entities: dict[tuple[str, str], EntityRecord] = {}
-    for entity in found:
+    for entity in extracted:
         record = EntityRecord(_name(entity.name), _type(entity.type) or UNKNOWN, entity.description)
         key = title_key(record.title)
         if key and len(record.title) <= MAX_NAME_LENGTH:
-            known = entities.setdefault((key, record.type), record)
-            description = _longer(known.description, record.description)
-            entities[key, record.type] = replace(known, description=description)
+            first = entities.setdefault((key, record.type), record)
+            description = _longer(first.description, record.description)
+            entities[key, record.type] = replace(first, description=description)
     return list(entities.values())
 
 
-def _relationships(found: Iterable[ExtractedRelationship]) -> list[RelationshipRecord]:
+def _relationships(extracted: Iterable[ExtractedRelationship]) -> list[RelationshipRecord]:
     records: dict[tuple[str, str, str], RelationshipRecord] = {}
-    for relationship in found:
+    for relationship in extracted:
         record = RelationshipRecord(
             _name(relationship.source),
             _name(relationship.target),
@@ -320,12 +320,12 @@ def _relationships(found: Iterable[ExtractedRelationship]) -> list[RelationshipR
         if endpoints[0] == endpoints[1]:
             continue
         key = (*endpoints, record.type)
-        known = records.setdefault(key, record)
+        first = records.setdefault(key, record)
         records[key] = replace(
-            known,
-            description=_longer(known.description, record.description),
-            strength=max(known.strength, record.strength),
-            replaces=known.replaces or record.replaces,
+            first,
+            description=_longer(first.description, record.description),
+            strength=max(first.strength, record.strength),
+            replaces=first.replaces or record.replaces,
         )
     return list(records.values())
 

@@ -53,8 +53,8 @@ async def write_report(
 ) -> ReportRecord:
     """The report on a community."""
     dated = ",document_date\n" in material.context  # without dates, requests stay as they are
-    given = {"context": material.context, "max_words": _MAX_WORDS, "language": language, "dated": dated}
-    answer, _ = await ask_model(model, task, **given)
+    values = {"context": material.context, "max_words": _MAX_WORDS, "language": language, "dated": dated}
+    answer, _ = await ask_model(model, task, **values)
     return report_record(answer, material.leading)
 
 
@@ -71,9 +71,9 @@ def report_record(answer: CommunityReport, leading: tuple[str, ...] = ()) -> Rep
     )
 
 
-def _finding(found: ReportFinding) -> Finding | None:
-    text = found.explanation or found.summary
-    return Finding(" ".join(found.summary.split()) or _headline(text), text) if text else None
+def _finding(finding: ReportFinding) -> Finding | None:
+    text = finding.explanation or finding.summary
+    return Finding(" ".join(finding.summary.split()) or _headline(text), text) if text else None
 
 
 def _headline(text: str) -> str:

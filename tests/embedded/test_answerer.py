@@ -17,7 +17,7 @@ from graphrag_assets.contracts.answering import (
 )
 from graphrag_assets.embedded import answerer
 from graphrag_assets.embedded.answerer import MAX_QUOTATIONS, MIN_DIRECT, EmbeddedAnswerer
-from graphrag_assets.embedded.questions import QuestionAnalysis, in_conversation, suggest
+from graphrag_assets.embedded.questions import QuestionAnalysis, in_conversation
 
 BROOKE = "John Mercer Brooke devised a sounding apparatus with a detachable ball."
 DEPTH = "The depth proved to be about two miles."
@@ -150,14 +150,6 @@ def test_a_question_about_everything_is_answered_by_the_weightiest_passages() ->
     ]
 
 
-def test_follow_ups_apply_the_question_to_new_names() -> None:
-    mapped = answerer.map_("Who devised the sounding apparatus?", Evidence("", SOURCES[:1]), follow_ups=2)
-    assert mapped.follow_ups[0].question == "John Mercer Brooke — Who devised the sounding apparatus?"
-    assert len(mapped.follow_ups) <= 2
-    again = answerer.map_(mapped.follow_ups[0].question, Evidence("", SOURCES[:1]), follow_ups=3)
-    assert all(follow_up.question.count(" — ") == 1 for follow_up in again.follow_ups)
-
-
 def test_a_question_mostly_about_something_else_is_not_answered() -> None:
     hotel = Passage("Sources", 1, "", "The directors visited the works. Many visited London. Thomson visited Paris.")
     assert respond("Who visited the Hotel Gillet?", hotel).startswith(CLOSEST)
@@ -229,22 +221,6 @@ def test_question_without_a_name_is_about_the_last_named_subject() -> None:
     assert in_conversation("When was he dismissed?", "") == "When was he dismissed?"
 
 
-def test_new_questions_are_about_rows_of_each_kind_in_turn() -> None:
-    passages = (
-        Passage("Entities", 1, "Cyrus Field", ""),
-        Passage("Entities", 2, "Agamemnon", ""),
-        Passage("Relationships", 3, "Cyrus Field – Agamemnon", ""),
-        Passage("Sources", 4, "A letter", ""),
-    )
-    asked = ["who or what is cyrus field?"]
-    assert suggest(asked, passages, 5) == (
-        "What connects Cyrus Field and Agamemnon?",
-        "Who or what is Agamemnon?",
-    )
-    assert suggest([], passages, 1) == ("What connects Cyrus Field and Agamemnon?",)
-    assert suggest([], (), 3) == ()
-
-
 WANG = Passage("Sources", 1, "王明", "王明出生于江城。他在青川大学学习物理。毕业后，他在江城工作了十年。")
 QINGCHUAN = Passage(
     "Sources", 2, "青川大学", "青川大学位于江城。学校成立于1921年，设有五个学院。图书馆收藏了三十万册图书。"
@@ -278,11 +254,6 @@ def test_questions_in_scripts_without_spaces_are_answered_or_shown_the_closest_p
     assert said in answer
     mapped = answerer.map_(question, Evidence("", (WANG, QINGCHUAN, TANAKA, SAKURAGAWA)))
     assert said in " ".join(point.text for point in mapped.points)
-
-
-def test_a_month_and_a_year_in_words_match_an_iso_date() -> None:
-    meetings = [Passage("Sources", n, f"Meeting 2023-0{n}-14", f"Wen Li read report {n}.") for n in (2, 3, 4)]
-    assert respond("Which report was read at the meeting of March 2023?", *meetings).startswith("Wen Li read report 3.")
 
 
 def test_one_quotation_is_enough_for_a_fact_but_not_for_an_overview() -> None:

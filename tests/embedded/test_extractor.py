@@ -203,15 +203,6 @@ def test_relationships_join_entities_of_one_sentence_only() -> None:
     }
 
 
-def test_strength_counts_sentences_and_the_shortest_describes() -> None:
-    unit = extract_unit(
-        "Cyrus Field wrote a long letter about everything to Peter Cooper. Peter Cooper answered Cyrus Field."
-    )
-    [relationship] = unit.relationships
-    assert relationship.strength == 2.0
-    assert relationship.description == "Peter Cooper answered Cyrus Field."
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

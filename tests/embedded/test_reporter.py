@@ -57,12 +57,6 @@ def test_a_community_of_one_without_text_still_has_a_report():
     assert (report.title, report.summary, report.findings) == ("Sark", "Sark stands by itself.", [])
 
 
-def test_more_than_five_numbers_are_shortened_as_graphrag_does():
-    rows = tuple(ReportRow("Claims", i, ("A",), "A rose.") for i in range(7))
-    report = write_reports([ReportMaterial(1, 1, ("A",), rows, "")])[0]
-    assert "[Data: Claims (0, 1, 2, 3, 4, +more)]" in report.findings[0].explanation
-
-
 def test_five_sentences_make_five_findings_even_about_one_thing():
     rows = tuple(
         ReportRow("Claims", i, ("Ada",), f"Ada did thing number {word}.")

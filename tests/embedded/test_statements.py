@@ -36,13 +36,6 @@ def test_headings_items_and_rows_are_statements_with_their_introductions() -> No
     assert all(one.text == text[one.start : one.end] for one in found)
 
 
-def test_item_of_a_long_list_is_quoted_with_its_lead_and_its_neighbors() -> None:
-    items = "\n".join(f"- {number} boxes of nails went to port number {number}" for number in range(40))
-    (first, *_) = quoted("What went to port number 13?", f"Deliveries:\n\n{items}\n- a crate of lamps went to Malta\n")
-    assert first.startswith("Deliveries: … - 13 boxes of nails went to port number 13 - 14 boxes")
-    assert len(first) < 600
-
-
 def test_row_is_quoted_with_the_header_of_its_table() -> None:
     text = "| part | dishwasher |\n| --- | --- |\n| tray | yes |\n| tank | no |\n"
     assert quoted("Can the tank go into the dishwasher?", text)[0] == "part | dishwasher … tank | no"
@@ -51,14 +44,6 @@ def test_row_is_quoted_with_the_header_of_its_table() -> None:
 def test_fact_in_a_heading_is_quoted_with_what_follows() -> None:
     text = "# Releases\n\n## 3.1 (2024-09-05)\n\nFixes the clock.\n\n## 3.0 (2024-03-21)\n\nRequires TOML. Drops XML."
     assert quoted("When was release 3.0 made?", text)[0] == "3.0 (2024-03-21) … Requires TOML."
-
-
-def test_answer_of_a_speaker_is_found_by_the_question_before_it() -> None:
-    text = (
-        "**Dana:** How many clocks do you look after?\n\n**Aurelio:** Sixty-three, in three valleys.\n\n**Dana:** Oh!"
-    )
-    (first, *_) = quoted("How many clocks does Aurelio look after?", text)
-    assert "Sixty-three" in first
 
 
 def test_sentences_in_scripts_without_spaces_are_separate_statements() -> None:

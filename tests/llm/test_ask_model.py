@@ -196,14 +196,6 @@ def test_guessed_json_is_requested_again_and_used_only_if_the_second_answer_is_n
     assert sorted(lab.ledger.frame()["kind"]) == ["chat", "invalid"]
 
 
-def test_bad_records_are_dropped_and_counted_also_from_the_ledger(lab: Lab) -> None:
-    lab.server.content = lambda body: '{"entities": [{"title": "Ada", "type": "P", "strength": 1}, {"title": 5}]}'
-    model = lab.chat()
-    assert [run(model.complete(ask(model=Extraction))).dropped_records for _ in range(2)] == [1, 1]
-    assert model.usage.total.dropped_records == 2
-    assert len(lab.server.chats) == 1
-
-
 @pytest.mark.parametrize("rejected", [{"json_schema"}, {"json_schema", "json_object"}])
 def test_a_rejected_response_format_is_replaced_by_a_weaker_one_from_then_on(lab: Lab, rejected: set[str]) -> None:
     lab.server.rejected_formats = rejected

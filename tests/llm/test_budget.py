@@ -1,7 +1,6 @@
 """The cap on cost holds before a call is sent."""
 
 import asyncio
-import sqlite3
 
 import pytest
 
@@ -46,17 +45,6 @@ def test_what_other_processes_spend_counts(lab: Lab, monkeypatch: pytest.MonkeyP
         check(lab, budget, 0.63)
     check(lab, budget, 0.625)
     other.close()
-
-
-def test_a_run_that_lasts_past_midnight_keeps_what_it_has_spent(lab: Lab) -> None:
-    run(lab.ledger.put(entry("before", cost_usd=0.9)))
-    with sqlite3.connect(lab.folder / "ledger.db") as ledger:  # a new day has begun
-        ledger.execute("UPDATE llm_calls SET created_at = '2020-01-01T00:00:00.000000+00:00'")
-    budget = Budget(1.0)
-    budget.spend(0.9)
-    with pytest.raises(BudgetExceeded, match=r"\$0.9000 by this run"):
-        check(lab, budget, 0.2)
-    check(lab, Budget(1.0), 0.2)
 
 
 def test_the_cost_of_a_stream_that_is_left_is_recorded(lab: Lab) -> None:

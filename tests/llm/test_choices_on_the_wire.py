@@ -8,7 +8,9 @@ import polars as pl
 import pytest
 
 from graphrag_assets.assets.index import models_for
+from graphrag_assets.assets.model_tasks import IndexingTasks
 from graphrag_assets.contracts.records import ReportMaterial, TextUnit
+from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.settings import Settings
 from tests.openai_server import OpenAIServer
 
@@ -66,3 +68,29 @@ def test_indexing_has_its_own_model_and_parameters(openai_server, tmp_path, monk
     assert {
         task: {name: value for name, value in body.items() if name not in others} for task, body in asked.items()
     } == expected | {"embedding": {"model": "test-embedding", "dimensions": 8}}
+
+
+def tasks_with(chat=None, **settings) -> IndexingTasks:
+    return IndexingTasks(Settings.load(chat_model="openai/test-model", **settings), Prompts(), lambda: chat, run_id="r")
+
+
+def test_a_community_of_two_has_a_report_without_a_request(lab):
+    reports = tasks_with(lab.chat()).write_reports([ReportMaterial(2, 1, ("Ada", "Ben"), (), "Ada met Ben.")])
+    assert len(list(reports)) == 1
+    assert lab.server.chats == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "changed"),
+    [
+        ({"claim_description": "losses of money"}, ["extractor"]),
+        ({"claim_description": "losses of money", "claims": "off"}, []),
+        ({"relationship_types": "PART_OF, laid by"}, ["extractor"]),
+        ({"text_unit_context": "none"}, ["extractor"]),
+        ({"language": "Welsh"}, ["extractor", "summarizer", "reporter"]),
+    ],
+)
+def test_a_setting_changes_the_fingerprint_of_its_stage_alone(settings, changed):
+    before, after = tasks_with(claims=settings.get("claims", "")), tasks_with(**settings)
+    stages = ("extractor", "summarizer", "reporter")
+    assert [name for name in stages if getattr(before, name) != getattr(after, name)] == changed

@@ -67,16 +67,6 @@ def test_a_wrong_key_or_model_stops_all_calls_with_one_clear_error(lab: Lab, cau
     assert "wrong-key" not in str(errors[0])
 
 
-@pytest.mark.parametrize("calls", [1, 3])
-def test_a_few_calls_do_not_wait_long_for_an_unreachable_server(lab: Lab, calls: int) -> None:
-    chat = lab.chat(base_url="http://127.0.0.1:9/v1")
-    assert {type(error) for error in asked_at_once(chat, calls)} == {CircuitOpen}
-    assert chat.usage.total.retries < 8 * calls
-    embedding = lab.embedding(base_url="http://127.0.0.1:9/v1")
-    with pytest.raises(CircuitOpen, match="Check that the server runs"):
-        run(embedding.embed(["Ada"]))
-
-
 def test_a_server_that_restarts_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failures, told = [], provider.failure
     monkeypatch.setattr(provider, "failure", lambda *error: failures.append(told(*error)) or failures[-1])

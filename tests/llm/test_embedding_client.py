@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from graphrag_assets.llm import provider
-from graphrag_assets.llm.model_errors import CircuitOpen, RequestRejected, RetriesExhausted
+from graphrag_assets.llm.model_errors import RequestRejected, RetriesExhausted
 from graphrag_assets.text.words import encode
 from tests.llm.conftest import Lab, run
 from tests.openai_content import embedding_of
@@ -89,14 +89,6 @@ def test_wrong_replies_and_passing_failures_are_retried(lab: Lab, address: dict[
     assert np.allclose(vectors, [unit(embedding_of(text)) for text in texts], atol=1e-6)
     assert len(lab.server.embeddings) == 2  # no retries but ours
     assert model.usage.total.retries == 1
-
-
-@pytest.mark.parametrize(("status", "remedy"), [("401", "Check the API key"), ("404", "Check the model's name")])
-def test_fatal_failures_stop_immediately(lab: Lab, address: dict[str, Any], status: str, remedy: str) -> None:
-    lab.server.fail_next(status)
-    with pytest.raises(CircuitOpen, match=remedy):
-        run(lab.embedding(**address).embed(["Ada"]))
-    assert len(lab.server.embeddings) == 1
 
 
 def test_identical_concurrent_requests_are_sent_once(lab: Lab) -> None:

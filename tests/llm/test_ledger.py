@@ -1,6 +1,5 @@
 """The ledger on SQLite: no process pays twice, even after crashes."""
 
-import asyncio
 import socket
 import sqlite3
 import subprocess
@@ -77,21 +76,6 @@ def test_the_first_answer_stays_unless_it_is_replaced(tmp_path: Path) -> None:
     assert run(ledger.get("b")).response == "other"
 
 
-def test_concurrent_readers_and_writers_get_their_own_answers(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.db")
-
-    async def one(n: int) -> str:
-        await ledger.put(entry(str(n), response=f"answer {n}"))
-        return (await ledger.get(str(n))).response
-
-    async def all_at_once() -> list[str]:
-        return await asyncio.gather(*(one(n) for n in range(300)))
-
-    assert run(all_at_once()) == [f"answer {n}" for n in range(300)]
-    ledger.close()
-    assert run(ledger.get("7")).response == "answer 7"  # opens again
-
-
 WRITER = """
 import asyncio, sys
 from graphrag_assets.llm.ledger import Entry, Ledger
@@ -151,7 +135,7 @@ def test_unusable_ledger_is_an_error_with_its_location_and_a_remedy(tmp_path: Pa
         Ledger(broken).spent_today()
 
 
-@pytest.mark.parametrize("password", ["hunter22", "hunt@er22", "hunt/er22", "hunt%40er22", "hunt:er@22/x"])
+@pytest.mark.parametrize("password", ["hunt/er22", "hunt:er@22/x"])
 def test_the_password_of_the_ledger_is_never_shown(password: str) -> None:
     with pytest.raises(GraphRAGError) as caught, masked_errors():
         run(Ledger(f"postgresql+psycopg://team:{password}@127.0.0.1:1/ledger").get_many(["a"]))

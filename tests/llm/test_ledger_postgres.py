@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta, tzinfo
 
 import pytest
 import sqlalchemy as sa
@@ -34,21 +33,6 @@ def test_ledger_keeps_answers_vectors_and_accounting(postgres: str) -> None:
     assert set(other.frame()["kind"]) == {"chat", "embedding"}
     ledger.close()
     other.close()
-
-
-def test_answers_are_dated_by_the_clock_of_the_database(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Ahead(datetime):
-        @classmethod
-        def now(cls, tz: tzinfo | None = None) -> datetime:
-            return datetime.now(tz) + timedelta(days=2)
-
-    monkeypatch.setattr("graphrag_assets.llm.ledger.datetime", Ahead)
-    ledger = Ledger(postgres)
-    run(ledger.put(entry("dated", response="x", cost_usd=0.25)))
-    (dated,) = ledger.frame().filter(key="dated")["created_at"]
-    assert abs(datetime.fromisoformat(dated) - datetime.now(UTC)) < timedelta(minutes=5)
-    assert ledger.spent_today() >= 0.25
-    ledger.close()
 
 
 def test_many_ledgers_create_the_table_and_write_the_same_rows_concurrently(postgres: str) -> None:

@@ -6,7 +6,6 @@ from collections import defaultdict
 import pytest
 
 from graphrag_assets.llm import ask_model
-from graphrag_assets.llm.model_errors import RequestRejected
 from tests.llm.conftest import Entity, ask, run
 
 GIVEN = {"temperature": 0.3, "top_p": 0.5, "seed": 7, "max_tokens": 99, "top_k": 20}
@@ -53,21 +52,3 @@ def test_a_parameter_that_the_server_names_in_a_rejection_is_dropped_with_one_wa
     assert lab.server.chats[-1].body["seed"] == 7
     (warning,) = [record.message for record in caplog.records if "left out" in record.message]
     assert f"refuses {name}, so it is left out" in warning
-
-
-def test_the_name_of_a_batch_is_not_taken_for_that_of_a_parameter(lab):
-    lab.server.fail_next("400")
-    with pytest.raises(RequestRejected, match="batch seed"):
-        run(lab.chat(parameters=json.dumps(GIVEN)).complete(ask(unit="u", batch="seed")))
-
-
-def test_parameters_of_embeddings_are_sent_and_part_of_the_ledger_s_key(lab):
-    parameters = '{"dimensions": 4, "truncate": "END"}'
-    run(lab.embedding(parameters=parameters).embed(["one"]))
-    (sent,) = lab.server.embeddings
-    assert (sent.body["dimensions"], sent.body["truncate"]) == (4, "END")
-    run(lab.embedding(parameters=parameters).embed(["one"]))
-    assert len(lab.server.embeddings) == 1
-    run(lab.embedding().embed(["one"]))
-    assert len(lab.server.embeddings) == 2
-    assert "dimensions" not in lab.server.embeddings[1].body

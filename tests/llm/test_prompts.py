@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 from graphrag_assets.contracts.prompt_profile import PromptProfile
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.llm.prompts import TASKS, Prompts, fence, prompt_text
-from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
-from graphrag_assets.text.words import count_tokens
 
 BUILT_IN = Path(__file__).resolve().parents[2] / "prompts"
 TINY = {
@@ -92,13 +90,6 @@ def test_prompts_for_other_documents_and_questions_are_the_same_up_to_the_docume
     assert len(shared) > 0.75 * (len(first) - sum(len(fence(f"One {name}")) for name in changing))
 
 
-@pytest.mark.parametrize(("claims", "limit"), [(None, 400), (CLAIM_DESCRIPTION, 640)])
-def test_the_extraction_prompt_is_short(claims: str | None, limit: int):
-    given = values("extract_graph", text="", claim_description=claims, document_date=None, relationship_types="")
-    messages = Prompts().render("extract_graph", **given)
-    assert sum(count_tokens(message["content"] for message in messages)) < limit
-
-
 @given(st.text() | st.text(alphabet="0123456789abcdef", min_size=200))
 def test_a_fence_ends_exactly_once_and_keeps_the_text(text: str):
     opening, rest = fence(text).split("\n", 1)
@@ -172,12 +163,6 @@ def test_an_invalid_template_is_reported_with_file_line_and_remedy(tmp_path: Pat
     write(tmp_path, "extract_graph", source)
     with pytest.raises(SettingsError, match=problem):
         Prompts(folder=tmp_path).render("extract_graph", **values("extract_graph"))
-
-
-def test_a_custom_template_cannot_leave_out_the_fence(tmp_path: Path):
-    write(tmp_path, "extract_graph", GRAPH)
-    _, user = Prompts(folder=tmp_path).render("extract_graph", **values("extract_graph"))
-    assert user["content"] == fence(DATA)
 
 
 def test_the_fingerprint_is_of_the_template_in_force(tmp_path: Path):

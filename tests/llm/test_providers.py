@@ -27,19 +27,6 @@ def test_azure_has_its_deployments_api_version_and_key(lab, monkeypatch):
     assert (chat.body["seed"], chat.body["response_format"]["type"]) == (1, "json_schema")
 
 
-@pytest.mark.parametrize("place", ["setting", "variable"])
-def test_vllm_is_an_openai_server_without_a_key(lab, monkeypatch, place):
-    base_url = lab.server.url if place == "setting" else None
-    monkeypatch.setenv("HOSTED_VLLM_API_BASE", lab.server.url)
-    chat = lab.chat(model="hosted_vllm/meta-llama/Llama-3", base_url=base_url, parameters='{"top_k": 20}')
-    assert run(chat.complete(ask(model=Extraction))).parsed.entities
-    embedding = lab.embedding(model="hosted_vllm/BAAI/bge-m3", base_url=base_url)
-    assert run(embedding.embed(["one", "two"])).shape == (2, 32)
-    sent = [(request.path, request.body["model"]) for request in lab.server.requests]
-    assert sent == [("/v1/chat/completions", "meta-llama/Llama-3"), ("/v1/embeddings", "BAAI/bge-m3")]
-    assert lab.server.chats[0].body["top_k"] == 20
-
-
 def test_ollama_by_its_own_protocol(lab):
     """Its replies are as docs/api.md of Ollama has them."""
     reply = {"model": "llama3.2", "created_at": "2024-01-01T00:00:00Z", "done": True, "done_reason": "stop"}
@@ -69,17 +56,6 @@ def test_ollama_by_its_own_protocol(lab):
 
 
 @pytest.fixture
-def aws(monkeypatch):
-    """Credentials that are valid in form."""
-    for name, value in (
-        ("ACCESS_KEY_ID", "AKIDEXAMPLE"),
-        ("SECRET_ACCESS_KEY", "secret"),
-        ("REGION_NAME", "eu-west-1"),
-    ):
-        monkeypatch.setenv(f"AWS_{name}", value)
-
-
-@pytest.fixture
 def google(lab, monkeypatch, tmp_path):
     """A service account whose tokens the test server issues."""
     key = rsa.generate_private_key(65537, 2048)
@@ -93,14 +69,6 @@ def google(lab, monkeypatch, tmp_path):
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "account.json"))
     monkeypatch.setenv("VERTEXAI_PROJECT", "my-project")
     monkeypatch.setenv("VERTEXAI_LOCATION", "europe-west1")
-
-
-def test_credentials_that_bedrock_refuses_stop_at_the_first_request(lab, aws):
-    lab.server.replace = lambda body: (403, {}, b'{"message": "The security token is invalid."}')
-    address = {"model": "bedrock/amazon.nova-lite-v1:0", "base_url": lab.server.url.removesuffix("/v1")}
-    with pytest.raises(CircuitOpen, match="The security token is invalid"):
-        run(lab.chat(**address).complete(ask()))
-    assert len(lab.server.requests) == 1
 
 
 def test_a_service_account_that_google_refuses_stops_at_the_first_request(lab, google, monkeypatch, caplog):

@@ -21,6 +21,7 @@ FORMS = {
     "reasoning": "<reasoning>{draft}</reasoning>{final}",
     "Kimi": "◁think▷{draft}◁/think▷{final}",
     "Magistral": "[THINK]{draft}[/THINK]{final}",
+    "seed": "<seed:think>{draft}</seed:think>{final}",
     "nested": "<think>a <think>{draft}</think> b {draft}</think>{final}",
     "twice": "<think>{draft}</think><think>again</think>{final}",
     "harmony": "<|channel|>analysis<|message|>{draft}<|end|><|start|>assistant<|channel|>final<|message|>{final}<|return|>",
@@ -122,19 +123,3 @@ def test_content_in_parts_is_named_after_one_request(lab: Lab) -> None:
     with pytest.raises(CircuitOpen, match=r"list of parts, not a text\. Name the model mistral/"):
         run(lab.chat().complete(ask(model=Extraction)))
     assert len(lab.server.chats) == 1
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "<seed:think>Draft: Bo.</seed:think>{final}",
-        "[REASON]Draft: Bo.[/REASON]{final}",
-        "<|begin_of_thought|>Draft: Bo.<|end_of_thought|><|begin_of_solution|>{final}<|end_of_solution|>",
-        "<|channel>thought\nDraft: Bo.<channel|>{final}",
-    ],
-)
-def test_marks_of_single_families_of_models_are_no_part_of_an_answer(reply: str) -> None:
-    assert parse(reply.replace("{final}", FINAL), Extraction).parsed.entities[0].title == "Ada"
-    text, reader = reply.replace("{final}", "Ada wrote <b>it</b> [1]."), AnswerReader()
-    shown = "".join(reader.feed(text[start : start + 3], start + 3 >= len(text)) for start in range(0, len(text), 3))
-    assert shown.strip() == "Ada wrote <b>it</b> [1]."

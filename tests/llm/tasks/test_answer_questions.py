@@ -56,15 +56,6 @@ def test_the_prompt_follows_the_kind_of_evidence(evidence: Evidence, task: str):
     assert "Answer in French." in system
 
 
-def test_without_evidence_nothing_is_sent():
-    rag, chat = answerer()
-    assert run(rag.arespond(QUESTION, NOTHING)).text == NO_ANSWER
-    assert run(rag.amap(QUESTION, NOTHING)).points == ()
-    assert run(rag.areduce(QUESTION, [])).text == NO_ANSWER
-    assert run(rag.aquestions([], NOTHING))[0] == ()
-    assert chat.requests == []
-
-
 def test_points_are_scored_sorted_and_without_irrelevant_ones():
     said = [
         {"description": "second [Data: Reports (1)]", "score": "40"},

@@ -77,11 +77,6 @@ def test_a_bad_claim_is_dropped_and_the_good_one_stays(bad: dict[str, object]):
     assert len(found) == 1
 
 
-def test_equal_claims_are_one_with_the_longer_description():
-    found = records(claim(type="X"), claim(type="x", subject="AGAMEMNON", description="A claim with more to it."))
-    assert [c.description for c in found] == ["A claim with more to it."]
-
-
 @pytest.mark.parametrize(
     ("quotation", "found"),
     [

@@ -3,14 +3,12 @@
 import asyncio
 import json
 from collections.abc import Sequence
-from datetime import date
 from typing import Any
 
 import pytest
 
 from graphrag_assets.contracts.records import EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, InvalidAnswer, RetriesExhausted
-from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts, fence
 from graphrag_assets.llm.task import TaskModel
 from graphrag_assets.llm.tasks.extract_graph import (
@@ -108,15 +106,6 @@ def test_a_claim_on_both_ends_describes_a_relationship_that_has_no_description()
     ]
 
 
-def test_a_gleaning_that_says_in_words_that_nothing_was_missed_finds_nothing():
-    said = "I have read the document again, and nothing was missed."
-    unit, chat = extract([FIRST, said], ExtractionOptions(max_gleanings=5))
-    assert len(chat.requests) == 2
-    assert unit.losses == Losses()
-    with pytest.raises(InvalidAnswer):
-        extract([said])
-
-
 @pytest.mark.parametrize("failure", [InvalidAnswer("no JSON"), RetriesExhausted("503"), '{"nodes": []}'])
 def test_a_failed_gleaning_keeps_the_first_answer_and_is_a_loss(failure: Said):
     unit, _ = extract([FIRST, failure])
@@ -200,21 +189,6 @@ def test_claims_come_with_the_graph_in_the_same_requests():
     first, second = (request.messages for request in chat.requests)
     assert "someone may want to check: Posts and partners.\n" in first[0]["content"]
     assert "\nClaim: A claim.\n</listed" in second[1]["content"]
-
-
-def test_a_documents_date_follows_the_document_and_its_request_is_otherwise_the_same():
-    def requests(document_date: date | None) -> list[ChatRequest]:
-        chat = ScriptedChat([FIRST, MORE])
-        extract_with(chat, document_date=document_date)
-        return chat.requests
-
-    plain, dated = requests(None), requests(date(1843, 12, 19))
-    for without, one in zip(plain, dated, strict=True):
-        assert one.messages[0] == without.messages[0]
-        assert "1843-12-19" not in str(without.messages)
-    document = plain[0].messages[1]["content"]
-    assert dated[0].messages[1]["content"].startswith(f"{document}\n\nThe document is dated 1843-12-19.")
-    assert dated[1].messages[1]["content"].startswith(dated[0].messages[1]["content"])
 
 
 def test_the_place_of_the_text_stands_before_it_in_every_round_and_is_not_quoted():

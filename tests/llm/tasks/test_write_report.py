@@ -2,16 +2,12 @@
 
 import asyncio
 import json
-from dataclasses import replace
-
-import pytest
 
 from graphrag_assets.contracts.records import Finding, ReportMaterial
 from graphrag_assets.llm.prompts import Prompts, fence
-from graphrag_assets.llm.task import Task, TaskModel
+from graphrag_assets.llm.task import TaskModel
 from graphrag_assets.llm.tasks.write_report import (
     GRAPH_REPORT,
-    TEXT_REPORT,
     CommunityReport,
     report_record,
     write_report,
@@ -61,16 +57,3 @@ def test_findings_without_text_are_dropped_and_headlines_made_where_they_are_mis
     ]
     assert findings[2].summary == "word " * 22 + "word…"
     assert len(findings) == 3
-
-
-@pytest.mark.parametrize("task", [GRAPH_REPORT, TEXT_REPORT])
-def test_reports_on_dated_rows_follow_the_later_one_and_other_requests_do_not_speak_of_dates(task: Task):
-    chat = ScriptedChat(['{"summary": "S."}'] * 2)
-    rows = "-----Claims-----\nid,subject,description,document_date\n7,Scrooge,He is rich.,1843-12-19"
-    for material in (MATERIAL, replace(MATERIAL, context=rows)):
-        asyncio.run(write_report(TaskModel(chat, Prompts()), task, material, None))
-    undated, dated = (request.messages[0]["content"] for request in chat.requests)
-    rule = " Of rows that contradict each other, follow the one with the later document_date"
-    assert rule not in undated
-    assert dated.partition(rule)[0] + undated[len(dated.partition(rule)[0]) :] == undated
-    assert rule in dated

@@ -201,8 +201,6 @@ class ChatModel(ModelClient[ModelOptions]):
 
     async def _answer(self, key: str, request: ChatRequest, trace: Trace) -> Completion:
         """Request an answer, and a second one if it is not valid; without a valid one, one that was repaired counts."""
-        if request.parts and all([await self.known(part) for part in request.parts]):
-            return Completion("", from_ledger=True)  # they were answered since the caller looked for them
         async with self.counted(request.task, trace):
             messages, send = list(request.messages), partial(self._attempt, key, request, trace)
             try:
@@ -246,10 +244,12 @@ class ChatModel(ModelClient[ModelOptions]):
         parameters: dict[str, Any],
         mode: Structured,
     ) -> Answer:
-        """Send one request, unless another process has stored the answer; it is stored before the slot is free."""
+        """Send one request, unless the answer was stored meanwhile; it is stored before the slot is free."""
         hit = await self.ledger.get(key)
         if stored := self._valid(request, hit):
             return Answer(stored)
+        if request.parts and all([await self.known(part) for part in request.parts]):
+            return Answer(Completion("", from_ledger=True))
         messages, form = structured_output.with_schema(messages, request.response_model, mode)
         began, where = time.monotonic(), provider.address(self.options)
         async with trace.request(self.options.timeout):

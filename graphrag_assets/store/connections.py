@@ -19,8 +19,7 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.errors import OtherVersionError, StoreError, chain_of
-from graphrag_assets.runtime.interruption import executing
-from graphrag_assets.runtime.interruption import raise_if_interrupted
+from graphrag_assets.runtime.interruption import executing, raise_if_interrupted
 from graphrag_assets.store.schema import PUBLISHED, SCHEMA_VERSION, literal
 
 NO_EXTENSIONS: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}

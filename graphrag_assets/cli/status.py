@@ -124,8 +124,8 @@ def check_models(settings: Settings) -> Iterator[CheckedModel]:
         tasks["query"] = ["questions"]
     if not tasks and not settings.embeds_remotely:
         return
-    from graphrag_assets.llm.event_loop import wait_for
     from graphrag_assets.llm.backend import model_checks  # imports litellm
+    from graphrag_assets.llm.event_loop import wait_for
     from graphrag_assets.llm.model_errors import ModelError
 
     for check in model_checks(settings, tasks):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pydantic.dataclasses import dataclass as options_dataclass
 
-from graphrag_assets.embedded import QuestionAnalysis, EmbeddedAnswerer
+from graphrag_assets.embedded import EmbeddedAnswerer, QuestionAnalysis
 from graphrag_assets.extras import planned as planned_search
 from graphrag_assets.extras.lazy import search as lazy_search
 from graphrag_assets.query import basic, drift, global_search, local

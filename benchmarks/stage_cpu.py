@@ -14,7 +14,7 @@ from graphrag_assets.assets import (
     embeddings,
     index_batch,
     knowledge_graph,
-    publish,
+    publication,
     reports,
 )
 from graphrag_assets.cli import main as command
@@ -26,7 +26,7 @@ STAGES = {
     "communities": (communities, "update_communities"),
     "reports": (reports, "update_reports"),
     "embeddings": (embeddings, "update_embeddings"),
-    "publication": (publish, "update_publication"),
+    "publication": (publication, "update_publication"),
 }
 
 

@@ -76,7 +76,7 @@ ELSEWHERE = {
         "export NEO4J_PASSWORD=…": "tests/interop/test_neo4j.py::test_a_database_is_made_equal_and_stays_so",
     },
     "docs/dagster.md": {
-        "GRAPHRAG_AUTOMATION=on graphrag-assets dev": "tests/assets/test_automation.py::test_a_fresh_folder_is_indexed_and_published_and_then_left_alone",
+        "GRAPHRAG_AUTOMATION=on graphrag-assets dev": "tests/assets/test_automation.py::test_a_tick_without_a_change_writes_nothing",
         "dg scaffold defs graphrag_assets.GraphRagComponent papers": "tests/assets/test_component.py::test_dg_scaffolds_two_indexes_into_a_project",
         "sudo apt-get install --yes postgresql python3-venv": "tests/test_deployment.py::test_documents_are_indexed",
         "cd /opt/graphrag_assets": "tests/test_deployment.py::test_documents_are_indexed",

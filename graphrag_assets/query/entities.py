@@ -1,6 +1,7 @@
 """Selects entities for a question: those that it names, and those that match it."""
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from graphrag_assets.errors import InvalidOption
 from graphrag_assets.ids import number_of
@@ -16,14 +17,31 @@ _TEXT_UNITS = 20  # whose entities are candidates
 _PASSAGES_WEIGHT, _ENTITY_FUSION_K = 3, 20
 
 
+class Names(NamedTuple):
+    """The names in a question, by their keys: numbers of entities, the rarest first; things that passages are about.
+
+    A thing is the hash of its name, with its rarity in the whole index (`passage_subjects.rarity`).
+    """
+
+    entities: list[tuple[str, int]]
+    things: list[tuple[str, int, float]]
+
+
 def named_entities(reader: Reader, question: Question, scope: Scope = EVERYTHING) -> list[int]:
     """Return the entities whose title or accepted alias occurs in the question, the rarest first.
 
     A name inside a longer name of an entity does not count: "Great Eastern" does not name Eastern.
     """
-    names = _names_in(reader, question, scope)
+    names = _names_in(reader, question, scope).entities
     outermost = _outermost(question, {key for key, _ in names})
     return list(dict.fromkeys(number for key, number in names if key in outermost))
+
+
+def named_things(reader: Reader, question: Question, scope: Scope = EVERYTHING) -> dict[int, float]:
+    """Return the things named in the question that passages are about: the hashes of their names, with their rarity."""
+    names = _names_in(reader, question, scope)
+    outermost = _outermost(question, {key for key, _ in names.entities} | {key for key, _, _ in names.things})
+    return {name: rarity for key, name, rarity in names.things if key in outermost}
 
 
 def _outermost(question: Question, keys: Iterable[str]) -> set[str]:
@@ -33,50 +51,37 @@ def _outermost(question: Question, keys: Iterable[str]) -> set[str]:
     return {key for key in keys if not outer.isdisjoint(question.title_keys[key])}
 
 
-def named_things(reader: Reader, question: Question, scope: Scope = EVERYTHING) -> dict[int, float]:
-    """Return the things named in the question that passages are about: the hashes of their names, with their rarity.
-
-    The rarity of a name (`passage_subjects.rarity`) is that in the whole index, whatever the scope. In a scope, aliases
-    count only of entities whose text is all in it.
-    """
-    keys = {number_of(key): key for key in question.title_keys}
-    subjects = reader.rows(
-        f"""
-        SELECT DISTINCT written, name, rarity FROM (
-            SELECT written, written AS name FROM (SELECT unnest($keys::UBIGINT[]) AS written)
-            UNION SELECT name, subject FROM search.entity_names
-            WHERE name IN (SELECT unnest($keys::UBIGINT[])) AND {scope.allows("entity_text", "entity")}
-        ) JOIN search.passage_subjects USING (name)
-        WHERE {scope.allows("text_unit", "text_unit")} ORDER BY written, name
-        """,
-        {"keys": list(keys)},
-    ).rows()
-    names = {key for key, _ in _names_in(reader, question, scope)}
-    outermost = _outermost(question, names.union(keys[written] for written, _, _ in subjects))
-    return {name: rarity for written, name, rarity in subjects if keys[written] in outermost}
-
-
-def _names_in(reader: Reader, question: Question, scope: Scope) -> list[tuple[str, int]]:
-    """Return the names of entities in the question; looked up once, then kept with the question."""
+def _names_in(reader: Reader, question: Question, scope: Scope) -> Names:
+    """Return the names in the question; looked up once, then kept with the question."""
     if (reader.path, scope) not in question.names:
-        question.names[reader.path, scope] = _entities_called(reader, list(question.title_keys), scope)
-    return question.names[reader.path, scope]
+        question.names[reader.path, scope] = _names(reader, list(question.title_keys), scope)
+    names: Names = question.names[reader.path, scope]
+    return names
 
 
-def _entities_called(reader: Reader, keys: Sequence[str], scope: Scope) -> list[tuple[str, int]]:
-    """Return the keys that name an entity, with its number, the rarest first. In a scope, only names in its text."""
+def _names(reader: Reader, keys: Sequence[str], scope: Scope) -> Names:
+    """Return the keys that are names; in a scope, only names in its text, and aliases of entities wholly in it."""
     key_of = {number_of(key): key for key in keys}
     rows = reader.rows(
         f"""
-        SELECT name, entity FROM search.entity_names
-        WHERE name IN (SELECT unnest($names::UBIGINT[])) AND {scope.allows("entity_text", "entity")}
-        ORDER BY frequency, entity, name
+        WITH written AS (SELECT unnest($names::UBIGINT[]) AS name),
+        called AS (
+            FROM search.entity_names WHERE name IN (FROM written) AND {scope.allows("entity_text", "entity")}
+        ), subjects AS (
+            SELECT name AS written, name FROM written UNION SELECT name, subject FROM called
+        )
+        SELECT written, number, rarity FROM (
+            SELECT name AS written, entity::UBIGINT AS number, NULL AS rarity, frequency, entity AS place FROM called
+            UNION ALL
+            SELECT DISTINCT written, name, rarity, NULL, written
+            FROM subjects JOIN search.passage_subjects USING (name) WHERE {scope.allows("text_unit", "text_unit")}
+        ) ORDER BY rarity IS NOT NULL, frequency, place, written, number
         """,
         {"names": list(key_of)},
     ).rows()
-    names = [(key_of[name], entity) for name, entity in rows]
+    entities = [(key_of[written], number) for written, number, rarity in rows if rarity is None]
     if scope.limits_text:
-        names += reader.rows(
+        entities += reader.rows(
             f"""
             SELECT DISTINCT title_key, entity_number FROM entity_mentions
             WHERE title_key IN (SELECT unnest($keys::VARCHAR[]))
@@ -85,7 +90,8 @@ def _entities_called(reader: Reader, keys: Sequence[str], scope: Scope) -> list[
             """,
             {"keys": keys},
         ).rows()
-    return list(dict.fromkeys(names))
+    things = [(key_of[written], number, rarity) for written, number, rarity in rows if rarity is not None]
+    return Names(list(dict.fromkeys(entities)), things)
 
 
 def entities_for(
@@ -157,7 +163,7 @@ def called_entities(reader: Reader, names: Sequence[str], scope: Scope) -> list[
     if not names:
         return []
     key_of = {name: title_key(name) for name in names}
-    entities = _entities_called(reader, list(key_of.values()), scope)
+    entities = _names(reader, list(key_of.values()), scope).entities
     if unknown := [name for name, key in key_of.items() if key not in {key for key, _ in entities}]:
         where = "The index" if scope.is_everything else "What the filter allows"
         raise InvalidOption(f"{where} has no entity {', '.join(map(repr, unknown))}. See: SELECT title FROM entities.")

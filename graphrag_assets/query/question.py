@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,9 +40,7 @@ class Question:
     vector_text: str | None = None
     of_reports: "Question | None" = None
     terms: dict[Path, list[tuple[str, int]]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    names: dict[tuple[Path, Scope], list[tuple[str, int]]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    names: dict[tuple[Path, Scope], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     _vectors: dict[str, np.ndarray] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from graphrag_assets.assets.publication import record_inputs_of_run, record_up_to_date, up_to_date
 from graphrag_assets.assets.scan import scan_input
+from graphrag_assets.store.decisions import Decision, changing_decisions
 from graphrag_assets.store.index_files import current_number, point_to, publication_file
 from tests.cli import run_command
 
@@ -54,8 +55,9 @@ def test_nothing_due_imports_no_dagster_and_records_no_run(done):
 
 
 def edit_decision(project, _):
-    with project.index.working.transaction() as connection:
-        connection.execute("INSERT INTO entity_aliases VALUES (NULL, 'great eastern', 'cyrus field', 'user', true)")
+    with changing_decisions(project.index.settings.index_folder) as decisions:
+        made = Decision("accept", "great eastern", "cyrus field")
+        decisions[made.key] = made
 
 
 def name_that_is_no_batch(project, _):

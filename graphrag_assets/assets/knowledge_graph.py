@@ -164,9 +164,7 @@ KNOWLEDGE_GRAPH = Stage(
 
 def resolved_aliases(index: Index) -> pl.DataFrame:
     """The aliases in force: what the rules find in all names, changed by decisions of people and judges."""
-    names, related, stored, stated = index.working.read_all(
-        _OWN_NAMES, _OWN_RELATIONSHIPS, "FROM entity_aliases ORDER BY ALL", _STATED_ALIASES
-    )
+    names, related, stated = index.working.read_all(_OWN_NAMES, _OWN_RELATIONSHIPS, _STATED_ALIASES)
     # The decisions of the file, and of pairs that it lacks those that files of facts state.
     decided = {one.key: one for one in read_decisions(index.settings.index_folder)}
     for name, other, is_denied in stated.iter_rows():
@@ -177,7 +175,7 @@ def resolved_aliases(index: Index) -> pl.DataFrame:
         return index.working.read(_NAMED_AS, {"keys": sorted(keys)})
 
     proposed = propose_aliases(names, related)
-    return decided_aliases(proposed, stored, [decided[key] for key in sorted(decided)], read_named)
+    return decided_aliases(proposed, [decided[key] for key in sorted(decided)], read_named)
 
 
 def merged(connection: duckdb.DuckDBPyConnection, aliases: pl.DataFrame, summarizer: str) -> Graph:

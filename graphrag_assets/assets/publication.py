@@ -19,7 +19,6 @@ from graphrag_assets.contracts.records import OF_READ_TEXT, problems_in_words
 from graphrag_assets.errors import CheckError, StoreError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pictures.graph_map import MAX_ENTITIES, graph_map, in_markdown
-from graphrag_assets.pipeline.alias_decisions import USER_RULE
 from graphrag_assets.pipeline.layout import layout
 from graphrag_assets.runtime.outgoing import as_markdown, listed
 from graphrag_assets.store import schema
@@ -36,7 +35,6 @@ log = logging.getLogger(__name__)
 CODE_VERSION = "2"
 """Incremented when a publication of the same tables differs."""
 # What people and scans write, not the stages.
-_DECISIONS = f"FROM entity_aliases WHERE rule = '{USER_RULE}' OR NOT accepted ORDER BY ALL"
 _PROFILES = "SELECT version, id, adopted FROM prompt_profile ORDER BY ALL"
 _UNREADABLE = "SELECT * EXCLUDE (first_seen) FROM index_errors WHERE stage = 'scan' ORDER BY ALL"
 _FAILED = "SELECT count(*) FROM index_runs WHERE run_id = $run AND list_sum([u.failures FOR u IN usage]) > 0"
@@ -97,7 +95,7 @@ def made_with(index: Index) -> dict[str, str | None]:
 
 def inputs_digest(index: Index) -> str:
     """Hash of batches, decisions, prompt profiles, names of no batches, settings, models, code."""
-    recorded = index.working.read_all(_DECISIONS, _PROFILES, _UNREADABLE)
+    recorded = index.working.read_all(_PROFILES, _UNREADABLE)
     rows: list[tuple[Any, ...]] = [row for frame in recorded for row in frame.iter_rows()]
     decisions = read_decisions(index.settings.index_folder)
     values = sorted(made_with(index).items())

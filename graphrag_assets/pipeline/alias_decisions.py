@@ -1,7 +1,6 @@
 """Decisions on names as aliases: what the rules propose, changed by what people and judges have decided.
 
-Decisions have two sources: `store.decisions`, and rows of entity_aliases with the rule 'user', which people write with
-SQL. What a decision does is in derived rows only.
+What a decision does is in derived rows only.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -13,7 +12,6 @@ from graphrag_assets.pipeline.resolution import UNTYPED, apply_aliases
 from graphrag_assets.store.decisions import Decision
 from graphrag_assets.text.words import title_key, without_qualifier
 
-USER_RULE = "user"
 DECISION, SPLIT = "decision", "split"
 """Rules of the rows of entity_aliases that follow from decisions."""
 _LONGEST_CHAIN = 10
@@ -22,18 +20,11 @@ Named = Callable[[Collection[str]], pl.DataFrame]
 """Where names are mentioned: document_id, source, title, key, type and n, a row per document, key and type."""
 
 
-def decided_aliases(
-    proposals: pl.DataFrame, stored: pl.DataFrame, decided: Sequence[Decision], read_named: Named
-) -> pl.DataFrame:
-    """The aliases in force: those that the rules propose, changed by decisions.
-
-    Args:
-        proposals, stored: rows of entity_aliases; of the stored ones only those of rule 'user' and rejected ones count.
-    """
-    accepted = [(None, one.name, one.other, DECISION, True) for one in decided if one.kind == "accept"]
+def decided_aliases(proposals: pl.DataFrame, decided: Sequence[Decision], read_named: Named) -> pl.DataFrame:
+    """Return the aliases in force: those that the rules propose (rows of entity_aliases), changed by decisions."""
+    accepted = [(None, one.name, one.other, DECISION) for one in decided if one.kind == "accept"]
     rows = pl.DataFrame(accepted, proposals.schema, orient="row").unique("alias_key", keep="first", maintain_order=True)
     names = rows["alias_key"].implode()
-    by_people = pl.concat([decisions(stored).select(proposals.columns).join(rows, on="alias_key", how="anti"), rows])
     apart = {(one.name, one.other) for one in decided if one.kind == "reject"}
     splits: dict[str, list[Decision]] = {}
     for one in decided:
@@ -43,15 +34,10 @@ def decided_aliases(
     qualified = proposals.filter(pl.col("title_key").is_in(list(splits)))["alias_key"]
     apart |= {(key, without_qualifier(key)) for key in qualified if without_qualifier(key) != key}
     apart |= {(one.name, one.other) for several in splits.values() for one in several if one.other}
-    aliases = _kept_apart(proposals, by_people, apart)
+    aliases = _kept_apart(proposals, rows, apart)
     for name, several in splits.items():
         aliases = _split(aliases, name, several, read_named)
     return aliases
-
-
-def decisions(aliases: pl.DataFrame) -> pl.DataFrame:
-    """The rows that people have written with SQL."""
-    return aliases.filter((pl.col("rule") == USER_RULE) | ~pl.col("accepted"))
 
 
 def _in_force(proposals: pl.DataFrame, decided: pl.DataFrame) -> pl.DataFrame:
@@ -59,8 +45,7 @@ def _in_force(proposals: pl.DataFrame, decided: pl.DataFrame) -> pl.DataFrame:
 
     Chains of aliases are resolved. Circular aliases are left out, proposals before decisions.
     """
-    open_proposals = proposals.join(decided, on=_SCOPE, how="anti", nulls_equal=True)
-    aliases = pl.concat([decided, open_proposals]).sort(_SCOPE)
+    aliases = pl.concat([decided, proposals]).sort(_SCOPE)
     followed = aliases
     for _ in range(_LONGEST_CHAIN):
         further = apply_aliases(followed, aliases, ["title_key"])
@@ -70,14 +55,11 @@ def _in_force(proposals: pl.DataFrame, decided: pl.DataFrame) -> pl.DataFrame:
     else:
         # Aliases that still change are circular.
         moving = apply_aliases(followed, aliases, ["title_key"])["title_key"] != followed["title_key"]
-        circular = open_proposals.join(followed.filter(moving), on=_SCOPE, how="semi", nulls_equal=True)
+        circular = proposals.join(followed.filter(moving), on=_SCOPE, how="semi", nulls_equal=True)
         if circular.height and decided.height:
-            return _in_force(open_proposals.join(circular, on=_SCOPE, how="anti", nulls_equal=True), decided)
+            return _in_force(proposals.join(circular, on=_SCOPE, how="anti", nulls_equal=True), decided)
         followed = followed.filter(~moving)
-    # A rejected alias is a decision too; it keeps its original keys.
-    rejected = aliases.filter(~pl.col("accepted"))
-    in_force = followed.filter(pl.col("accepted") & (pl.col("alias_key") != pl.col("title_key")))
-    return pl.concat([rejected, in_force]).sort(_SCOPE)
+    return followed.filter(pl.col("alias_key") != pl.col("title_key")).sort(_SCOPE)
 
 
 def _kept_apart(proposals: pl.DataFrame, decided: pl.DataFrame, apart: set[tuple[str, str]]) -> pl.DataFrame:
@@ -90,8 +72,8 @@ def _kept_apart(proposals: pl.DataFrame, decided: pl.DataFrame, apart: set[tuple
     proposals = proposals.join(pairs, on=["alias_key", "title_key"], how="anti")
     while True:
         aliases = _in_force(proposals, decided)
-        together = aliases.filter("accepted").join(pairs, on=["alias_key", "title_key"], how="semi")
-        everywhere = aliases.filter(pl.col("document_id").is_null() & pl.col("accepted"))
+        together = aliases.join(pairs, on=["alias_key", "title_key"], how="semi")
+        everywhere = aliases.filter(pl.col("document_id").is_null())
         roots = dict(everywhere.select("alias_key", "title_key").iter_rows())
         one_root = [max(pair) for pair in apart if roots.get(pair[0], pair[0]) == roots.get(pair[1], pair[1])]
         leading = {*together["alias_key"], *one_root}
@@ -103,7 +85,7 @@ def _kept_apart(proposals: pl.DataFrame, decided: pl.DataFrame, apart: set[tuple
 
 def _split(aliases: pl.DataFrame, name: str, splits: Sequence[Decision], read_named: Named) -> pl.DataFrame:
     """`aliases` with the names that stand for `name` leading to its things, each in its documents."""
-    leading = aliases.filter(pl.col("accepted") & (pl.col("title_key") == name))["alias_key"]
+    leading = aliases.filter(pl.col("title_key") == name)["alias_key"]
     named = read_named({name, *leading}).sort(pl.all())
     resolved = apply_aliases(named.with_columns(stands_for="key"), aliases, ["stands_for"])
     own = resolved.filter(pl.col("stands_for") == name)
@@ -112,7 +94,7 @@ def _split(aliases: pl.DataFrame, name: str, splits: Sequence[Decision], read_na
         own.select("document_id", alias_key="key")
         .unique()
         .join(things, on="document_id")
-        .select(*_SCOPE, "title_key", rule=pl.lit(SPLIT), accepted=pl.lit(True))
+        .select(*_SCOPE, "title_key", rule=pl.lit(SPLIT))
         .cast(aliases.schema)
     )
     rows = apply_aliases(rows, aliases, ["title_key"])  # a thing may have been accepted as another

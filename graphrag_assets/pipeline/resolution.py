@@ -47,15 +47,13 @@ def propose_aliases(entity_mentions: pl.DataFrame, relationships: pl.DataFrame) 
         relationships: document_id, source_key, target_key; by_model: a model has found and named it.
 
     Returns one row per alias, sorted: document_id (null: in every document), alias_key, the title_key that it stands
-    for, the rule, accepted (True). There are no chains of aliases, so applying them is idempotent.
+    for, the rule. There are no chains of aliases, so applying them is idempotent.
     """
     names = _resolved_names(entity_mentions, relationships)
     everywhere = names.drop_nulls("rule").select(
         pl.lit(None, pl.String).alias("document_id"), alias_key="title_key", title_key="stands_for", rule="rule"
     )
-    aliases = pl.concat([everywhere, document_aliases(entity_mentions, names, relationships)]).with_columns(
-        accepted=pl.lit(True)
-    )
+    aliases = pl.concat([everywhere, document_aliases(entity_mentions, names, relationships)])
     return aliases.cast(ALIAS_SCHEMA).sort("document_id", "alias_key", nulls_last=False)
 
 
@@ -131,11 +129,10 @@ def without_legal_form(key: str) -> str:
 def apply_aliases(frame: pl.DataFrame, aliases: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     """`frame` (with document_id) with each key in `columns` replaced by the key that it stands for.
 
-    Only accepted aliases count; an alias of the row's document takes precedence over a global one.
+    An alias of the row's document takes precedence over a global one.
     """
-    accepted = aliases.filter("accepted")
-    scoped = accepted.drop_nulls("document_id")
-    everywhere = accepted.filter(pl.col("document_id").is_null()).select("alias_key", _everywhere="title_key")
+    scoped = aliases.drop_nulls("document_id")
+    everywhere = aliases.filter(pl.col("document_id").is_null()).select("alias_key", _everywhere="title_key")
     for column in columns:
         here = scoped.select("document_id", pl.col("alias_key").alias(column), _scoped="title_key")
         frame = (

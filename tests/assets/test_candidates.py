@@ -88,13 +88,11 @@ class Corpus:
 
     def pairs(self, index: Index) -> set[tuple[str, str]]:
         """The pairs of forms of things that are one entity, by their keys."""
-        aliases = index.working.read(
-            "SELECT alias_key, title_key FROM entity_aliases WHERE document_id IS NULL AND accepted"
-        )
+        aliases = index.working.read("SELECT alias_key, title_key FROM entity_aliases WHERE document_id IS NULL")
         roots = dict(aliases.iter_rows())
         scoped = index.working.read(
             "SELECT m.title_key, a.title_key AS stands_for FROM entity_mentions m "
-            "JOIN entity_aliases a ON a.document_id = m.document_id AND a.alias_key = m.title_key WHERE accepted"
+            "JOIN entity_aliases a ON a.document_id = m.document_id AND a.alias_key = m.title_key"
         )
         roots |= dict(scoped.iter_rows())
         by_root: dict[str, list[str]] = {}
@@ -158,7 +156,7 @@ def test_forms_of_one_thing_are_candidates_and_the_judge_merges_them(index: Inde
         tuple(sorted(pair))
         for pair in index.working.read("SELECT name_key, other_key FROM entity_candidates").iter_rows()
     }
-    aliased = dict(index.working.read("SELECT alias_key, title_key FROM entity_aliases WHERE accepted").iter_rows())
+    aliased = dict(index.working.read("SELECT alias_key, title_key FROM entity_aliases").iter_rows())
     roots = {key: aliased.get(key, key) for key in corpus.of}
     full = [(title_key(thing[0]), title_key(form)) for thing in corpus.things for form in thing[1:]]
     wanted = {tuple(sorted((roots[one], roots[form]))) for one, form in full if roots[one] != roots[form]}

@@ -17,7 +17,6 @@ NO_ALIASES = pl.DataFrame(
         "alias_key": pl.String,
         "title_key": pl.String,
         "rule": pl.String,
-        "accepted": pl.Boolean,
     }
 )
 

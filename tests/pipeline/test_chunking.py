@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.pipeline.chunking import METHODS, TEXT_UNITS, ChunkOptions, chunk_documents
-from graphrag_assets.settings import Settings
-from graphrag_assets.text.words import count_tokens, sentences, tokenizer
+from graphrag_assets.text.words import count_tokens, tokenizer
 from tests.conftest import TEST_DATA
 
 ENCODINGS = ("o200k_base", "cl100k_base")
@@ -85,14 +84,6 @@ def test_ids_are_unique_even_where_texts_repeat_and_the_same_in_every_run(method
     assert units.equals(chunk(text, method=method, size=50, overlap=0))
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_same_text_in_two_documents_has_two_ids(method: str) -> None:
-    documents = pl.DataFrame({"id": ["d", "e"], "batch": ["b", "c"], "text": ["It broke.", "It broke."]})
-    units = chunk_documents(documents, ChunkOptions(method=method))
-    assert units["id"].n_unique() == 2
-    assert units["batch"].to_list() == ["b", "c"]
-
-
 # --- tokens ---------------------------------------------------------------------------------------------
 
 
@@ -136,11 +127,6 @@ def test_windows_never_cut_a_character_and_adjoin_without_overlap(encoding: str,
 # --- sentences ------------------------------------------------------------------------------------------
 
 
-def test_each_sentence_is_one_unit() -> None:
-    units = chunk("# Ships\n\nIt broke. It was mended.\n- Niagara", method="sentences")
-    assert units["text"].to_list() == ["# Ships", "It broke.", "It was mended.", "- Niagara"]
-
-
 # --- anchored -------------------------------------------------------------------------------------------
 
 
@@ -164,43 +150,12 @@ def test_an_edit_of_one_sentence_makes_at_most_three_new_units(
     assert fresh.join(old, on="id", how="anti").height <= 3
 
 
-NOVELS = {"operation-dulce": "operation-dulce.md", "christmas-carol": "christmas-carol.txt"}
-
-
-@pytest.mark.parametrize("novel", sorted(NOVELS))
-@pytest.mark.parametrize(("chat_model", "least", "most"), [("", 350, 600), ("openai/gpt-4.1", 700, 1000)])
-def test_text_units_are_longer_where_each_is_sent_with_a_prompt(
-    novel: str, chat_model: str, least: int, most: int
-) -> None:
-    text = (TEST_DATA / novel / "input" / NOVELS[novel]).read_text()
-    size = Settings(chat_model=chat_model).max_unit_tokens
-    assert least <= chunk(text, size=size)["n_tokens"].mean() <= most  # type: ignore[operator]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("size", [1200, 2600])
-def test_no_edit_of_a_novella_makes_more_than_three_new_units(size: int) -> None:
-    text = (TEST_DATA / "operation-dulce/input" / NOVELS["operation-dulce"]).read_text()
-    old = chunk(text, size=size)
-    for k, sentence in enumerate(sentences(text)[::20]):
-        rest = text[: sentence.start], text[sentence.end :]
-        for middle in ("", f"Number {k} was rewritten. ", text[sentence.start : sentence.end] + f"See {k}. "):
-            new = chunk(middle.join(rest), size=size)
-            assert new.join(old, on="id", how="anti").height <= 3
-
-
 def test_a_document_that_fits_is_one_unit_where_a_model_extracts() -> None:
     text = "".join(story(3, 60))
     size = count_tokens([text])[0]
     assert chunk(text, size=size).height > 1
     assert chunk(text, size=size, whole=True)["text"].to_list() == [text.strip()]
     assert chunk(text, size=size // 2, whole=True).equals(chunk(text, size=size // 2))
-
-
-def test_units_are_longer_than_the_window_but_at_the_ends() -> None:
-    units = chunk("".join(story(5, 500)), size=900)
-    assert units["n_tokens"][1:-1].min() > 140  # type: ignore[operator]
-    assert min(units["n_tokens"]) >= 70
 
 
 def test_a_cut_comes_before_a_heading_and_never_after_it() -> None:
@@ -215,13 +170,6 @@ def test_a_long_sentence_is_cut_at_white_space() -> None:
     units = chunk(text, size=200)
     assert units.height > 50
     assert " ".join(units["text"]) == text
-
-
-def test_an_edit_in_text_without_sentences_stays_local() -> None:
-    words = [f"word{i * 7919 % 10007}" for i in range(6000)]
-    old, new = chunk(" ".join(words)), chunk(" ".join([*words[:3000], "new", *words[3001:]]))
-    assert old.height > 15
-    assert new.join(old, on="id", how="anti").height <= 4
 
 
 @pytest.mark.extended

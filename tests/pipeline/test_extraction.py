@@ -9,6 +9,7 @@ from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.pipeline.alias_decisions import decided_aliases
 from graphrag_assets.pipeline.batch import KnownFacts, extract_facts
 from graphrag_assets.pipeline.extraction import extract_text_units
+from graphrag_assets.store.decisions import Decision
 
 UNITS = pl.DataFrame(
     {
@@ -113,26 +114,6 @@ def with_losses(text: str) -> UnitExtraction:
     )
 
 
-def test_what_an_extraction_lacks_is_a_row_of_its_unit_and_kind():
-    found = extract_text_units(EXTRACTED, each(with_losses), "x")
-    assert found.errors.is_empty()
-    assert found.losses.select("source", "stage", "error").sort("source", "stage").rows() == [
-        ("u1", "dropped_records", "3 records of the wrong form were left out."),
-        ("u1", "glean", "The gleaning failed. InvalidAnswer: no JSON"),
-        (
-            "u1",
-            "guessed_repairs",
-            "1 answers in broken JSON, or with backslashes that were not escaped, were repaired.",
-        ),
-        ("u1", "invented_claims", "2 claims quote no passage of the text and were left out."),
-        (
-            "u2",
-            "guessed_repairs",
-            "1 answers in broken JSON, or with backslashes that were not escaped, were repaired.",
-        ),
-    ]
-
-
 def test_only_a_failed_gleaning_extracts_a_known_unit_again():
     first = extract_text_units(EXTRACTED, each(with_losses), "x")
     known = KnownFacts(WITH_DOCUMENT.select("id", "headings", *OF_DOCUMENT), *first[:3], first.losses)
@@ -178,18 +159,6 @@ def test_a_changed_document_is_extracted_again_where_the_extractor_reads_the_cha
     assert batch.entity_mentions.sort("id").equals(known.entity_mentions)
 
 
-def test_entities_without_grounds_are_counted_per_text_unit():
-    lost = Losses(ungrounded=("A", "B", "C", "D", "E", "F"))
-    found = extract_text_units(EXTRACTED, each(lambda text: replace(records(text), losses=lost)), "x")
-    assert found.losses.filter(source="u1").select("stage", "error", "hint").rows() == [
-        (
-            "ungrounded",
-            "6 entities have names that stand neither in the text nor in its context: A, B, C, D, E, ….",
-            "Nothing has to be done. If there are many, use a model that stays with the text better.",
-        )
-    ]
-
-
 def test_a_stated_abbreviation_is_a_mention_that_resolution_reads():
     def psf(text: str) -> UnitExtraction:
         return UnitExtraction(
@@ -208,68 +177,18 @@ def test_a_stated_abbreviation_is_a_mention_that_resolution_reads():
     assert set(found["title"]) == {"Time-based One-Time Password", "Time-based One-Time Password (TOTP)"}
 
 
-def test_changed_headings_extract_again_by_a_model_alone():
-    for extractor, expected in ((EXTRACTOR, []), ("a model", ["two"])):
-        known = extract_text_units(EXTRACTED, fixed, extractor)
-        facts = KnownFacts(WITH_DOCUMENT.select("id", "headings", *OF_DOCUMENT), *known[:3], known.losses)
-        moved = UNITS.with_columns(headings=pl.Series([["Ada"], ["Ada", "1867"]]))
-        asked: list[str] = []
-
-        def recording(text: str, asked: list[str] = asked) -> UnitExtraction:
-            asked.append(text)
-            return records(text)
-
-        extract_facts(DOCUMENTS, moved, known.errors, facts, each(recording), extractor)
-        assert asked == expected
+ALIASES = dict.fromkeys(("document_id", "alias_key", "title_key", "rule"), pl.String)
 
 
-ALIASES = {
-    "document_id": pl.String,
-    "alias_key": pl.String,
-    "title_key": pl.String,
-    "rule": pl.String,
-    "accepted": pl.Boolean,
-}
-
-
-@pytest.mark.parametrize(
-    ("stored", "expected"),
-    [
-        ([], [("d", "field", "cyrus field", "surname", True)]),
-        ([("d", "field", "cyrus field", "surname", False)], [("d", "field", "cyrus field", "surname", False)]),
-        ([("d", "field", "matthew field", "user", True)], [("d", "field", "matthew field", "user", True)]),
-        ([("d", "gone", "long gone", "surname", True)], [("d", "field", "cyrus field", "surname", True)]),
-        (
-            [(None, "h. m. s.", "navy", "user", True)],
-            [(None, "h. m. s.", "navy", "user", True), ("d", "field", "cyrus field", "surname", True)],
-        ),
-    ],
-    ids=[
-        "a proposal is taken",
-        "a rejected one is not",
-        "a person's decision wins",
-        "an old proposal goes",
-        "both stay",
-    ],
-)
-def test_manual_alias_decisions_are_kept(stored, expected):
-    proposals = pl.DataFrame([("d", "field", "cyrus field", "surname", True)], schema=ALIASES, orient="row")
-    decided = decided_aliases(proposals, pl.DataFrame(stored, schema=ALIASES, orient="row"), [], read_named=pytest.fail)
-    assert decided.rows() == expected
-
-
-def decide(*rows: tuple[str | None, str, str]) -> dict[tuple[str | None, str], str]:
-    stored = pl.DataFrame([(*row, "user", True) for row in rows], schema=ALIASES, orient="row")
-    proposals = pl.DataFrame([("d", "field", "cyrus field", "surname", True)], schema=ALIASES, orient="row")
-    decided = decided_aliases(proposals, stored, [], read_named=pytest.fail)
-    return {(document, alias): key for document, alias, key in decided.select(ALIASES_KEYS).rows()}
-
-
-ALIASES_KEYS = ["document_id", "alias_key", "title_key"]
+def decide(*pairs: tuple[str, str]) -> dict[tuple[str | None, str], str]:
+    decisions = [Decision("accept", name, other) for name, other in pairs]
+    proposals = pl.DataFrame([("d", "field", "cyrus field", "surname")], schema=ALIASES, orient="row")
+    decided = decided_aliases(proposals, decisions, read_named=pytest.fail)
+    return {(document, alias): key for document, alias, key, _ in decided.rows()}
 
 
 def test_alias_of_an_alias_resolves_to_its_target():
-    decided = decide((None, "cyrus field", "cyrus west field"), (None, "cyrus west field", "c. w. field"))
+    decided = decide(("cyrus field", "cyrus west field"), ("cyrus west field", "c. w. field"))
     assert decided == {
         (None, "cyrus field"): "c. w. field",
         (None, "cyrus west field"): "c. w. field",
@@ -278,5 +197,5 @@ def test_alias_of_an_alias_resolves_to_its_target():
 
 
 def test_aliases_that_go_in_a_circle_are_left_out():
-    decided = decide((None, "a", "b"), (None, "b", "a"), (None, "x", "y"))
+    decided = decide(("a", "b"), ("b", "a"), ("x", "y"))
     assert decided == {(None, "x"): "y", ("d", "field"): "cyrus field"}

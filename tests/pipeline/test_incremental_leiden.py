@@ -12,13 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_assets.pipeline import incremental_leiden
 from graphrag_assets.pipeline.clustering import (
     ClusterOptions,
     disconnected_communities,
-    edge_arrays,
-    seeded,
-    split_from_scratch,
 )
 from graphrag_assets.pipeline.community_identity import match_communities
 from graphrag_assets.pipeline.incremental_leiden import (
@@ -175,24 +171,10 @@ def check_partition(members: pl.DataFrame, graph: Graph, largest: int) -> None:
     assert not linked & set(chain.from_iterable(lone))
 
 
-@pytest.mark.long
 @given(histories(), st.integers(2, 10))
 def test_communities_are_a_connected_nested_partition_after_any_changes(history: list[Graph], largest: int) -> None:
     for graph, result in zip(history, replay(history, ClusterOptions(max_cluster_size=largest)), strict=True):
         check_partition(result.members, graph, largest)
-
-
-@given(histories())
-def test_too_large_community_is_split_if_it_can_be(history: list[Graph]) -> None:
-    for graph, result in zip(history, replay(history), strict=True):
-        for names in groups(result.members, result.members["level"].max()):
-            if len(names) > 4:
-                # By the weights that count: those of the graph, but for changes within the tolerance.
-                inside = result.edges.filter(pl.col("source_id").is_in(names) & pl.col("target_id").is_in(names))
-                edges, weights = edge_arrays(pl.Series(sorted(names)), inside)
-                with seeded(SMALL.seed):
-                    parts = split_from_scratch(pl.Series(sorted(names)), edges, weights, SMALL.max_cluster_size)
-                    assert parts is None, graph
 
 
 @pytest.mark.long
@@ -233,10 +215,9 @@ def test_without_a_change_the_same_communities_keep_their_ids(history: list[Grap
         schema={"key": pl.String, "level": pl.Int64, "entity_ids": pl.List(pl.String)},
         orient="row",
     )
-    assert match_communities(current.rename({"key": "id"}), current).history.is_empty()
+    assert match_communities(current.rename({"key": "id"}), current).select(pl.col("id") == pl.col("key"))["id"].all()
 
 
-@pytest.mark.long
 @given(histories(), st.randoms(use_true_random=False))
 def test_order_of_rows_and_names_of_communities_do_not_matter(history: list[Graph], rng: random.Random) -> None:
     before = replay(history[:-1])[-1]
@@ -274,40 +255,9 @@ def test_communities_that_no_change_can_reach_stay_as_they_are(data: st.DataObje
     assert kept == found or after.fresh
 
 
-@pytest.mark.extended
-@given(histories())
-def test_a_community_with_the_same_inside_keeps_its_division(history: list[Graph]) -> None:
-    for before, after in pairwise(replay(history)):
-        if after.fresh:
-            continue
-        counted = dict(
-            zip(before.edges.select("source_id", "target_id").iter_rows(), before.edges["weight"], strict=True)
-        )
-        now = dict(zip(after.edges.select("source_id", "target_id").iter_rows(), after.edges["weight"], strict=True))
-        differing = {pair for pair in counted.keys() | now.keys() if counted.get(pair) != now.get(pair)}
-        was, is_ = communities(before.members), communities(after.members)
-        for level, names in was.keys() & is_.keys():
-            if not any(names.issuperset(pair) for pair in differing):
-                inside_before = {place for place in was if place[1] < names and place[0] > level}
-                assert inside_before == {place for place in is_ if place[1] < names and place[0] > level}
-
-
 def ring_of_cliques(n: int) -> Graph:
     bridges = {(5 * place, 5 * place + 7): 1.0 for place in range(n - 1)}
     return graph_of({pair: 1.0 for place in range(n) for pair in clique(range(5 * place, 5 * place + 5))} | bridges)
-
-
-def test_a_fresh_run_is_made_when_a_twentieth_of_the_edges_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = ring_of_cliques(8)  # 87 edges, of which four are a little less than a twentieth
-    result, made = first(graph), []
-    original = incremental_leiden.leiden
-    monkeypatch.setattr(incremental_leiden, "leiden", lambda *given: made.append(given) or original(*given))
-    for place, changed in enumerate((1, 2, 3, 4, 0)):
-        graph = graph.changed(edges={(5 * place, 5 * place + 1): 1.5})
-        result = recluster(graph.ids, graph.relationships, result.members, result.edges, last_fresh=result.last_fresh)
-        assert not result.fresh
-        assert result.last_fresh.n_changed == changed
-        assert len(made) == (changed == 0)
 
 
 def test_a_fresh_run_is_made_when_modularity_has_fallen() -> None:
@@ -337,16 +287,6 @@ def test_new_entity_joins_its_neighbors_and_nothing_else_moves() -> None:
     assert found.n_free == 11 - 5 - 3  # the new one, its two neighbors, then the neighbors of moved ones
     lonely = graph.changed()._replace(nodes=graph.nodes | {77})
     assert groups(then(first(graph), lonely).members) == {named(*range(5)), named(*range(5, 10)), named(77)}
-
-
-def test_new_member_of_a_clique_changes_one_of_the_groups_that_it_is_cut_into() -> None:
-    graph = graph_of(clique(range(40)))
-    before = first(graph)
-    after = then(before, graph.changed(edges={(new, 40): 1.0 for new in range(40)}))
-    assert not after.fresh
-    groups_before, groups_after = groups(before.members, 1), groups(after.members, 1)
-    assert len(groups_before) > 4
-    assert len(groups_before - groups_after) == 1
 
 
 def test_deleted_entities_leave_their_communities() -> None:

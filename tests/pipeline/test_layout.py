@@ -82,18 +82,3 @@ def test_the_members_of_a_community_lie_together() -> None:
     nearest = community[distance.argmin(axis=1)]
     assert len(np.unique(community)) > 5
     assert (nearest == community).mean() > 0.8
-
-
-def test_related_communities_are_nearer_than_unrelated_ones() -> None:
-    # A chain of eight cliques of five: neighbors in the chain must be neighbors on the map.
-    edges: Edges = []
-    for block in range(8):
-        nodes = [f"e{5 * block + i:04d}" for i in range(5)]
-        edges += [(a, b, 1.0) for a in nodes for b in nodes if a < b]
-        if block:
-            edges.append((nodes[0], f"e{5 * block - 1:04d}", 1.0))
-    places = layout(*graph(40, edges)).select("x", "y").to_numpy()
-    centers = places.reshape(8, 5, 2).mean(axis=1)
-    distance = np.hypot(*(centers[:, None] - centers[None]).transpose(2, 0, 1))
-    steps = np.abs(np.subtract.outer(np.arange(8), np.arange(8)))
-    assert distance[steps == 1].mean() < 0.7 * distance[steps > 1].mean()

@@ -4,8 +4,6 @@ Entities A to E; relationships A-B, A-C, C-D, D-E. Community 1 = {A, B, C, D, E}
 2 = {A, B, C} and 3 = {D, E}.
 """
 
-from datetime import date
-
 import polars as pl
 import pytest
 
@@ -100,16 +98,6 @@ def test_a_context_holds_every_internal_relationship_by_combined_degree_then_num
     )
 
 
-def test_claims_of_dated_documents_end_with_their_dates(entities, claims):
-    both = pl.concat([claims, claims.with_columns(human_readable_id=pl.lit(21, pl.Int64))])
-    dated = both.with_columns(document_date=pl.Series([date(1866, 7, 27), None]))
-    contexts = level_contexts(WHOLE, PARTS, evidence(entities, relationships(), dated), NO_REPORTS, 8000)
-    assert (
-        "-----Claims-----\nid,subject,type,status,start_date,end_date,description,document_date\n"
-        "20,D,AMOUNT,TRUE,1866,,D cost 5,1866-07-27\n21,D,AMOUNT,TRUE,1866,,D cost 5\n"
-    ) in contexts.contexts["context"].item()
-
-
 def test_the_largest_sub_community_is_replaced_by_its_report_when_the_context_is_too_long(entities, claims):
     reports = pl.DataFrame(
         {"community": [2, 3], "title": ["About A", "About D"], "full_content": ["short two", "short three"]}
@@ -137,16 +125,6 @@ def test_context_over_the_limit_has_rows_of_every_kind(entities, claims):
     assert [number for section, number in rows if section == "Relationships"] == [11]
     assert [number for section, number in rows if section == "Entities"] == [0, 2, 3, 1, 4]
     assert ("Claims", 20) in rows
-
-
-def test_many_claims_leave_relationships_their_share(entities, claims):
-    many = pl.concat([claims.with_columns(human_readable_id=pl.lit(20 + n, pl.Int64)) for n in range(60)])
-    many = many.with_columns(subject_entity_id=pl.lit("a"), description=pl.lit("word " * 20))
-    contexts = level_contexts(WHOLE, PARTS, evidence(entities, relationships(), many), NO_REPORTS, 600)
-    counts = dict(contexts.rows["section"].value_counts().rows())
-    assert counts["Relationships"] == 4
-    assert counts["Entities"] == 5
-    assert 5 < counts["Claims"] < 60
 
 
 def test_community_of_one_long_entity_has_its_description_cut_at_a_sentence(entities, claims):

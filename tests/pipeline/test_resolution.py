@@ -34,7 +34,7 @@ def propose(frame: pl.DataFrame, relationships: pl.DataFrame | None = None) -> p
 def aliases(
     *rows: Row, relationships: pl.DataFrame | None = None, **more: object
 ) -> set[tuple[str | None, str, str, str]]:
-    return set(propose(mentions(*rows, **more), relationships).drop("accepted").rows())
+    return set(propose(mentions(*rows, **more), relationships).rows())
 
 
 @pytest.mark.parametrize(
@@ -276,15 +276,10 @@ def test_aliases_lead_to_the_end_of_a_chain() -> None:
     }
 
 
-def test_no_mentions_give_no_aliases() -> None:
-    assert propose(mentions()).schema == pl.Schema(ALIAS_SCHEMA)
-    assert propose(mentions()).is_empty()
-
-
-def test_a_documents_own_alias_goes_before_the_general_one_and_rejected_ones_do_not_count() -> None:
+def test_a_documents_own_alias_goes_before_the_general_one() -> None:
     frame = pl.DataFrame({"document_id": ["a", "b", "c"], "source_key": ["x"] * 3, "target_key": ["y", "x", None]})
     table = pl.DataFrame(
-        [("a", "x", "of a", "r", True), (None, "x", "general", "r", True), (None, "y", "no", "r", False)],
+        [("a", "x", "of a", "r"), (None, "x", "general", "r")],
         schema=ALIAS_SCHEMA,
         orient="row",
     )
@@ -293,11 +288,6 @@ def test_a_documents_own_alias_goes_before_the_general_one_and_rejected_ones_do_
         ("b", "general", "general"),
         ("c", "general", None),
     ]
-
-
-def test_nothing_changes_without_aliases() -> None:
-    frame = mentions(("a", "x", "GEO"), ("a", "x", "GEO"))
-    assert apply_aliases(frame, propose(mentions()), ["title_key"]).equals(frame)
 
 
 KEYS = st.sampled_from(

@@ -38,18 +38,6 @@ def path_at(text: str, passage: str) -> list[str]:
     return Outline(text).path(text.index(passage))
 
 
-def test_headings_have_their_levels_and_places():
-    found = headings(NESTED)
-    assert [(heading.level, heading.title) for heading in found] == [
-        (1, "The cable"),
-        (2, "First attempt"),
-        (3, "1857"),
-        (3, "1858"),
-        (2, "Success"),
-    ]
-    assert all(NESTED[heading.start :].startswith("#" * heading.level + " ") for heading in found)
-
-
 def test_passage_has_the_headings_in_force_where_it_begins():
     assert path_at(NESTED, "Preface") == ["The cable"]
     assert path_at(NESTED, "The cable broke") == ["The cable", "First attempt", "1857"]
@@ -86,15 +74,6 @@ def test_title_that_repeats_the_first_heading_appears_once():
     assert joined("The Cable", ["The cable", "1866"]) == "The Cable › 1866"
     assert joined("The **Cable**", ["The Cable"]) == "The **Cable**"
     assert joined("cable.md", ["The cable", "1866"]) == "cable.md › The cable › 1866"
-
-
-def test_a_long_path_keeps_the_title_and_the_innermost_heading():
-    context = joined("T" * 500, ["middle " * 20, "inner " * 50])
-    title, inner = context.split(" › ")
-    assert title == "T" * 199 + "…"
-    assert inner.startswith("inner inner")
-    assert len(context) <= 403
-    assert joined("T", ["a" * 150, "b" * 150, "c" * 150]) == f"T › {'b' * 150} › {'c' * 150}"
 
 
 def documents(*rows: tuple[str, str | None, str]) -> pl.DataFrame:

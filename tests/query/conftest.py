@@ -239,13 +239,7 @@ def _rows() -> dict[str, list[dict[str, Any]]]:
         ],
         "entity_communities": [{"entity": e, "level": level, "community": c} for c, level, e in placed],
         "entity_aliases": [
-            {
-                "document_id": None,
-                "alias_key": "captain of the niagara",
-                "title_key": "william hudson",
-                "accepted": True,
-            },
-            {"document_id": None, "alias_key": "ice bird", "title_key": "penguin", "accepted": False},
+            {"document_id": None, "alias_key": "captain of the niagara", "title_key": "william hudson"},
         ],
         "publication": [{"number": 1, "content_digest": "x", "version": "0", "schema_version": SCHEMA_VERSION}],
     }

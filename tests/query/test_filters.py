@@ -153,8 +153,8 @@ def write(
             subject_key=key("subject_id"), object_id=pl.lit("NONE"), object_key=pl.lit("none"), status=pl.lit("TRUE")
         ),
         schema.ENTITY_ALIASES: pl.DataFrame(
-            [(*row, "test", True) for row in aliases],
-            ["document_id", "alias_key", "title_key", "rule", "accepted"],
+            [(*row, "test") for row in aliases],
+            ["document_id", "alias_key", "title_key", "rule"],
             orient="row",
         ).filter(pl.col("document_id").is_in(documents)),
     }

@@ -11,8 +11,6 @@ import pytest
 from graphrag_assets.errors import AccessError
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.index_database import IndexDatabase
-from graphrag_assets.store.index_files import point_to
-from graphrag_assets.store.publication_reader import CurrentPublication
 from tests.cli import run_command
 from tests.conftest import SAMPLE_INPUT
 
@@ -55,20 +53,6 @@ def test_a_database_of_root_is_named_with_its_owner_and_the_remedy(folder: Path)
             IndexDatabase(folder / "working.duckdb").transaction(),
         ):
             pass
-
-
-def test_a_folder_and_a_pointer_of_root_are_named(folder: Path) -> None:
-    (folder / "publications").mkdir()
-    shutil.copyfile(folder / "working.duckdb", folder / "publications" / "graphrag-1.duckdb")
-    point_to(folder, 1)
-    with other_user():
-        with pytest.raises(AccessError, match=rf"CURRENT cannot be used: it {REMEDY}"):
-            CurrentPublication(folder).reader()
-        os.seteuid(0)
-        os.chown(folder, 0, 0)
-        os.seteuid(NOBODY)
-        with pytest.raises(AccessError, match=rf"index cannot be used: it {REMEDY}"):
-            point_to(folder, 1)
 
 
 def test_status_sql_and_questions_work_where_the_index_cannot_be_written(

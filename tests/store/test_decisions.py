@@ -29,19 +29,6 @@ def test_a_decision_on_the_same_pair_in_either_order_replaces_the_earlier_one(tm
     assert [one.kind for one in read_decisions(tmp_path)] == ["reject"]
 
 
-def test_a_change_that_fails_writes_nothing(tmp_path: Path) -> None:
-    decide(tmp_path, FIELD)
-
-    def fail() -> None:
-        with changing_decisions(tmp_path) as kept:
-            kept.clear()
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert read_decisions(tmp_path) == [FIELD]
-
-
 def test_changes_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     def work(name: str) -> None:
         for number in range(5):

@@ -47,14 +47,6 @@ def digests(folder: Counting, cache_file: Path) -> dict[str, str]:
     return found
 
 
-def test_unchanged_file_is_read_once(folder, tmp_path):
-    first = digests(folder, tmp_path / "cache.json")
-    assert reads == ["a", "b"]
-    assert digests(folder, tmp_path / "cache.json") == first
-    assert reads == ["a", "b"]
-    assert first == {batch: InputFolder(folder.location).digest(batch) for batch in ("a", "b")}
-
-
 def test_only_the_batch_that_changed_is_read_again(folder, tmp_path):
     first = digests(folder, tmp_path / "cache.json")
     write(tmp_path / "in/b/text.txt", "another text", age=30)
@@ -62,12 +54,6 @@ def test_only_the_batch_that_changed_is_read_again(folder, tmp_path):
     assert reads == ["a", "b", "b"]
     assert second["a"] == first["a"]
     assert second["b"] != first["b"]
-
-
-def test_a_new_time_over_the_same_content_gives_the_same_digest(folder, tmp_path):
-    first = digests(folder, tmp_path / "cache.json")
-    write(tmp_path / "in/b/text.txt", "text of b", age=30)
-    assert digests(folder, tmp_path / "cache.json") == first
 
 
 def test_recently_written_file_is_read_again(folder, tmp_path):
@@ -85,11 +71,3 @@ def test_a_broken_cache_and_one_of_another_folder_are_none(folder, tmp_path):
     assert digests(folder, tmp_path / "cache.json") == first
     assert len(reads) == 4
     assert DigestCache.load(tmp_path / "cache.json", "elsewhere")._known == {}
-
-
-def test_deleted_batches_are_dropped_from_the_cache(folder, tmp_path):
-    digests(folder, tmp_path / "cache.json")
-    (tmp_path / "in/b/text.txt").unlink()
-    (tmp_path / "in/b").rmdir()
-    digests(folder, tmp_path / "cache.json")
-    assert list(DigestCache.load(tmp_path / "cache.json", folder.location)._known) == ["a"]

@@ -5,7 +5,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
@@ -114,27 +113,6 @@ def test_rows_without_an_id_are_named_and_odd_names_are_read(warehouse: Warehous
     assert (ids.name, ids.error) == ("a{b}", "2 rows have no value in the column 'id'")
 
 
-def test_values_that_python_lacks(warehouse: Warehouse) -> None:
-    warehouse.run("CREATE TABLE odd AS SELECT 1 AS id, MAP {DATE '2026-01-02': 3} AS m, DATE 'infinity' AS d")
-    assert rows(warehouse.table("&partition_by=1", "odd"), "0") == [{"id": 1, "m": {"2026-01-02": 3}, "d": "infinity"}]
-
-
-def test_a_batch_that_appears_during_a_scan_waits_for_the_next(
-    warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def then_write(*args: Any) -> list[tuple[Any, ...]]:
-        result = run(*args)
-        warehouse.run(f"COPY (SELECT 99 AS id, 'west' AS region) TO '{tmp_path}/west.parquet'")
-        return result
-
-    run = InputTable._run
-    warehouse.run(f"COPY (SELECT 1 AS id, 'north' AS region) TO '{tmp_path}/north.parquet'")
-    monkeypatch.setattr(InputTable, "_run", then_write)
-    table = InputTable(f"duckdb:///?table={tmp_path}/*.parquet&partition_by=region")
-    assert list(versions(table)) == ["north"]
-    assert list(versions(table)) == ["north", "west"]
-
-
 def test_parquet_files_are_a_table(warehouse: Warehouse, tmp_path: Path) -> None:
     for part in (0, 1):
         warehouse.run(f"COPY (FROM raw.tickets WHERE id % 2 = {part}) TO '{tmp_path}/part{part}.parquet'")
@@ -159,15 +137,6 @@ def test_what_cannot_be_read_is_an_error_and_not_an_empty_table(
         warehouse.table(query, name).batches()
     with pytest.raises(InputError, match="is missing"):
         InputTable(f"duckdb:////nowhere/x.duckdb?table={name or 'x'}").batches()
-
-
-def test_a_file_that_is_no_database_is_not_waited_for(tmp_path: Path) -> None:
-    file = tmp_path / "blocked.duckdb"
-    file.write_text("no database")
-    began = time.monotonic()
-    with pytest.raises(InputError, match="not a valid DuckDB database"):
-        InputTable(f"duckdb:///{file}?table=x").batches()
-    assert time.monotonic() - began < 5
 
 
 def test_a_file_that_is_being_written_is_waited_for(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,7 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -57,35 +54,6 @@ def test_a_signal_ends_a_query_of_a_publication(tmp_path: Path, terminate: threa
     assert rag.sql("SELECT 1 AS n").item() == 1
 
 
-@pytest.mark.extended
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_sql_of_a_process(tmp_path: Path, sent: signal.Signals) -> None:
-    path = write_index(tmp_path / "graphrag-1.duckdb")
-    program = f"""
-import signal
-from graphrag_assets.query import GraphRAG
-def stop(*_):
-    raise SystemExit(7)
-signal.signal({sent.value}, stop)
-rag = GraphRAG({str(path)!r})
-print("ready", flush=True)
-try:
-    rag.sql("SELECT sum(a.n * b.n) FROM range(1_000_000) a(n), (SELECT unnest(range(100_000)) AS n) b")
-except Exception:
-    print("swallowed")
-"""
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(1)  # the query is under way
-        process.send_signal(sent)
-        try:
-            output, _ = process.communicate(timeout=10)
-        finally:
-            process.kill()
-    assert (output, process.returncode) == ("", 7)
-
-
 def test_a_signal_ends_a_query_of_the_working_database(tmp_path: Path, terminate: threading.Timer) -> None:
     working = IndexDatabase(tmp_path / "working.duckdb")
     working.read("SELECT 1")
@@ -93,9 +61,3 @@ def test_a_signal_ends_a_query_of_the_working_database(tmp_path: Path, terminate
     with pytest.raises(KeyboardInterrupt):
         guarded(lambda: run(working))
     assert working.read("SELECT 1 AS n").item() == 1
-
-
-def test_other_errors_stay(tmp_path: Path) -> None:
-    working = IndexDatabase(tmp_path / "working.duckdb")
-    with pytest.raises(RuntimeError, match="other"), working.connect():
-        raise RuntimeError("other")

@@ -159,36 +159,9 @@ def test_no_alias_or_column_of_a_query_reaches_the_inside_of_a_macro(both, rows_
                 assert sorted(map(repr, found)) == expected, (name, database)
 
 
-def test_the_macro_of_an_attached_index_reads_that_index(both, rows_of):
-    for order in ORDERS:
-        on_path(both, "memory", *order)
-        for (database, macro), expected in rows_of.items():
-            of_ones_own = "WITH entities AS (SELECT 1), called AS (SELECT 1), _g_called AS (SELECT 1)"
-            query = f"{of_ones_own} FROM {call(macro, literals(macro), f'{database}.')}"
-            assert both.execute(query).fetchall() == expected, (database, macro, order)
-
-
 @pytest.mark.parametrize("path", ["memory.main,a.main,a.search", "memory.main"])
 @pytest.mark.parametrize("macro", sorted(CALLS))
 def test_a_macro_whose_file_is_not_on_the_search_path_says_so(both, macro, path):
     both.execute(f"SET search_path = '{path}'")
     with pytest.raises(duckdb.Error, match="put_this_index_on_the_search_path"):
         both.execute(f"FROM {call(macro, literals(macro), 'b.')}")
-
-
-def test_the_documented_call_for_each_row_has_the_rows_of_each(index):
-    """The alias r is that of a table inside the macro."""
-    each = index.execute("SELECT r.community, s.* FROM community_reports r, report_sources(r.community) s").fetchall()
-    communities = index.execute("SELECT DISTINCT community FROM community_reports").fetchall()
-    expected = [
-        (community, *row)
-        for (community,) in communities
-        for row in index.execute("FROM report_sources(?)", [community]).fetchall()
-    ]
-    assert sorted(map(repr, each)) == sorted(map(repr, expected))
-    assert len(expected) > len(communities)
-
-
-def test_an_argument_may_be_a_query_of_the_callers_tables(index):
-    query = "WITH called AS (SELECT 'Great Eastern' AS title) FROM neighbors((SELECT title FROM called))"
-    assert index.execute(query).fetchall() == index.execute("FROM neighbors('Great Eastern')").fetchall()

@@ -64,10 +64,6 @@ def test_the_best_passage_is_that_of_the_query_module(sample_index, index, quest
         assert by_module[0] in found[:3]
 
 
-def test_a_query_without_a_word_of_the_index_finds_nothing(index):
-    assert index.execute("FROM search_text('xyzzy')").fetchall() == []
-
-
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory) -> Path:
     """An index of one entity and one text unit in each of many languages."""

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.store.passage_graph import DEFINITION, MAX_HEADED, names_of
+from graphrag_assets.store.passage_graph import DEFINITION, MAX_HEADED
 from tests.conftest import indexed
 
 DEFINED = [
@@ -39,12 +39,6 @@ NOT_DEFINED = [
 def test_definition_is_distinguished_from_other_sentences(following):
     found = duckdb.execute("SELECT regexp_matches($text, $definition)", {"text": following, "definition": DEFINITION})
     assert found.fetchone() == (following in DEFINED,)
-
-
-def test_a_title_names_a_thing_with_and_without_its_qualifier():
-    assert names_of("Lilu (mythology)") == ["Lilu (mythology)", "Lilu"]
-    assert names_of("The Cable (1866) and its ship") == ["The Cable (1866) and its ship"]
-    assert names_of("(untitled)") == ["(untitled)"]
 
 
 ROWS = [
@@ -117,13 +111,6 @@ def test_titles_are_found_in_the_text_of_others_as_they_are_written(project):
     assert all(title != "Minutes" for _, title in found)
 
 
-def test_no_text_unit_leads_to_itself(project):
-    own = project.sql(
-        "SELECT count(*) FROM search.passage_names n JOIN search.passage_subjects s USING (name, text_unit)"
-    )
-    assert own == [(0,)]
-
-
 def test_title_of_many_text_units_is_not_a_subject(project):
     ((units,),) = project.sql("SELECT count(*) FROM text_units WHERE headings[1] = 'Diary'")
     assert units > MAX_HEADED
@@ -141,48 +128,6 @@ def test_a_title_of_one_word_is_as_common_as_the_word(tmp_path):
         assert made.sql("SELECT round(pow(2, 1 / rarity)) FROM search.passage_subjects WHERE title = 'Cost'") == [(23,)]
         found = GraphRAG(tmp_path / "index").retrieve("What did the second tram line in Leeds cost?", 2)
     assert found["document"][0] == "Trams of Leeds"
-
-
-@pytest.mark.long
-def test_numbered_titles_lead_to_their_own_mentions_alone(tmp_path):
-    (tmp_path / "input").mkdir()
-    lines = [
-        json.dumps({"id": str(n), "title": f"Invoice {n}", "text": f"It follows Invoice {n - 1}."})
-        for n in range(1000, 1300)
-    ]
-    (tmp_path / "input" / "rows.jsonl").write_text("\n".join(lines))
-    with indexed(tmp_path, tmp_path / "input") as made:
-        assert made.sql("SELECT count(*), count(DISTINCT text_unit) FROM search.passage_names") == [(299, 299)]
-
-
-@pytest.mark.extended
-def test_names_in_scripts_without_spaces_link_passages(tmp_path):
-    (tmp_path / "input").mkdir()
-    rows = [
-        ("王明", "王明在北京大学学习了四年。"),
-        ("北京大学", "它成立于一八九八年。"),
-        ("上海", "这是一个港口城市。"),
-    ]
-    lines = [json.dumps({"id": str(n), "title": title, "text": text}) for n, (title, text) in enumerate(rows)]
-    (tmp_path / "input" / "rows.jsonl").write_text("\n".join(lines))
-    with indexed(tmp_path, tmp_path / "input"):
-        found = GraphRAG(tmp_path / "index").retrieve("王明学习的学校成立于哪一年？")
-    assert found["document"][:2].to_list() == ["王明", "北京大学"]
-    assert found["about"][:2].to_list() == [["王明"], ["北京大学"]]
-
-
-@pytest.mark.extended
-def test_a_title_within_a_longer_word_does_not_hide_a_later_mention(tmp_path):
-    (tmp_path / "input").mkdir()
-    rows = [("Art", "It is old."), ("Fans", "Artists love Art."), ("Makers", "Artists love clay.")]
-    lines = [json.dumps({"id": str(n), "title": title, "text": text}) for n, (title, text) in enumerate(rows)]
-    (tmp_path / "input" / "rows.jsonl").write_text("\n".join(lines))
-    with indexed(tmp_path, tmp_path / "input") as made:
-        named = made.sql(
-            "SELECT d.title FROM search.passage_names n JOIN text_units t ON t.human_readable_id = n.text_unit "
-            "JOIN documents d ON d.id = t.document_id JOIN search.passage_subjects s USING (name) WHERE s.title = 'Art'"
-        )
-    assert named == [("Fans",)]
 
 
 @pytest.mark.extended

@@ -1,6 +1,5 @@
 """Reading publications: which file is opened, and what a reader may do."""
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,13 +26,6 @@ def publish(folder: Path, number: int) -> Path:
     return path
 
 
-def test_the_file_that_current_names_is_opened(tmp_path: Path) -> None:
-    publish(tmp_path, 1)
-    second = publish(tmp_path, 2)
-    reader = CurrentPublication(tmp_path).reader()
-    assert (reader.path, reader.publication) == (second, 2)
-
-
 def test_a_reader_stays_as_it_is_and_the_next_one_is_new(tmp_path: Path) -> None:
     publish(tmp_path, 1)
     index = CurrentPublication(tmp_path)
@@ -43,14 +35,6 @@ def test_a_reader_stays_as_it_is_and_the_next_one_is_new(tmp_path: Path) -> None
     second = index.reader()
     (tmp_path / "publications/graphrag-1.duckdb").unlink()
     assert [r.rows("SELECT number FROM publication").item() for r in (first, second)] == [1, 2]
-
-
-def test_a_plain_file_or_link_is_opened_as_it_is(tmp_path: Path) -> None:
-    path = publish(tmp_path, 3)
-    link = tmp_path / "graphrag.duckdb"
-    link.symlink_to(path)
-    assert CurrentPublication(path).reader().publication == 3
-    assert CurrentPublication(str(link)).reader().path == path
 
 
 @pytest.mark.parametrize("lost", [("CURRENT",), ("CURRENT", "graphrag.duckdb")])
@@ -74,12 +58,6 @@ def test_a_data_folder_without_an_index_is_reported(tmp_path: Path, monkeypatch:
             CurrentPublication(path).reader()
 
 
-def test_a_current_that_names_a_missing_file_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "CURRENT").write_text("publications/graphrag-9.duckdb")
-    with pytest.raises(StoreError, match=r"graphrag-9\.duckdb no longer exists"):
-        CurrentPublication(tmp_path).reader()
-
-
 def test_a_file_that_is_no_publication_is_refused(tmp_path: Path) -> None:
     other, text = tmp_path / "other.duckdb", tmp_path / "notes.duckdb"
     duckdb.connect(str(other)).close()
@@ -88,18 +66,6 @@ def test_a_file_that_is_no_publication_is_refused(tmp_path: Path) -> None:
         CurrentPublication(other).reader()
     with pytest.raises(StoreError, match="Cannot open"):
         CurrentPublication(text).reader()
-
-
-def test_readers_do_not_write(tmp_path: Path) -> None:
-    reader = CurrentPublication(publish(tmp_path, 1)).reader()
-    for query in (
-        "INSERT INTO publication BY NAME SELECT 2 AS number",
-        "CREATE TABLE other (number INT)",
-        "DROP TABLE publication",
-        "FROM nowhere",
-    ):
-        with pytest.raises(StoreError, match="Cannot run the query"):
-            reader.rows(query)
 
 
 @pytest.mark.parametrize("reader_first", [True, False])
@@ -183,27 +149,6 @@ def test_any_kind_of_reading_query_runs(tmp_path: Path) -> None:
         assert reader.query(query).height
     assert reader.query("PIVOT (SELECT 'a' AS name, 2 AS n) ON name USING sum(n)").to_dicts() == [{"a": 2}]
     assert reader.query("SELECT $n + 1 AS n", {"n": 4}).item() == 5
-
-
-def open_files(folder: Path) -> set[str]:
-    links = (os.path.realpath(link) for link in Path("/proc/self/fd").iterdir())
-    return {Path(target).name for target in links if target.startswith(str(folder)) and target.endswith(".duckdb")}
-
-
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are listed in /proc only on Linux")
-def test_old_publication_is_closed_with_its_last_reader(tmp_path: Path) -> None:
-    index = CurrentPublication(tmp_path)
-    for number in (1, 2, 3):
-        publish(tmp_path, number)
-        assert index.reader().publication == number
-        assert open_files(tmp_path) == {f"graphrag-{number}.duckdb"}
-    kept = index.reader()
-    publish(tmp_path, 4)
-    assert index.reader().publication == 4
-    assert kept.rows("SELECT number FROM publication").item() == 3
-    assert open_files(tmp_path) == {"graphrag-3.duckdb", "graphrag-4.duckdb"}
-    del kept
-    assert open_files(tmp_path) == {"graphrag-4.duckdb"}
 
 
 def test_many_threads_share_a_reader(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 import multiprocessing
 import shutil
-from datetime import date, datetime
 from pathlib import Path
 
 import duckdb
@@ -212,12 +211,7 @@ def test_texts_are_counted_and_their_words_stemmed_once(published, tmp_path, mon
     ("change", "is_new"),
     [
         ("UPDATE entities SET description = 'Ada.' WHERE id = 'ada'", True),
-        ("UPDATE relationships SET weight = 1.25 WHERE id = 'ab'", True),
-        ("UPDATE text_units SET text = 'Ada met Bea.' WHERE id = 'u0'", True),
         ("UPDATE numbers SET human_readable_id = 7 WHERE id = 'u0'", True),
-        ("INSERT INTO index_settings VALUES ('chat_model', 'another')", True),
-        ("DELETE FROM embeddings WHERE id = 'eve'", True),
-        ("UPDATE embeddings SET model = 'n' WHERE id = 'eve'", True),
         ("UPDATE embeddings SET vector = [1.0, 1e-7] WHERE id = 'eve'", True),
         ("INSERT INTO index_runs (run_id, stage) VALUES ('r', 's')", False),
     ],
@@ -227,15 +221,6 @@ def test_only_published_content_makes_a_new_publication(published, tmp_path, cha
         connection.execute(change)
     assert publish(published, tmp_path).is_new == is_new
     assert not publish(published, tmp_path).is_new
-
-
-def test_reader_keeps_its_publication_while_a_new_one_is_written(published, tmp_path):
-    with duckdb.connect(str(tmp_path / STABLE_NAME), read_only=True) as reader:
-        with published.transaction() as connection:
-            replace_table(connection, schema.DOCUMENTS, DOCUMENTS.with_columns(title=pl.lit("new")))
-        publish(published, tmp_path)
-        assert reader.execute("SELECT title FROM documents").fetchall() == [("d",)]
-    assert rows(tmp_path, "SELECT title FROM documents") == [("new",)]
 
 
 @pytest.mark.long
@@ -259,24 +244,6 @@ def test_a_failed_publication_leaves_the_present_one(published, tmp_path):
         publish(published, tmp_path)
     assert rows(tmp_path, "SELECT count(*) FROM embeddings") == [(3,)]
     assert [path.name for path in (tmp_path / "publications").iterdir()] == ["graphrag-1.duckdb"]
-
-
-def _publish(path: Path, folder: Path) -> None:
-    publish(IndexDatabase(path), folder)
-
-
-@pytest.mark.long
-def test_concurrent_publications_get_distinct_numbers(working, tmp_path):
-    context = multiprocessing.get_context("spawn")
-    publishers = [context.Process(target=_publish, args=(working.path, tmp_path)) for _ in range(3)]
-    for publisher in publishers:
-        publisher.start()
-    for publisher in publishers:
-        publisher.join()
-    assert [publisher.exitcode for publisher in publishers] == [0, 0, 0]
-    # The same content: one is made, the others find it up to date.
-    assert [path.name for path in (tmp_path / "publications").iterdir()] == ["graphrag-1.duckdb"]
-    assert working.read("SELECT number FROM publication").rows() == [(1,)]
 
 
 def _publish_often(path: Path, folder: Path) -> None:
@@ -321,34 +288,3 @@ def test_going_back_lasts_until_something_new_is_published(published, tmp_path):
         replace_table(connection, schema.DOCUMENTS, DOCUMENTS.with_columns(title=pl.lit("newer")))
     publish(published, tmp_path)
     assert rows(tmp_path, "SELECT title FROM documents") == [("newer",)]
-
-
-@pytest.mark.parametrize(
-    ("found", "first_day", "last_day"),
-    [
-        ("1866", date(1866, 1, 1), date(1866, 12, 31)),
-        ("1866-02", date(1866, 2, 1), date(1866, 2, 28)),
-        ("1866-07-27", date(1866, 7, 27), date(1866, 7, 27)),
-        ("in summer", None, None),
-        ("1866-13", None, None),
-        (None, None, None),
-    ],
-)
-def test_dates_of_claims_are_days_beside_the_text_as_found(working, tmp_path, found, first_day, last_day):
-    with working.transaction() as connection:
-        connection.execute(
-            "INSERT INTO covariates BY NAME SELECT 'c' AS id, 'b' AS batch, 'd' AS document_id, 'u0' AS text_unit_id, "
-            "$found AS start_date, $found AS end_date",
-            {"found": found},
-        )
-        assign_numbers(connection, "covariates", pl.DataFrame({"id": ["c"]}))
-    publish(working, tmp_path)
-    assert rows(tmp_path, "SELECT start_date, starts_on, ends_on FROM covariates") == [(found, first_day, last_day)]
-
-
-def test_creation_dates_are_times_beside_the_text(working, tmp_path):
-    with working.transaction() as connection:
-        connection.execute("UPDATE documents SET creation_date = '2026-03-01T12:30:00Z'")
-    publish(working, tmp_path)
-    expected = ("2026-03-01T12:30:00Z", datetime(2026, 3, 1, 12, 30))
-    assert rows(tmp_path, "SELECT creation_date, created_at FROM documents") == [expected]

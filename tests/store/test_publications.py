@@ -9,7 +9,7 @@ from filelock import FileLock
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.index_files import STABLE_NAME, lock_file, publication_file
 from graphrag_assets.store.publication_writer import create_tables
-from graphrag_assets.store.publications import VIEWS, compare, list_publications, resolve, roll_back
+from graphrag_assets.store.publications import compare, roll_back
 from tests.contention import waiting_for
 
 
@@ -41,10 +41,6 @@ def test_communities_are_born_die_and_change(tmp_path):
     assert found == [("born", "w"), ("changed", "x"), ("died", "y")]
 
 
-def test_a_community_at_another_level_changed(tmp_path):
-    assert events({"x": "abc"}, {"x": "abc"}, tmp_path, level=1) == [("changed", "x")]
-
-
 def test_a_report_is_kept_or_written_or_rewritten_or_removed(tmp_path):
     before = published(tmp_path / "b.duckdb", {"x": "abc", "y": "de", "z": "fg"})
     after = published(tmp_path / "a.duckdb", {"x": "abc", "y": "deh", "w": "i"})
@@ -57,14 +53,6 @@ def test_a_report_is_kept_or_written_or_rewritten_or_removed(tmp_path):
     assert found["change_counts"].filter(what="reports", change="kept")["n"].item() == 1
 
 
-def test_an_index_does_not_differ_from_itself(tmp_path):
-    file = published(tmp_path / "a.duckdb", {"x": "abc", "y": "de"})
-    found = compare(file, file)
-    assert set(found) == set(VIEWS)
-    assert all(found[view].is_empty() for view in VIEWS if view != "change_counts")
-    assert set(found["change_counts"]["change"]) == {"kept"}
-
-
 def test_invalid_publication_is_a_clear_error(tmp_path):
     file = published(tmp_path / "a.duckdb", {"x": "abc"})
     with pytest.raises(StoreError, match="does not exist"):
@@ -72,12 +60,6 @@ def test_invalid_publication_is_a_clear_error(tmp_path):
     (tmp_path / "text.duckdb").write_text("not a database")
     with pytest.raises(StoreError, match="Cannot open the publication"):
         compare(file, tmp_path / "text.duckdb")
-
-
-def test_before_the_first_publication_there_are_no_publications(tmp_path):
-    assert list_publications(tmp_path) == []
-    with pytest.raises(StoreError, match="Nothing is published"):
-        resolve(tmp_path, "current")
 
 
 def test_rollback_to_publication_deleted_meanwhile_is_refused(start_with):

@@ -4,11 +4,9 @@ import signal
 import time
 from pathlib import Path
 
-import duckdb
 import polars as pl
 import pytest
 
-from graphrag_assets.errors import StoreError
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import trim_runs
 from graphrag_assets.store.index_database import IndexDatabase, replace_table
@@ -85,39 +83,6 @@ def test_file_of_free_blocks_is_rewritten_with_all_rows(working):
     assert leftovers(working.path.parent) == []
 
 
-@pytest.mark.extended
-def test_many_revisions_do_not_grow_the_file_without_bound(tmp_path):
-    working = IndexDatabase(tmp_path / "working.duckdb")
-    write(working, documents(0))
-    live, sizes = size(working), []
-    for revision in range(1, 16):
-        write(working, documents(revision, 4000 if revision % 3 else 400))
-        sizes.append(size(working))
-    assert max(sizes) < 4 * live
-    assert max(sizes[8:]) <= 1.5 * max(sizes[:8])
-
-
-def test_an_open_reader_in_another_process_keeps_the_file_from_being_replaced(working):
-    before = working.path.stat().st_ino
-    reading, done = SPAWN.Event(), SPAWN.Event()
-    process = SPAWN.Process(target=_hold, args=(working.path, reading, done))
-    process.start()
-    assert reading.wait(30)
-    with pytest.raises(StoreError, match="Cannot open"):
-        working.rewrite()
-    assert working.path.stat().st_ino == before
-    done.set()
-    process.join()
-    working.rewrite()
-    assert working.path.stat().st_ino != before
-
-
-def _hold(path, reading, done) -> None:
-    with duckdb.connect(str(path), read_only=True):
-        reading.set()
-        done.wait(30)
-
-
 def _rewrite_again_and_again(path) -> None:
     while True:
         IndexDatabase(path).rewrite()
@@ -151,30 +116,3 @@ def test_records_of_runs_keep_their_newest_rows_and_the_last_of_each_batch(tmp_p
         "r0",
         *(f"r{i}" for i in range(15, 20)),
     ]
-
-
-LAYOUT = """
-SELECT max(row_group_id) + 1 AS groups,
-       list(DISTINCT compression ORDER BY compression) FILTER (column_name = 'id' AND segment_type = 'VARCHAR') AS of_ids
-FROM pragma_storage_info('documents')
-"""
-
-
-def test_row_groups_are_small_and_ids_uncompressed_also_after_rewriting(tmp_path: Path) -> None:
-    database = IndexDatabase(tmp_path / "working.duckdb")
-    write(database, documents(0, 20_000))
-    assert database.read(LAYOUT).row(0) == (2, ["Uncompressed"])
-    database.rewrite()
-    assert database.read(LAYOUT).row(0) == (2, ["Uncompressed"])
-
-
-VECTORS = """
-SELECT DISTINCT compression FROM pragma_storage_info('embeddings') WHERE column_name = 'vector' AND segment_type = 'FLOAT'
-"""
-
-
-def test_vectors_are_stored_as_they_are(tmp_path: Path) -> None:
-    database = IndexDatabase(tmp_path / "working.duckdb")
-    with database.transaction() as connection:
-        connection.execute("INSERT INTO embeddings (id, vector) SELECT i::VARCHAR, [i / 3] FROM range(5_000) t(i)")
-    assert database.read(VECTORS).rows() == [("Uncompressed",)]

@@ -3,15 +3,13 @@
 -- descriptions are summarized with.
 
 CREATE TEMP TABLE names AS  -- what a name stands for in a document: by an alias there, or else everywhere
-WITH accepted AS (
-    SELECT document_id, alias_key, title_key FROM aliases WHERE accepted
-), n AS (
+WITH n AS (
     SELECT document_id, title_key AS key FROM entity_mentions
     UNION SELECT document_id, unnest([source_key, target_key]) FROM relationship_mentions
 )
 SELECT n.document_id, n.key AS own, coalesce(here.title_key, everywhere.title_key) AS key
-FROM n LEFT JOIN accepted here ON here.document_id = n.document_id AND here.alias_key = n.key
-LEFT JOIN accepted everywhere ON everywhere.document_id IS NULL AND everywhere.alias_key = n.key
+FROM n LEFT JOIN aliases here ON here.document_id = n.document_id AND here.alias_key = n.key
+LEFT JOIN aliases everywhere ON everywhere.document_id IS NULL AND everywhere.alias_key = n.key
 WHERE coalesce(here.title_key, everywhere.title_key) IS NOT NULL;
 
 -- Lines that more than half of the documents of a sample have, such as notices and signatures, and at least three: they
@@ -72,7 +70,7 @@ SELECT key, key, title, 'UNKNOWN', description, 1, text_unit_id, extractor, coun
 -- one, by the fullest.
 CREATE TEMP TABLE titled AS
 WITH accepted AS (
-    SELECT alias_key AS own FROM aliases WHERE accepted AND rule = 'decision'
+    SELECT alias_key AS own FROM aliases WHERE rule = 'decision'
 ), forms AS (
     SELECT key, title, coalesce(sum(n_sentences), 0) AS n, bool_or(own = key) AS own,
            bool_or(own IN (FROM accepted)) AS accepted, len(string_split(title, ' ')) AS words

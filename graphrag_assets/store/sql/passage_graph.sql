@@ -5,7 +5,7 @@
 INSERT INTO search.entity_names
 WITH names AS (
     SELECT title_key AS name, title_key FROM entities
-    UNION SELECT alias_key, title_key FROM entity_aliases WHERE accepted
+    UNION SELECT alias_key, title_key FROM entity_aliases
     UNION SELECT spelling, title_key FROM spellings
 )
 SELECT md5_number_lower(n.name) AS hashed, e.human_readable_id, e.frequency, md5_number_lower(e.title_key)

@@ -16,16 +16,15 @@ LEFT JOIN units u ON u.document_id = d.id;
 
 -- The entity of each name: by an alias of the document, else by an alias for all documents, else by its name.
 CREATE TEMP TABLE entity_of_name AS
-WITH accepted AS (SELECT document_id, alias_key, title_key FROM working.entity_aliases WHERE accepted),
-names AS (
+WITH names AS (
     SELECT document_id, title_key AS key FROM working.entity_mentions
     UNION SELECT document_id, unnest([source_key, target_key]) FROM working.relationship_mentions
     UNION SELECT document_id, unnest([subject_key, object_key]) FROM working.covariates
 )
 SELECT n.document_id, n.key, e.human_readable_id AS number
 FROM names n
-LEFT JOIN accepted here ON here.document_id = n.document_id AND here.alias_key = n.key
-LEFT JOIN accepted everywhere ON everywhere.document_id IS NULL AND everywhere.alias_key = n.key
+LEFT JOIN working.entity_aliases here ON here.document_id = n.document_id AND here.alias_key = n.key
+LEFT JOIN working.entity_aliases everywhere ON everywhere.document_id IS NULL AND everywhere.alias_key = n.key
 JOIN working.entities e ON e.title_key = coalesce(here.title_key, everywhere.title_key, n.key);
 
 INSERT INTO entity_mentions BY NAME

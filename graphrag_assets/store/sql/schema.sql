@@ -206,8 +206,7 @@ CREATE TABLE entity_aliases (  -- both; key: document_id, alias_key; order: ALL
     document_id VARCHAR,  -- The document the alias holds in; null: everywhere.
     alias_key VARCHAR,  -- The normalized name that is replaced.
     title_key VARCHAR,  -- The normalized name it stands for.
-    rule VARCHAR,  -- The rule that decided.
-    accepted BOOLEAN  -- Only accepted aliases are applied.
+    rule VARCHAR  -- The rule that decided.
 );
 -- One row per pair of names that may be one thing, or on which somebody has decided.
 CREATE TABLE entity_candidates (  -- both; key: name_key, other_key; order: ALL
@@ -406,7 +405,7 @@ CREATE TABLE search.entity_communities (  -- publication; key: entity, level; or
     level BIGINT,  -- Level of the hierarchy.
     community BIGINT  -- Number of the community.
 );
--- What entities are called: normalized titles, with and without diacritics and hyphens, and accepted aliases.
+-- What entities are called: normalized titles, with and without diacritics and hyphens, and aliases.
 CREATE TABLE search.entity_names (  -- publication; key: name, entity; order: ALL
     name UBIGINT,  -- md5_number_lower of the normalized name.
     entity BIGINT,  -- human_readable_id of the entity.

@@ -73,7 +73,7 @@ wanted AS MATERIALIZED (
 ), exact AS MATERIALIZED (  -- a spelling without accents or hyphens counts where nothing is called so exactly
     SELECT c.entity, c.title, c.type FROM called c
     WHERE c.title_key = c.key OR EXISTS (
-        FROM own.entity_aliases a WHERE a.alias_key = c.key AND a.title_key = c.title_key AND a.accepted)
+        FROM own.entity_aliases a WHERE a.alias_key = c.key AND a.title_key = c.title_key)
 ), meant AS MATERIALIZED (
     SELECT x.entity, x.title, x.type FROM exact x
     UNION ALL SELECT c.entity, c.title, c.type FROM called c WHERE NOT EXISTS (FROM exact)
@@ -91,7 +91,7 @@ CREATE OR REPLACE MACRO entities_called(title) AS TABLE
 WITH _g_entities_called AS MATERIALIZED (SELECT title AS _g_title)
 SELECT c.entity AS human_readable_id FROM own.entities_called((SELECT g._g_title FROM _g_entities_called g)) c;
 COMMENT ON MACRO TABLE entities_called IS
-    'human_readable_id of the entity of that title or accepted alias, however it is written; an integer is the number of an entity. No rows: none, see find_entity. A name of several entities is an error that lists them.';
+    'human_readable_id of the entity of that title or alias, however it is written; an integer is the number of an entity. No rows: none, see find_entity. A name of several entities is an error that lists them.';
 
 -- A normalized title without accents, and with one form of hyphens and apostrophes.
 CREATE MACRO own.without_marks(key) AS translate(strip_accents(key), '’‘`´‐‑–', '''''''''---');
@@ -110,7 +110,7 @@ wanted AS MATERIALIZED (
     SELECT e.human_readable_id AS entity, e.title_key AS key, 'title' AS named FROM own.entities e
     UNION
     SELECT e.human_readable_id, a.alias_key, 'alias'
-    FROM own.entity_aliases a JOIN own.entities e ON e.title_key = a.title_key WHERE a.accepted
+    FROM own.entity_aliases a JOIN own.entities e ON e.title_key = a.title_key
 ), plain AS (
     SELECT n.entity, n.key, n.named, own.without_marks(n.key) AS plain FROM names n
 ), compared AS (

@@ -88,10 +88,10 @@ def _split(aliases: pl.DataFrame, name: str, splits: Sequence[Decision], read_na
     leading = aliases.filter(pl.col("title_key") == name)["alias_key"]
     named = read_named({name, *leading}).sort(pl.all())
     resolved = apply_aliases(named.with_columns(stands_for="key"), aliases, ["stands_for"])
-    own = resolved.filter(pl.col("stands_for") == name)
-    things = _things(own, name, splits).filter(pl.col("title_key") != name)
+    mentions = resolved.filter(pl.col("stands_for") == name)
+    things = _things(mentions, name, splits).filter(pl.col("title_key") != name)
     rows = (
-        own.select("document_id", alias_key="key")
+        mentions.select("document_id", alias_key="key")
         .unique()
         .join(things, on="document_id")
         .select(*_SCOPE, "title_key", rule=pl.lit(SPLIT))

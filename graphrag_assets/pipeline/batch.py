@@ -108,16 +108,16 @@ NO_FACTS = KnownFacts(
 
 
 def already_extracted(
-    units: pl.DataFrame, known: KnownFacts, extractor: str, metadata_columns: Sequence[str] = ()
+    units: pl.DataFrame, stored: KnownFacts, extractor: str, metadata_columns: Sequence[str] = ()
 ) -> pl.Series:
-    """The ids of the text units that `known` has, made from the same text and, where it matters, the same context.
+    """The ids of the text units that are `stored`, made from the same text and, where it matters, the same context.
 
     `units`: as `in_documents` returns them.
     """
     by_model = not extractor.startswith(EXTRACTOR)
     used = {*(_OF_EMBEDDED if EXTRACTOR in extractor else ()), *(_OF_MODEL if by_model else ())}
-    raw_data = known.text_units["raw_data"]
-    then = known.text_units.with_columns(
+    raw_data = stored.text_units["raw_data"]
+    then = stored.text_units.with_columns(
         metadata_texts(raw_data, metadata_columns), correspondents(raw_data), _HEADINGS
     )
     return units.join(then, on=["id", *sorted(used)], how="semi", nulls_equal=True)["id"]
@@ -144,12 +144,12 @@ def extract_facts(
     documents: pl.DataFrame,
     text_units: pl.DataFrame,
     errors: pl.DataFrame,
-    known: KnownFacts,
+    stored: KnownFacts,
     extract: Extract,
     extractor: str,
     metadata_columns: Sequence[str] = (),
 ) -> BatchFacts:
-    """The batch's facts. Only text units that `known` lacks are extracted; those that fail stay pending.
+    """The batch's facts. Only text units that are not `stored` are extracted; those that fail stay pending.
 
     Documents of facts are not extracted: what they state are their facts.
 
@@ -159,18 +159,18 @@ def extract_facts(
     metadata and the headings of the text unit: where they changed, a text unit is extracted again.
     """
     units = in_documents(text_units, documents, metadata_columns)
-    own = extract_own_facts(documents, text_units, units)
+    of_facts = extract_own_facts(documents, text_units, units)
     units = units.filter(~pl.col("document_id").is_in(documents.filter(format=FORMAT)["id"].implode()))
-    unfinished = known.losses.filter(pl.col("stage") == GLEAN)["source"]
-    done = already_extracted(units, known, extractor, metadata_columns)
+    unfinished = stored.losses.filter(pl.col("stage") == GLEAN)["source"]
+    done = already_extracted(units, stored, extractor, metadata_columns)
     done = done.filter(~done.is_in(unfinished.implode()))
-    found = extract_text_units(units.filter(~pl.col("id").is_in(done.implode())), extract, extractor)
-    failed = pl.col("id").is_in(found.errors["source"].implode())
-    kept_losses = known.losses.filter(pl.col("source").is_in(done.implode()))
+    extracted = extract_text_units(units.filter(~pl.col("id").is_in(done.implode())), extract, extractor)
+    failed = pl.col("id").is_in(extracted.errors["source"].implode())
+    kept_losses = stored.losses.filter(pl.col("source").is_in(done.implode()))
 
     def kept_and_new(name: str) -> pl.DataFrame:
-        kept = getattr(known, name).filter(pl.col("text_unit_id").is_in(done.implode()))
-        return pl.concat([kept, getattr(found, name), getattr(own, name)], how="vertical_relaxed")
+        before = getattr(stored, name).filter(pl.col("text_unit_id").is_in(done.implode()))
+        return pl.concat([before, getattr(extracted, name), getattr(of_facts, name)], how="vertical_relaxed")
 
     return BatchFacts(
         documents,
@@ -178,5 +178,5 @@ def extract_facts(
         kept_and_new("entity_mentions"),
         kept_and_new("relationship_mentions"),
         kept_and_new("covariates"),
-        pl.concat([errors, found.errors, kept_losses, found.losses], how="diagonal_relaxed"),
+        pl.concat([errors, extracted.errors, kept_losses, extracted.losses], how="diagonal_relaxed"),
     )

@@ -84,9 +84,9 @@ def divided(ids: pl.Series, labels: Ints, edges: Ints, weights: Floats, options:
     """The hierarchy of communities below level 0, the communities `labels` of the sorted `ids`; see `members_frame`."""
     with seeded(options.seed) as rng:
 
-        def split(level: int, labels: Ints, nodes: Ints, own: Ints, own_weights: Floats) -> Ints | None:
+        def split(level: int, labels: Ints, nodes: Ints, inside: Ints, own_weights: Floats) -> Ints | None:
             rng.seed(options.seed)
-            return split_from_scratch(ids.gather(nodes), own, own_weights, options.max_cluster_size)
+            return split_from_scratch(ids.gather(nodes), inside, own_weights, options.max_cluster_size)
 
         return members_frame(ids, *hierarchy(labels, edges, weights, options.max_cluster_size, split))
 
@@ -168,8 +168,8 @@ def hierarchy(
         inside = labels[edges[:, 0]] == labels[edges[:, 1]]
         edges, weights = edges[inside], weights[inside]
         above, labels, born_from = labels, labels.copy(), []
-        for number, nodes, own, own_weights in subgraphs(above, edges, weights, candidates):
-            parts = split(len(levels) - 1, above, nodes, own, own_weights)
+        for number, nodes, inner, own_weights in subgraphs(above, edges, weights, candidates):
+            parts = split(len(levels) - 1, above, nodes, inner, own_weights)
             if parts is not None:
                 labels[nodes] = parts + count
                 born = int(parts.max()) + 1
@@ -195,8 +195,8 @@ def subgraphs(labels: Ints, edges: Ints, weights: Floats, wanted: Ints) -> Itera
     edges_by_label = np.argsort(edge_labels, kind="stable")
     edge_starts = np.searchsorted(edge_labels[edges_by_label], np.arange(labels.max() + 2))
     for number in wanted.tolist():
-        own = edges_by_label[edge_starts[number] : edge_starts[number + 1]]
-        yield number, by_label[starts[number] : starts[number + 1]], local[edges[own]], weights[own]
+        inner = edges_by_label[edge_starts[number] : edge_starts[number + 1]]
+        yield number, by_label[starts[number] : starts[number + 1]], local[edges[inner]], weights[inner]
 
 
 def split_from_scratch(ids: pl.Series, edges: Ints, weights: Floats, max_cluster_size: int) -> Ints | None:
@@ -259,10 +259,10 @@ def leiden(size: int, edges: Ints, weights: Floats, resolution: float = 1.0) -> 
     """
     if not len(edges):
         return np.arange(size, dtype=np.int64)
-    found = igraph.Graph(n=size, edges=edges).community_leiden(
+    clustering = igraph.Graph(n=size, edges=edges).community_leiden(
         "modularity", weights=weights, resolution=resolution, n_iterations=N_ITERATIONS
     )
-    labels = np.asarray(found.membership, dtype=np.int64)
+    labels = np.asarray(clustering.membership, dtype=np.int64)
     # Leiden's communities are connected by construction. This ensures it for any implementation.
     return join_lone_nodes(connected_parts(labels, edges), edges, weights)
 

@@ -38,20 +38,20 @@ _ROW = re.compile(r"(\d+),")
 
 def checked_report(record: ReportRecord, material: ReportMaterial) -> tuple[ReportRecord, list[str]]:
     """The report with its references in canonical form, and those that it loses: to rows it was not written from."""
-    given, removed = _citable(material), dict[str, None]()
+    citable, removed = _citable(material), dict[str, None]()
 
     def checked(text: str) -> str:
-        checked, lost = Checked.text(text, given, remove=True)
+        checked, lost = Checked.text(text, citable, remove=True)
         removed.update(dict.fromkeys(lost))
         return checked
 
-    known = replace(
+    correct = replace(
         record,
         summary=checked(record.summary),
         findings=[Finding(checked(one.summary), checked(one.explanation)) for one in record.findings],
         rating_explanation=checked(record.rating_explanation),
     )
-    return known, list(removed)
+    return correct, list(removed)
 
 
 def _citable(material: ReportMaterial) -> Given:
@@ -88,8 +88,8 @@ def references_in(reports: pl.DataFrame) -> pl.DataFrame:
             for block in pattern.finditer(content or ""):
                 for table, number in rows_cited_in(block["rows"]):
                     is_row = table in TABLES and number <= _LARGEST
-                    known = number if number <= _LARGEST else None
-                    cited[report_id, TABLES.get(table, table), known, pattern is MARK or not is_row] = None
+                    stored = number if number <= _LARGEST else None
+                    cited[report_id, TABLES.get(table, table), stored, pattern is MARK or not is_row] = None
                 if unread := unread_in(block["rows"]):
                     cited[report_id, unread, None, True] = None
     return pl.DataFrame(list(cited), schema=_SCHEMA, orient="row")
@@ -138,9 +138,9 @@ def community_reports(
     contexts, rows = fitted_contexts(local_rows(members, sub_members, lines), sub_reports, max_tokens, encoding)
     if text_units is not None:
         passages = source_rows(members, sub_members, entities, source_lines(text_units, encoding))
-        shown = fitted_contexts(passages, sub_reports, max_tokens, encoding).contexts
+        fitted = fitted_contexts(passages, sub_reports, max_tokens, encoding).contexts
         # A community without text units is shown as it is.
-        contexts = contexts.join(shown.rename({"context": "shown"}), on="community", how="left").select(
+        contexts = contexts.join(fitted.rename({"context": "shown"}), on="community", how="left").select(
             "community", context=pl.coalesce("shown", "context")
         )
     communities = communities.join(contexts, on="community", how="left").with_columns(pl.col("context").fill_null(""))

@@ -73,7 +73,7 @@ def document_aliases(mentions: pl.DataFrame, names: pl.DataFrame, relationships:
             documents[document].add(key, roots[key], bool(person), n, units, in_header)
     rows: list[tuple[str, str, str, str]] = []
     for name, document in documents.items():
-        bearers, given, acronyms = _full_forms(document.keys, types)
+        bearers, by_given_name, acronyms = _full_forms(document.keys, types)
         ends = {key.rpartition(" ")[2] for key in document.keys if " " in key and types[key] == "NAME"}
         for short in document.keys:
             title, _, last = short.rpartition(" ")
@@ -86,15 +86,15 @@ def document_aliases(mentions: pl.DataFrame, names: pl.DataFrame, relationships:
             elif types[short] == "PERSON" and last not in ends:
                 target = document.bearer(_only(anywhere.get((last, True), [])), short)
             if not target and not here and types[short] == "PERSON":
-                full = _only(given.get(short, []))
+                full = _only(by_given_name.get(short, []))
                 target, rule = full if document.counts[full] > 1 else "", "given_name"
             if document.tells_apart(short, target) or _differ(bodies.get((name, short)), everywhere[target]):
                 target, here = "", [target]
             if not target and not here:
                 stated = document.stated.get(short)
-                fitting = stated or acronyms(short) or anywhere.get((short, False), [])
-                target, rule = _only([full for full in fitting if _may_be_one(types[short], types[full])]), "acronym"
-                target = target if stated or not document.listed[short] & document.listed[target] else ""
+                candidates = stated or acronyms(short) or anywhere.get((short, False), [])
+                target, rule = _only([full for full in candidates if _may_be_one(types[short], types[full])]), "acronym"
+                target = target if stated or not document.units[short] & document.units[target] else ""
             if target and target != short:
                 rows += [(name, key, target, rule) for key in sorted(document.keys[short])]
     schema = dict.fromkeys(("document_id", "alias_key", "title_key", "rule"), pl.String)
@@ -105,13 +105,13 @@ def related_bodies(
     relationships: pl.DataFrame, roots: Mapping[str, str], types: Mapping[str, str]
 ) -> dict[tuple[str, str], set[str]]:
     """By document and name, the organizations and places that it belongs to or acts on, as a model says."""
-    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    bodies: dict[tuple[str, str], set[str]] = defaultdict(set)
     stated = relationships.filter("by_model").select("document_id", "source_key", "target_key")
     for document, *pair in stated.iter_rows():
         source, target = (roots.get(key, key) for key in pair)
         if types.get(target) in _BODIES:
-            found[document, source].add(target)
-    return found
+            bodies[document, source].add(target)
+    return bodies
 
 
 def _differ(bodies: set[str] | None, others: set[str]) -> bool:
@@ -130,7 +130,7 @@ class _Document:
         counts: mentions.
         people: what is mentioned as a person.
         stated: what stands before an abbreviation in parentheses.
-        listed: the text units in which a model lists the name.
+        units: the text units in which a model lists the name.
         in_header: names that stand only in the header of a mail.
     """
 
@@ -138,13 +138,13 @@ class _Document:
     counts: Counter[str] = field(default_factory=Counter)
     people: set[str] = field(default_factory=set)
     stated: dict[str, list[str]] = field(default_factory=dict)
-    listed: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    units: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     in_header: dict[str, bool] = field(default_factory=dict)
 
     def add(self, key: str, root: str, person: bool, n: int, units: Iterable[str], in_header: bool) -> None:
         self.keys[root].add(key)
         self.counts[root] += n
-        self.listed[root].update(units)
+        self.units[root].update(units)
         self.in_header[root] = in_header and self.in_header.get(root, True)
         if person:
             self.people.add(root)
@@ -153,7 +153,7 @@ class _Document:
 
     def tells_apart(self, short: str, full: str) -> bool:
         """Whether a model's answer lists both names, or the full one is only a sender or receiver of a mail."""
-        return bool(self.listed[short] & self.listed[full]) or self.in_header.get(full, False)
+        return bool(self.units[short] & self.units[full]) or self.in_header.get(full, False)
 
     def bearer(self, full: str, short: str) -> str:
         """The full name, of another document, that a surname stands for, or "": one of them is evidently a person's."""
@@ -180,7 +180,7 @@ def _full_forms(
 ) -> tuple[dict[str, list[str]], dict[str, list[str]], Callable[[str], list[str]]]:
     """The document's names of several words: people by surname and by given name, and others by abbreviation."""
     bearers: dict[str, list[str]] = defaultdict(list)
-    given: dict[str, list[str]] = defaultdict(list)
+    by_given_name: dict[str, list[str]] = defaultdict(list)
     others: dict[int, list[str]] = defaultdict(list)
     for key in keys:
         words = key.split()
@@ -190,7 +190,7 @@ def _full_forms(
             if words[-1] not in NEVER_SURNAMES:
                 bearers[words[-1]].append(key)
             if words[0] not in TITLED:
-                given[words[0]].append(key)
+                by_given_name[words[0]].append(key)
         elif types[key] != "PERSON":
             for length in count_initials(key):
                 others[length].append(key)
@@ -200,7 +200,7 @@ def _full_forms(
             return []
         return [key for key in others.get(len(short.replace(".", "")), ()) if initials_fit(short, key)]
 
-    return bearers, given, abbreviated
+    return bearers, by_given_name, abbreviated
 
 
 def _only(names: Sequence[str]) -> str:

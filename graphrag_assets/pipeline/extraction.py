@@ -54,13 +54,13 @@ def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: st
     """
     units = starmap(TextUnit, text_units.select(TextUnit._fields).iter_rows())
     texts = dict(text_units.select("id", "text").iter_rows())
-    by_unit = sorted(extract(units), key=lambda found: found[0])  # whatever order they came in
+    by_unit = sorted(extract(units), key=lambda result: result[0])  # whatever order they came in
     by_unit = [
-        (unit, found if isinstance(found, Exception) else _with_abbreviations(found, texts[unit]))
-        for unit, found in by_unit
+        (unit, result if isinstance(result, Exception) else _with_abbreviations(result, texts[unit]))
+        for unit, result in by_unit
     ]
-    done = [(unit, found) for unit, found in by_unit if not isinstance(found, Exception)]
-    failed = [(unit, f"{type(found).__name__}: {found}") for unit, found in by_unit if isinstance(found, Exception)]
+    done = [(unit, result) for unit, result in by_unit if not isinstance(result, Exception)]
+    failed = [(unit, f"{type(result).__name__}: {result}") for unit, result in by_unit if isinstance(result, Exception)]
     lineage = text_units.select("batch", "document_id", text_unit_id="id")
 
     def facts(table: schema.Table, rows: list[dict[str, object]], *identity: str) -> pl.DataFrame:
@@ -71,14 +71,14 @@ def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: st
         frame = with_id(frame, "table_name", "text_unit_id", *identity)
         return frame.unique("id", keep="first", maintain_order=True).select(table.column_names).sort("id")
 
-    entities = [_entity(record, unit) for unit, found in done for record in found.entities if _key(record.title)]
+    entities = [_entity(record, unit) for unit, result in done for record in result.entities if _key(record.title)]
     relationships = [
         _relationship(record, unit)
-        for unit, found in done
-        for record in found.relationships
+        for unit, result in done
+        for record in result.relationships
         if _key(record.source) and _key(record.target)
     ]
-    claims = [_claim(record, unit) for unit, found in done for record in found.claims]
+    claims = [_claim(record, unit) for unit, result in done for record in result.claims]
     hint = "Run `graphrag-assets index` again: only failed text units are extracted again."
     return Extraction(
         facts(schema.ENTITY_MENTIONS, entities, "title_key", "type"),
@@ -89,21 +89,21 @@ def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: st
     )
 
 
-def _with_abbreviations(found: UnitExtraction, text: str) -> UnitExtraction:
-    """`found` with a mention "Name (ABC)", without a sentence of its own, for what the text abbreviates so.
+def _with_abbreviations(extraction: UnitExtraction, text: str) -> UnitExtraction:
+    """Return `extraction` with a mention "Name (ABC)", without a sentence of its own, for what the text abbreviates so.
 
     Resolution reads from it what ABC stands for. An entity of such a name gets the name without the abbreviation.
     """
-    described = {entity.title: entity for entity in found.entities}
+    described = {entity.title: entity for entity in extraction.entities}
     split = {title: pair for title in described if title[-1:] == ")" and (pair := split_abbreviation(title))}
     stated = stated_abbreviations(text, described) if "(" in text else []
     if not split and not stated:
-        return found
-    entities = [replace(one, title=split[one.title][0]) if one.title in split else one for one in found.entities]
+        return extraction
+    entities = [replace(one, title=split[one.title][0]) if one.title in split else one for one in extraction.entities]
     full = {entity.title: entity for entity in reversed(entities)}
     pairs = dict.fromkeys([*split.values(), *stated])
     evidence = [replace(full[name], title=f"{name} ({short})", n_sentences=0) for name, short in pairs]
-    return replace(found, entities=[*entities, *evidence])
+    return replace(extraction, entities=[*entities, *evidence])
 
 
 _LEFT_OUT = "Nothing has to be done. If there are many, use a model that follows the form of answers better."
@@ -121,21 +121,23 @@ _HINTS = {GLEAN: _GLEAN_AGAIN, "ungrounded": _UNGROUNDED}
 
 def _losses(done: Sequence[tuple[str, UnitExtraction]], text_units: pl.DataFrame) -> pl.DataFrame:
     """Rows of index_errors for what the extracted text units lack, a row per unit and kind of loss."""
-    lost = [(unit, found.losses) for unit, found in done if found.losses != NO_LOSSES]
+    lost = [(unit, extraction.losses) for unit, extraction in done if extraction.losses != NO_LOSSES]
     errors = {
         GLEAN: [(u, f"The gleaning failed. {one.failed_gleaning}") for u, one in lost if one.failed_gleaning],
     }
     for stage, what in _COUNTED_LOSSES.items():
         errors[stage] = [(u, f"{n} {what}") for u, one in lost if (n := getattr(one, stage))]
     errors["ungrounded"] = [(u, _ungrounded(one.ungrounded)) for u, one in lost if one.ungrounded]
-    rows = [unit_errors(found, text_units, stage, _HINTS.get(stage, _LEFT_OUT)) for stage, found in errors.items()]
+    rows = [
+        unit_errors(extraction, text_units, stage, _HINTS.get(stage, _LEFT_OUT)) for stage, extraction in errors.items()
+    ]
     return pl.concat(rows)
 
 
 def _ungrounded(names: Sequence[str]) -> str:
     """A sentence on entities without grounds in the text; it names a few."""
-    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-    return f"{len(names)} entities have names that stand neither in the text nor in its context: {shown}."
+    some = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    return f"{len(names)} entities have names that stand neither in the text nor in its context: {some}."
 
 
 def _entity(record: EntityRecord, unit: str) -> dict[str, object]:
@@ -207,17 +209,17 @@ def stands_in(name: str, text: str) -> bool:
     return " ".join(name.split()) in " ".join(text.split())
 
 
-def grounded(found: UnitExtraction, text: str) -> UnitExtraction:
-    """`found` with the names of entities that `text` does not have among its losses.
+def grounded(extraction: UnitExtraction, text: str) -> UnitExtraction:
+    """Return `extraction` with the names of entities that `text` does not have among its losses.
 
     A text has a name in other forms too: most of its words are there with the same first letters.
     """
-    absent = [entity.title for entity in found.entities if not stands_in(entity.title, text)]
+    absent = [entity.title for entity in extraction.entities if not stands_in(entity.title, text)]
     beginnings = _beginnings(text) if absent else frozenset()
     ungrounded = [name for name in absent if not _mostly_in(_beginnings(name), beginnings, text)]
     if not ungrounded:
-        return found
-    return replace(found, losses=replace(found.losses, ungrounded=tuple(ungrounded)))
+        return extraction
+    return replace(extraction, losses=replace(extraction.losses, ungrounded=tuple(ungrounded)))
 
 
 def _mostly_in(words: frozenset[str], beginnings: frozenset[str], text: str) -> bool:

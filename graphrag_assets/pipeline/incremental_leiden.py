@@ -181,17 +181,17 @@ def _since_last(
     """What has changed, the `_levels` before, and which nodes may move at level 0: new ones, and the frontier."""
     then = [previous_members["entity_id"], previous_edges["source_id"], previous_edges["target_id"]]
     names = pl.concat([column.rename("entity_id") for column in then]).unique()
-    known = pl.concat([ids, names.filter(~names.is_in(ids.implode())).sort()])  # the deleted ones come last
-    change = _compare(known, edges, weights, previous_edges)
-    before = _levels(known, previous_members) or [np.full(len(known), -1)]
-    everywhere = np.zeros(len(known), np.int64)
+    all_ids = pl.concat([ids, names.filter(~names.is_in(ids.implode())).sort()])  # the deleted ones come last
+    change = _compare(all_ids, edges, weights, previous_edges)
+    before = _levels(all_ids, previous_members) or [np.full(len(all_ids), -1)]
+    everywhere = np.zeros(len(all_ids), np.int64)
     frontier = _frontier(everywhere[: len(ids)], everywhere, edges, change)
     return change, before, (before[0][: len(ids)] < 0) | frontier
 
 
-def _compare(known: pl.Series, edges: Ints, weights: Floats, previous_edges: pl.DataFrame) -> _Change:
-    """Compare the current and previous edges, as positions in `known`: the current entities, then the deleted ones."""
-    ends, then_weights = edge_arrays(known, previous_edges)
+def _compare(entities: pl.Series, edges: Ints, weights: Floats, previous_edges: pl.DataFrame) -> _Change:
+    """Compare the current and previous edges, as positions in `entities`: the current ones, then the deleted ones."""
+    ends, then_weights = edge_arrays(entities, previous_edges)
     then = pl.DataFrame({"a": ends[:, 0], "b": ends[:, 1], "then": then_weights})
     now = pl.DataFrame({"a": edges[:, 0], "b": edges[:, 1]})
     before = now.join(then, on=["a", "b"], how="left", maintain_order="left")["then"].fill_null(0.0).to_numpy()
@@ -204,14 +204,14 @@ def _compare(known: pl.Series, edges: Ints, weights: Floats, previous_edges: pl.
     )
 
 
-def _levels(known: pl.Series, previous_members: pl.DataFrame) -> list[Ints]:
+def _levels(ids: pl.Series, previous_members: pl.DataFrame) -> list[Ints]:
     """Per level a number for the community that each entity was in, whatever its name; -1 for a new one."""
-    entities = pl.DataFrame({"entity_id": known})
+    entities = pl.DataFrame({"entity_id": ids})
     numbers = []
     for level in previous_members["level"].unique().sort():
         then = previous_members.filter(pl.col("level") == level).select("entity_id", "cluster")
-        found = entities.join(then, on="entity_id", how="left", maintain_order="left")["cluster"]
-        numbers.append(np.where(found.is_null(), -1, by_first(found.rank("dense").fill_null(0).to_numpy())))
+        clusters = entities.join(then, on="entity_id", how="left", maintain_order="left")["cluster"]
+        numbers.append(np.where(clusters.is_null(), -1, by_first(clusters.rank("dense").fill_null(0).to_numpy())))
     return numbers
 
 
@@ -227,21 +227,21 @@ def _divided(
     """Levels and parents as of `hierarchy`, from level 0 down."""
     frontiers: dict[int, Flags] = {}
 
-    def split(level: int, labels: Ints, nodes: Ints, own: Ints, own_weights: Floats) -> Ints | None:
+    def split(level: int, labels: Ints, nodes: Ints, inner: Ints, own_weights: Floats) -> Ints | None:
         if level not in frontiers:
             frontiers[level] = _frontier(labels, previous[min(level, len(previous) - 1)], edges, change)
         start, free = previous[min(level + 1, len(previous) - 1)][nodes], frontiers[level][nodes]
         if keep_divisions and not free.any():
-            return by_first(_pieces(by_first(start), own)[0]) if start.min() < start.max() else None
+            return by_first(_pieces(by_first(start), inner)[0]) if start.min() < start.max() else None
         if len(nodes) <= options.max_cluster_size:
             return None
         if start.min() < start.max():
             # Without a frontier it is an unchanged community, and its parts are still connected.
-            parts = _settle(start, free, own, own_weights, options)[0] if free.any() else by_first(start)
-            if not free.any() or (is_level(parts) and is_better_than_whole(parts, own, own_weights)):
+            parts = _settle(start, free, inner, own_weights, options)[0] if free.any() else by_first(start)
+            if not free.any() or (is_level(parts) and is_better_than_whole(parts, inner, own_weights)):
                 return parts
         rng.seed(options.seed)
-        return split_from_scratch(ids.gather(nodes), own, own_weights, options.max_cluster_size)
+        return split_from_scratch(ids.gather(nodes), inner, own_weights, options.max_cluster_size)
 
     with seeded(options.seed) as rng:
         smallest = 1 if keep_divisions else options.max_cluster_size
@@ -257,10 +257,10 @@ def _frontier(labels: Ints, then: Ints, edges: Ints, change: _Change) -> Flags:
     is_inside = labels[edges[:, 0]] == labels[edges[:, 1]]
     was_inside = (then[edges[:, 0]] == then[edges[:, 1]]) & (then[edges[:, 0]] >= 0) & ~change.is_new
     lost = change.deleted[then[change.deleted[:, 0]] == then[change.deleted[:, 1]]]
-    found = np.zeros(len(labels), dtype=np.bool_)
-    found[edges[(is_inside != was_inside) | (is_inside & change.is_changed)]] = True
-    found[lost[lost < len(labels)]] = True
-    return found
+    frontier = np.zeros(len(labels), dtype=np.bool_)
+    frontier[edges[(is_inside != was_inside) | (is_inside & change.is_changed)]] = True
+    frontier[lost[lost < len(labels)]] = True
+    return frontier
 
 
 def _settle(start: Ints, free: Flags, edges: Ints, weights: Floats, options: ClusterOptions) -> tuple[Ints, int]:
@@ -273,9 +273,9 @@ def _settle(start: Ints, free: Flags, edges: Ints, weights: Floats, options: Clu
     free = ever = free | torn
     for _ in range(_ROUNDS):
         after, torn = _pieces(_move(labels, free, edges, weights, options), edges)
-        moved, labels = after != labels, after
+        has_moved, labels = after != labels, after
         free = torn
-        free[edges[moved[edges].any(axis=1)]] = True
+        free[edges[has_moved[edges].any(axis=1)]] = True
         if not free.any():
             break
         ever = ever | free
@@ -308,11 +308,11 @@ def _move(labels: Ints, free: Flags, edges: Ints, weights: Floats, options: Clus
             break
     if gained <= enough:
         return labels
-    found = np.asarray(partition.membership, dtype=np.int64)[n_fixed:]
+    membership = np.asarray(partition.membership, dtype=np.int64)[n_fixed:]
     after = labels.copy()
     # A number beyond those of the fixed nodes is a new community.
-    kept = touched[np.minimum(found, len(touched) - 1)]
-    after[nodes] = np.where(found < n_fixed, kept, labels.max() + 1 + found)
+    joined = touched[np.minimum(membership, len(touched) - 1)]
+    after[nodes] = np.where(membership < n_fixed, joined, labels.max() + 1 + membership)
     return after
 
 

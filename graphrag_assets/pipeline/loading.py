@@ -173,8 +173,8 @@ def _refused_files(kind: RefusedKind, folder: str, sources: list[str]) -> tuple[
     names = [PurePosixPath(source).name for source in sources]
     if len(names) == 1:
         return sources[0], None, "load", f"{kind.error} files are not indexed", kind.hint
-    listed = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
-    return folder, None, "load", f"{len(names):,} {kind.error} files are not indexed: {listed}", kind.hint
+    some = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+    return folder, None, "load", f"{len(names):,} {kind.error} files are not indexed: {some}", kind.hint
 
 
 def _unread(error: OSError) -> Problem:
@@ -188,8 +188,8 @@ _SECOND_OF_AN_ID = ("another document has the same id", "Rename the file, or cor
 
 def _no_date(stated: str, column: str) -> tuple[str, str]:
     """Error and hint for a value that is no date."""
-    shown = clean(shortened(stated))
-    return f"{column} is {shown!r}, which is ambiguous or not a date", "Write it as YYYY-MM-DD, such as 1866-07-27."
+    value = clean(shortened(stated))
+    return f"{column} is {value!r}, which is ambiguous or not a date", "Write it as YYYY-MM-DD, such as 1866-07-27."
 
 
 def _title(record: Record, source: str) -> str:
@@ -211,5 +211,5 @@ def given_titles(documents: pl.DataFrame) -> pl.Series:
     The number of a row says nothing about the document's subject.
     """
     rows = documents.select("title", "source", "row_number").iter_rows()
-    given = [None if row is not None and title == _row_name(source, row) else title for title, source, row in rows]
-    return pl.Series("title", given, dtype=pl.String)
+    titles = [None if row is not None and title == _row_name(source, row) else title for title, source, row in rows]
+    return pl.Series("title", titles, dtype=pl.String)

@@ -142,15 +142,15 @@ def extract_own_facts(documents: pl.DataFrame, text_units: pl.DataFrame, units: 
     first = text_units.sort("ordinal").unique("document_id", keep="first").select("id", "document_id")
     rows = first.join(documents.filter(format=FORMAT).select(document_id="id", data="raw_data"), on="document_id")
     facts = {unit: json.loads(data)[_FACT] for unit, _, data in rows.iter_rows()}
-    own = units.filter(pl.col("id").is_in(list(facts)))
+    of_facts = units.filter(pl.col("id").is_in(list(facts)))
     is_denied = pl.col("id").is_in([unit for unit, fact in facts.items() if fact.get("not")])
 
     def extract(some: Iterable[TextUnit]) -> Iterator[tuple[str, UnitExtraction | Exception]]:
         for unit in some:
             yield unit.id, _extraction(facts[unit.id], unit.text)
 
-    stated = extract_text_units(own.filter(~is_denied), extract, STATED)
-    denied = extract_text_units(own.filter(is_denied), extract, DENIED)
+    stated = extract_text_units(of_facts.filter(~is_denied), extract, STATED)
+    denied = extract_text_units(of_facts.filter(is_denied), extract, DENIED)
     return Extraction(*(pl.concat(both) for both in zip(stated, denied, strict=True)))
 
 

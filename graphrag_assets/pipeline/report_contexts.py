@@ -66,11 +66,11 @@ def with_tokens(lines: pl.DataFrame, encoding: str) -> pl.DataFrame:
     return lines.with_columns(tokens=pl.Series(count_tokens(lines["line"], encoding), dtype=pl.Int64) + 1)
 
 
-def _lines(section: str, rows: pl.DataFrame, shown: str, source: str, target: str, degree: str) -> pl.DataFrame:
+def _lines(section: str, rows: pl.DataFrame, columns: str, source: str, target: str, degree: str) -> pl.DataFrame:
     return rows.select(
         section=pl.lit(section),
         number="human_readable_id",
-        line=with_date(rows, csv_line("human_readable_id", *shown.split())),
+        line=with_date(rows, csv_line("human_readable_id", *columns.split())),
         source_id=source,
         target_id=target,
         combined_degree=degree,
@@ -110,13 +110,13 @@ def source_rows(
 ) -> pl.DataFrame:
     """As `local_rows`, from `source_lines`: child is the one that has all entities that the text unit names."""
     named = entities.select("degree", entity_id="id", text_unit_id="text_unit_ids").explode("text_unit_id").drop_nulls()
-    found = members.join(named, on="entity_id").join(sub_members, on="entity_id", how="left")
-    units = found.group_by("community", "text_unit_id").agg(
+    placed = members.join(named, on="entity_id").join(sub_members, on="entity_id", how="left")
+    units = placed.group_by("community", "text_unit_id").agg(
         pl.col("degree").sum(), child=pl.when(pl.col("child").n_unique() == 1).then(pl.col("child").first())
     )
     ordered = units.join(lines, on="text_unit_id").sort("community", pl.col("degree").neg(), "number")
-    shown = ("community", pl.lit("Sources").alias("section"), "number", "line", "tokens", "child")
-    return ordered.select(*shown, place=pl.int_range(pl.len(), dtype=pl.Int64))
+    columns = ("community", pl.lit("Sources").alias("section"), "number", "line", "tokens", "child")
+    return ordered.select(*columns, place=pl.int_range(pl.len(), dtype=pl.Int64))
 
 
 class Contexts(NamedTuple):
@@ -153,8 +153,8 @@ def fitted_contexts(
         part if part["tokens"].sum() <= budget else _selected(part, budget, encoding) for part in substituted
     ]
     rows = pl.concat([rows.join(totals, on="community", how="anti"), *substituted], how="diagonal")
-    kept = rows.sort("community", "place")
-    return Contexts(_render(kept), kept.select("community", "section", "number"))
+    fitted = rows.sort("community", "place")
+    return Contexts(_render(fitted), fitted.select("community", "section", "number"))
 
 
 def local_rows(members: pl.DataFrame, sub_members: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
@@ -182,15 +182,15 @@ def local_rows(members: pl.DataFrame, sub_members: pl.DataFrame, lines: pl.DataF
         .agg(pl.col("rank").min())
     )
     # Members without a relationship inside come last, the best connected first.
-    own = inside.filter(pl.col("section") != "Relationships").join(
+    others = inside.filter(pl.col("section") != "Relationships").join(
         first, left_on=["community", "source_id"], right_on=["community", "entity"], how="left"
     )
     unrelated = pl.lit(2**40, pl.Int64)
-    ordered = pl.concat([own.with_columns(pl.col("rank").fill_null(unrelated)), related], how="diagonal")
+    ordered = pl.concat([others.with_columns(pl.col("rank").fill_null(unrelated)), related], how="diagonal")
     kind = pl.col("section").replace_strict(_ORDER, return_dtype=pl.Int64)
     ordered = ordered.sort("community", "rank", kind, pl.col("combined_degree").neg(), "number")
-    shown = ("community", "section", "number", "line", "tokens", "child")
-    return ordered.select(*shown, place=pl.int_range(pl.len(), dtype=pl.Int64))
+    columns = ("community", "section", "number", "line", "tokens", "child")
+    return ordered.select(*columns, place=pl.int_range(pl.len(), dtype=pl.Int64))
 
 
 def _substitute(rows: pl.DataFrame, reports: pl.DataFrame, budget: int) -> pl.DataFrame:
@@ -215,8 +215,8 @@ def _substitute(rows: pl.DataFrame, reports: pl.DataFrame, budget: int) -> pl.Da
         number="child",
         place=pl.int_range(pl.len(), dtype=pl.Int64) - pl.len().cast(pl.Int64),
     )
-    own = rows.join(replaced.select("child"), on="child", how="anti")
-    return pl.concat([stand_ins.select(rows.columns).cast(rows.schema), own])
+    rest = rows.join(replaced.select("child"), on="child", how="anti")
+    return pl.concat([stand_ins.select(rows.columns).cast(rows.schema), rest])
 
 
 def _selected(rows: pl.DataFrame, budget: int, encoding: str) -> pl.DataFrame:
@@ -224,34 +224,34 @@ def _selected(rows: pl.DataFrame, budget: int, encoding: str) -> pl.DataFrame:
     rows = rows.sort("place")
     kinds, lines, costs = rows["section"].to_list(), rows["line"].to_list(), rows["tokens"].to_list()
     shares = {kind: share for kind, share in _SHARES.items() if kind in kinds}
-    taken: dict[int, int] = {}  # place: tokens
+    selected: dict[int, int] = {}  # place: tokens
     cut: dict[int, str] = {}
     for kind, share in shares.items():
         room = int(share / sum(shares.values()) * budget)
-        own = [place for place, of_row in enumerate(kinds) if of_row == kind]
-        fitting = _fitting(own, costs, room)
-        if not fitting and (line := _cut_line(lines[own[0]], room - 1, encoding)):
-            cut[own[0]] = line
-            fitting = {own[0]: count_tokens([line], encoding)[0] + 1}
-        taken |= fitting
+        places = [place for place, of_row in enumerate(kinds) if of_row == kind]
+        within = _fitting(places, costs, room)
+        if not within and (line := _cut_line(lines[places[0]], room - 1, encoding)):
+            cut[places[0]] = line
+            within = {places[0]: count_tokens([line], encoding)[0] + 1}
+        selected |= within
     for place in cut:
-        if sum(taken.values()) - taken[place] + costs[place] <= budget:
-            taken[place] = costs[place]
+        if sum(selected.values()) - selected[place] + costs[place] <= budget:
+            selected[place] = costs[place]
         else:
             lines[place] = cut[place]
-    rest = sorted((place for place in range(len(kinds)) if place not in taken), key=lambda p: kinds[p] == "Claims")
-    taken |= _fitting(rest, costs, budget - sum(taken.values()))
-    return rows.with_columns(line=pl.Series(lines, dtype=pl.String))[sorted(taken)]
+    rest = sorted((place for place in range(len(kinds)) if place not in selected), key=lambda p: kinds[p] == "Claims")
+    selected |= _fitting(rest, costs, budget - sum(selected.values()))
+    return rows.with_columns(line=pl.Series(lines, dtype=pl.String))[sorted(selected)]
 
 
 def _fitting(places: list[int], costs: list[int], room: int) -> dict[int, int]:
     """The places whose costs fit `room` in turn, with their costs; one that does not fit is skipped."""
-    found: dict[int, int] = {}
+    selected: dict[int, int] = {}
     for place in places:
         if costs[place] <= room:
-            found[place] = costs[place]
+            selected[place] = costs[place]
             room -= costs[place]
-    return found
+    return selected
 
 
 def _cut_line(line: str, max_tokens: int, encoding: str) -> str:

@@ -74,9 +74,9 @@ def _resolved_names(entity_mentions: pl.DataFrame, relationships: pl.DataFrame) 
         if key not in types:
             families[family(key)].append(key)
         types[key][kind] += n
-    listed: dict[str, set[str]] = defaultdict(set)
+    units: dict[str, set[str]] = defaultdict(set)
     for key, unit in entity_mentions.select("title_key", "text_unit_id").drop_nulls().unique().iter_rows():
-        listed[key].add(unit)
+        units[key].add(unit)
     formal = {key: plain for key in types if (plain := without_legal_form(key)) in types and plain != key}
     legal = pl.Series([*formal, *formal.values()], dtype=pl.String).unique()
     partners: dict[str, set[str]] = defaultdict(set)
@@ -95,8 +95,8 @@ def _resolved_names(entity_mentions: pl.DataFrame, relationships: pl.DataFrame) 
     rows: list[tuple[str, str, str | None, str]] = []
     for members in families.values():
         counts = {key: types[key].total() for key in members}
-        own = {key: types[key] for key in members}
-        keys = _Keys(counts, own, sorted(leading & counts.keys()), documents, partners, listed)
+        own_types = {key: types[key] for key in members}
+        keys = _Keys(counts, own_types, sorted(leading & counts.keys()), documents, partners, units)
         if len(members) > 1:
             keys.resolve()
         rows += [(key, keys.root(key), keys.rules.get(key), keys.type(keys.root(key))) for key in members]
@@ -122,8 +122,8 @@ def without_legal_form(key: str) -> str:
     >>> without_legal_form("kestrel refrigeration ltd."), without_legal_form("maier gmbh & co. kg")
     ('kestrel refrigeration', 'maier')
     """
-    found = _LEGAL_FORM.fullmatch(key)
-    return found[1] if found else key
+    match = _LEGAL_FORM.fullmatch(key)
+    return match[1] if match else key
 
 
 def apply_aliases(frame: pl.DataFrame, aliases: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
@@ -148,7 +148,7 @@ def apply_aliases(frame: pl.DataFrame, aliases: pl.DataFrame, columns: Sequence[
 class _Keys:
     """The keys of a family that are not (yet) aliases, with counts and types; and what the others stand for.
 
-    Of names with and without a legal form also the documents and the names that they are related to. `listed`: the text
+    Of names with and without a legal form also the documents and the names that they are related to. `units`: the text
     units in which a model names a key.
     """
 
@@ -157,7 +157,7 @@ class _Keys:
     acronym_led: list[str]
     documents: dict[str, set[str]]
     partners: dict[str, set[str]]
-    listed: dict[str, set[str]]
+    units: dict[str, set[str]]
     parent: dict[str, str] = field(default_factory=dict)
     rules: dict[str, str] = field(default_factory=dict)
     best_types: dict[str, str] = field(default_factory=dict)
@@ -185,8 +185,8 @@ class _Keys:
     def type(self, key: str) -> str:
         """The most frequent type that says something, ties by name; "NAME" when none does."""
         if key not in self.best_types:
-            known = [(-n, name) for name, n in self.types[key].items() if name not in UNTYPED]
-            self.best_types[key] = min(known)[1] if known else "NAME"
+            specific = [(-n, name) for name, n in self.types[key].items() if name not in UNTYPED]
+            self.best_types[key] = min(specific)[1] if specific else "NAME"
         return self.best_types[key]
 
     def preferred(self, keys: Iterable[str]) -> str:
@@ -197,7 +197,7 @@ class _Keys:
         """Makes each (alias, canonical) one key, which later rules see with the counts of both."""
         for alias, canonical in sorted(pairs):
             alias, canonical = self.root(alias), self.root(canonical)
-            if alias == canonical or (rule in _GUESSES and self.listed[alias] & self.listed[canonical]):
+            if alias == canonical or (rule in _GUESSES and self.units[alias] & self.units[canonical]):
                 continue
             self.parent[alias], self.rules[alias] = canonical, rule
             self.counts[canonical] += self.counts.pop(alias)
@@ -243,13 +243,13 @@ def _legal_forms(keys: _Keys) -> Pairs:
 
 def _plurals(keys: _Keys) -> Pairs:
     """ "submarine cables" is "submarine cable": things without a proper name, and longer names of one type."""
-    found = []
+    pairs = []
     for key in keys.counts:
         kind = keys.type(key)
         if key.endswith("s") and not key.endswith(("ss", "us", "is")) and _has_number(key, kind):
             forms = (key[:-1], key[:-3] + "y" if key.endswith("ies") else "", key[:-2] if key.endswith("es") else "")
-            found += [(key, form) for form in forms if form in keys.counts and keys.type(form) == kind][:1]
-    return found
+            pairs += [(key, form) for form in forms if form in keys.counts and keys.type(form) == kind][:1]
+    return pairs
 
 
 def _has_number(key: str, kind: str) -> bool:
@@ -273,13 +273,13 @@ def _inflections(keys: _Keys) -> Pairs:
 def _qualified(keys: _Keys) -> Pairs:
     """ "alû (mythology)" is "alû", unless two qualifiers tell things of one name apart. Abbreviations do not."""
     by_name: dict[str, list[str]] = defaultdict(list)
-    found = []
+    pairs = []
     for key in keys.counts:
         if key.endswith(")") and (split := split_abbreviation(key)):
-            found += [(key, split[0])] if split[0] in keys.counts else []
+            pairs += [(key, split[0])] if split[0] in keys.counts else []
         elif (name := without_qualifier(key)) and name != key:
             by_name[name].append(key)
-    return found + [(same[0], name) for name, same in by_name.items() if len(same) == 1 and name in keys.counts]
+    return pairs + [(same[0], name) for name, same in by_name.items() if len(same) == 1 and name in keys.counts]
 
 
 def _acronym_prefixes(keys: _Keys) -> Pairs:
@@ -314,7 +314,7 @@ def _middle_names(keys: _Keys) -> Pairs:
 
     A name contained in exactly one longer one counts too: "wildman whitehouse", "edward wildman whitehouse".
     """
-    found: Pairs = []
+    pairs: Pairs = []
     for same_surname in _people(keys).values():
         groups: dict[str, list[tuple[str, ...]]] = defaultdict(list)
         for words in same_surname:
@@ -323,7 +323,7 @@ def _middle_names(keys: _Keys) -> Pairs:
         for group in groups.values():
             if len(group) > 1 and all(_agree(a[1:-1], b[1:-1]) for a in group for b in group):
                 best = keys.preferred(" ".join(words) for words in group)
-                found += [(" ".join(words), best) for words in group if " ".join(words) != best]
+                pairs += [(" ".join(words), best) for words in group if " ".join(words) != best]
         containing: dict[str, list[tuple[str, ...]]] = defaultdict(list)
         for words in same_surname:
             for middle in set(words[1:-1]) if words[0] not in TITLED else ():
@@ -335,8 +335,8 @@ def _middle_names(keys: _Keys) -> Pairs:
                 if _agree(words[1:-1], rest):
                     pair = {" ".join(words), " ".join(longer[0])}
                     best = keys.preferred(pair)
-                    found += [(other, best) for other in pair - {best}]
-    return found
+                    pairs += [(other, best) for other in pair - {best}]
+    return pairs
 
 
 def _is_initial(word: str) -> bool:
@@ -356,14 +356,14 @@ def _agree(left: tuple[str, ...], right: tuple[str, ...]) -> bool:
 
 def _initials(keys: _Keys) -> Pairs:
     """ "j. w. brett" is "john watkins brett" when only one person's name begins so."""
-    found: Pairs = []
+    pairs: Pairs = []
     for same_surname in _people(keys).values():
         for words in same_surname:
             if all(_is_initial(word) for word in words[:-1]):
                 full = [w for w in same_surname if _abbreviates(words[:-1], w[:-1])]
                 if len(full) == 1:
-                    found.append((" ".join(words), " ".join(full[0])))
-    return found
+                    pairs.append((" ".join(words), " ".join(full[0])))
+    return pairs
 
 
 def _abbreviates(initials: tuple[str, ...], names: tuple[str, ...]) -> bool:

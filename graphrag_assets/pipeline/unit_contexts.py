@@ -108,12 +108,12 @@ def unit_headings(documents: pl.DataFrame, outlines: Mapping[str, Outline], text
         text_units: document_id, start_char, end_char.
     """
     titles = {id_: " ".join((title or "").split()) for id_, title in documents.select("id", "title").iter_rows()}
-    found = []
+    names_of_units = []
     for document, start, end in text_units.select("document_id", "start_char", "end_char").iter_rows():
         outline = outlines[document]
         names = [titles[document], *outline.path(start), *outline.within(start, end)]
-        found.append(list(dict.fromkeys(_shortened(name) for name in names if name)))
-    return pl.Series("headings", found, dtype=pl.List(pl.String))
+        names_of_units.append(list(dict.fromkeys(_shortened(name) for name in names if name)))
+    return pl.Series("headings", names_of_units, dtype=pl.List(pl.String))
 
 
 def place_line(path: str, text: str, document_date: date | None = None) -> str:
@@ -157,8 +157,8 @@ def metadata_text(raw_data: str | None, columns: Sequence[str]) -> str:
 
 def metadata_texts(raw_data: pl.Series, columns: Sequence[str]) -> pl.Series:
     """`metadata_text` of each row; the result is named metadata."""
-    shown = [metadata_text(row, columns) if columns or (row and '"from"' in row) else "" for row in raw_data]
-    return pl.Series("metadata", shown, dtype=pl.String)
+    texts = [metadata_text(row, columns) if columns or (row and '"from"' in row) else "" for row in raw_data]
+    return pl.Series("metadata", texts, dtype=pl.String)
 
 
 def correspondents(raw_data: pl.Series) -> pl.Series:

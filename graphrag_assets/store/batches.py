@@ -193,9 +193,9 @@ def inputs_of(connection: duckdb.DuckDBPyConnection) -> str:
 
 def stages_behind(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """The stages whose tables a publication needs, and that were derived from another revision of the batches."""
-    made = dict(connection.execute("SELECT stage, inputs FROM refresh_state").fetchall())
+    derived = dict(connection.execute("SELECT stage, inputs FROM refresh_state").fetchall())
     present = inputs_of(connection)
-    return [stage for stage in PUBLISHED_STAGES if made.get(stage) != present]
+    return [stage for stage in PUBLISHED_STAGES if derived.get(stage) != present]
 
 
 def record_inputs(connection: duckdb.DuckDBPyConnection, stage: str, inputs: str, run_id: str) -> None:
@@ -217,8 +217,8 @@ def recorded_inputs(working: IndexDatabase, stage: str) -> str | None:
 
 def recorded(connection: duckdb.DuckDBPyConnection, stage: str) -> str | None:
     """As `recorded_inputs`, in an open connection."""
-    found = connection.execute("SELECT inputs FROM refresh_state WHERE stage = $stage", {"stage": stage}).fetchall()
-    return found[0][0] if found else None
+    rows = connection.execute("SELECT inputs FROM refresh_state WHERE stage = $stage", {"stage": stage}).fetchall()
+    return rows[0][0] if rows else None
 
 
 def utc_now() -> datetime:

@@ -105,21 +105,21 @@ def write_bm25_index(connection: duckdb.DuckDBPyConnection) -> None:
 def _count_words(connection: duckdb.DuckDBPyConnection, texts: pl.DataFrame, languages: list[str]) -> None:
     """Keep the words of `texts` (hash, language, text), and the stems of those that are new."""
     detected = [
-        (found if (found := language_of(text)) in languages else languages[0]) if "," in language else language
+        (name if (name := language_of(text)) in languages else languages[0]) if "," in language else language
         for language, text in texts.select("language", "text").iter_rows()
     ]
-    listed = texts.select(
+    by_text = texts.select(
         "hash", pl.Series("language", detected, dtype=pl.String), search_words(texts["text"]).alias("word")
     )
-    words = listed.explode("word").drop_nulls("word").group_by("hash", "language", "word").len("n")
+    words = by_text.explode("word").drop_nulls("word").group_by("hash", "language", "word").len("n")
     distinct = words.select("language", "word").unique()
     numbers = [number_of(f"{COUNTED_WITH} {language} {word}") for language, word in distinct.iter_rows()]
     distinct = distinct.with_columns(pl.Series("number", numbers, dtype=pl.UInt64))
-    known = connection.sql("SELECT word AS number FROM working.words").pl()
+    stored = connection.sql("SELECT word AS number FROM working.words").pl()
     written = {
-        "words": _stemmed(distinct.join(known, on="number", how="anti")),
+        "words": _stemmed(distinct.join(stored, on="number", how="anti")),
         "postings": words.join(distinct, on=["language", "word"]).select("hash", "number", "n").sort("hash"),
-        "indexed_texts": listed.select("hash", pl.col("word").list.len()),
+        "indexed_texts": by_text.select("hash", pl.col("word").list.len()),
     }
     connection.begin()
     for table, rows in written.items():

@@ -64,10 +64,10 @@ def memory_errors(memory: str) -> Iterator[None]:
 def refuse_other_version(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
     """Raise OtherVersionError unless the `schema_version` in a table of the file at `path` is that of this package."""
     try:
-        found = connection.execute(f"SELECT DISTINCT schema_version FROM {table}").fetchall()
+        versions = connection.execute(f"SELECT DISTINCT schema_version FROM {table}").fetchall()
     except duckdb.BinderException:
-        found = [(None,)]
-    if found not in ([], [(SCHEMA_VERSION,)]):
+        versions = [(None,)]
+    if versions not in ([], [(SCHEMA_VERSION,)]):
         raise OtherVersionError(path)
 
 

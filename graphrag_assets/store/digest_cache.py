@@ -48,16 +48,16 @@ class DigestCache:
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls(path, location)
 
-    def digest(self, folder: Input, batch: str, files: list[SourceFile], read: bool = False) -> str:
-        """The digest of a batch that has these files; with `read` always from their content."""
+    def digest(self, folder: Input, batch: str, files: list[SourceFile], afresh: bool = False) -> str:
+        """The digest of a batch that has these files; `afresh`: from their content."""
         signature = _signature(files)
-        known = self._known.get(batch)
-        if known is None or known.signature != signature:
-            known = _Entry(signature, time.time(), None)
-        self._used[batch] = known
+        entry = self._known.get(batch)
+        if entry is None or entry.signature != signature:
+            entry = _Entry(signature, time.time(), None)
+        self._used[batch] = entry
         cacheable = self.age(batch, files) > RACY_SECONDS
-        digest = (None if read else known.digest) or folder.digest(batch, files)
-        self._used[batch] = known._replace(digest=digest if cacheable else None)
+        digest = (None if afresh else entry.digest) or folder.digest(batch, files)
+        self._used[batch] = entry._replace(digest=digest if cacheable else None)
         return digest
 
     def age(self, batch: str, files: list[SourceFile]) -> float:

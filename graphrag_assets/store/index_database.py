@@ -230,8 +230,8 @@ def _make_database(draft: Path, outdated: Path | None = None) -> None:
             with opened(connection, outdated, "outdated"):
                 for table in _KEPT:
                     with contextlib.suppress(duckdb.Error):  # it has other columns there
-                        kept = table.sql_name
-                        connection.execute(f"INSERT INTO made.{kept} BY NAME FROM outdated.{kept}")
+                        name = table.sql_name
+                        connection.execute(f"INSERT INTO made.{name} BY NAME FROM outdated.{name}")
 
 
 def _claim_views() -> str:
@@ -284,10 +284,10 @@ def replace_table(
     name, row_hash = identifier(table.name), _row_hash(table)
     typed = ", ".join(f'"{c.name}"::{c.type} AS "{c.name}"' for c in table.columns)
     _create(connection, "fresh", rows, typed)
-    found = f"rowid IN (SELECT rowid FROM {name} WHERE {scope})"  # so that nothing else is read of other rows
+    among_rows = f"rowid IN (SELECT rowid FROM {name} WHERE {scope})"  # so that nothing else is read of other rows
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE stored_hashes AS SELECT rowid AS place, {row_hash} AS h FROM {name} "
-        f"WHERE {scope if scope == 'true' else found}",
+        f"WHERE {scope if scope == 'true' else among_rows}",
         parameters,
     )
     connection.execute(

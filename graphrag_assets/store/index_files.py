@@ -148,8 +148,8 @@ _NUMBERED = re.compile(r"graphrag-(\d+)\.duckdb")
 
 def kept_publications(index_folder: Path) -> list[int]:
     """The numbers of the kept publications, in order. Other files in their folder do not count."""
-    found = (_NUMBERED.fullmatch(path.name) for path in (index_folder / PUBLICATIONS).glob("*") if path.is_file())
-    return sorted(int(match[1]) for match in found if match)
+    matches = (_NUMBERED.fullmatch(path.name) for path in (index_folder / PUBLICATIONS).glob("*") if path.is_file())
+    return sorted(int(match[1]) for match in matches if match)
 
 
 def publication_file(index_folder: Path, number: int) -> Path:

@@ -91,7 +91,7 @@ class UnusableName:
     hint: str
 
 
-class Listed(NamedTuple):
+class BatchFiles(NamedTuple):
     """A batch with its files; where they cannot be listed, none, and why not."""
 
     batch: str
@@ -127,14 +127,13 @@ class Input(ABC):
         """The names of all batches, sorted. Names that cannot be partition keys are in `unusable_names`."""
         return sorted(usable(self.names()))
 
-    def listed(self) -> Iterator[Listed]:
+    def listed(self) -> Iterator[BatchFiles]:
         """Every batch with its files."""
         for batch in self.batches():
             try:
-                listed = Listed(batch, list(self.files(batch)))
+                yield BatchFiles(batch, list(self.files(batch)))
             except UnreadableBatchError as error:
-                listed = Listed(batch, [], str(error))
-            yield listed
+                yield BatchFiles(batch, [], str(error))
 
     def unusable_names(self) -> list[UnusableName]:
         """What is no batch because of its name, for `index_errors`."""
@@ -183,8 +182,8 @@ def hashed_name(key: str, n: int) -> str:
 def _name_error(name: str) -> str | None:
     refused = [part for part in _REFUSED if part in name]
     if refused:
-        shown = ", ".join(repr(part) for part in refused)
-        return f"the name {name!r} contains {shown}, which a partition key must not"
+        parts = ", ".join(repr(part) for part in refused)
+        return f"the name {name!r} contains {parts}, which a partition key must not"
     if any("\udc80" <= character <= "\udcff" for character in name):
         return f"the name {printable(name)!r} is not valid Unicode"
     return None
@@ -199,7 +198,7 @@ def printable(name: str) -> str:
     if _ESCAPE.search(name):
         name = name.replace("\\", "\\\\")
     name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", name)
+    return CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", name)
 
 
 _TEMPORARY_SUFFIXES = (".part", ".tmp", ".swp")
@@ -240,7 +239,7 @@ class InputFolder(Input):
     def names(self) -> list[str]:
         if self._batch_of is None:
             return [entry.name for entry in self._entries()]
-        return sorted({self._batch_of(found.path) for found in self._found()})
+        return sorted({self._batch_of(file.path) for file in self._found()})
 
     def has(self, batch: str) -> bool:
         return bool(self._entries(batch)) if self._batch_of is None else any(self._found(batch))
@@ -249,7 +248,7 @@ class InputFolder(Input):
         with _readable(self.location):
             return iter([self._source_file(one) for one in sorted(self._found(batch), key=lambda one: one.path)])
 
-    def listed(self) -> Iterator[Listed]:
+    def listed(self) -> Iterator[BatchFiles]:
         if self._batch_of is None:
             yield from super().listed()
             return
@@ -257,7 +256,7 @@ class InputFolder(Input):
         for one in sorted(self._found(), key=lambda one: one.path):
             batches.setdefault(self._batch_of(one.path), []).append(one)
         for batch in sorted(usable(batches)):
-            yield Listed(batch, [self._source_file(one) for one in batches[batch]])
+            yield BatchFiles(batch, [self._source_file(one) for one in batches[batch]])
 
     @property
     def _batch_of(self) -> Callable[[str], str] | None:
@@ -274,10 +273,10 @@ class InputFolder(Input):
         """What is in the folder at any depth and counts, or of it what is in a batch."""
         batch_of, above = self._batch_of, frozenset({str(UPath(self.location).resolve())})
         for entry in self._entries(None if batch_of else batch):
-            for found in self._walk(entry, printable(entry.name), above):
-                is_in = batch is None or batch_of is None or batch_of(found.path) == batch
-                if is_in and re.search(self.pattern, found.path):
-                    yield found
+            for file in self._walk(entry, printable(entry.name), above):
+                is_in = batch is None or batch_of is None or batch_of(file.path) == batch
+                if is_in and re.search(self.pattern, file.path):
+                    yield file
 
     def _root(self) -> UPath:
         try:
@@ -296,12 +295,12 @@ class InputFolder(Input):
         root = self._root()
         with _readable(root):
             if name is None or not root.is_dir():
-                found = _children(root)  # which says what is wrong with it
+                entries = _children(root)  # which says what is wrong with it
             else:
                 entry = root / name
                 is_there = not _is_ignored(name) and "/" not in name and (entry.exists() or entry.is_symlink())
-                found = [entry] if is_there else []
-            return [entry for entry in found if re.search(self.pattern, printable(entry.name)) or entry.is_dir()]
+                entries = [entry] if is_there else []
+            return [entry for entry in entries if re.search(self.pattern, printable(entry.name)) or entry.is_dir()]
 
     def _walk(self, entry: UPath, path: str, above: frozenset[str]) -> Iterator[_Found]:
         """What is at or under `entry`. `above`: the real paths of the folders around it, so that loops end."""
@@ -343,8 +342,8 @@ class InputFolder(Input):
             raise
         return stream
 
-    def _source_file(self, found: _Found) -> SourceFile:
-        path, location, refused = found
+    def _source_file(self, entry: _Found) -> SourceFile:
+        path, location, refused = entry
         try:
             status = None if refused else location.stat()
         except OSError:  # the reader of its content will say why

@@ -20,7 +20,7 @@ from upath import UPath
 from graphrag_assets.errors import InputError, RefusedFileError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.store.connections import NO_EXTENSIONS
-from graphrag_assets.store.input_files import Input, Listed, SourceFile, UnusableName, unusable, usable
+from graphrag_assets.store.input_files import BatchFiles, Input, SourceFile, UnusableName, unusable, usable
 from graphrag_assets.store.schema import identifier, literal
 
 SCHEME = "duckdb:///"
@@ -63,19 +63,19 @@ class InputTable(Input):
         [(version,)] = self._select(_VERSION, batch)
         return iter([self._file(batch, version)] if version else [])
 
-    def listed(self) -> Iterator[Listed]:
+    def listed(self) -> Iterator[BatchFiles]:
         versions = self._batches(_VERSION)
         batches = sorted(usable(batch for batch in versions if batch is not None))
-        return (Listed(batch, [self._file(batch, versions[batch])]) for batch in batches)
+        return (BatchFiles(batch, [self._file(batch, versions[batch])]) for batch in batches)
 
     def unusable_names(self) -> list[UnusableName]:
         counts = self._batches("count(*)")
-        found = unusable(filter(None, counts), "Change the value, or choose another column with partition_by.")
+        names = unusable(filter(None, counts), "Change the value, or choose another column with partition_by.")
         if n_rows := counts.get(None, 0):
             error = f"{n_rows:,} {'row has' if n_rows == 1 else 'rows have'} no value in the column {self.id_column!r}"
             hint = "Fill it in, or set GRAPHRAG_ID_COLUMN to a column that identifies every row."
-            found.append(UnusableName(self._table, error, hint))
-        return found
+            names.append(UnusableName(self._table, error, hint))
+        return names
 
     def digest(self, batch: str, files: Iterable[SourceFile] | None = None) -> str:
         """A hash of the rows of a batch, which the database has computed, so that none is read for it.

@@ -32,9 +32,9 @@ class Check:
 
 def _duplicates(table: Table) -> str:
     columns = ", ".join(f'"{column}"' for column in table.key)
-    shown = ", ".join(f'"{column}"::VARCHAR' for column in table.key)
+    parts = ", ".join(f'"{column}"::VARCHAR' for column in table.key)
     return (
-        f"SELECT '{table.name}' AS table_name, concat_ws(' · ', {shown}) AS key, count(*) AS n "
+        f"SELECT '{table.name}' AS table_name, concat_ws(' · ', {parts}) AS key, count(*) AS n "
         f"FROM {table.name} GROUP BY {columns} HAVING n > 1"
     )
 
@@ -44,9 +44,9 @@ _CHECK = re.compile(r"-- (\w+) of (\w+)(, blocking)?: (.+)\n-- (.+)\n((?:[^-\n].
 
 
 def _declared(name: str, asset: str, blocking: str, statement: str, remedy: str, query: str) -> Check:
-    read = set(re.findall(r"(?:FROM|JOIN) (\w+)", query.replace("resolved_claims", sql("resolved_claims"))))
+    names = set(re.findall(r"(?:FROM|JOIN) (\w+)", query.replace("resolved_claims", sql("resolved_claims"))))
     return Check(
-        name, asset, tuple(t.name for t in WORKING if t.name in read), bool(blocking), statement, query, remedy
+        name, asset, tuple(t.name for t in WORKING if t.name in names), bool(blocking), statement, query, remedy
     )
 
 
@@ -60,5 +60,5 @@ INVARIANTS = (
         " UNION ALL ".join(map(_duplicates, _KEYED)),
         "Launch the job update_index with which: ALL: paid answers come from the ledger.",
     ),
-    *(_declared(*found) for found in _CHECK.findall(sql("invariants"))),
+    *(_declared(*parts) for parts in _CHECK.findall(sql("invariants"))),
 )

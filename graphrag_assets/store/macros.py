@@ -66,7 +66,7 @@ def write_macros(connection: duckdb.DuckDBPyConnection) -> None:
 def macros_sql() -> str:
     """The statements that create all macros, with their comments, and own views; own names begin with `own.`."""
     accented = {chr(code): plain for code, plain in text.FOLDED.items() if len(plain) == 1}
-    given = {
+    values = {
         "{hops}": "".join(_HOP.format(hop=n, before=n - 1, earlier=max(n - 2, 0)) for n in range(1, 5)),
         "{steps}": "".join(map(_step_of_a_path, range(1, 7))),
         "{unspaced}": _re2(text.UNSPACED),
@@ -79,10 +79,10 @@ def macros_sql() -> str:
         "{plain}": "".join(accented.values()),
     }
     macros = "\n".join(sql(f"macros/{name}") for name in _FILES)
-    for name, value in given.items():
+    for name, value in values.items():
         macros = macros.replace(name, value)
-    own = set(_OWN_NAME.findall(macros))
-    views = (f"CREATE VIEW own.{t.name} AS FROM {t.schema}.{t.name};\n" for t in PUBLISHED if t.name in own)
+    names = set(_OWN_NAME.findall(macros))
+    views = (f"CREATE VIEW own.{t.name} AS FROM {t.schema}.{t.name};\n" for t in PUBLISHED if t.name in names)
     return "".join(views) + macros
 
 

@@ -56,14 +56,14 @@ def write_passage_graph(connection: duckdb.DuckDBPyConnection) -> None:
     spellings = pl.Series("spelling", map(name_key, special["title_key"]), pl.String)
     connection.register("heading_forms", _heading_forms(headings))
     connection.register("spellings", special.with_columns(spellings))
-    given = {
+    parameters = {
         "max_texts": MAX_TEXTS,
         "definition": DEFINITION,
         "max_definitions": MAX_DEFINITIONS,
         "max_headed": MAX_HEADED,
         "unspaced": f"[{UNSPACED}]",
     }
-    execute_in_order(connection, sql("passage_graph"), given)
+    execute_in_order(connection, sql("passage_graph"), parameters)
     connection.unregister("heading_forms")
     connection.unregister("spellings")
 
@@ -72,7 +72,7 @@ def _heading_forms(headings: pl.Series) -> pl.DataFrame:
     """heading, form, name, words, is_name: of titles and headings, also without their qualifiers."""
     forms = [(heading, form) for heading in headings for form in names_of(heading)]
     named = pl.DataFrame(forms, {"heading": pl.String(), "form": pl.String()}, orient="row")
-    words = [list(dict.fromkeys(fold(word) for word in found)) for found in search_words(named["form"])]
+    words = [list(dict.fromkeys(fold(word) for word in some)) for some in search_words(named["form"])]
     return named.with_columns(
         pl.Series("name", [number_of(name_key(title_key(form))) for form in named["form"]], dtype=pl.UInt64),
         pl.Series("words", words, dtype=pl.List(pl.String)),

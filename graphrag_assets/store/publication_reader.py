@@ -68,7 +68,7 @@ class Reader:
         Raises:
             StoreError: it is another statement, or DuckDB rejects it; then the message is DuckDB's.
         """
-        return self._run(query, parameters, tables, lambda found: found.pl())
+        return self._run(query, parameters, tables, lambda result: result.pl())
 
     def texts(self, query: str, tables: Mapping[str, pl.DataFrame], as_json: bool) -> Texts:
         """As `query`, with every value, of whatever type, as text that DuckDB writes.
@@ -77,15 +77,15 @@ class Reader:
             as_json: JSON, also for numbers and texts; else only nested values are.
         """
 
-        def written(found: duckdb.DuckDBPyRelation) -> Texts:
-            types = [str(kind.id) for kind in found.types]
+        def written(result: duckdb.DuckDBPyRelation) -> Texts:
+            types = [str(kind.id) for kind in result.types]
             texts = (
                 f"to_json(#{place})::VARCHAR AS c{place}"
                 if as_json or kind in _NESTED
                 else f"#{place}::VARCHAR AS c{place}"
                 for place, kind in enumerate(types, 1)
             )
-            return Texts(found.columns, types, found.project(", ".join(texts)).fetchall())
+            return Texts(result.columns, types, result.project(", ".join(texts)).fetchall())
 
         return self._run(query, None, tables, written)
 
@@ -111,15 +111,15 @@ class Reader:
         Types that `POLARS_TYPES` lacks, such as most nested ones, are inferred from the values.
         """
 
-        def fetch(found: duckdb.DuckDBPyConnection) -> pl.DataFrame:
-            schema = {name: POLARS_TYPES.get(str(kind)) for name, kind, *_ in found.description or ()}
-            return pl.DataFrame(found.fetchall(), schema, orient="row", infer_schema_length=None)
+        def fetch(result: duckdb.DuckDBPyConnection) -> pl.DataFrame:
+            schema = {name: POLARS_TYPES.get(str(kind)) for name, kind, *_ in result.description or ()}
+            return pl.DataFrame(result.fetchall(), schema, orient="row", infer_schema_length=None)
 
         return self._fetch(query, parameters, fetch)
 
     def numbers(self, query: str, parameters: Mapping[str, Any]) -> list[int]:
         """The first column of a query's result: the fastest way to a list of ids."""
-        return self._fetch(query, parameters, lambda found: [row[0] for row in found.fetchall()])
+        return self._fetch(query, parameters, lambda result: [row[0] for row in result.fetchall()])
 
     def frame(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
         """As `rows`, for thousands of rows or nested columns with different names: exact types, no object per value."""
@@ -182,14 +182,14 @@ class Reader:
     @cached_property
     def posting_statistics(self) -> dict[str, tuple[int, float]]:
         """By kind of text in the inverted index: the number of texts, and their mean length in terms."""
-        found = self.rows("SELECT kind, texts, mean_length FROM search.posting_statistics")
-        return {kind: (texts, mean) for kind, texts, mean in found.iter_rows()}
+        rows = self.rows("SELECT kind, texts, mean_length FROM search.posting_statistics")
+        return {kind: (texts, mean) for kind, texts, mean in rows.iter_rows()}
 
     @cached_property
     def languages(self) -> dict[str, tuple[int, frozenset[str]]]:
         """By language of the documents: the number of documents, and its stop words."""
-        found = self.rows("SELECT language, documents, stop_words FROM search.languages")
-        return {language: (documents, frozenset(words)) for language, documents, words in found.iter_rows()}
+        rows = self.rows("SELECT language, documents, stop_words FROM search.languages")
+        return {language: (documents, frozenset(words)) for language, documents, words in rows.iter_rows()}
 
     @cached_property
     def source_tokens(self) -> int:
@@ -222,10 +222,10 @@ def check_text(query: str) -> None:
 def _identity(file: Path) -> tuple[int, int] | None:
     """What tells a file from another one that has its name later; an open file keeps it."""
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 class CurrentPublication:
@@ -301,8 +301,8 @@ class CurrentPublication:
             return publication_file(self.path, number).resolve()
         if stable.is_file():
             return stable.resolve()
-        if kept := kept_publications(self.path):  # pointer and link are lost
-            return publication_file(self.path, kept[-1])
+        if numbers := kept_publications(self.path):  # pointer and link are lost
+            return publication_file(self.path, numbers[-1])
         if self._is_given and not self.path.exists():
             raise IndexMissing(
                 f"{self.path} does not exist. Give the data folder of an index, its index folder or a .duckdb file."

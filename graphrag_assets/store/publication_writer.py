@@ -72,7 +72,7 @@ ROWS_PER_TABLE = " UNION ALL ".join(f"SELECT {literal(t.name)}, count(*) FROM {t
 """Query for name and number of rows of each table of a publication."""
 
 
-class Made(NamedTuple):
+class Record(NamedTuple):
     """The record of a publication: the columns of the table publication."""
 
     number: int
@@ -82,20 +82,20 @@ class Made(NamedTuple):
     schema_version: str = SCHEMA_VERSION
 
 
-def record(connection: duckdb.DuckDBPyConnection, made: Made) -> None:
+def record(connection: duckdb.DuckDBPyConnection, row: Record) -> None:
     """Write the row of a publication into the database in use, in place of one with its number."""
-    connection.execute("DELETE FROM publication WHERE number = $number", {"number": made.number})
-    values = ", ".join(f"${name} AS {name}" for name in Made._fields)
-    connection.execute(f"INSERT INTO publication BY NAME SELECT {values}", made._asdict())
+    connection.execute("DELETE FROM publication WHERE number = $number", {"number": row.number})
+    values = ", ".join(f"${name} AS {name}" for name in Record._fields)
+    connection.execute(f"INSERT INTO publication BY NAME SELECT {values}", row._asdict())
 
 
-def fill(connection: duckdb.DuckDBPyConnection, number: int, digest: str, llm_calls: pl.DataFrame | None) -> Made:
+def fill(connection: duckdb.DuckDBPyConnection, number: int, digest: str, llm_calls: pl.DataFrame | None) -> Record:
     """Fill an empty publication, which is in use, from the index, which is attached as `working`.
 
     What is counted of new texts is kept in the index. `llm_calls`: as `Ledger.frame` returns them.
     """
-    made = Made(number, datetime.now(UTC).replace(tzinfo=None), digest)
-    create_tables(connection, one_value(connection, _DIMENSIONS), made)
+    row = Record(number, datetime.now(UTC).replace(tzinfo=None), digest)
+    create_tables(connection, one_value(connection, _DIMENSIONS), row)
     execute_in_order(connection, _VECTORS)
     # Uncompressed: vectors hardly compress, and are compared a third faster. The setting applies when blocks are
     # written, hence the checkpoint.
@@ -115,15 +115,15 @@ def fill(connection: duckdb.DuckDBPyConnection, number: int, digest: str, llm_ca
         connection.unregister("calls")
     write_bm25_index(connection)
     write_passage_graph(connection)
-    return made
+    return row
 
 
-def create_tables(connection: duckdb.DuckDBPyConnection, dimensions: int, made: Made | None = None) -> None:
+def create_tables(connection: duckdb.DuckDBPyConnection, dimensions: int, row: Record | None = None) -> None:
     """Create the tables, macros and views of a publication, for vectors of this many dimensions, and its record."""
     ddl = "".join(table.ddl() for table in PUBLISHED).replace("{dimensions}", str(dimensions))
     connection.execute(f"BEGIN;{ddl}COMMIT")
-    if made:
-        record(connection, made)
+    if row:
+        record(connection, row)
     write_macros(connection)
 
 
@@ -172,24 +172,24 @@ def publish(
     `judge`: called with the new file before readers see it; if it raises, nothing is published.
     """
     with FileLock(lock_file(index_folder, "publishing")):  # two at the same time would give two files one number
-        kept = kept_publications(index_folder)
-        number = max(kept, default=0) + 1
+        numbers = kept_publications(index_folder)
+        number = max(numbers, default=0) + 1
         path = publication_file(index_folder, number)
         digest = content_digest(working)
-        known = "SELECT count(*) FROM publication WHERE number = $number AND content_digest = $digest"
-        is_known = working.read(known, {"number": number - 1, "digest": digest}).item()
-        if is_known and not always and (whole := _whole(working, index_folder, kept)):
+        same = "SELECT count(*) FROM publication WHERE number = $number AND content_digest = $digest"
+        is_known = working.read(same, {"number": number - 1, "digest": digest}).item()
+        if is_known and not always and (whole := _whole(working, index_folder, numbers)):
             return whole
         with replacing(path) as draft:
             with working.connect() as connection, opened(connection, draft, "published", _options(working)):
-                made = fill(connection, number, digest, llm_calls)
+                row = fill(connection, number, digest, llm_calls)
                 rows = dict(connection.execute(ROWS_PER_TABLE).fetchall())
                 connection.execute("CHECKPOINT published")
             if judge:
                 judge(draft)
         point_to(index_folder, number)
         with working.transaction() as connection:
-            record(connection, made)
+            record(connection, row)
         for old in kept_publications(index_folder)[:-keep]:
             publication_file(index_folder, old).unlink(missing_ok=True)
         return Publication(number, path, True, rows)
@@ -220,23 +220,23 @@ def intact_publication(working: IndexDatabase, index_folder: Path) -> Publicatio
     Repairs pointer and link if they do not lead to an intact publication.
     """
     with FileLock(lock_file(index_folder, "publishing")):
-        kept = kept_publications(index_folder)
+        numbers = kept_publications(index_folder)
         last = working.read("SELECT max(number) FROM publication").item()
-        return _whole(working, index_folder, kept) if kept and kept[-1] == last else None
+        return _whole(working, index_folder, numbers) if numbers and numbers[-1] == last else None
 
 
-def _whole(working: IndexDatabase, index_folder: Path, kept: list[int]) -> Publication | None:
+def _whole(working: IndexDatabase, index_folder: Path, numbers: list[int]) -> Publication | None:
     """The newest publication, unless its file is damaged. Makes pointer and link lead to an intact publication."""
-    newest = publication_file(index_folder, kept[-1])
+    newest = publication_file(index_folder, numbers[-1])
     rows = _rows_of(working, newest)
     if rows is None:
         return None
     current = current_number(index_folder)  # a rollback may have set another one
-    if current not in kept[:-1] or not _rows_of(working, publication_file(index_folder, current)):
-        current = kept[-1]
+    if current not in numbers[:-1] or not _rows_of(working, publication_file(index_folder, current)):
+        current = numbers[-1]
     if not points_to(index_folder, current):
         point_to(index_folder, current)
-    return Publication(kept[-1], newest, False, rows)
+    return Publication(numbers[-1], newest, False, rows)
 
 
 def _rows_of(working: IndexDatabase, publication: Path) -> dict[str, int] | None:

@@ -62,7 +62,7 @@ FROM file.publication
 def list_publications(index_folder: Path) -> list[KeptPublication]:
     """The kept publications, oldest first; none before the first."""
     current = current_number(index_folder)
-    found = []
+    publications = []
     for number in kept_publications(index_folder):
         path = publication_file(index_folder, number)
         try:
@@ -73,8 +73,10 @@ def list_publications(index_folder: Path) -> list[KeptPublication]:
             continue
         megabytes = path.stat().st_size / 1e6
         is_current = number == current
-        found.append(KeptPublication(number, path, when, documents, entities, communities, megabytes, is_current))
-    return found
+        publications.append(
+            KeptPublication(number, path, when, documents, entities, communities, megabytes, is_current)
+        )
+    return publications
 
 
 def roll_back(index_folder: Path, name: str | int) -> tuple[int, bool]:
@@ -107,16 +109,16 @@ def resolve(index_folder: Path, name: str) -> int:
 
     `previous` is the one kept before the current one.
     """
-    kept = kept_publications(index_folder)
-    if not kept:
+    stored = kept_publications(index_folder)
+    if not stored:
         raise StoreError(f"Nothing is published in {index_folder} yet. Run `graphrag-assets index`.")
-    current = current_number(index_folder) or kept[-1]
-    before = [number for number in kept if number < current]
-    words = {"current": current, "newest": kept[-1], "oldest": kept[0], "previous": before[-1] if before else None}
+    current = current_number(index_folder) or stored[-1]
+    before = [number for number in stored if number < current]
+    words = {"current": current, "newest": stored[-1], "oldest": stored[0], "previous": before[-1] if before else None}
     number = words.get(name, int(name) if name.isdecimal() else None)
-    if number not in kept:
+    if number not in stored:
         raise StoreError(
-            f"There is no publication {name!r}. Kept are {', '.join(map(str, kept))}, the current one is {current}; "
+            f"There is no publication {name!r}. Kept are {', '.join(map(str, stored))}, the current one is {current}; "
             f"`graphrag-assets publications` takes {', '.join(WORDS)}, too."
         )
     return int(number)
@@ -138,9 +140,9 @@ def compare(before: Path, after: Path) -> dict[str, pl.DataFrame]:
 def counts_in_words(counts: pl.DataFrame, what: str) -> str:
     """What changed of `what` by the view change_counts, such as "2 added, 1 edited, 40 unchanged"."""
     numbers = dict(counts.filter(what=what).select("change", "n").iter_rows())
-    kept = numbers.pop("kept", 0)
-    unchanged = f"{kept:,} kept" if what == "reports" else f"{kept:,} unchanged"
-    return ", ".join([*(f"{n:,} {change}" for change, n in numbers.items()), *([unchanged] if kept else [])]) or "none"
+    same = numbers.pop("kept", 0)
+    unchanged = f"{same:,} kept" if what == "reports" else f"{same:,} unchanged"
+    return ", ".join([*(f"{n:,} {change}" for change, n in numbers.items()), *([unchanged] if same else [])]) or "none"
 
 
 def comparison_sql(before: Path, after: Path) -> str:

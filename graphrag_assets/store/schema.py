@@ -109,12 +109,12 @@ def _declared() -> tuple[tuple[Table, ...], tuple[Table, ...]]:
     index, publication = list[Table](), list[Table]()
     for comment, schema, name, place, key, order, body in _TABLE.findall(sql("schema").replace("\n        ", " ")):
         columns = [(Column(name, kind, meaning), only) for name, kind, only, meaning in _COLUMN.findall(body)]
-        stored, shown = (tuple(c for c, only in columns if only in ("", of)) for of in ("index", "publication"))
+        stored, published = (tuple(c for c, only in columns if only in ("", of)) for of in ("index", "publication"))
         keys = tuple(key.split(", "))
         if place != "publication":
             index.append(Table(name, comment, keys, stored))
         if place != "index":
-            publication.append(Table(name, comment, keys, shown, schema or "main", order))
+            publication.append(Table(name, comment, keys, published, schema or "main", order))
     return tuple(index), tuple(publication)
 
 

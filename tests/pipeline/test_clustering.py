@@ -1,22 +1,18 @@
 """Communities: invariants on any graph, known answers on graphs with a planted structure."""
 
 import random
-from collections import defaultdict
-from itertools import chain, combinations
+from itertools import combinations
 
 import igraph
 import leidenalg
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.clustering import (
     MEMBERS_SCHEMA,
     ClusterOptions,
-    communities_of,
     disconnected_communities,
     seeded,
 )
@@ -80,48 +76,6 @@ def graphs(draw: st.DrawFn) -> tuple[int, list[Edge]]:
     ends = st.integers(0, size - 1)
     weights = st.one_of(st.sampled_from([1.0, 2.0, 0.1]), st.floats(1e-3, 1e3))
     return size, draw(st.lists(st.tuples(ends, ends, weights), max_size=120))
-
-
-@given(graphs(), st.integers(2, 10))
-def test_children_partition_a_parent_that_was_too_large(graph: tuple[int, list[Edge]], largest: int) -> None:
-    size, edges = graph
-    relationships = relationships_of(edges)
-    members = cluster(ids_of(size), relationships, ClusterOptions(max_cluster_size=largest))
-    rows = {row["key"]: row for row in communities_of(members).iter_rows(named=True)}
-    children_of = defaultdict(list)
-    for row in rows.values():
-        children_of[row["parent"]].append(row)
-    assert len(rows) == members["cluster"].n_unique()
-    for key, row in rows.items():
-        assert key == stable_id("community", row["level"], *row["entity_ids"])
-        assert (row["parent"] is None) == (row["level"] == 0)
-        if children := children_of[key]:
-            assert row["size"] > largest
-            assert len(children) > 1
-            assert {(child["parent"], child["level"]) for child in children} == {(key, row["level"] + 1)}
-            assert sorted(chain.from_iterable(child["entity_ids"] for child in children)) == row["entity_ids"]
-
-
-@given(graphs(), st.integers(2, 10))
-def test_a_split_leaves_at_most_nine_tenths_in_one_part(graph: tuple[int, list[Edge]], largest: int) -> None:
-    size, edges = graph
-    relationships = relationships_of(edges)
-    members = cluster(ids_of(size), relationships, ClusterOptions(max_cluster_size=largest))
-    table = communities_of(members)
-    parents = dict(table.select("key", "size").rows())
-    for parent, part in table.drop_nulls("parent").select("parent", "size").rows():
-        assert part <= 0.9 * parents[parent]
-
-
-@given(graphs(), st.integers(2, 10))
-def test_every_community_is_connected(graph: tuple[int, list[Edge]], largest: int) -> None:
-    size, edges = graph
-    members = cluster(ids_of(size), relationships_of(edges), ClusterOptions(max_cluster_size=largest))
-    position = {node(i): i for i in range(size)}
-    whole = igraph.Graph(n=size, edges=[(a, b) for a, b, _ in edges])
-    for level in members["level"].unique():
-        for names in groups(members, level):
-            assert whole.induced_subgraph([position[name] for name in names]).is_connected()
 
 
 def test_cliques_joined_by_single_edges_are_the_communities() -> None:

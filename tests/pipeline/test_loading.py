@@ -210,11 +210,6 @@ def test_an_edit_changes_the_content_hash_and_keeps_the_id(tmp_path: Path) -> No
     assert not set(before["content_hash"]) & set(after["content_hash"])
 
 
-def test_line_ends_become_line_feeds_and_nothing_else_changes(tmp_path: Path) -> None:
-    text = "  one\r\ntwo\rthree\n\n\tfour \u2028 <|endoftext|> "
-    assert texts(load(tmp_path, {"a.txt": text})) == ["  one\ntwo\nthree\n\n\tfour \u2028 <|endoftext|> "]
-
-
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
 @pytest.mark.parametrize("name", ["a.txt", "a.csv"])
 def test_byte_order_marks_are_understood(tmp_path: Path, encoding: str, name: str) -> None:
@@ -250,12 +245,6 @@ def test_empty_file_is_an_error(tmp_path: Path, name: str) -> None:
     assert "empty" in only_error(load(tmp_path, {name: b""}))["error"]
 
 
-def test_invalid_bytes_are_located(tmp_path: Path) -> None:
-    error = only_error(load(tmp_path, {"a.txt": b"one\ncaf\x81 two"}, text_encoding="windows-1252"))
-    assert error["error"] == "not valid CP1252: byte 0x81 at offset 7 (line 2)"
-    assert error["hint"] == "Save it as UTF-8, or set GRAPHRAG_TEXT_ENCODING to its encoding."
-
-
 def test_a_setting_names_the_encoding_of_what_is_not_utf8(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {"a.txt": "café", "b.txt": "café".encode("cp850"), "c.txt": "café".encode("utf-16")}
     loaded = load(tmp_path, files, text_encoding="cp850")
@@ -277,28 +266,7 @@ def test_kinds_without_text_are_a_row_for_each_folder(tmp_path: Path) -> None:
     assert all(errors["hint"])
 
 
-@pytest.mark.parametrize(
-    ("name", "before", "after"),
-    [("a.jsonl", b'{"text": "', b'"}\n{"text": "It held."}\n'), ("a.csv", b"text\n", b"\nIt held.\n")],
-)
-def test_a_row_of_50_megabytes_is_refused_and_the_next_kept(
-    tmp_path: Path, name: str, before: bytes, after: bytes
-) -> None:
-    loaded = load(tmp_path, {name: before + b"x" * 50_000_000 + after})
-    assert only_error(loaded)["row_number"] == 1
-    assert texts(loaded) == ["It held."]
-
-
 # --- rows that are no documents -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("file_format", ["csv", "tsv", "json", "jsonl", "parquet"])
-def test_a_row_of_a_table_without_a_text_column_is_its_columns_and_values(tmp_path: Path, file_format: str) -> None:
-    loaded = load(tmp_path, {f"a.{file_format}": structured(file_format)}, text_column="body")
-    assert loaded.documents["title"].to_list() == ["Field", "Thomson"]
-    assert texts(loaded)[0] == "id: f. title: Field. text: Cyrus Field. year: 1819."
-    assert json.loads(loaded.documents["raw_data"][0])["year"] in (1819, "1819")
-    assert loaded.errors.height == 0
 
 
 def test_a_malformed_json_line_has_its_line_number_and_the_others_load(tmp_path: Path) -> None:

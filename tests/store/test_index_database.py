@@ -55,15 +55,6 @@ def replace_batch(connection: duckdb.DuckDBPyConnection, batch: str, rows: pl.Da
     return replace_table(connection, schema.TEXT_UNITS, rows, "batch = $batch", batch=batch)
 
 
-def test_every_declared_table_and_column_exists_with_its_comment(working):
-    comments = working.read("SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal")
-    stored = {(table, column): comment for table, column, comment in comments.iter_rows()}
-    declared = {(t.name, c.name): c.comment for t in schema.WORKING for c in t.columns}
-    assert declared.items() <= stored.items()
-    tables = dict(working.read("SELECT table_name, comment FROM duckdb_tables()").iter_rows())
-    assert {t.name: t.comment for t in schema.WORKING} == tables
-
-
 @pytest.mark.parametrize("title", ["O'Brien", "100 %", "x'; DROP TABLE entities; --", "船 🚢", 'a "b"', "\\n $1 {}"])
 def test_any_name_is_stored_as_it_is(working, title):
     row = {"document_id": None, "alias_key": title, "title_key": title, "rule": "decision"}

@@ -54,17 +54,3 @@ def test_macros_of_an_attached_index_need_it_to_be_used(attached, index, query):
         attached.execute(query.replace("FROM ", "FROM g.").replace("title_key", "g.title_key"))
     attached.execute("USE g")
     assert attached.execute(query).fetchall() == index.execute(query).fetchall()
-
-
-def test_macros_of_an_attached_index_work_beside_other_tables(attached):
-    attached.execute("CREATE TABLE mine AS SELECT 'Cyrus Field' AS name UNION ALL SELECT 'Great Eastern'")
-    attached.execute("SET search_path = 'memory.main,g.main,g.search'")
-    found = attached.execute(
-        "SELECT name, count(*) FROM mine, neighbors(mine.name, 1) GROUP BY name ORDER BY name"
-    ).fetchall()
-    assert (
-        found
-        == attached.execute(
-            "SELECT title, degree FROM entities WHERE title IN (SELECT name FROM mine) ORDER BY title"
-        ).fetchall()
-    )

@@ -127,17 +127,19 @@ def _losses(done: Sequence[tuple[str, UnitExtraction]], text_units: pl.DataFrame
     }
     for stage, what in _COUNTED_LOSSES.items():
         errors[stage] = [(u, f"{n} {what}") for u, one in lost if (n := getattr(one, stage))]
-    errors["ungrounded"] = [(u, _ungrounded(one.ungrounded)) for u, one in lost if one.ungrounded]
+    errors["ungrounded"] = [
+        (
+            u,
+            f"{len(one.ungrounded)} entities have names that stand neither in the text nor in its context: "
+            f"{', '.join(one.ungrounded[:_SHOWN])}{', …' if len(one.ungrounded) > _SHOWN else ''}.",
+        )
+        for u, one in lost
+        if one.ungrounded
+    ]
     rows = [
         unit_errors(extraction, text_units, stage, _HINTS.get(stage, _LEFT_OUT)) for stage, extraction in errors.items()
     ]
     return pl.concat(rows)
-
-
-def _ungrounded(names: Sequence[str]) -> str:
-    """A sentence on entities without grounds in the text; it names a few."""
-    some = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-    return f"{len(names)} entities have names that stand neither in the text nor in its context: {some}."
 
 
 def _entity(record: EntityRecord, unit: str) -> dict[str, object]:

@@ -31,7 +31,9 @@ def layout(entities: pl.DataFrame, members: pl.DataFrame, relationships: pl.Data
     nodes = entities.select("id").unique().sort("id")
     if nodes.is_empty():
         return pl.DataFrame(schema={"id": pl.String, "x": pl.Float64, "y": pl.Float64})
-    labels = _communities(nodes, members)
+    level0 = members.filter(pl.col("level") == 0).select(id="entity_id", community=pl.col("community").cast(pl.String))
+    joined = nodes.join(level0, on="id", how="left", maintain_order="left")
+    labels = joined.select(pl.coalesce("community", "id").rank("dense").cast(pl.Int64) - 1).to_series().to_numpy()
     between = relationships.join(nodes, left_on="source_id", right_on="id", how="semi").join(
         nodes, left_on="target_id", right_on="id", how="semi"
     )
@@ -40,15 +42,6 @@ def layout(entities: pl.DataFrame, members: pl.DataFrame, relationships: pl.Data
     points -= (points.max(axis=0) + points.min(axis=0)) / 2
     points /= np.abs(points).max() or 1.0
     return nodes.select("id", x=pl.Series(points[:, 0]).round(6), y=pl.Series(points[:, 1]).round(6))
-
-
-def _communities(nodes: pl.DataFrame, members: pl.DataFrame) -> Ints:
-    """Return the number of each node's community of level 0, from 0."""
-    level0 = members.filter(pl.col("level") == 0).select(
-        pl.col("entity_id").alias("id"), pl.col("community").cast(pl.String)
-    )
-    joined = nodes.join(level0, on="id", how="left", maintain_order="left")
-    return joined.select(pl.coalesce("community", "id").rank("dense").cast(pl.Int64) - 1).to_series().to_numpy()
 
 
 def _forces(labels: Ints, edges: Ints, weights: Floats) -> Floats:

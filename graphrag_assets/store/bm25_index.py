@@ -142,8 +142,8 @@ def _stemmed(words: pl.DataFrame) -> pl.DataFrame:
     return terms.select("number", "term", pl.when(~is_unspaced).then(forms).otherwise(pl.lit([], pl.List(pl.String))))
 
 
-def _languages(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, int]]:
-    """The languages of the documents and how many documents each has, the most frequent first.
+def _write_languages(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Fill languages with those of the documents; return them, the most frequent first.
 
     If every document is too short to detect its language, it is detected from all of them together.
     """
@@ -152,16 +152,10 @@ def _languages(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, int]]:
         "GROUP BY ALL ORDER BY n DESC, language",
         {"unknown": UNKNOWN},
     ).fetchall()
-    if counted:
-        return counted
-    sample = connection.execute("SELECT text FROM text_units ORDER BY human_readable_id LIMIT 100").fetchall()
-    language = language_of("\n".join(text[:100] for (text,) in sample))
-    return [(language, 0)] if language != UNKNOWN else []
-
-
-def _write_languages(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """Fill languages; returns them, the most frequent first."""
-    counted = _languages(connection)
+    if not counted:
+        sample = connection.execute("SELECT text FROM text_units ORDER BY human_readable_id LIMIT 100").fetchall()
+        language = language_of("\n".join(text[:100] for (text,) in sample))
+        counted = [(language, 0)] if language != UNKNOWN else []
     for language, documents in counted:
         connection.execute(
             "INSERT INTO search.languages VALUES (?, ?, ?)", [language, documents, sorted(stop_words(language))]

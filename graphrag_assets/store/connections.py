@@ -167,7 +167,6 @@ def execute_in_order(
 
 
 Result = TypeVar("Result")
-_MESSAGE = "Query interrupted"
 _SECONDS = 0.1
 
 
@@ -182,17 +181,14 @@ def interrupts_raised() -> Iterator[None]:
         yield
     except Exception as error:
         raise_if_interrupted()
-        if not any(_is_interrupt(one) for one in chain_of(error)):
-            raise
-        raise KeyboardInterrupt("A signal ended the query.") from error
-
-
-def _is_interrupt(error: BaseException) -> bool:
-    return (
-        not isinstance(error, Exception)
-        or isinstance(error, duckdb.InterruptException)
-        or (isinstance(error, RuntimeError) and str(error) == _MESSAGE)
-    )
+        if any(
+            not isinstance(one, Exception)
+            or isinstance(one, duckdb.InterruptException)
+            or (isinstance(one, RuntimeError) and str(one) == "Query interrupted")
+            for one in chain_of(error)
+        ):
+            raise KeyboardInterrupt("A signal ended the query.") from error
+        raise
 
 
 def interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], Result]) -> Result:

@@ -7,10 +7,10 @@ such entries racy). Losing the cache only costs time.
 import json
 import time
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from graphrag_assets.ids import stable_id
 from graphrag_assets.store.index_files import replacing
 from graphrag_assets.store.input_files import Input, SourceFile
 
@@ -50,7 +50,7 @@ class DigestCache:
 
     def digest(self, folder: Input, batch: str, files: list[SourceFile], afresh: bool = False) -> str:
         """The digest of a batch that has these files; `afresh`: from their content."""
-        signature = _signature(files)
+        signature = stable_id(*(part for file in files for part in (file.path, file.size, file.modified, file.version)))
         entry = self._known.get(batch)
         if entry is None or entry.signature != signature:
             entry = _Entry(signature, time.time(), None)
@@ -66,7 +66,7 @@ class DigestCache:
         A time in the future, from a wrong clock, says nothing: what counts is when the files were first seen. `digest`
         must have been called for the batch.
         """
-        newest = max(map(_modified, files), default=0.0)
+        newest = max((file.modified.timestamp() for file in files if file.modified), default=0.0)
         return time.time() - min(newest, self._used[batch].first_seen)
 
     def save(self) -> None:
@@ -76,14 +76,3 @@ class DigestCache:
         with replacing(self.path) as draft:
             draft.write_text(json.dumps({"location": self.location, "batches": self._used}), encoding="utf-8")
         self._known = dict(self._used)
-
-
-def _modified(file: SourceFile) -> float:
-    return file.modified.timestamp() if file.modified else 0.0
-
-
-def _signature(files: list[SourceFile]) -> str:
-    hashed = blake2b(digest_size=16)
-    for file in files:
-        hashed.update(f"{file.path}\x1f{file.size}\x1f{_modified(file):.6f}\x1f{file.version}\x1e".encode())
-    return hashed.hexdigest()

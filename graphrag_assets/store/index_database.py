@@ -94,24 +94,6 @@ class IndexDatabase:
         ):
             yield connection
 
-    @contextlib.contextmanager
-    def _reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """As `connect`; where this user may not write the index, as on a read-only disk, a connection without locks."""
-        try:
-            lock_file(self.path.parent, self.path.stem)
-            refuse_denied(self.path, os.R_OK | os.W_OK)
-        except AccessError:
-            refuse_denied(self.path)
-            with (
-                in_memory(self.path, self.memory) as connection,
-                opened(connection, self.path, identifier(self.path.stem)),
-            ):
-                _refuse_other_version(connection, self.path)
-                yield connection
-            return
-        with self.connect() as connection:
-            yield connection
-
     def renew(self) -> None:
         """Replace a database of another version by an empty one, and keep the file beside it."""
         with self.lock(), interrupts_raised():
@@ -176,8 +158,21 @@ class IndexDatabase:
             connection.execute(f"COPY FROM DATABASE {name} TO rewritten; DETACH rewritten")
 
     def read_all(self, *queries: str, parameters: Mapping[str, Any] | None = None) -> list[pl.DataFrame]:
-        """The results of several queries with the same parameters, all as of the same moment."""
-        with self._reading() as connection:
+        """Return the results of several queries with the same parameters, all as of the same moment.
+
+        Where this user may not write the index, as on a read-only disk, it is read without locks.
+        """
+        with contextlib.ExitStack() as stack:
+            try:
+                lock_file(self.path.parent, self.path.stem)
+                refuse_denied(self.path, os.R_OK | os.W_OK)
+            except AccessError:
+                refuse_denied(self.path)
+                connection = stack.enter_context(in_memory(self.path, self.memory))
+                stack.enter_context(opened(connection, self.path, identifier(self.path.stem)))
+                _refuse_other_version(connection, self.path)
+            else:
+                connection = stack.enter_context(self.connect())
             return [pl.DataFrame(connection.sql(query, params=dict(parameters or {}))) for query in queries]
 
 
@@ -221,27 +216,26 @@ def _refuse_other_version(connection: duckdb.DuckDBPyConnection, path: Path) -> 
 
 
 def _make_database(draft: Path, outdated: Path | None = None) -> None:
-    """Make a database with all tables: a draft, because half of one is damage. It takes rows over from `outdated`."""
+    """Make a database with all tables: a draft, because half of one is damage. It takes rows over from `outdated`.
+
+    Its views: claims that do not hold (id), and the others (id, subject_entity_id, object_entity_id).
+    """
     with duckdb.connect(config=CONNECTION_CONFIG) as connection, opened(connection, draft, "made", ROW_GROUPS):
         ddl = "".join(table.ddl() for table in WORKING)
         state = f"INSERT INTO index_state VALUES (0, {literal(SCHEMA_VERSION)})"
-        connection.execute(f"BEGIN; {ddl} {_claim_views()} {state}; COMMIT")
+        resolved = sql("resolved_claims")
+        taken_back = sql("claims_taken_back").replace("{resolved}", resolved).replace("$denied", literal(DENIED))
+        views = (
+            f"CREATE VIEW claims_taken_back AS {taken_back}; CREATE VIEW resolved_claims AS "
+            f"WITH claims AS (FROM covariates ANTI JOIN claims_taken_back USING (id)) FROM ({resolved});"
+        )
+        connection.execute(f"BEGIN; {ddl} {views} {state}; COMMIT")
         if outdated:
             with opened(connection, outdated, "outdated"):
                 for table in _KEPT:
                     with contextlib.suppress(duckdb.Error):  # it has other columns there
                         name = table.sql_name
                         connection.execute(f"INSERT INTO made.{name} BY NAME FROM outdated.{name}")
-
-
-def _claim_views() -> str:
-    """Creates views: claims that do not hold (id), and the others (id, subject_entity_id, object_entity_id)."""
-    resolved = sql("resolved_claims")
-    taken_back = sql("claims_taken_back").replace("{resolved}", resolved).replace("$denied", literal(DENIED))
-    return (
-        f"CREATE VIEW claims_taken_back AS {taken_back}; CREATE VIEW resolved_claims AS "
-        f"WITH claims AS (FROM covariates ANTI JOIN claims_taken_back USING (id)) FROM ({resolved});"
-    )
 
 
 _DAMAGE = ("not a valid DuckDB database file", "Could not read enough bytes", "Corrupt database file", "checksum")

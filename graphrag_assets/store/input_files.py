@@ -327,7 +327,8 @@ class InputFolder(Input):
         """Open a file for reading, by the rules that it was listed by: its name may lead to another file by now."""
         if not isinstance(location, Path):
             return UPath(location).open("rb")
-        stream = open(location, "rb", opener=_without_waiting)  # noqa: SIM115  (closed by the caller)
+        # A pipe at its place does not block. The caller closes it.
+        stream = open(location, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK))  # noqa: SIM115
         try:
             status = os.fstat(stream.fileno())
             if not stat.S_ISREG(status.st_mode):
@@ -356,11 +357,6 @@ class InputFolder(Input):
         # A time that no calendar has, of a wrong clock, is the nearest that it has.
         modified = datetime.fromtimestamp(min(max(status.st_mtime, _EARLIEST), _LATEST), UTC)
         return SourceFile(path, status.st_size, modified, location, self, version, refused)
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    """Open a file; a pipe at its place does not block."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _outside() -> RefusedFileError:

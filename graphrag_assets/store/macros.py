@@ -22,28 +22,6 @@ from graphrag_assets.text import words as text
 
 _FILES = ("search", "graph", "evidence")
 
-_HOP = """
-s{hop} AS MATERIALIZED (
-    SELECT h.entity FROM h{before} h, _g_neighbors g WHERE g._g_hops >= {hop}
-), h{hop} AS MATERIALIZED (
-    SELECT {hop}::BIGINT AS hop, e.neighbor AS entity, max_by(
-        {{'via': e.entity, 'relationship': e.relationship, 'weight': e.weight}}, (e.weight, -e.relationship)) AS best
-    FROM s{hop} s JOIN own.edges e ON e.entity = s.entity
-    WHERE e.neighbor NOT IN (SELECT h.entity FROM h{before} h UNION ALL SELECT h.entity FROM h{earlier} h)
-    GROUP BY e.neighbor
-),"""
-_STEP = """
-{side}{n} AS MATERIALIZED (
-    SELECT e.neighbor AS entity, max_by(own.longer_way(w.way, e.neighbor, e.relationship, e.weight),
-                                        (w.way.weight + e.weight, -e.relationship)) AS way
-    FROM own.edges e JOIN {side}{before} w ON w.entity = e.entity
-    WHERE NOT EXISTS (FROM m{met}) AND EXISTS (FROM _g_path p WHERE p._g_hops > {met})
-      AND e.neighbor NOT IN (SELECT o.entity FROM {side}{before} o UNION ALL SELECT o.entity FROM {side}{earlier} o)
-    GROUP BY e.neighbor
-), m{step} AS MATERIALIZED (
-    FROM m{met} UNION ALL (SELECT f.way, g.way FROM f{n} f JOIN g{g} g ON g.entity = f.entity
-                           ORDER BY f.way.weight + g.way.weight DESC, f.entity LIMIT 1)
-),"""
 OWN = "put_this_index_on_the_search_path_"
 """The beginning of own names: an error of DuckDB names the table that it does not find."""
 _OWN_NAME = re.compile(r"\bown\.(\w+)")
@@ -67,8 +45,6 @@ def macros_sql() -> str:
     """The statements that create all macros, with their comments, and own views; own names begin with `own.`."""
     accented = {chr(code): plain for code, plain in text.FOLDED.items() if len(plain) == 1}
     values = {
-        "{hops}": "".join(_HOP.format(hop=n, before=n - 1, earlier=max(n - 2, 0)) for n in range(1, 5)),
-        "{steps}": "".join(map(_step_of_a_path, range(1, 7))),
         "{unspaced}": _re2(text.UNSPACED),
         "{optional_marks}": _re2(text.OPTIONAL_MARKS),
         "{invisible}": _re2("".join(map(chr, text.INVISIBLE))),
@@ -84,12 +60,6 @@ def macros_sql() -> str:
     names = set(_OWN_NAME.findall(macros))
     views = (f"CREATE VIEW own.{t.name} AS FROM {t.schema}.{t.name};\n" for t in PUBLISHED if t.name in names)
     return "".join(views) + macros
-
-
-def _step_of_a_path(step: int) -> str:
-    """The odd steps are from the first end of a path, the even ones from the other."""
-    n, side = (step + 1) // 2, "f" if step % 2 else "g"
-    return _STEP.format(side=side, n=n, before=n - 1, earlier=max(n - 2, 0), step=step, met=step - 1, g=step // 2)
 
 
 def _re2(characters: str) -> str:

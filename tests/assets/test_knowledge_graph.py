@@ -22,7 +22,7 @@ from tests.pipeline.frames import NO_ALIASES, entity_mentions, merge, relationsh
 
 def aliases(*rows: tuple[str | None, str, str]) -> pl.DataFrame:
     return pl.DataFrame(
-        [(document, alias, key, "user", True) for document, alias, key in rows],
+        [(document, alias, key, "decision") for document, alias, key in rows],
         schema=NO_ALIASES.schema,
         orient="row",
     )

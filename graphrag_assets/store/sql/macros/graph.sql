@@ -7,7 +7,7 @@ met(entity, hop, via, relationship, weight) USING KEY (entity) AS (
     SELECT c.entity, 0::BIGINT, NULL::BIGINT, NULL::BIGINT, NULL::DOUBLE
     FROM own.entities_called((SELECT CASE WHEN g._g_hops BETWEEN 1 AND 4 THEN g._g_title
                                      ELSE error('neighbors: hops must be 1 to 4.') END FROM _g_neighbors g)) c
-    UNION
+    UNION ALL
     SELECT n.entity, n.hop, n.via, n.relationship, n.weight FROM (
         SELECT e.neighbor AS entity, m.hop + 1 AS hop, m.entity AS via, e.relationship, e.weight, row_number() OVER (
                    PARTITION BY e.neighbor ORDER BY e.weight DESC, e.relationship) AS place
@@ -37,7 +37,7 @@ met(entity, nodes, relationships, weight) USING KEY (entity) AS (
     SELECT c.entity, [c.entity], []::BIGINT[], 0::DOUBLE
     FROM own.entities_called((SELECT CASE WHEN p._g_hops BETWEEN 1 AND 6 THEN p._g_a
                                      ELSE error('path_between: max_hops must be 1 to 6.') END FROM _g_path p)) c
-    UNION
+    UNION ALL
     SELECT n.entity, n.nodes, n.relationships, n.weight FROM (
         SELECT e.neighbor AS entity, list_append(m.nodes, e.neighbor) AS nodes,
                list_append(m.relationships, e.relationship) AS relationships, m.weight + e.weight AS weight,

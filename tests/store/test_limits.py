@@ -1,4 +1,4 @@
-"""DuckDB's memory is limited; what is more goes to a folder, which a purge empties."""
+"""DuckDB's memory is limited."""
 
 from pathlib import Path
 

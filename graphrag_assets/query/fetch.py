@@ -3,7 +3,7 @@
 With a scope, rows outside it are left out, and the others are redacted (`filters.redaction`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -85,51 +85,72 @@ def entity_rows(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) 
 def relationships_around(
     reader: Reader, entities: list[int], limit_outside: int, scope: Scope = EVERYTHING
 ) -> pl.DataFrame:
-    """Relationships inside the selection, best first, then at most `limit_outside` that lead out of it.
+    """Return relationships inside the selection, best first, then at most `limit_outside` that lead out of it.
 
     The latter are sorted by the number of selected entities that their other end is linked with (`links`), then by
     weight. Of both, those that are over come last.
 
     Returns:
-        human_readable_id, id, source, target, type, description, weight, predicates, over, title, in_network,
-        links, combined_degree.
+        the columns of `relationship_rows`, and in_network, links, combined_degree.
     """
-    edges, inside = edges_of(reader, entities, scope), pl.col("neighbor").is_in(entities)
-    links = pl.when(inside).then(0).otherwise(pl.len().over("neighbor").cast(pl.Int64))
-    order = ["in_network", "links", "weight", "combined_degree", "human_readable_id"]
-    touching = edges.with_columns(in_network=inside, links=links).sort(order, descending=[True] * 4 + [False])
-    within = touching.filter("in_network").unique("human_readable_id", keep="first", maintain_order=True)
-    chosen = pl.concat([within, touching.filter(~pl.col("in_network")).head(limit_outside)])
-    rows = relationship_rows(
-        reader, chosen.select("human_readable_id", "in_network", "links", "combined_degree"), scope
+    rows = _relationships(
+        reader,
+        f"""
+        WITH selected AS (SELECT unnest($entities::INT[]) AS entity),
+        touching AS (
+            SELECT relationship AS number, weight AS edge_weight, combined_degree,
+                   neighbor IN (FROM selected) AS in_network, count(*) OVER (PARTITION BY neighbor) AS n
+            FROM {scope.edges} WHERE entity IN (FROM selected)
+        ), chosen AS (
+            SELECT DISTINCT number, in_network, CASE WHEN in_network THEN 0 ELSE n END AS links, combined_degree,
+                   edge_weight
+            FROM touching
+        )
+        SELECT * EXCLUDE (edge_weight), row_number() OVER (
+            ORDER BY in_network DESC, links DESC, edge_weight DESC, combined_degree DESC, number
+        ) AS place
+        FROM chosen QUALIFY in_network OR place <= $limit + count(*) FILTER (in_network) OVER ()
+        """,
+        {"entities": entities, "limit": limit_outside},
+        scope,
     )
     return rows.sort(~pl.col("in_network"), "over", maintain_order=True)
 
 
 def relationship_rows(reader: Reader, chosen: pl.DataFrame, scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """The rows of the relationships of `chosen` (human_readable_id and other columns), in its order.
+    """Return the relationships of `chosen` (human_readable_id and other columns), in its order.
 
-    `predicates`: all types of a pair, with direction and date, where there are several or one is superseded; else the
-    type. `over`: whether all are superseded.
+    Returns:
+        human_readable_id, id, source, target, type, description, weight, predicates, over, title, and the other
+        columns. `predicates`: all types of a pair, with direction and date, where there are several or one is
+        superseded; else the type. `over`: whether all are superseded.
     """
+    numbers = chosen["human_readable_id"].to_list()
+    query = "SELECT unnest($numbers::INT[]) AS number, generate_subscripts($numbers::INT[], 1) AS place"
+    rows = _relationships(reader, query, {"numbers": numbers}, scope)
+    return rows.join(chosen, on="human_readable_id", maintain_order="left") if chosen.width > 1 else rows
+
+
+def _relationships(reader: Reader, chosen: str, parameters: Mapping[str, object], scope: Scope) -> pl.DataFrame:
+    """Return the relationships that the query `chosen` gives: number, place and other columns."""
     weight = "weight"
     if scope.limits_text:
         weight = f"(SELECT any_value(weight) FROM {scope.edges} WHERE relationship = human_readable_id)"
-    details = reader.rows(
+    rows = reader.rows(
         f"""
         SELECT human_readable_id, id, source, target, source_number, target_number, type, description,
                round({weight}, 2) AS weight, line_tokens,
                {scope.allows("relationship_text", "human_readable_id")} AS is_whole,
                {scope.allows("entity_text", "source_number")} AS source_is_whole,
                {scope.allows("entity_text", "target_number")} AS target_is_whole,
-               coalesce(nullif(relations, ''), type) AS predicates, valid_until IS NOT NULL AS over
-        FROM relationships WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))
+               coalesce(nullif(relations, ''), type) AS predicates, valid_until IS NOT NULL AS over,
+               c.* EXCLUDE (number, place)
+        FROM ({chosen}) c JOIN relationships ON human_readable_id = c.number ORDER BY c.place
         """,
-        {"numbers": chosen["human_readable_id"].to_list()},
+        parameters,
     )
-    rows = in_order(redact_relationships(scope, reader, details), chosen["human_readable_id"].to_list())
-    rows = rows.drop("source_number", "target_number").with_columns(title=pl.format("{} – {}", "source", "target"))
-    return rows.hstack(chosen.drop("human_readable_id"))
+    rows = redact_relationships(scope, reader, rows)
+    return rows.drop("source_number", "target_number").with_columns(title=pl.format("{} – {}", "source", "target"))
 
 
 def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:

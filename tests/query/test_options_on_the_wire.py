@@ -35,14 +35,6 @@ def prompts(server: OpenAIServer) -> str:
     return "\n".join(message["content"] for request in server.chats for message in request.body["messages"])
 
 
-def tables(text: str) -> dict[str, set[str]]:
-    """The headings of the context tables in prompts, by their names."""
-    found: dict[str, set[str]] = {}
-    for name, heading in re.findall(r"^-----(\w+)-----\n(.+)$", text, re.MULTILINE):
-        found.setdefault(name, set()).add(heading)
-    return found
-
-
 @pytest.mark.parametrize(
     ("method", "arguments", "read", "unread"),
     [
@@ -86,22 +78,6 @@ def test_summaries_are_read_in_place_of_whole_reports(index_file: Path, server: 
     GraphRAG(index_file).search(method, QUESTION, use_community_summary=True)
     assert "carried half of the cable" in prompts(server)
     assert finding not in prompts(server)
-
-
-def test_each_table_of_a_context_has_the_types_of_its_rows(whole: Reader, server: OpenAIServer) -> None:  # noqa: F811
-    typed = {"Entities", "Relationships", "Claims"}
-    for method, expected in (
-        ("local", typed - {"Claims"}),  # the sources state them
-        ("drift", typed - {"Claims"}),
-        ("basic", {"Claims"}),
-        ("lazy", set()),
-        ("global", set()),
-    ):
-        server.requests.clear()
-        GraphRAG(whole.path).search(method, QUESTION, **({"claims_prop": 0.3} if method == "basic" else {}))
-        found = tables(prompts(server))
-        assert found.keys() & typed == expected, method
-        assert all("type" in heading.split("|") for name in typed & found.keys() for heading in found[name]), found
 
 
 def test_a_conversation_is_read_from_its_file(whole: Reader, server: OpenAIServer, tmp_path: Path) -> None:  # noqa: F811

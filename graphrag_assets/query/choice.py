@@ -66,8 +66,8 @@ def _options_of(ask: Ask[Any], method: SearchMethod, chosen: Mapping[str, Any]) 
     """The options of a method: those given to `ask`, then those of the choice."""
     default = AskOptions()
     values = {f.name: getattr(ask.options, f.name) for f in fields(CommonOptions)}
-    given = {name: value for name, value in values.items() if value != getattr(default, name)}
-    return method.options(**{**chosen, **given})
+    changed = {name: value for name, value in values.items() if value != getattr(default, name)}
+    return method.options(**{**chosen, **changed})
 
 
 @dataclass(frozen=True, slots=True)

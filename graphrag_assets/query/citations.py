@@ -120,25 +120,25 @@ def references(answer: str) -> list[Reference]:
     [Reference(table='Sources', number=3, statement='She broke it.', sentence=None), \
 Reference(table='Sources', number=4, statement='She broke it.', sentence=2)]
     """
-    found: list[Reference] = []
+    cited: list[Reference] = []
     end = 0
     for block in BLOCK.finditer(answer):
         # Of consecutive blocks, the statement is the one before the first block.
         said = _ITEM.split(_REMARK.sub("", answer[end : block.start()]).strip())[-1]
-        statement = said or (found[-1].statement if found else "")
+        statement = said or (cited[-1].statement if cited else "")
         end = block.end()
-        found += [
+        cited += [
             Reference(table, number, statement, sentence) for table, number, sentence in places_cited_in(block["rows"])
         ]
-    return found
+    return cited
 
 
 def given_by(rows: Iterable[Passage | Reference]) -> dict[str, dict[int, set[int]]]:
     """These rows and their sentences: those of a context, or those that a text cites, can be cited."""
-    given: dict[str, dict[int, set[int]]] = {}
+    citable: dict[str, dict[int, set[int]]] = {}
     for row in rows:
-        given.setdefault(row.table, {}).setdefault(row.number, set()).update(row.sentences)
-    return given
+        citable.setdefault(row.table, {}).setdefault(row.number, set()).update(row.sentences)
+    return citable
 
 
 def resolve(reader: Reader, answer: str, citable: Given, scope: Scope = EVERYTHING) -> tuple[list[Citation], list[str]]:
@@ -271,11 +271,11 @@ def _passages(
         passages.setdefault((row["cited_table"], row["number"]), []).append(row)
     if not scope.is_everything:  # the titles of entities and relationships are those that contexts show
         pairs = pl.DataFrame({"human_readable_id": numbers.get("Relationships", [])}, {"human_readable_id": pl.Int64})
-        shown = {
+        frames = {
             "Entities": entity_rows(reader, numbers.get("Entities", []), scope),
             "Relationships": relationship_rows(reader, pairs, scope),
         }
-        for table, frame in shown.items():
+        for table, frame in frames.items():
             titles = dict(frame.select("human_readable_id", "title").iter_rows())
             for row in (row for number in numbers.get(table, []) for row in passages.get((table, number), [])):
                 row["title"] = titles.get(row["number"], "")
@@ -328,8 +328,8 @@ def _sentence(reference: Reference, text: str) -> tuple[int, int] | None:
     """Span of the cited sentence, without white space around it."""
     if reference.sentence is None:
         return None
-    found = sentences(text)[reference.sentence - 1 : reference.sentence]
-    return next(((s.start, len(text[: s.end].rstrip())) for s in found), None)
+    spans = sentences(text)[reference.sentence - 1 : reference.sentence]
+    return next(((s.start, len(text[: s.end].rstrip())) for s in spans), None)
 
 
 def _span(statement: str, text: str) -> tuple[int, int] | None:

@@ -191,7 +191,7 @@ def _claims(reader: Reader, condition: str, entities: list[int], units: list[int
     `until`: the day from which another statement of the scope holds; `state`: the status with this day. The description
     of what has ended says when; `ended`: its text does not.
     """
-    found = reader.rows(
+    claims = reader.rows(
         f"""
         WITH chosen AS (
             SELECT human_readable_id AS number, list_position($units::INT[], text_unit_number) AS unit_place, least(
@@ -213,7 +213,7 @@ def _claims(reader: Reader, condition: str, entities: list[int], units: list[int
         """,
         {"entities": entities, "units": units, "titles": not scope.limits_text},
     )
-    timed = with_times(scope, reader, found)
+    timed = with_times(scope, reader, claims)
     interval = pl.when(pl.col("end_date").ne_missing(pl.col("start_date"))).then("end_date")
     end = pl.coalesce(pl.col("until").cast(pl.String), interval)
     unsaid = end.is_not_null() & ~pl.col("description").str.contains(end.str.head(4), literal=True)
@@ -248,7 +248,7 @@ def reports_about(
     Of the reports `similar` to the question, best first, the first `n_similar` on communities of at least three
     entities, down to `level` if it is given, are added; their ranking and that of the others are fused.
     """
-    found = reader.rows(
+    reports = reader.rows(
         f"""
         WITH matched AS (
             SELECT community, count(DISTINCT entity) AS matches FROM search.entity_communities
@@ -273,10 +273,10 @@ def reports_about(
             "level": level,
         },
     )
-    found = found.with_columns(pl.col("parent", "size").fill_null(-1))
-    by_entities = found.filter(pl.col("matches") > 0)["human_readable_id"].to_list()
-    by_similarity = found.drop_nulls("place").sort("place")["human_readable_id"].to_list()
-    return in_order(found.drop("place"), fuse(by_entities, by_similarity) if by_similarity else by_entities)
+    reports = reports.with_columns(pl.col("parent", "size").fill_null(-1))
+    by_entities = reports.filter(pl.col("matches") > 0)["human_readable_id"].to_list()
+    by_similarity = reports.drop_nulls("place").sort("place")["human_readable_id"].to_list()
+    return in_order(reports.drop("place"), fuse(by_entities, by_similarity) if by_similarity else by_entities)
 
 
 def without_relatives(reader: Reader, reports: pl.DataFrame) -> pl.DataFrame:

@@ -73,7 +73,7 @@ class Descent:
 
     def _with_reports(self, communities: list[int]) -> list[int]:
         """Return those not rated of these down to the maximum level; instead of one without a report, those below."""
-        found: dict[int, None] = {}
+        with_report: dict[int, None] = {}
         while communities:
             community, *communities = communities
             if self._level.get(community, self.options.max_level + 1) > self.options.max_level:
@@ -81,8 +81,8 @@ class Descent:
             if community not in self.report:
                 communities = [*(self._children.get(community) or []), *communities]
             elif community not in self.ratings:
-                found[community] = None
-        return list(found)
+                with_report[community] = None
+        return list(with_report)
 
 
 @dataclass(frozen=True, kw_only=True)

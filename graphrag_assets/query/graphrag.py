@@ -274,7 +274,7 @@ class GraphRAG:
         if citation.document_id is None or citation.start_char is None or citation.end_char is None:
             return ""
         start = max(citation.start_char - around, 0)
-        found = self.sql(
+        quotes = self.sql(
             "SELECT text[$start : $end] AS quote FROM documents WHERE id = $id "
             "AND text[$first : $last] IS NOT DISTINCT FROM coalesce($quote, text[$first : $last])",
             {
@@ -286,12 +286,12 @@ class GraphRAG:
                 "quote": citation.quote,
             },
         )
-        if found.is_empty():
+        if quotes.is_empty():
             raise QueryError(
                 f"The index has no document {citation.document!r} with the cited passage. The citation is that of "
                 "another index, or the document has changed since."
             )
-        return str(found.item())
+        return str(quotes.item())
 
     def _task(
         self, method: str, steps: Callable[[Ask[Any]], Awaitable[Result]], question: str, options: QuestionOptions
@@ -325,10 +325,11 @@ class GraphRAG:
     def _suggestions(
         self, history: History | str, count: int, options: Mapping[str, object]
     ) -> QuestionTask[list[str]]:
-        asked, before = split_history(history)
+        questions, before = split_history(history)
         # The newest question is searched for; the earlier ones are its history.
-        given = options_of(LocalSearchOptions, **{"history": before, **options})
-        return self._task("local", partial(suggest, asked=asked, count=count), asked[-1] if asked else "?", given)
+        steps = partial(suggest, questions_before=questions, count=count)
+        local_options = options_of(LocalSearchOptions, **{"history": before, **options})
+        return self._task("local", steps, questions[-1] if questions else "?", local_options)
 
 
 def _search_method(name: str, names: Sequence[str]) -> SearchMethod:
@@ -340,25 +341,25 @@ def _search_method(name: str, names: Sequence[str]) -> SearchMethod:
     return SEARCH_METHODS[name]
 
 
-async def suggest(ask: Ask[local.LocalSearchOptions], asked: Sequence[str], count: int) -> list[str]:
-    """Up to `count` questions to ask after the questions `asked`, the last of which is the newest.
+async def suggest(ask: Ask[local.LocalSearchOptions], questions_before: Sequence[str], count: int) -> list[str]:
+    """Return up to `count` questions to ask after `questions_before`, the last of which is the newest.
 
     They come from a local search for that one, or else from the most important reports.
     """
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
         raise InvalidOption(f"The number of questions is {count!r}; it must be a whole number from 1.")
-    if asked:
+    if questions_before:
         evidence = (await local.build_context(ask)).evidence
     else:
         evidence = await ask.in_thread(_top_reports, ask)
-    questions, usage = await ask.models.answerer.aquestions(asked, evidence, count, ask.form)
+    questions, usage = await ask.models.answerer.aquestions(questions_before, evidence, count, ask.form)
     ask.trace.add("questions", usage)
     return list(questions)
 
 
-def split_history(given: History | str) -> tuple[list[str], ConversationHistory]:
+def split_history(history_or_question: History | str) -> tuple[list[str], ConversationHistory]:
     """The questions of a conversation, and the turns before the last question."""
-    turns = [given] if isinstance(given, str) else given
+    turns = [history_or_question] if isinstance(history_or_question, str) else history_or_question
     if not isinstance(turns, ConversationHistory):
         turns = [("user", turn) if isinstance(turn, str) else turn for turn in turns or ()]
     history = ConversationHistory.of(turns)

@@ -252,9 +252,9 @@ def _excerpts(reader: Reader, question: Question, passages: pl.DataFrame) -> lis
     excerpts = []
     for text, language in passages.select("text", "language").iter_rows():
         parts = [text[span.start : span.end].strip() for span in sentences(text)]
-        known = language if language in reader.languages else main
+        language = language if language in reader.languages else main
         words = search_words(pl.Series(parts, dtype=pl.String)).to_list()
-        terms = [{fold(stem) for stem in stems(list(dict.fromkeys(each)), known)} & rarity.keys() for each in words]
+        terms = [{fold(stem) for stem in stems(list(dict.fromkeys(each)), language)} & rarity.keys() for each in words]
         left, chosen = dict(rarity), list[int]()
         for _ in range(min(_MAX_SENTENCES, len(parts))):
             gains = [math.fsum(left.get(term, 0.0) for term in of_part) for of_part in terms]

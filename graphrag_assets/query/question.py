@@ -107,7 +107,7 @@ class Question:
             for first in range(unspaced.start(), unspaced.end() - 1):
                 last = min(first + _LONGEST_TITLE, unspaced.end())
                 runs += [(first, end) for end in range(first + 2, last + 1)]
-        found: dict[str, list[tuple[int, int]]] = {}
+        spans: dict[str, list[tuple[int, int]]] = {}
         for first, last in runs:
             raise_if_canceled()
             run = self.text[first:last]
@@ -116,8 +116,8 @@ class Question:
             keys |= {key.removesuffix("'s") for key in keys}
             for key in {*keys, *map(name_key, keys)} - {""}:
                 if key not in STOP_WORDS:
-                    found.setdefault(key, []).append((first, last))
-        return found
+                    spans.setdefault(key, []).append((first, last))
+        return spans
 
 
 class QuestionTerm(NamedTuple):
@@ -157,13 +157,13 @@ def without_stop_words(reader: Reader, words: Sequence[str]) -> list[str]:
 
 def _terms_of_texts(reader: Reader, forms: dict[str, set[str]]) -> dict[str, set[str]]:
     """By word, the terms that it stands for in the texts; none for a word that they do not have."""
-    asked = sorted(set().union(*forms.values()))
-    found = reader.rows(
+    all_forms = sorted(set().union(*forms.values()))
+    rows = reader.rows(
         "SELECT form, term FROM search.word_forms WHERE beginning IN (SELECT unnest($beginnings::VARCHAR[])) "
         "AND form IN (SELECT unnest($forms::VARCHAR[]))",
-        {"forms": asked, "beginnings": sorted({form[:3] for form in asked})},
+        {"forms": all_forms, "beginnings": sorted({form[:3] for form in all_forms})},
     ).rows()
-    return {word: {term for form, term in found if form in spelled} for word, spelled in forms.items()}
+    return {word: {term for form, term in rows if form in spelled} for word, spelled in forms.items()}
 
 
 def _terms_like(reader: Reader, stemmed: dict[str, set[str]]) -> dict[str, set[str]]:
@@ -171,14 +171,14 @@ def _terms_like(reader: Reader, stemmed: dict[str, set[str]]) -> dict[str, set[s
     near = (
         reader.rows(
             "SELECT DISTINCT term FROM search.word_forms WHERE beginning IN (SELECT unnest($beginnings::VARCHAR[]))",
-            {"beginnings": sorted({stem[:3] for found in stemmed.values() for stem in found})},
+            {"beginnings": sorted({stem[:3] for stems_of_word in stemmed.values() for stem in stems_of_word})},
         )["term"]
         if stemmed
         else ()
     )
     return {
-        word: found | {term for term in near for stem in found if _are_related(stem, term)}
-        for word, found in stemmed.items()
+        word: stems_of_word | {term for term in near for stem in stems_of_word if _are_related(stem, term)}
+        for word, stems_of_word in stemmed.items()
     }
 
 

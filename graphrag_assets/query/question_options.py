@@ -69,9 +69,9 @@ class QuestionOptions(Options):
 
     @model_validator(mode="after")
     def _one_filter(self) -> Self:
-        given = [f.name for f in fields(Filter) if getattr(self, f.name) is not None]
-        if given and self.filter is not None:
-            raise QueryError(f"Give {', '.join(given)} inside the filter, or without one.")
+        names = [f.name for f in fields(Filter) if getattr(self, f.name) is not None]
+        if names and self.filter is not None:
+            raise QueryError(f"Give {', '.join(names)} inside the filter, or without one.")
         return self
 
     @property

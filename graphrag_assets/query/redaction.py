@@ -124,7 +124,7 @@ def _replaced(frame: pl.DataFrame, rebuilt: pl.DataFrame, numbers: Iterable[int]
     An imported index has no mentions: then only the title remains, which names what an allowed text unit names.
     """
     columns = [name for name in rebuilt.columns if name != "human_readable_id"]
-    found = frame.select("human_readable_id").join(
+    values = frame.select("human_readable_id").join(
         rebuilt.with_columns(pl.col("human_readable_id").cast(frame["human_readable_id"].dtype)),
         on="human_readable_id",
         how="left",
@@ -134,7 +134,7 @@ def _replaced(frame: pl.DataFrame, rebuilt: pl.DataFrame, numbers: Iterable[int]
     nothing = {"title": pl.col("title"), "frequency": pl.lit(None, pl.Int64)}
     return frame.with_columns(
         pl.when(is_rebuilt)
-        .then(pl.coalesce(found[name], nothing.get(name, pl.lit(""))))
+        .then(pl.coalesce(values[name], nothing.get(name, pl.lit(""))))
         .otherwise(pl.col(name))
         .alias(name)
         for name in columns

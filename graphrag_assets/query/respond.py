@@ -35,14 +35,14 @@ async def reduce(
     category: str = "reduce",
 ) -> Draft:
     """One answer from the best points within `max_tokens`; only what these cite can be cited."""
-    kept, answerer = await asyncio.to_thread(best_points, points, max_tokens), ask.models.answerer
-    citable = given_by(reference for point in kept for reference in references(point.text))
+    best, answerer = await asyncio.to_thread(best_points, points, max_tokens), ask.models.answerer
+    citable = given_by(reference for point in best for reference in references(point.text))
     text = await _written(
         ask,
         category,
         citable,
-        lambda: answerer.areduce(ask.text, kept, ask.form, drift),
-        lambda: answerer.stream_reduction(ask.text, kept, ask.form, drift),
+        lambda: answerer.areduce(ask.text, best, ask.form, drift),
+        lambda: answerer.stream_reduction(ask.text, best, ask.form, drift),
     )
     return Draft(text, sections, citable)
 
@@ -121,7 +121,7 @@ async def _written(
     if ask.on_piece is None:
         return _checked(ask, await ask.counted(category, reply()), citable)
     whole: Reply | None = None
-    checked, shown, raw = Checked(citable), list[str](), list[str]()
+    checked, text_so_far, raw = Checked(citable), list[str](), list[str]()
     with ask.calling(category) as add:
         async with aclosing(pieces()) as stream:
             async for piece in stream:
@@ -131,15 +131,15 @@ async def _written(
                     continue
                 raw.append(piece)
                 if text := checked.feed(piece):
-                    shown.append(text)
+                    text_so_far.append(text)
                     ask.show(text)
     if text := checked.end():
-        shown.append(text)
+        text_so_far.append(text)
         ask.show(text)
     if whole and whole.text != "".join(raw).strip():  # thoughts were shown before they were known to be
         return _checked(ask, whole, citable)
     ask.trace.unresolved |= checked.unresolved
-    return "".join(shown)
+    return "".join(text_so_far)
 
 
 def _checked(ask: Ask[Any], reply: Reply, citable: Given) -> str:

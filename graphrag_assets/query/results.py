@@ -142,10 +142,10 @@ class Answer:
 
     def to_dict(self) -> dict[str, object]:
         """The answer with its citations, usage and steps as plain data for JSON; the context as numbers of rows."""
-        read = numbers_in_context(self.context)
+        numbers = numbers_in_context(self.context)
         frames = {"tests": self.tests, "steps": self.steps}
         rows = {name: None if frame is None else frame.to_dicts() for name, frame in frames.items()}
-        return asdict(replace(self, context={}, tests=None, steps=None)) | {"context": read} | rows
+        return asdict(replace(self, context={}, tests=None, steps=None)) | {"context": numbers} | rows
 
     def _repr_markdown_(self) -> str:
         """How a notebook shows the answer."""
@@ -188,7 +188,7 @@ def _rows_in_words(rows: Iterable[CitedRow]) -> str:
     numbers: dict[str, list[str]] = {}
     for row in rows:
         numbers.setdefault(row.table, []).append(str(row.number))
-    return "; ".join(f"{table} ({', '.join(found)})" for table, found in numbers.items())
+    return "; ".join(f"{table} ({', '.join(of_table)})" for table, of_table in numbers.items())
 
 
 def _places(group: list[Citation]) -> str:

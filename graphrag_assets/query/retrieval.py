@@ -58,12 +58,12 @@ def text_scores(words: Scores, vectors: Scores) -> Scores:
     if not vectors:
         return scaled(words)
     by_words, by_vectors = _spread(words, fewer=0.0), _spread(vectors, fewer=min(vectors.values()))
-    kept = {
+    scores = {
         n: max(by_words.get(n, 0.0), 0.0) + VECTOR_WEIGHT * max(by_vectors.get(n, 0.0), 0.0) for n in (words | vectors)
     }
-    beyond = {n: by_words.get(n, 0.0) + VECTOR_WEIGHT * by_vectors.get(n, 0.0) for n in kept}
-    order = sorted(kept, key=lambda n: (-round(kept[n], 9), -round(beyond[n], 9), n))
-    return {n: kept[n] for n in order}
+    beyond = {n: by_words.get(n, 0.0) + VECTOR_WEIGHT * by_vectors.get(n, 0.0) for n in scores}
+    order = sorted(scores, key=lambda n: (-round(scores[n], 9), -round(beyond[n], 9), n))
+    return {n: scores[n] for n in order}
 
 
 def _spread(scores: Scores, fewer: float) -> Scores:
@@ -108,25 +108,25 @@ def find_texts(
         QueryError: the index was embedded by a model other than that of the questions, or its vectors had another
             length.
     """
-    parts, given = list[str](), dict[str, Any]()
+    parts, parameters = list[str](), dict[str, Any]()
     if by_words:
         allowed = (f"p.kind = '{kind}' AND {scope.allows(_SEARCHED[kind], 'number')}" for kind in kinds)
         parts.append(_BY_WORDS.format(allowed=" OR ".join(allowed)))
         terms = [(_hashed(kind, term), word) for kind in kinds for term, word in terms_of(reader, question.of(kind))]
-        given |= {"terms": [term for term, _ in terms], "words": [word for _, word in terms]}
+        parameters |= {"terms": [term for term, _ in terms], "words": [word for _, word in terms]}
     for kind in kinds if by_vectors and reader.embedding else ():
         vector = _vector(reader, question.of(kind))
         if vector.any():
             allowed_of_kind = scope.allows(_SEARCHED[kind], "number")
             parts.append(_BY_VECTORS.format(kind=kind, dimensions=len(vector), allowed=allowed_of_kind))
-            given[f"{kind}_vector"] = vector
-    found: dict[str, FoundTexts] = {kind: FoundTexts({}, {}) for kind in kinds}
+            parameters[f"{kind}_vector"] = vector
+    matches: dict[str, FoundTexts] = {kind: FoundTexts({}, {}) for kind in kinds}
     if not parts:
-        return found
-    rows = reader.rows(" UNION ALL ".join(f"({part})" for part in parts), given | {"limit": limit}).rows()
+        return matches
+    rows = reader.rows(" UNION ALL ".join(f"({part})" for part in parts), parameters | {"limit": limit}).rows()
     for kind, by_word, number, score in sorted(rows, key=lambda row: (-round(row[3], 9), row[2])):
-        (found[kind].words if by_word else found[kind].vectors)[number] = score
-    return found
+        (matches[kind].words if by_word else matches[kind].vectors)[number] = score
+    return matches
 
 
 # Of the terms of one word, the best counts in a text.
@@ -158,9 +158,9 @@ def _hashed(kind: str, term: str) -> int:
 def terms_of(reader: Reader, question: Question) -> list[tuple[str, int]]:
     """The terms of the question, each with the place of its word."""
     if reader.path not in question.terms:
-        asked = question_terms(reader, question.words)
-        words = {concept: place for place, concept in enumerate(dict.fromkeys(term.concept for term in asked))}
-        question.terms[reader.path] = [(term, words[concept]) for concept, term in asked]
+        terms = question_terms(reader, question.words)
+        words = {concept: place for place, concept in enumerate(dict.fromkeys(term.concept for term in terms))}
+        question.terms[reader.path] = [(term, words[concept]) for concept, term in terms]
     return question.terms[reader.path]
 
 

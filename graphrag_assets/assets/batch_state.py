@@ -50,7 +50,7 @@ def batch_state(step: Run) -> StageResult:
     due = scan.chosen(config.which, config.batches)
     _report_unreported(batches, [batch for batch in scan.unchanged if batch not in due])
     context.log.info("batches to index: %d (%s)", len(due), ", ".join(due) or "-")
-    batches.index_and_report(due)
+    batches.index_all(due)
     deleted = set(scan.deleted).intersection(due) - failures.reasons.keys()
     register_batches(names, context.instance, [batch for batch in scan.known if batch not in deleted])
     if failures.stopped:

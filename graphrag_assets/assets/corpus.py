@@ -71,13 +71,13 @@ def source_files(names: IndexNames, upstream: dg.AssetKey | None = None) -> dg.A
     def source_files(context: dg.AssetExecutionContext) -> Iterator[dg.ObserveResult]:
         """Scan the input; register its batches; report their versions, and whether the publication is up to date."""
         index = open_index(names, context.resources)
-        input_now = scan_input(index)
-        register_batches(names, context.instance, input_now.known)
-        for batch, digest in input_now.digests.items():
+        scanned = scan_input(index)
+        register_batches(names, context.instance, scanned.known)
+        for batch, digest in scanned.digests.items():
             version = {"dagster/data_version": digest}
             context.log_event(dg.AssetObservation(names.key(SOURCE_FILES), partition=batch, tags=version))
-        report_up_to_date(names, context.instance, index, input_now)
-        context.log.info("batches: %d, to be indexed: %d", len(input_now.digests), len(input_now.due))
+        report_up_to_date(names, context.instance, index, scanned)
+        context.log.info("batches: %d, to be indexed: %d", len(scanned.digests), len(scanned.due))
         yield from ()  # observations of partitions are events, not results
 
     return source_files
@@ -114,7 +114,7 @@ def index_batch(names: IndexNames) -> dg.AssetsDefinition:
         """Read, chunk and extract each batch of the run; commit it; report it."""
         index, batches = open_index(names, context.resources), context.partition_keys
         run = BatchRun(names, context, index)
-        run.index_and_report(batches)
+        run.index_all(batches)
         if run.failures.last:
             raise run.failures.last if len(batches) == 1 else run.failures.as_failure()
         report_up_to_date(names, context.instance, index, scan(index))
@@ -165,15 +165,15 @@ def not_published(error: Exception) -> str | None:
 
 @dataclass
 class BatchRun:
-    """Indexes batches in a run of Dagster, and reports them; `failures` of them accumulate."""
+    """Indexes batches in a run of Dagster; `failures` of them accumulate."""
 
     names: IndexNames
     context: dg.AssetExecutionContext
     index: Index
     failures: BatchFailures = field(default_factory=BatchFailures)
 
-    def indexed(self, batches: Sequence[str]) -> Iterator[tuple[str, Metadata]]:
-        """Index batches in one pool of model calls; yield each that is committed, with the metadata of its assets.
+    def index_all(self, batches: Sequence[str]) -> None:
+        """Index batches at once, and report each as soon as it is committed: the run may be killed.
 
         If the budget ends in one, or a model cannot be used, no other begins.
         """
@@ -203,12 +203,7 @@ class BatchRun:
                 if skipped.height:
                     errors = [f"{source}: {error}" for source, error in skipped.select("source", "error").iter_rows()]
                     log.warning("Skipped in %s: %s", which, shown(listed(errors, _ERRORS_LOGGED, "; ")))
-                yield batch, batch_metadata(self.names, batch, indexed, seconds)
-
-    def index_and_report(self, batches: Sequence[str]) -> None:
-        """Index batches, and report each as soon as it is committed: the run may be killed."""
-        for batch, metadata in self.indexed(batches):
-            self.report(batch, metadata)
+                self.report(batch, batch_metadata(self.names, batch, indexed, seconds))
 
     def report(self, batch: str, metadata: Metadata) -> None:
         """Report that tables of a batch are materialized."""

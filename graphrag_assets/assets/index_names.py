@@ -32,8 +32,7 @@ EXTRACT_BATCH = "extract_batch"
 DOCUMENT_BATCHES_SENSOR, DEAD_RUNS_SENSOR = "document_batches_sensor", "dead_runs_sensor"
 NIGHTLY_REFRESH = "nightly_refresh"
 EXTRACT = {"graphrag/queue": "extract", "dagster-celery/queue": "extract"}
-WRITE = {"graphrag/queue": "write"}
-"""Tags of runs: of those that only fill the ledger, on any machine; of those on the machine with the index."""
+"""Tags of runs that only fill the ledger, on any machine."""
 BATCHES_PER_RUN = 20
 """Maximum number of batches that one run of a backfill indexes."""
 _NAMED = re.compile(rf"\b({'|'.join((UPDATE_INDEX, DOCUMENT_BATCHES_SENSOR, NIGHTLY_REFRESH))})\b")

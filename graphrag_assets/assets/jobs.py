@@ -17,7 +17,6 @@ from graphrag_assets.assets.index_names import (
     PUBLICATION,
     ROLLBACK,
     UPDATE_INDEX,
-    WRITE,
     IndexNames,
 )
 from graphrag_assets.assets.reporting import usage_metadata
@@ -36,7 +35,6 @@ def update_index_job(names: IndexNames) -> Any:
         dg.AssetSelection.assets(*names.keys(GLOBAL_ASSETS)),
         description="Start here: index what changed in the input folder, refresh the graph, publish. which: FAILED, "
         "ALL or NOTHING, or batches by name, to index these instead.",
-        tags=WRITE,
         # A process per step costs three seconds. Parallelism comes from calls within a step.
         executor_def=dg.in_process_executor,
     )
@@ -121,7 +119,7 @@ def job_of(
     step: dg.OpDefinition,
     name: str,
     description: str,
-    tags: Mapping[str, str] = WRITE,
+    tags: Mapping[str, str] | None = None,
     config: dg.PartitionedConfig | None = None,
 ) -> dg.JobDefinition:
     """Return the job of one step; with `config` it is partitioned."""

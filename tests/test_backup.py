@@ -43,17 +43,6 @@ def test_a_backup_that_fails_leaves_nothing_behind(tmp_path):
     assert list(tmp_path.rglob("*")) == []
 
 
-def test_an_unpublished_index_is_backed_up_for_its_ledger(tmp_path):
-    if shutil.which("flock") is None:
-        pytest.skip("flock (util-linux) is not installed")
-    index = tmp_path / "data" / "index"
-    IndexDatabase(index / "working.duckdb").read("SELECT 1")
-    with sqlite3.connect(index / "ledger.sqlite") as ledger:
-        ledger.execute("CREATE TABLE paid (answer TEXT)")
-    copy = backup(tmp_path / "data", tmp_path / "backups")
-    assert {path.name for path in copy.iterdir()} == {"working.duckdb", "ledger.sqlite"}
-
-
 @pytest.mark.extended
 def test_backup_of_an_index_in_use_is_consistent_and_usable(sample_index, tmp_path, monkeypatch):
     if shutil.which("flock") is None:

@@ -54,16 +54,6 @@ def test_empty_input_folder_is_reported(project):
     assert "is empty" not in run_command("index")
 
 
-@pytest.mark.long
-def test_another_input_folder_and_a_single_batch(project, tmp_path):
-    folder = tmp_path / "elsewhere"
-    for batch in ("x", "y"):
-        (folder / batch).mkdir(parents=True)
-        (folder / batch / "a.txt").write_text(TEXT)
-    run_command("index", "--input", str(folder), "--batch", "y")
-    assert project.sql("SELECT DISTINCT batch FROM documents") == [("y",)]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

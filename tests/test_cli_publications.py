@@ -49,15 +49,6 @@ def call(*arguments: str, status: int = 0) -> str:
     return result.output
 
 
-@pytest.mark.extended
-def test_publications_lists_kept_publications_and_marks_the_current_one(changed):
-    lines = [line.strip("│ ") for line in call("publications").splitlines() if line.startswith("│")]
-    assert [line.split()[0] for line in lines] == ["1", "2"]
-    assert [line.split("│")[2].strip() for line in lines] == ["4", "4"]
-    assert "current" not in lines[0]
-    assert "current" in lines[1]
-
-
 @pytest.mark.long
 def test_diff_describes_changes_between_the_last_two(changed):
     printed = call("publications", "diff")

@@ -3,16 +3,12 @@
 import csv
 import io
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from graphrag_assets.cli import main
-from graphrag_assets.store.publication_reader import CurrentPublication
 
 COUNT = "SELECT count(*) AS n FROM documents"
 
@@ -90,31 +86,3 @@ def test_a_file_is_queried_as_a_table(index, tmp_path):
     assert run(index, "--table", f"mine={tmp_path}/mine.csv", query).stdout == "title,share\nCyrus Field,0.5\n"
     for table, message in (("mine", "is not name=file"), (f"mine={tmp_path}/none.csv", "cannot read")):
         assert message in run(index, "--table", table, query, status=2).stderr
-
-
-def on_a_terminal(index: Path, path: str) -> tuple[str, int]:
-    """What the command prints on a terminal, and its status."""
-    pty = pytest.importorskip("pty")
-    here, there = pty.openpty()
-    command = [sys.executable, "-m", "graphrag_assets", "sql", "--index", str(index)]
-    process = subprocess.Popen(
-        command, stdin=there, stdout=there, stderr=there, env={**os.environ, "PATH": path, "TERM": "dumb"}
-    )
-    os.close(there)
-    printed = b""
-    try:
-        while part := os.read(here, 4096):
-            printed += part
-    except OSError:  # the other end is closed
-        pass
-    os.close(here)
-    return printed.decode(), process.wait()
-
-
-def test_on_a_terminal_without_a_query_duckdbs_shell_is_opened(index, tmp_path):
-    shell = tmp_path / "duckdb"
-    shell.write_text("#!/bin/sh\necho the shell of DuckDB: $1 $2\n")
-    shell.chmod(0o755)
-    printed, status = on_a_terminal(index, str(tmp_path))
-    assert status == 0
-    assert f"the shell of DuckDB: -readonly {CurrentPublication(index).reader().path}" in printed

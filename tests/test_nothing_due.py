@@ -8,7 +8,7 @@ import dagster as dg
 import duckdb
 import pytest
 
-from graphrag_assets.assets.publication import record_inputs_of_run, record_up_to_date, up_to_date
+from graphrag_assets.assets.publication import up_to_date
 from graphrag_assets.assets.scan import scan_input
 from graphrag_assets.store.decisions import Decision, changing_decisions
 from graphrag_assets.store.index_files import current_number, point_to, publication_file
@@ -113,21 +113,3 @@ def test_pointer_and_link_are_mended_and_a_rollback_stays(done):
     point_to(folder, 1)
     assert "readers have publication 1 since a rollback" in run_command("index")
     assert current_number(folder) == 1
-
-
-@pytest.mark.extended
-def test_a_run_with_a_failed_answer_or_a_decision_meanwhile_is_not_up_to_date(done):
-    index = done.index
-    (run_id,) = index.working.read("SELECT run_id FROM index_runs WHERE stage = 'embed_texts'").row(0)
-    record_inputs_of_run(index, run_id)
-    edit_decision(done, None)
-    record_up_to_date(index, run_id)
-    assert not is_up_to_date(done)
-    record_inputs_of_run(index, run_id)
-    record_up_to_date(index, run_id)
-    assert is_up_to_date(done)
-    with index.working.transaction() as connection:
-        connection.execute("DELETE FROM refresh_state WHERE stage = 'refreshed'")
-        connection.execute("UPDATE index_runs SET usage = [{'task': 'summary', 'failures': 1}]")
-    record_up_to_date(index, run_id)
-    assert not is_up_to_date(done)

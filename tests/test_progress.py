@@ -20,23 +20,6 @@ def test_line_shows_done_total_rate_tokens_cost_and_remaining_time():
     assert progress.line(60.0) == expected
 
 
-def test_lines_come_every_few_seconds_and_not_for_each_thing(monkeypatch, caplog):
-    now = [100.0]
-    monkeypatch.setattr("graphrag_assets.runtime.progress._last_line", 0.0)
-    monkeypatch.setattr("graphrag_assets.runtime.progress.time.monotonic", lambda: now[0])
-    progress = Progress("texts", 20)
-    with caplog.at_level(logging.INFO):
-        for _ in range(20):
-            now[0] += 1.0
-            progress.advance()
-    assert [record.message.split(" texts")[0] for record in caplog.records] == [
-        "5 of 20",
-        "10 of 20",
-        "15 of 20",
-        "20 of 20",
-    ]
-
-
 def test_embedded_default_reports_its_progress(monkeypatch, caplog):
     monkeypatch.setattr("graphrag_assets.runtime.progress.SECONDS_BETWEEN_LINES", 0.0)
     with caplog.at_level(logging.INFO):

@@ -3,16 +3,13 @@
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import dagster as dg
 import pytest
 
-from graphrag_assets.assets.automation import request_update
 from graphrag_assets.assets.index import Index
-from graphrag_assets.assets.index_names import IndexNames
 from graphrag_assets.contracts.prompt_profile import ProfileType, PromptProfile
 from graphrag_assets.definitions import defs
 from graphrag_assets.store.prompt_profiles import adopt, record_profile
@@ -149,13 +146,3 @@ def test_a_machine_with_other_settings_or_documents_pays_nothing(machines, opena
     with pytest.raises(dg.Failure, match="has no batch 'a' on this machine"):
         extract(machines, config, monkeypatch, INPUT=str(machines.root))
     assert openai_server.requests == []
-
-
-def test_the_sensor_waits_while_a_batch_is_being_extracted(machines, monkeypatch):
-    monkeypatch.setattr("graphrag_assets.assets.scan.SETTLE_SECONDS", 0)
-    job = extraction_job()
-    tags = {**job.tags, "dagster/partition": "a"}
-    config = job.get_run_config_for_partition_key("a")
-    machines.instance.create_run_for_job(job, run_config=config, status=dg.DagsterRunStatus.STARTED, tags=tags)
-    waiting = request_update(IndexNames(), machines.index, machines.instance, time.time())
-    assert waiting.skip_message.endswith(" is in progress.")

@@ -94,14 +94,6 @@ def test_preview_of_an_edit_counts_its_text_unit_sends_nothing_and_changes_no_ta
     assert Counter(request.task for request in server.chats)["ExtractGraphWithClaims"] == 2
 
 
-def test_embedded_default_costs_nothing(project):
-    project.write("one/a.txt", "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable.")
-    plan = plan_index(project.index)
-    assert plan.batches == ["one"]
-    assert plan.costs.is_empty()
-    assert plan.notes == ("No model is set, so nothing is paid for.",)
-
-
 @pytest.mark.extended
 def test_job_shows_the_preview_as_metadata_of_its_output(small, monkeypatch):
     def preview():

@@ -1,5 +1,6 @@
 """The commands on real files."""
 
+import json
 import os
 import subprocess
 import sys
@@ -151,3 +152,14 @@ def test_failed_check_is_not_reported_as_published(start_with):
     output = run_command("index", status=1)
     assert "Published" not in output
     assert "Every row belongs to an existing document. documents; ghost. Launch the job update_index with" in output
+
+
+@pytest.mark.extended
+def test_a_query_takes_dates(start_with):
+    rows = [{"text": "James Anderson commanded the Great Eastern.", "date": "1866-07-27"}]
+    rows += [{"text": "Cyrus Field met William Thomson in Valentia.", "date": "1867"}]
+    start_with({"b/a.jsonl": "".join(json.dumps(row) + "\n" for row in rows)})
+    assert "commanded" not in run_command("query", "local", "Who met?", "--context", "--since", "1867-01-01")
+    assert "Valentia" not in run_command("query", "basic", "Who commanded?", "--context", "--as-of", "1866")
+    passages = json.loads(run_command("query", "retrieve", "Who met whom?", "--since", "1867", "--json"))
+    assert ["Valentia" in passage["text"] for passage in passages] == [True]

@@ -152,3 +152,10 @@ def test_a_unit_whose_extraction_fails_is_a_row_of_index_errors_and_is_retried_a
     cables.run_batch("one")
     assert len(retried) == 1
     assert cables.index.working.read("SELECT count(*) FROM index_errors").item() == 0
+
+
+def test_documents_with_the_same_text_are_two_documents_with_text_units_of_their_own(start_with):
+    project = start_with({f"a/{name}.txt": "The Niagara met the Agamemnon in mid-ocean." for name in ("one", "two")})
+    assert project.sql("SELECT count(*), count(DISTINCT document_id), count(DISTINCT id) FROM text_units") == [
+        (2, 2, 2)
+    ]

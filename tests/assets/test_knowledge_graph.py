@@ -121,6 +121,17 @@ def test_an_alias_of_a_document_is_applied_there_only():
     }
 
 
+def test_an_alias_to_a_name_that_no_text_has_keeps_the_entity():
+    mentions = entity_mentions(("d#1", "Agamemnon", "SHIP", "a"), ("d#1", "Niagara", "SHIP", "b"))
+    pairs = relationship_mentions(("d#1", "Agamemnon", "Niagara", 1.0))
+    graph = merge(mentions, pairs, aliases((None, "agamemnon", "hms agamemnon (1852)")))
+    assert dict(graph.entities.select("title_key", "title").iter_rows()) == {
+        "hms agamemnon (1852)": "Agamemnon (1852)",
+        "niagara": "Niagara",
+    }
+    assert graph.relationships.height == 1
+
+
 def test_a_relationship_of_a_thing_with_itself_is_dropped():
     mentions = entity_mentions(("d#1", "Cyrus Field", "PERSON", "a"), ("d#1", "Field", "PERSON", "b"))
     graph = merge(
@@ -176,6 +187,26 @@ def test_a_pair_shows_all_its_predicates_with_direction_and_date_and_the_newest_
     assert row["relations"] == "CONTACTED (2025-07-28); ← RE_ENABLED (2025-07-28); ← PROHIBITED (2025-07-15)"
     (undated,) = merge(mentions, pairs[:1], NO_ALIASES).relationships["relations"]
     assert undated == ""
+
+
+def test_descriptions_come_by_the_date_of_their_document():
+    mentions = entity_mentions(
+        ("old#1", "PyPI", "ORGANIZATION", "PyPI zealously prohibited it."),
+        ("new#1", "PyPI", "ORGANIZATION", "PyPI allowed it again."),
+    )
+    days = [("old", date(2025, 7, 15)), ("new", date(2025, 7, 28))]
+    dates = pl.DataFrame(days, schema=["document_id", "document_date"], orient="row")
+    given: list[pl.DataFrame] = []
+
+    def summarize(descriptions: pl.DataFrame) -> pl.DataFrame:
+        given.append(descriptions)
+        return descriptions.select("key", "description").unique("key")
+
+    merge(mentions, relationship_mentions(), NO_ALIASES, summarize=summarize, dates=dates)
+    assert set(given[0].select("description", "dated").rows()) == {
+        ("PyPI zealously prohibited it.", date(2025, 7, 15)),
+        ("PyPI allowed it again.", date(2025, 7, 28)),
+    }
 
 
 def test_a_name_that_people_deny_and_a_pair_of_a_denied_type_are_left_out():

@@ -144,6 +144,22 @@ def test_no_byte_of_a_deleted_document_is_left(project, server, monkeypatch, led
 
 
 @pytest.mark.extended
+def test_answers_go_that_were_about_another_version_of_a_prompt(project, server, monkeypatch):
+    """The text unit is the same all the time; a name was in its metadata, and was taken back."""
+    use(monkeypatch, server)
+    monkeypatch.setenv("GRAPHRAG_METADATA_COLUMNS", "ship")
+    row = '{"text": "Cyrus Field met William Thomson in Valentia.", "ship": "%s"}\n'
+    for ship in ("Medway", "Zyxquorv", "Medway"):
+        project.write("b/a.jsonl", row % ship)
+        project.index_all()
+    purge(project.index)
+    assert places(project.root / "index") == set()
+    sent = len(server.requests)
+    project.index_all()
+    assert len(server.requests) == sent
+
+
+@pytest.mark.extended
 def test_after_a_purge_nothing_is_done_again_and_numbers_are_not_given_twice(indexed):
     indexed.write("a/secret.txt", SECRET)
     indexed.index_all()

@@ -4,6 +4,8 @@ import pytest
 
 from graphrag_assets.query import GraphRAG
 from tests.conftest import index_once
+from tests.hostile.small_files import PDF
+from tests.hostile.test_conversion import docx, paragraph
 
 ENGLISH = {
     "Boris Lang": "Boris Lang led Project Aurora until 5 July 2024.",
@@ -40,6 +42,15 @@ def rag(shared_folder, tmp_path_factory) -> GraphRAG:
     (folder / "notes").mkdir()
     for number, text in enumerate([*ENGLISH.values(), *STARTED.values()]):
         (folder / "notes" / f"{number}.md").write_text(f"# Note {number}\n\n{text}\n")
+    created = PDF.replace("<</Root 1 0 R>>", "<</Root 1 0 R/Info 6 0 R>>").replace(
+        "trailer", "6 0 obj <</CreationDate(D:20210403120000)>> endobj trailer"
+    )
+    (folder / "files").mkdir()
+    (folder / "files" / "plain.pdf").write_text(created)
+    (folder / "files" / "2020-05-06-named.pdf").write_text(created)
+    (folder / "files" / "plain.docx").write_bytes(
+        docx(paragraph("Nils Orm bought a boat in Valby."), created="2013-12-23T23:15:00Z")
+    )
     (folder / "facts").mkdir()
     (folder / "facts" / "staff.facts.csv").write_text(STAFF)
     (folder / "facts" / "slots.facts.csv").write_text(SLOTS)
@@ -72,3 +83,12 @@ def test_an_answer_says_when_a_fact_ended(rag, question, end):
 def test_a_later_statement_ends_only_what_one_can_be_at_a_time(rag):
     ended = rag.sql("SELECT source FROM relationships WHERE superseded_by IS NOT NULL ORDER BY 1")["source"].to_list()
     assert ended == ["Carl Dahl", "Helen Marsh"]
+
+
+def test_the_day_of_creation_of_a_file_is_no_date_of_its_document(rag):
+    dates = rag.sql("SELECT source, document_date::VARCHAR FROM documents WHERE batch = 'files' ORDER BY source").rows()
+    assert dates == [
+        ("files/2020-05-06-named.pdf", "2020-05-06"),
+        ("files/plain.docx", None),
+        ("files/plain.pdf", None),
+    ]

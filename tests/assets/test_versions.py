@@ -40,3 +40,8 @@ def test_after_runs_of_batches_and_of_the_job_nothing_is_unsynced(project: Proje
     project.run("update_index")
     assert version(project, "entities") != before["entities"]
     assert unsynced(project) == set()
+    (project.input / "b/text.txt").unlink()
+    (project.input / "b").rmdir()
+    project.run("update_index")
+    assert project.instance.get_dynamic_partitions("document_batches") == ["a"]
+    assert project.sql("SELECT DISTINCT batch FROM documents") == [("a",)]

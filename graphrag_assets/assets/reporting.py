@@ -22,10 +22,9 @@ _PRIVATE = {"text", "context", "description", "raw_data", "source_text", "summar
 _PRIVATE |= {"findings", "rating_explanation", "vector"}
 _PARTITIONED = {table.name for table in BATCH_TABLES}
 _USAGE = Usage().as_dict()
-_FIRST = ("title", "type", "degree", "frequency", "rank", "size", "level", "source", "target")
-"""Columns that a preview begins with."""
-_HASHES = ("id", "hash", "digest", "key", "fingerprint")
-"""Ends of the names of columns that tell nobody anything."""
+_PREVIEWED = ("title", "type", "degree", "frequency", "rank", "size", "level", "source", "target", "weight")
+_PREVIEWED += ("kind", "model", "subject_id", "object_id", "status", "language", "n_tokens")
+"""Columns of a preview: not hashes, lists, or what documents say."""
 Metadata = dict[str, dict[str, Any]]
 """Metadata of materializations, by asset."""
 
@@ -43,7 +42,10 @@ def table_metadata(name: str, changes: Changes, seconds: float, preview: pl.Data
         "seconds": round(seconds, 2),
         **more,
     }
-    return metadata | ({"preview": dg.MetadataValue.md(markdown_table(_told(preview)))} if preview.height else {})
+    if preview.height:
+        columns = preview.select(column for column in _PREVIEWED if column in preview.columns)
+        metadata["preview"] = dg.MetadataValue.md(markdown_table(columns))
+    return metadata
 
 
 def stage_metadata(stage: Stage, result: StageResult, seconds: float) -> Metadata:
@@ -61,20 +63,11 @@ def stage_metadata(stage: Stage, result: StageResult, seconds: float) -> Metadat
     return metadata
 
 
-def _told(frame: pl.DataFrame) -> pl.DataFrame:
-    """The columns that tell people something, titles first: no hashes, no lists."""
-    hidden = {name for name, dtype in frame.schema.items() if dtype.is_nested() or name.rpartition("_")[2] in _HASHES}
-    first = [name for name in _FIRST if name in frame.columns]
-    return frame.select(*first, *(name for name in frame.columns if name not in (*first, *hidden)))
-
-
 def markdown_table(frame: pl.DataFrame, rows: int = PREVIEW_ROWS, width: int = PREVIEW_CHARACTERS) -> str:
     """The first rows as a Markdown table; values are cut at `width`, columns with document text left out."""
     part = frame.head(rows).select(c for c in frame.columns if c not in _PRIVATE)
-    cells = [
-        [as_markdown(cut("" if value is None else str(value), width)) for value in row] for row in part.iter_rows()
-    ]
-    lines = [part.columns, ["---"] * part.width, *cells]
+    texts = [["" if value is None else str(value) for value in row] for row in part.iter_rows()]
+    lines = [part.columns, ["---"] * part.width, *([as_markdown(cut(text, width)) for text in row] for row in texts)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 

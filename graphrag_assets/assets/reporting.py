@@ -22,8 +22,10 @@ _PRIVATE = {"text", "context", "description", "raw_data", "source_text", "summar
 _PRIVATE |= {"findings", "rating_explanation", "vector"}
 _PARTITIONED = {table.name for table in BATCH_TABLES}
 _USAGE = Usage().as_dict()
-_PREVIEWED = ("title", "type", "degree", "frequency", "rank", "size", "level", "source", "target", "weight")
-_PREVIEWED += ("kind", "model", "subject_id", "object_id", "status", "language", "n_tokens")
+_PREVIEWED = (
+    *("kind", "title", "type", "degree", "frequency", "rank", "size", "level", "source", "target", "weight"),
+    *("subject_id", "object_id", "status", "language", "n_tokens", "model"),
+)
 """Columns of a preview: not hashes, lists, or what documents say."""
 Metadata = dict[str, dict[str, Any]]
 """Metadata of materializations, by asset."""

@@ -219,7 +219,7 @@ def claim_input_folder(index: Index, replace: bool = False) -> None:
         n_batches = one_value(connection, "SELECT count(*) FROM batch_state WHERE n_documents > 0 AND origin IS NULL")
         if not replace and n_batches and claimed and claimed[0] != folder:
             raise InputError(
-                f"This index holds {n_batches} batches of {claimed[0]}; indexing {folder} would remove them. Give the "
+                f"This index holds the batches of {claimed[0]}; indexing {folder} would remove them. Give the "
                 "other folder an index of its own by setting GRAPHRAG_DATA, or run `graphrag-assets index "
                 "--replace`."
             )

@@ -26,7 +26,7 @@ def preview_cost_job(names: IndexNames) -> dg.JobDefinition:
         costs = pl.col("cost_usd", "least_usd", "most_usd").cast(pl.String).fill_null("unknown")
         table = markdown_table(plan.costs.with_columns(costs), 50)
         total = plan.costs.select(pl.col("calls", "prompt_tokens", "completion_tokens").sum())
-        context.log.info("%d batches to index\n\n%s\n\n%s", len(plan.batches), table, "\n".join(plan.notes))
+        context.log.info("batches to index: %d\n\n%s\n\n%s", len(plan.batches), table, "\n".join(plan.notes))
         metadata = {
             "batches": len(plan.batches),
             **total.row(0, named=True),

@@ -46,7 +46,7 @@ def server():
         yield server
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.extended)])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
 def ledger(request, monkeypatch):
     """The folder of a ledger in PostgreSQL; None if it is the SQLite file of the index."""
     if request.param == "sqlite":

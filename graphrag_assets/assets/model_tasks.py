@@ -225,8 +225,8 @@ class IndexingTasks:
                 pack.answers = asyncio.ensure_future(answers_together(model, pack.requests, options))
             answer = (await pack.answers).get(unit.id)
             extraction = await extract_text_unit(model, unit.text, pack.requests[unit.id], options, answer)
-            read = (unit.title, unit.headings, places[unit.id], unit.metadata, unit.text)
-            extraction = grounded(extraction, "\n".join(read))
+            texts = (unit.title, unit.headings, places[unit.id], unit.metadata, unit.text)
+            extraction = grounded(extraction, "\n".join(texts))
             return replace(extraction, claims=(await _embedded(unit)).claims) if claims == "embedded" else extraction
 
         task = WITH_CLAIMS if options.claim_description else PROMPT

@@ -57,7 +57,7 @@ class Models:
     embedder: Embedder | None = None
 
     async def embed(self, index_model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usage]:
-        """The vectors of questions, by the embedder that was given or else by the model of the settings."""
+        """Return the vectors of questions, by the embedder that was given or else by the model of the settings."""
         if self.embedder is None:
             return await query_models.embed(self.settings, index_model, texts)
         return np.asarray(await asyncio.to_thread(self.embedder, texts), np.float32), Usage()
@@ -161,7 +161,7 @@ class Ask(Generic[OptionsOf]):
     async def in_thread(
         self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Result:
-        """The result of SQL, from a thread; its seconds count as `build_context`."""
+        """Return the result of SQL, from a thread; its seconds count as `build_context`."""
         started = time.perf_counter()
         try:
             with span("build_context"):
@@ -190,14 +190,14 @@ class Ask(Generic[OptionsOf]):
             raise
 
     async def counted(self, category: str, call: Awaitable[ModelResult]) -> ModelResult:
-        """The result of a call; see `calling`."""
+        """Return the result of a call; see `calling`."""
         with self.calling(category) as add:
             result = await call
             add(result.usage)
         return result
 
     async def optional(self, category: str, lost: str, call: Awaitable[ModelResult]) -> ModelResult | None:
-        """The result of a call; the search continues without one that fails, and without what is `lost` then."""
+        """Return the result of a call; the search continues without one that fails, and without what is `lost` then."""
         try:
             return await self.counted(category, call)
         except Exception as error:
@@ -207,7 +207,7 @@ class Ask(Generic[OptionsOf]):
     async def gather(
         self, category: str, calls: Sequence[tuple[str, Coroutine[Any, Any, Result]]], all_may_fail: bool = False
     ) -> list[Result | Exception]:
-        """The results of concurrent calls, in their order; a failed call gives its error, which is recorded.
+        """Return the results of concurrent calls, in their order; a failed call gives its error, which is recorded.
 
         Args:
             calls: what is lost without the call, and the call.
@@ -252,11 +252,11 @@ class Ask(Generic[OptionsOf]):
         self.options.callbacks.on_error(failure)
 
     def add_context(self, context: Context) -> Context:
-        """The context with the question and the history of this search; it is recorded."""
+        """Return the context with the question and the history of this search; it is recorded."""
         return self.add_step_context(replace(context, question=self.text, history=self.history))
 
     def add_step_context(self, context: Context) -> Context:
-        """The context of a step; it is recorded."""
+        """Return the context of a step; it is recorded."""
         context = replace(context, seconds=self.trace.seconds)
         self.options.callbacks.on_context(context)
         self.trace.notes.append(f"a context of {sum(bool(one.passages) for one in context.sections)} sections")

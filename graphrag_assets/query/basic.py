@@ -31,7 +31,7 @@ class BasicOptions(CommonOptions):
 
 
 async def build_context(ask: Ask[BasicOptions]) -> Context:
-    """The context of a basic search, within the tokens that the history leaves."""
+    """Return the context of a basic search, within the tokens that the history leaves."""
     await ask.embed(ask.question)
     return ask.add_context(
         await ask.in_thread(basic_context, ask.reader, ask.question, ask.options_within_budget, ask.scope)
@@ -39,7 +39,7 @@ async def build_context(ask: Ask[BasicOptions]) -> Context:
 
 
 async def answer(ask: Ask[BasicOptions]) -> Draft:
-    """An answer from the most similar text units alone, without the graph."""
+    """Return an answer from the most similar text units alone, without the graph."""
     return await respond(ask, await build_context(ask))
 
 
@@ -49,7 +49,7 @@ _DEFAULTS = BasicOptions()
 def basic_context(
     reader: Reader, question: Question, options: BasicOptions = _DEFAULTS, scope: Scope = EVERYTHING
 ) -> Context:
-    """The context of a basic search: a section Sources, found by BM25 and vectors, and one of their claims."""
+    """Return the context of a basic search: a section Sources, found by BM25 and vectors, and one of their claims."""
     units = search_texts(reader, "text_unit", question, options.k, scope)
     claims = [(CLAIMS.with_dates(reader), claims_in(reader, units, scope), 1.0)] if options.claims_prop else []
     groups = [

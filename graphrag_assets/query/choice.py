@@ -44,7 +44,7 @@ class AskOptions(CommonOptions):
 
 
 async def answer_by_kind(ask: Ask[Any]) -> Draft:
-    """An answer by the method that suits the kind of the question."""
+    """Return an answer by the method that suits the kind of the question."""
     choice = await _choose(ask)
     if choice.method == "global" and await ask.in_thread(_has_extracts_only, ask):
         choice = replace(choice, method="lazy", reason=f"{choice.reason}; no model wrote the index's reports")
@@ -63,7 +63,7 @@ def _has_extracts_only(ask: Ask[Any]) -> bool:
 
 
 def _options_of(ask: Ask[Any], method: SearchMethod, chosen: Mapping[str, Any]) -> CommonOptions:
-    """The options of a method: those given to `ask`, then those of the choice."""
+    """Return the options of a method: those given to `ask`, then those of the choice."""
     default = AskOptions()
     values = {f.name: getattr(ask.options, f.name) for f in fields(CommonOptions)}
     changed = {name: value for name, value in values.items() if value != getattr(default, name)}
@@ -136,7 +136,7 @@ _LIST = re.compile(
 
 
 def kind_by_rules(question: str, named: int, has_history: bool = False) -> tuple[str, str]:
-    """The kind of a question, and why: a theme, a comparison, a list, or what local search answers.
+    """Return the kind of a question, and why: a theme, a comparison, a list, or what local search answers.
 
     Args:
         named: number of entities of the index that the question names by title or alias.
@@ -159,7 +159,7 @@ def kind_by_rules(question: str, named: int, has_history: bool = False) -> tuple
 
 
 async def _choose(ask: Ask[AskOptions]) -> MethodChoice:
-    """The kind of the question as the answerer names it; by the rules, if it names none."""
+    """Return the kind of the question as the answerer names it; by the rules, if it names none."""
     question = ask.text
     call = ask.models.answerer.achoose(question, {name: kind.description for name, kind in KINDS.items()}, ask.form)
     by_model = await ask.optional("choice", "the model's choice of the method", call)

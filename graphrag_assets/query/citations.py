@@ -114,7 +114,7 @@ class Citation:
 
 
 def references(answer: str) -> list[Reference]:
-    """All references in `answer`, in order.
+    """Return all references in `answer`, in order.
 
     >>> references("She broke it. [Data: Sources (3, 4.2, +more)]")
     [Reference(table='Sources', number=3, statement='She broke it.', sentence=None), \

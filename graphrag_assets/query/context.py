@@ -115,7 +115,7 @@ class Context:
         return f"<Context of {self.method} search for {self.question[:60]!r}: {rows}>"
 
     def to_dict(self) -> dict[str, object]:
-        """The context as plain data for JSON; its rows as numbers by section."""
+        """Return the context as plain data for JSON; its rows as numbers by section."""
         rows = {name: sorted(numbers) for name, numbers in numbers_in_context(merged_frames(self.sections)).items()}
         plain = {"method": self.method, "question": self.question, "text": self.text, "tokens": self.tokens}
         return plain | {"rows": rows, "seconds": self.seconds}
@@ -136,7 +136,7 @@ class Context:
 
 
 def numbers_in_context(frames: Mapping[str, pl.DataFrame]) -> dict[str, list[int]]:
-    """The numbers of the rows that are in the context, by section."""
+    """Return the numbers of the rows that are in the context, by section."""
     return {name: frame.filter("in_context")["human_readable_id"].to_list() for name, frame in frames.items()}
 
 
@@ -157,7 +157,7 @@ def merged_frames(sections: Sequence[Section], history: Section | None = None) -
 def cited_frames(
     sections: Sequence[Section], history: Section | None, cited: Mapping[str, Collection[int]]
 ) -> dict[str, pl.DataFrame]:
-    """The frames of the sections with the flag `cited`, and that of the history.
+    """Return the frames of the sections with the flag `cited`, and that of the history.
 
     Args:
         cited: numbers of the cited rows by name of the section.
@@ -289,5 +289,5 @@ def packed(sizes: Sequence[int], limit: int) -> list[list[int]]:
 
 
 def lines_of(layout: Layout, rows: pl.DataFrame) -> list[str]:
-    """The line of each row: its cells separated by bars, and a line break."""
+    """Return the line of each row: its cells separated by bars, and a line break."""
     return lines([rows[column].to_list() for column in layout.shown.values()])

@@ -36,7 +36,7 @@ def text_units_of(reader: Reader, entities: list[int], limit: int, scope: Scope 
 
 
 def all_text_units(reader: Reader, max_tokens: int, scope: Scope = EVERYTHING) -> list[int]:
-    """The text units of the scope in the order of their documents; none if they have more than `max_tokens`."""
+    """Return the text units of the scope in the order of their documents; none if they have more than `max_tokens`."""
     if scope.is_everything and reader.source_tokens > max_tokens:
         return []
     return reader.numbers(
@@ -49,7 +49,7 @@ def all_text_units(reader: Reader, max_tokens: int, scope: Scope = EVERYTHING) -
 
 
 def sources(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """The text units in the order given, with their contexts and the title, file and date of their documents."""
+    """Return the text units in the order given, with their contexts and the title, file and date of their documents."""
     frame = reader.rows(
         f"""
         SELECT t.human_readable_id, t.id, t.context, t.text, t.n_tokens, t.document_id, t.start_char, t.end_char,
@@ -65,7 +65,7 @@ def sources(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.D
 
 
 def entity_rows(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """The entities in the order given: human_readable_id, id, title, type, description, degree, frequency."""
+    """Return the entities in the order given: human_readable_id, id, title, type, description, degree, frequency."""
     degree = "degree"
     if not scope.is_everything:
         neighbors = f"FROM {scope.edges} WHERE entity = human_readable_id AND neighbor <> entity"
@@ -154,7 +154,7 @@ def _relationships(reader: Reader, chosen: str, parameters: Mapping[str, object]
 
 
 def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """The relationships of the entities, as edges that start at them.
+    """Return the relationships of the entities, as edges that start at them.
 
     Returns:
         entity, neighbor, human_readable_id, weight, combined_degree; by entity, then neighbor.
@@ -185,7 +185,7 @@ def claims_in(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl
 
 
 def _claims(reader: Reader, condition: str, entities: list[int], units: list[int], scope: Scope) -> pl.DataFrame:
-    """The claims that meet a condition, with the titles and dates of their documents.
+    """Return the claims that meet a condition, with the titles and dates of their documents.
 
     `subject_id`, `object_id`: the titles of these entities; if the scope limits the text, the names as written.
     `until`: the day from which another statement of the scope holds; `state`: the status with this day. The description
@@ -294,7 +294,7 @@ def without_relatives(reader: Reader, reports: pl.DataFrame) -> pl.DataFrame:
 
 
 def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """The reports that cover every entity once: those of the communities at `level`, or the deepest above it.
+    """Return the reports that cover every entity once: those of the communities at `level`, or the deepest above it.
 
     Entities that are alone in their community have none. Membership is level-complete, so the roll-up is a plain
     filter. If a filter excludes a community's report, those of its largest allowed sub-communities replace it.
@@ -379,7 +379,7 @@ def nearest_reports(
 
 
 def report_rows(reader: Reader, numbers: list[int]) -> pl.DataFrame:
-    """The reports of these numbers, in the order given.
+    """Return the reports of these numbers, in the order given.
 
     Returns:
         human_readable_id, id, title, summary, full_content, findings, rank, level, community, content_tokens,
@@ -393,7 +393,7 @@ def report_rows(reader: Reader, numbers: list[int]) -> pl.DataFrame:
 
 
 def report_tree(reader: Reader, scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """The hierarchy of communities with their reports, for searches that go down it.
+    """Return the hierarchy of communities with their reports, for searches that go down it.
 
     Returns:
         community, parent, level, children, size, report (human_readable_id; null without one in the scope), rank,

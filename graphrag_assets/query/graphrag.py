@@ -213,7 +213,7 @@ class GraphRAG:
         return await self._task("plan", plan, question, options).result()
 
     def search(self, method: AnswerMethodName, question: str, **options: object) -> Answer:
-        """The answer by the method of that name; `rag.local(…)` is the same, with typed options."""
+        """Return the answer by the method of that name; `rag.local(…)` is the same, with typed options."""
         return self._named_answer(method, question, options).wait()
 
     async def asearch(self, method: AnswerMethodName, question: str, **options: object) -> Answer:
@@ -227,7 +227,7 @@ class GraphRAG:
     astream = stream
 
     def context(self, method: MethodName, question: str, **options: object) -> Context:
-        """The context from which the method would answer; of DRIFT, its primer's reports.
+        """Return the context from which the method would answer; of DRIFT, its primer's reports.
 
         Global search, DRIFT, lazy and planned search read their sections in separate calls, each within
         `max_context_tokens`. Lazy search tests text units for it, and planned search takes its steps.
@@ -333,7 +333,7 @@ class GraphRAG:
 
 
 def _search_method(name: str, names: Sequence[str]) -> SearchMethod:
-    """The method of that name, which must be among `names`."""
+    """Return the method of that name, which must be among `names`."""
     if name not in names:
         meant = difflib.get_close_matches(name, names, 1)
         hint = f" Did you mean {meant[0]!r}?" if meant else ""
@@ -358,7 +358,7 @@ async def suggest(ask: Ask[local.LocalSearchOptions], questions_before: Sequence
 
 
 def split_history(history_or_question: History | str) -> tuple[list[str], ConversationHistory]:
-    """The questions of a conversation, and the turns before the last question."""
+    """Return the questions of a conversation, and the turns before the last question."""
     turns = [history_or_question] if isinstance(history_or_question, str) else history_or_question
     if not isinstance(turns, ConversationHistory):
         turns = [("user", turn) if isinstance(turn, str) else turn for turn in turns or ()]

@@ -45,7 +45,7 @@ class ConversationHistory:
         self.turns += [Turn("user", question), Turn("assistant", str(text))]
 
     def newest(self, max_turns: int, user_turns_only: bool) -> list[Turn]:
-        """The turns of the last `max_turns` questions, the newest first."""
+        """Return the turns of the last `max_turns` questions, the newest first."""
         newest: list[Turn] = []
         questions = 0
         for turn in reversed(self.turns):
@@ -57,7 +57,7 @@ class ConversationHistory:
         return newest
 
     def earlier_questions(self, max_turns: int) -> list[str]:
-        """The user's last `max_turns` turns, the newest first."""
+        """Return the user's last `max_turns` turns, the newest first."""
         return [turn.content for turn in self.newest(max_turns, user_turns_only=True)]
 
     def section(self, max_turns: int, user_turns_only: bool, budget: int) -> Section | None:

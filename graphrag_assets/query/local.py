@@ -81,7 +81,7 @@ class LocalSearchOptions(CommonOptions, LinkingOptions, LocalOptions):
 
 
 async def build_context(ask: Ask[LocalSearchOptions]) -> Context:
-    """The context of a local search, within the tokens that the history leaves."""
+    """Return the context of a local search, within the tokens that the history leaves."""
     ask.question = await link_question(ask, ask.text, ask.question)
     await ask.embed(ask.question)
     return ask.add_context(
@@ -90,7 +90,7 @@ async def build_context(ask: Ask[LocalSearchOptions]) -> Context:
 
 
 async def answer(ask: Ask[LocalSearchOptions]) -> Draft:
-    """An answer about particular things: from their part of the graph and the text that names them."""
+    """Return an answer about particular things: from their part of the graph and the text that names them."""
     return await respond(ask, await build_context(ask))
 
 

@@ -42,7 +42,7 @@ def personalized_pagerank(
     damping: float = DAMPING,
     tolerance: float = 1e-9,
 ) -> np.ndarray:
-    """The share of time that a random walk spends at each node when it keeps returning to the restart nodes.
+    """Return the share of time that a random walk spends at each node when it keeps returning to the restart nodes.
 
     At each step the walk follows an edge of its node with probability `damping` times the edge's weight, and otherwise
     starts over at a node drawn by `restart` (Page et al. 1999; Haveliwala 2002, https://doi.org/10.1145/511446.511513).
@@ -96,7 +96,7 @@ class RetrieveOptions(QuestionOptions):
 
 
 async def retrieve(ask: Ask[RetrieveOptions]) -> pl.DataFrame:
-    """The passages that match the question best; see `GraphRAG.retrieve`."""
+    """Return the passages that match the question best; see `GraphRAG.retrieve`."""
     options = ask.options
     if options.method != "words":
         await ask.embed(ask.question)
@@ -140,7 +140,7 @@ def rank_passages(
     method: RankingMethod = "graph",
     matches: FoundTexts | None = None,
 ) -> RankedPassages:
-    """The `limit` best text units by a method.
+    """Return the `limit` best text units by a method.
 
     Args:
         method: words: BM25. vectors: cosine similarity. text: both. graph: PageRank that starts from text.

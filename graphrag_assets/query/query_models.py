@@ -18,7 +18,7 @@ from graphrag_assets.store.publication_reader import Reader
 
 
 def answerer(settings: Settings, reader: Reader, chat_model: str | None = None) -> Answerer:
-    """The answerer: the chat model of that name, or of the settings for questions, or the embedded default.
+    """Return the answerer: the chat model of that name, or of the settings for questions, or the embedded default.
 
     Its prompts are tuned by the prompt profile that was in force at publication, or the one that the settings name.
     """
@@ -33,7 +33,7 @@ def answerer(settings: Settings, reader: Reader, chat_model: str | None = None) 
 
 
 def embedder(settings: Settings, index_model: str) -> Callable[[Sequence[str]], np.ndarray]:
-    """A function that embeds questions to an index that was embedded with `index_model`, for synchronous code.
+    """Return a function that embeds questions to an index that was embedded with `index_model`, for synchronous code.
 
     Raises:
         QueryError: the settings name another model; its vectors cannot be compared with the index's.
@@ -58,7 +58,7 @@ async def embed(settings: Settings, index_model: str, texts: Sequence[str]) -> t
 
 
 def _in_process(index_model: str) -> Callable[[Sequence[str]], np.ndarray] | None:
-    """The function that embeds without a provider; None for a provider's model."""
+    """Return the function that embeds without a provider; None for a provider's model."""
     if not index_model.startswith(ONNX):
         return None
     return lambda texts: embedded.encoder_of_index(index_model).embed_questions(texts)

@@ -85,7 +85,7 @@ class Question:
         self._vectors[model] = vector
 
     def vector(self, model: str) -> np.ndarray:
-        """The embedding by the model of an index, float32 of shape (dimensions,). Raises QueryError.
+        """Return the embedding by the model of an index, float32 of shape (dimensions,). Raises QueryError.
 
         A search remembers it before; otherwise it is that by the model of the environment's settings.
         """
@@ -128,7 +128,7 @@ class QuestionTerm(NamedTuple):
 
 
 def question_terms(reader: Reader, words: Sequence[str]) -> list[QuestionTerm]:
-    """The terms of the distinct `words` of a question, without stop words; of all of them if no others are left.
+    """Return the terms of the distinct `words` of a question, without stop words; of all of them if no others are left.
 
     A word that occurs in the texts stands for its stems in their languages. Another one stands for its stems in all of
     these languages, and for terms that begin with one of them, or that it begins with: "complain" finds "complaint".
@@ -145,7 +145,7 @@ def question_terms(reader: Reader, words: Sequence[str]) -> list[QuestionTerm]:
 
 
 def without_stop_words(reader: Reader, words: Sequence[str]) -> list[str]:
-    """The words without stop words, of the language of the index in which most of the words are stop words."""
+    """Return the words without stop words, of the language of the index in which most of the words are stop words."""
     if not reader.languages:
         return list(words)
     _, _, stop_words = max(

@@ -45,7 +45,7 @@ class QuestionTask(Generic[Result]):
     end_reason: str = ""
 
     async def run(self) -> Result:
-        """The result of the steps, within the timeout.
+        """Return the result of the steps, within the timeout.
 
         Raises:
             QueryError: the timeout is over, an option cannot be met, or the `GraphRAG` was closed.
@@ -103,7 +103,7 @@ class QuestionTask(Generic[Result]):
             await asyncio.wait([self.task])
 
     def wait(self) -> Result:
-        """The result, for synchronous callers. If the caller is interrupted, nothing goes on."""
+        """Return the result, for synchronous callers. If the caller is interrupted, nothing goes on."""
         refuse_inside_a_search()
         try:
             return submit(self.run()).result()
@@ -112,7 +112,7 @@ class QuestionTask(Generic[Result]):
             raise
 
     async def result(self) -> Result:
-        """The result, for asynchronous callers in any event loop. If the caller is canceled, nothing goes on."""
+        """Return the result, for asynchronous callers in any event loop. If the caller is canceled, nothing goes on."""
         try:
             return await asyncio.wrap_future(submit(self.run()))
         except BaseException:

@@ -56,7 +56,7 @@ async def map_part(
     main_question: str | None = None,
     ranked: bool = True,
 ) -> Mapped:
-    """The points that a part of the data yields; references to rows outside it are removed and recorded.
+    """Return the points that a part of the data yields; references to rows outside it are removed and recorded.
 
     `ranked`: the passages are in the order of their similarity to the question.
     """
@@ -73,7 +73,7 @@ async def map_part(
 
 
 async def map_parts(ask: Ask[Any], parts: Sequence[Section], what: str, ranked: bool = True) -> list[Point]:
-    """The points that parts of `what`, read concurrently, yield. Raises as `Ask.gather` does."""
+    """Return the points that parts of `what`, read concurrently, yield. Raises as `Ask.gather` does."""
     calls = [
         (f"part {number} of {len(parts)} of {what}", map_part(ask, "map", ask.text, part.evidence, ranked=ranked))
         for number, part in enumerate(parts, 1)
@@ -83,7 +83,7 @@ async def map_parts(ask: Ask[Any], parts: Sequence[Section], what: str, ranked: 
 
 
 async def as_answer(ask: Ask[Any], draft: Draft) -> Answer:
-    """The answer of a draft: with its note, its citations in their documents, and the rows that were read."""
+    """Return the answer of a draft: with its note, its citations in their documents, and the rows that were read."""
     if draft.note:
         ask.show(f"\n\n{draft.note}")
     return await asyncio.to_thread(_answer, ask, draft)
@@ -117,7 +117,7 @@ async def _written(
     reply: Callable[[], Awaitable[Reply]],
     pieces: Callable[[], Pieces],
 ) -> str:
-    """The text of an answer with its references checked, shown in pieces if it is requested so."""
+    """Return the text of an answer with its references checked, shown in pieces if it is requested so."""
     if ask.on_piece is None:
         return _checked(ask, await ask.counted(category, reply()), citable)
     whole: Reply | None = None

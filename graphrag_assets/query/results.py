@@ -158,7 +158,7 @@ def answer_to_json(answer: Answer) -> str:
 
 
 def answer_to_markdown(answer: Answer, with_answer: bool = True) -> str:
-    """The answer as Markdown: question, answer, citations with their quotes, and the model."""
+    """Return the answer as Markdown: question, answer, citations with their quotes, and the model."""
     parts = [f"## {as_markdown(answer.question)}", safe_markdown(answer.answer)] if with_answer else []
     if answer.citations:
         quotes = [
@@ -176,7 +176,7 @@ def answer_to_markdown(answer: Answer, with_answer: bool = True) -> str:
 
 
 def _grouped(citations: list[Citation]) -> list[tuple[str, list[Citation]]]:
-    """The citations grouped by their cited rows, each group with a line that names the rows and the passages."""
+    """Return the citations grouped by their cited rows, each group with a line that names the rows and the passages."""
     groups: dict[tuple[CitedRow, ...], list[Citation]] = {}
     for citation in citations:
         groups.setdefault(citation.rows, []).append(citation)

@@ -50,7 +50,7 @@ def search_texts(reader: Reader, kind: str, question: Question, limit: int, scop
 
 
 def text_scores(words: Scores, vectors: Scores) -> Scores:
-    """The sum of BM25 and cosine similarity, best first; ties by number. BM25 alone is a share of its maximum.
+    """Return the sum of BM25 and cosine similarity, best first; ties by number. BM25 alone is a share of its maximum.
 
     Each is spread from 0 to 1 over its best 100 rows: models differ in how close their cosines are to each other. So
     the first rows keep their order, whatever number of rows is asked for.
@@ -67,7 +67,7 @@ def text_scores(words: Scores, vectors: Scores) -> Scores:
 
 
 def _spread(scores: Scores, fewer: float) -> Scores:
-    """The scores, of which the best becomes 1 and the 100th 0; of fewer rows, `fewer` becomes 0."""
+    """Return the scores, of which the best becomes 1 and the 100th 0; of fewer rows, `fewer` becomes 0."""
     ranked = sorted(scores.values(), reverse=True)
     least = ranked[CANDIDATES - 1] if len(ranked) >= CANDIDATES else fewer
     width = ranked[0] - least if ranked else 0.0
@@ -75,18 +75,18 @@ def _spread(scores: Scores, fewer: float) -> Scores:
 
 
 def scaled(scores: Scores) -> Scores:
-    """The positive scores as shares of their maximum."""
+    """Return the positive scores as shares of their maximum."""
     greatest = max(scores.values(), default=0.0)
     return {number: score / greatest for number, score in scores.items() if score > 0}
 
 
 def word_scores(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> Scores:
-    """The rows of `kind` by words alone; see `find_texts`."""
+    """Return the rows of `kind` by words alone; see `find_texts`."""
     return find_texts(reader, question, [kind], limit, scope, by_vectors=False)[kind].words
 
 
 def vector_scores(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> Scores:
-    """The rows of `kind` by vectors alone; see `find_texts`."""
+    """Return the rows of `kind` by vectors alone; see `find_texts`."""
     return find_texts(reader, question, [kind], limit, scope, by_words=False)[kind].vectors
 
 
@@ -99,7 +99,7 @@ def find_texts(
     by_words: bool = True,
     by_vectors: bool = True,
 ) -> dict[str, FoundTexts]:
-    """The rows of each of these kinds whose texts match the question best, best first, ties by number.
+    """Return the rows of each of these kinds whose texts match the question best, best first, ties by number.
 
     By BM25 (k1 = 1.2, b = 0.75; Robertson and Zaragoza 2009), where the rarity of a term is that in the whole index,
     whatever the scope; and by cosine similarity, if the index has vectors. One statement finds all.
@@ -156,7 +156,7 @@ def _hashed(kind: str, term: str) -> int:
 
 
 def terms_of(reader: Reader, question: Question) -> list[tuple[str, int]]:
-    """The terms of the question, each with the place of its word."""
+    """Return the terms of the question, each with the place of its word."""
     if reader.path not in question.terms:
         terms = question_terms(reader, question.words)
         words = {concept: place for place, concept in enumerate(dict.fromkeys(term.concept for term in terms))}
@@ -165,7 +165,7 @@ def terms_of(reader: Reader, question: Question) -> list[tuple[str, int]]:
 
 
 def rarity_of(reader: Reader, terms: Collection[str]) -> dict[str, float]:
-    """The rarity among text units (BM25's idf) of those of the terms that occur in them."""
+    """Return the rarity among text units (BM25's idf) of those of the terms that occur in them."""
     hashed = {_hashed("text_unit", term): term for term in terms}
     rows = reader.rows(
         """
@@ -179,7 +179,7 @@ def rarity_of(reader: Reader, terms: Collection[str]) -> dict[str, float]:
 
 
 def _vector(reader: Reader, question: Question) -> np.ndarray:
-    """The embedding of the question by the model of the index, and of the same length."""
+    """Return the embedding of the question by the model of the index, and of the same length."""
     assert reader.embedding is not None
     model, dimensions = reader.embedding
     vector = question.vector(model)
@@ -239,7 +239,7 @@ class Named:
 
 
 def preferred(reader: Reader, text: str, scope: Scope) -> list[int]:
-    """The text units of what a question names, in the order of their documents; none if it names nothing."""
+    """Return the text units of what a question names, in the order of their documents; none if it names nothing."""
     named = Named.of(text)
     if named == Named():
         return []
@@ -263,7 +263,7 @@ def preferred(reader: Reader, text: str, scope: Scope) -> list[int]:
 
 
 def with_preference(reader: Reader, text: str, scores: dict[int, float], scope: Scope, limit: int) -> dict[int, float]:
-    """The scores of text units, best first, those that the question prefers with more.
+    """Return the scores of text units, best first, those that the question prefers with more.
 
     Of a question without other words to search for, such as "What was decided in July 2025?", they are the first of
     all, even those without a score.

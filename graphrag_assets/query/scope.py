@@ -155,7 +155,7 @@ class Scope:
         """
 
     def _reports(self) -> str:
-        """The reports of communities whose members, inner relationships and claims have allowed sources only."""
+        """Return the reports of communities whose members, inner relationships and claims have allowed sources only."""
         return f"""
             WITH touched AS (
                 SELECT community FROM search.entity_communities WHERE {self._is_partly("entity", "entity")}
